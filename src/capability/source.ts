@@ -1,0 +1,22 @@
+import type { Capability, Prompt, View } from './capability.ts'
+import type { Diagnostic } from './diagnostic.ts'
+
+/** Where capabilities come from. */
+export interface Source {
+  readonly id: string
+  /** What it offers now. Never throws for one bad capability: that one is left out and said. */
+  read(): Promise<Reading>
+  /** Announces that a new reading is due, or that a view has a new value. Returns how to stop. */
+  watch?(announce: (change: Change) => void): () => void
+  close?(): Promise<void>
+}
+
+/** All a source offers at one moment. */
+export interface Reading {
+  readonly capabilities: readonly Capability[]
+  readonly views?: readonly View[]
+  readonly prompts?: readonly Prompt[]
+  readonly diagnostics?: readonly Diagnostic[]
+}
+
+export type Change = { readonly kind: 'reading' } | { readonly kind: 'view'; readonly uri: string }
