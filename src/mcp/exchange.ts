@@ -1,0 +1,19 @@
+import type { ClientCapabilities } from '@modelcontextprotocol/server'
+import type { Listener } from '../capability/call.ts'
+import type { Caller } from '../capability/caller.ts'
+import type { Cancellation } from '../capability/cancellation.ts'
+
+/** What surrounds one request, whatever transport and era it came by. */
+export interface Exchange {
+  readonly caller: Caller
+  readonly client: ClientCapabilities
+  readonly cancellation: Cancellation
+  readonly listener: Listener
+  /** As they came: hostile until parsed. */
+  readonly inputResponses: unknown
+  readonly requestState: unknown
+  /** Whether a question the client did not declare is refused here, or by the SDK's own bridge. */
+  readonly refusesUnaskable: boolean
+  /** The headers, where the transport has them and they must agree with the arguments. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}

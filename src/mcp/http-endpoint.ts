@@ -1,0 +1,45 @@
+import type { HttpReply, HttpRequest } from './http-port.ts'
+import { LegacySessions, type SessionLimits } from './legacy-http.ts'
+import { serveModern, toRpcError } from './modern-http.ts'
+import { readInbound } from './modern-request.ts'
+import type { Surface } from './surface.ts'
+
+/** One mount over HTTP: both eras on the same address. */
+export class HttpEndpoint {
+  readonly #surface: Surface
+  readonly #sessions: LegacySessions
+
+  constructor(surface: Surface, now: () => number, limits?: SessionLimits) {
+    this.#surface = surface
+    this.#sessions = new LegacySessions(surface, now, limits)
+  }
+
+  async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
+    try {
+      const inbound = readInbound(request)
+      switch (inbound.kind) {
+        case 'request':
+          return await serveModern(this.#surface, inbound, request, reply)
+        case 'notification':
+          return reply.answer(202, '')
+        case 'legacy':
+          return await this.#sessions.handle(request, reply)
+      }
+    } catch (error) {
+      const { code, message, data, status, headers } = toRpcError(error)
+      const body = { jsonrpc: '2.0', error: { code, message, data }, id: toId(request.body) }
+      reply.answer(status === 200 ? 500 : status, JSON.stringify(body), headers)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close()
+  }
+}
+
+/** An error carries the id of its request wherever that can be read. */
+function toId(body: unknown): string | number | null {
+  if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body))
+    return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}

@@ -1,0 +1,124 @@
+import {
+  type EventStore,
+  isInitializeRequest,
+  type Server,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import type { Caller } from '../capability/caller.ts'
+import { localUser } from '../capability/caller.ts'
+import { EventLog } from './event-log.ts'
+import type { HttpReply, HttpRequest } from './http-port.ts'
+import { createSdkServer } from './sdk-server.ts'
+import type { Surface } from './surface.ts'
+
+interface Session {
+  readonly transport: WebStandardStreamableHTTPServerTransport
+  readonly server: Server
+  readonly subject: string
+  lastSeen: number
+}
+
+export interface SessionLimits {
+  readonly perCaller: number
+  readonly inAll: number
+  /** Milliseconds without a request after which a session is closed. */
+  readonly idle: number
+}
+
+export const sessionLimits: SessionLimits = { perCaller: 256, inAll: 4096, idle: 30 * 60_000 }
+
+/** The sessions of 2025 over HTTP: each the SDK's own transport and server, bound to one caller. */
+export class LegacySessions {
+  readonly #surface: Surface
+  readonly #now: () => number
+  readonly #limits: SessionLimits
+  readonly #sessions = new Map<string, Session>()
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(surface: Surface, now: () => number, limits: SessionLimits = sessionLimits) {
+    this.#surface = surface
+    this.#now = now
+    this.#limits = limits
+    this.#sweeper = setInterval(() => this.#sweep(), Math.min(limits.idle, 60_000)).unref()
+  }
+
+  async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
+    const id = request.headers['mcp-session-id']
+    if (id === undefined && isInitializeRequest(request.body)) return this.#begin(request, reply)
+    if (id === undefined) return refuse(reply, 400, -32000, 'Mcp-Session-Id header is required')
+    const session = this.#sessions.get(id)
+    // Somebody else's session does not exist: knowing its id must not be worth anything.
+    if (session?.subject !== request.caller.subject)
+      return refuse(reply, 404, -32001, 'Session not found')
+    session.lastSeen = this.#now()
+    await this.#pass(session, request, reply)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper)
+    await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()))
+  }
+
+  async #begin(request: HttpRequest, reply: HttpReply): Promise<void> {
+    const { subject } = request.caller
+    const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
+    if (own.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
+      return refuse(reply, 429, -32000, 'Too many open sessions')
+    const server = createSdkServer(this.#surface, 'legacy', ({ http }) => toCaller(http?.authInfo))
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => crypto.randomUUID(),
+      eventStore: new EventLog() satisfies EventStore,
+      retryInterval: 500,
+      onsessioninitialized: (id) => {
+        this.#sessions.set(id, { transport, server, subject, lastSeen: this.#now() })
+      },
+    })
+    const forget = server.onclose
+    server.onclose = () => {
+      forget?.()
+      if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
+    }
+    await server.connect(transport)
+    await this.#pass({ transport }, request, reply)
+  }
+
+  async #pass(
+    { transport }: Pick<Session, 'transport'>,
+    { method, headers, body, caller }: HttpRequest,
+    reply: HttpReply,
+  ): Promise<void> {
+    const request = new Request('http://localhost/', { method, headers: toHeaders(headers) })
+    const response = await transport.handleRequest(request, {
+      authInfo: { token: '', clientId: caller.subject, scopes: [], extra: { caller } },
+      ...(body !== undefined && { parsedBody: body }),
+    })
+    reply.pipe(response)
+  }
+
+  #sweep(): void {
+    const oldest = this.#now() - this.#limits.idle
+    for (const { server, lastSeen } of this.#sessions.values())
+      if (lastSeen < oldest) void server.close()
+  }
+}
+
+const toCaller = (authInfo: { extra?: Record<string, unknown> } | undefined): Caller =>
+  (authInfo?.extra?.caller as Caller | undefined) ?? { ...localUser, scopes: new Set() }
+
+/** The transport reads these and no others. */
+const read = [
+  'accept',
+  'content-type',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+] as const
+
+const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
+  read.flatMap((name) => {
+    const value = headers[name]
+    return value === undefined ? [] : [[name, value]]
+  })
+
+const refuse = (reply: HttpReply, status: number, code: number, message: string): void =>
+  reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }))

@@ -1,0 +1,227 @@
+import type { Result } from '@modelcontextprotocol/server'
+import type { Capability } from '../capability/capability.ts'
+import type { Message } from '../capability/content.ts'
+import { isPlainObject } from '../capability/json.ts'
+import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
+import type { Exchange } from './exchange.ts'
+import { checkParamHeaders } from './param-headers.ts'
+import {
+  noAnswers,
+  toAnswers,
+  toAskable,
+  toInputRequests,
+  toUncheckedRequests,
+} from './questions.ts'
+import type { Binding } from './request-state.ts'
+import { invalidParams } from './rpc-error.ts'
+import { type Surface, serverCapabilities } from './surface.ts'
+import { toContents } from './to-resource.ts'
+import { toProtocolError, toResult } from './to-result.ts'
+import { modernRevision } from './wire-names.ts'
+
+export type Params = Readonly<Record<string, unknown>>
+
+/** From a request and its surroundings to a result. Throws `RpcError` and nothing else. */
+export type Method = (
+  surface: Surface,
+  params: Params,
+  exchange: Exchange,
+) => Result | Promise<Result>
+
+/** Every request a client can make, in both eras and on every transport. */
+export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['server/discover', discover],
+  ['tools/list', (surface, params, { caller }) => page(params, surface.lists(caller).tools)],
+  ['tools/call', callTool],
+  [
+    'resources/list',
+    (surface, params, { caller }) => page(params, surface.lists(caller).resources),
+  ],
+  [
+    'resources/templates/list',
+    (surface, params, { caller }) => page(params, surface.lists(caller).templates),
+  ],
+  ['resources/read', readResource],
+  ['prompts/list', (surface, params, { caller }) => page(params, surface.lists(caller).prompts)],
+  ['prompts/get', getPrompt],
+  ['completion/complete', complete],
+])
+
+/** By method: the parameter that says what it is about, which a modern client repeats in a header. */
+export const subjects: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+function discover(surface: Surface): Result {
+  return {
+    supportedVersions: [modernRevision],
+    capabilities: serverCapabilities,
+    ...(surface.instructions !== undefined && { instructions: surface.instructions }),
+    ttlMs: 60_000,
+    cacheScope: 'public',
+  }
+}
+
+/** There is only one page, so no cursor was ever given out. */
+function page<T>({ cursor }: Params, result: T): T {
+  if (cursor !== undefined) throw invalidParams('Unknown cursor')
+  return result
+}
+
+async function callTool(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
+  const name = stringParam(params, 'name')
+  const found = surface.projection.tools.get(name)
+  if (!found) throw invalidParams(`Unknown tool: ${name}`)
+  const input = objectParam(params, 'arguments')
+  if (exchange.headers && found.paramHeaders.length > 0)
+    checkParamHeaders(found.paramHeaders, input, exchange.headers)
+  const id = surface.newId()
+  const binding = { method: 'tools/call', name, input }
+  const outcome = await run(surface, { id, capability: found.capability, binding }, exchange)
+  return outcome.kind === 'asking'
+    ? toInputRequired(surface, outcome, binding, exchange)
+    : toResult(outcome, id)
+}
+
+async function readResource(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
+  const uri = stringParam(params, 'uri')
+  const found = surface.projection.findView(uri)
+  if (!found) throw invalidParams(`Resource not found: ${uri}`, { uri })
+  const { view, variables } = found
+  const binding = { method: 'resources/read', name: uri, input: variables }
+  const outcome = await runOrThrow(surface, view, binding, exchange)
+  return outcome.kind === 'asking'
+    ? toInputRequired(surface, outcome, binding, exchange)
+    : { contents: toContents(outcome, view, uri), ttlMs: 0, cacheScope: 'private' }
+}
+
+async function getPrompt(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
+  const name = stringParam(params, 'name')
+  const prompt = surface.projection.snapshot.prompts.get(name)?.capability
+  if (!prompt) throw invalidParams(`Unknown prompt: ${name}`)
+  const binding = { method: 'prompts/get', name, input: objectParam(params, 'arguments') }
+  const outcome = await runOrThrow(surface, prompt, binding, exchange)
+  return outcome.kind === 'asking'
+    ? toInputRequired(surface, outcome, binding, exchange)
+    : { description: prompt.description, messages: (outcome.data ?? []) as Message[] }
+}
+
+/** The protocol allows no more. */
+const mostCompletions = 100
+
+async function complete(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
+  const { completion, name } = findCompletion(surface, objectParam(params, 'ref'))
+  const argument = objectParam(params, 'argument')
+  const input = {
+    argument: stringParam(argument, 'name'),
+    value: stringParam(argument, 'value'),
+    others: objectParam(objectParam(params, 'context'), 'arguments'),
+  }
+  if (!completion) return { completion: { values: [], total: 0, hasMore: false } }
+  const binding = { method: 'completion/complete', name, input }
+  const outcome = await runOrThrow(surface, completion, binding, exchange)
+  const values = outcome.kind === 'done' ? (outcome.data as string[]) : []
+  return {
+    completion: {
+      values: values.slice(0, mostCompletions),
+      total: values.length,
+      hasMore: values.length > mostCompletions,
+    },
+  }
+}
+
+function findCompletion(surface: Surface, ref: Params) {
+  const { snapshot } = surface.projection
+  if (ref.type === 'ref/prompt') {
+    const name = stringParam(ref, 'name')
+    const prompt = snapshot.prompts.get(name)?.capability
+    if (!prompt) throw invalidParams(`Unknown prompt: ${name}`)
+    return { name, completion: prompt.completion }
+  }
+  if (ref.type !== 'ref/resource')
+    throw invalidParams('ref.type must be "ref/prompt" or "ref/resource"')
+  const uri = stringParam(ref, 'uri')
+  const view =
+    snapshot.templates.find(({ capability }) => capability.uri === uri)?.capability ??
+    snapshot.views.get(uri)?.capability
+  if (!view) throw invalidParams(`Resource not found: ${uri}`, { uri })
+  return { name: uri, completion: view.completion }
+}
+
+type Bound = Omit<Binding, 'subject'>
+
+interface Run {
+  readonly id: string
+  readonly capability: Capability
+  readonly binding: Bound
+}
+
+/** The one way in: everything a client can have done passes here into the pipeline. */
+async function run(
+  surface: Surface,
+  { id, capability, binding }: Run,
+  exchange: Exchange,
+): Promise<Outcome> {
+  const { caller, cancellation, listener, inputResponses, requestState } = exchange
+  const state =
+    requestState === undefined
+      ? undefined
+      : await surface.states.open(String(requestState), { subject: caller.subject, ...binding })
+  return surface.govern({
+    id,
+    capability,
+    caller,
+    input: binding.input,
+    cancellation,
+    answers: inputResponses === undefined ? noAnswers : toAnswers(inputResponses),
+    state,
+    canAsk: toAskable(exchange.client),
+    listener,
+  })
+}
+
+async function runOrThrow(
+  surface: Surface,
+  capability: Capability,
+  binding: Bound,
+  exchange: Exchange,
+): Promise<Done | Asking> {
+  const id = surface.newId()
+  const outcome: Done | Asking | Failed = await run(surface, { id, capability, binding }, exchange)
+  if (outcome.kind === 'failed') throw toProtocolError(outcome.failure, id)
+  return outcome
+}
+
+async function toInputRequired(
+  surface: Surface,
+  asking: Asking,
+  binding: Bound,
+  { caller, client, refusesUnaskable }: Exchange,
+): Promise<Result> {
+  const { questions, state } = asking
+  const inputRequests = refusesUnaskable
+    ? toInputRequests(questions, client)
+    : toUncheckedRequests(questions)
+  return {
+    resultType: 'input_required',
+    ...(Object.keys(inputRequests).length > 0 && { inputRequests }),
+    requestState: await surface.states.seal(state, { subject: caller.subject, ...binding }),
+  }
+}
+
+function stringParam(params: Params, key: string): string {
+  const value = params[key]
+  if (typeof value !== 'string') throw invalidParams(`${key} must be a string`)
+  return value
+}
+
+const nothing: Params = Object.freeze({})
+
+function objectParam(params: Params, key: string): Params {
+  const value = params[key]
+  if (value === undefined) return nothing
+  if (!isPlainObject(value)) throw invalidParams(`${key} must be an object`)
+  return value
+}

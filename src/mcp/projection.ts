@@ -1,0 +1,120 @@
+import {
+  type ListPromptsResult,
+  type ListResourcesResult,
+  type ListResourceTemplatesResult,
+  type ListToolsResult,
+  type Tool,
+  UriTemplate,
+} from '@modelcontextprotocol/server'
+import type { Caller } from '../capability/caller.ts'
+import type { Capability, View } from '../capability/capability.ts'
+import type { Entry, Snapshot } from '../catalog/snapshot.ts'
+import { permits } from '../governance/permits.ts'
+import { toParamHeaders } from './param-headers.ts'
+import { toPrompt } from './to-prompt.ts'
+import { toResource, toTemplate } from './to-resource.ts'
+import { toTool } from './to-tool.ts'
+
+/** How long a list may be kept by those who do not listen for changes. */
+const listLifetime = 30_000
+
+export type Cached<T> = T & { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
+
+/** The four lists as one kind of caller sees them. */
+export interface Lists {
+  readonly tools: Cached<ListToolsResult>
+  readonly resources: Cached<ListResourcesResult>
+  readonly templates: Cached<ListResourceTemplatesResult>
+  readonly prompts: Cached<ListPromptsResult>
+}
+
+export interface ProjectedTool {
+  readonly capability: Capability
+  readonly tool: Tool
+  readonly paramHeaders: ReturnType<typeof toParamHeaders>
+}
+
+/**
+ * A snapshot in the protocol's shape, made once. Lists are made once per set of scopes, so that
+ * answering a request never depends on how much there is.
+ */
+export class Projection {
+  readonly snapshot: Snapshot
+  readonly tools: ReadonlyMap<string, ProjectedTool>
+  readonly #templates: readonly { readonly view: View; readonly pattern: UriTemplate }[]
+  readonly #byScopes = new WeakMap<object, Lists>()
+  readonly #dependsOnCaller: boolean
+  readonly #cacheScope: 'public' | 'private'
+  #forAll: Lists | undefined
+
+  constructor(snapshot: Snapshot, callersProveThemselves: boolean) {
+    this.snapshot = snapshot
+    this.tools = new Map(
+      [...snapshot.capabilities].map(([name, entry]) => [
+        name,
+        {
+          capability: entry.capability,
+          tool: toTool(entry),
+          paramHeaders: toParamHeaders(entry.capability.input.schema),
+        },
+      ]),
+    )
+    this.#templates = snapshot.templates.map(({ capability }) => ({
+      view: capability,
+      pattern: new UriTemplate(capability.uri),
+    }))
+    this.#dependsOnCaller = entriesOf(snapshot).some(
+      ({ capability }) => capability.rules.permissions.length > 0,
+    )
+    this.#cacheScope = callersProveThemselves || this.#dependsOnCaller ? 'private' : 'public'
+  }
+
+  lists(caller: Caller): Lists {
+    if (!this.#dependsOnCaller || caller.scopes === 'all') {
+      this.#forAll ??= this.#toLists(() => true)
+      return this.#forAll
+    }
+    let lists = this.#byScopes.get(caller.scopes)
+    if (!lists) {
+      lists = this.#toLists((capability) => permits(caller, capability))
+      this.#byScopes.set(caller.scopes, lists)
+    }
+    return lists
+  }
+
+  /** The view at a URI, and the variables that its template found in it. */
+  findView(uri: string): { view: View; variables: Record<string, unknown> } | undefined {
+    const exact = this.snapshot.views.get(uri)
+    if (exact) return { view: exact.capability, variables: {} }
+    for (const { view, pattern } of this.#templates) {
+      const variables = pattern.match(uri)
+      if (variables) return { view, variables }
+    }
+    return undefined
+  }
+
+  #toLists(mayUse: (capability: Capability) => boolean): Lists {
+    const { snapshot } = this
+    const caching = { ttlMs: listLifetime, cacheScope: this.#cacheScope }
+    const shown = <T extends Capability>(entries: Iterable<Entry<T>>) =>
+      [...entries].filter(({ capability }) => !capability.hidden && mayUse(capability))
+    return {
+      tools: {
+        tools: [...this.tools.values()].flatMap(({ capability, tool }) =>
+          !capability.hidden && mayUse(capability) ? [tool] : [],
+        ),
+        ...caching,
+      },
+      resources: { resources: shown(snapshot.views.values()).map(toResource), ...caching },
+      templates: { resourceTemplates: shown(snapshot.templates).map(toTemplate), ...caching },
+      prompts: { prompts: shown(snapshot.prompts.values()).map(toPrompt), ...caching },
+    }
+  }
+}
+
+const entriesOf = (snapshot: Snapshot): Entry<Capability>[] => [
+  ...snapshot.capabilities.values(),
+  ...snapshot.views.values(),
+  ...snapshot.templates,
+  ...snapshot.prompts.values(),
+]

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import { EncryptJWT, jwtDecrypt } from 'jose'
+import type { Json } from '../capability/json.ts'
+import { invalidParams } from './rpc-error.ts'
+
+/** What a state belongs to: it is worth nothing for anything else. */
+export interface Binding {
+  readonly subject: string
+  readonly method: string
+  readonly name: string
+  readonly input: unknown
+}
+
+export interface RequestStates {
+  seal(state: Json | undefined, binding: Binding): Promise<string>
+  /** Throws the same error whatever is wrong with it. */
+  open(sealed: string, binding: Binding): Promise<Json | undefined>
+}
+
+/** How long a person has to answer. */
+const lifetimeSeconds = 600
+
+/** What a call asked to remember travels through the client, so it is encrypted and bound. */
+export function createRequestStates(key: Uint8Array, now: () => number): RequestStates {
+  return {
+    seal: async (state, binding) =>
+      new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+        .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
+        .encrypt(key),
+    open: async (sealed, binding) => {
+      try {
+        const { payload } = await jwtDecrypt(sealed, key, {
+          currentDate: new Date(now()),
+          keyManagementAlgorithms: ['dir'],
+          contentEncryptionAlgorithms: ['A256GCM'],
+        })
+        if (payload.for === toDigest(binding)) return payload.state as Json | undefined
+      } catch {
+        // One answer for every cause: why a state was refused helps only those who forge them.
+      }
+      throw invalidParams('Invalid or expired requestState')
+    },
+  }
+}
+
+const toDigest = ({ subject, method, name, input }: Binding): string =>
+  createHash('sha256')
+    .update(canonicalize([subject, method, name, input ?? null]) ?? '')
+    .digest('base64url')

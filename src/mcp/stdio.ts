@@ -1,0 +1,44 @@
+import type { Readable, Writable } from 'node:stream'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { type Caller, localUser } from '../capability/caller.ts'
+import { createSdkServer } from './sdk-server.ts'
+import type { Surface } from './surface.ts'
+
+export interface StdioOptions {
+  readonly input: Readable
+  readonly output: Writable
+  readonly caller?: Caller
+  /** Out-of-band trouble, for the log. */
+  readonly onError: (error: Error) => void
+}
+
+export interface StdioConnection {
+  /** Settles when the client has left; says what ended it, if it was not the client. */
+  readonly closed: Promise<Error | undefined>
+  close(): Promise<void>
+}
+
+/** One client on a pair of streams, in whichever era it opens with. */
+export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
+  const { input, output, caller = localUser, onError } = options
+  const transport = new StdioServerTransport(input, output)
+  let fatal: Error | undefined
+  let settle: (reason: Error | undefined) => void
+  const closed = new Promise<Error | undefined>((resolve) => {
+    settle = resolve
+  })
+  const handle = serveStdio(({ era }) => createSdkServer(surface, era, () => caller), {
+    transport,
+    onerror: (error) => {
+      // The SDK stops reading at a line it cannot hold; everything else it gets over.
+      if (/buffer/i.test(error.message) && /exceed|size/i.test(error.message)) fatal = error
+      onError(error)
+    },
+  })
+  const onclose = transport.onclose
+  transport.onclose = () => {
+    onclose?.()
+    settle(fatal)
+  }
+  return { closed, close: () => handle.close() }
+}

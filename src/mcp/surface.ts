@@ -1,0 +1,83 @@
+import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server'
+import type { Caller } from '../capability/caller.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Next } from '../governance/step.ts'
+import { Announcements } from './announcements.ts'
+import { type Lists, Projection } from './projection.ts'
+import type { RequestStates } from './request-state.ts'
+
+export interface SurfaceOptions {
+  readonly identity: Implementation
+  readonly instructions?: string
+  readonly catalog: Catalog
+  readonly govern: Next
+  readonly states: RequestStates
+  readonly newId: () => string
+  /** Whether callers come with credentials, so that nothing may be cached for all. */
+  readonly callersProveThemselves: boolean
+}
+
+/** Everything a client can reach on one mount, whatever transport and era it comes by. */
+export class Surface {
+  readonly identity: Implementation
+  readonly instructions: string | undefined
+  readonly catalog: Catalog
+  readonly govern: Next
+  readonly states: RequestStates
+  readonly newId: () => string
+  readonly announcements = new Announcements()
+  /** Open streams per caller. */
+  readonly listeners = new Map<string, number>()
+  readonly #closing = new Set<() => void>()
+  readonly #callersProveThemselves: boolean
+  readonly #unsubscribe: () => void
+  #projection: Projection
+
+  constructor(options: SurfaceOptions) {
+    this.identity = options.identity
+    this.instructions = options.instructions
+    this.catalog = options.catalog
+    this.govern = options.govern
+    this.states = options.states
+    this.newId = options.newId
+    this.#callersProveThemselves = options.callersProveThemselves
+    this.#projection = this.#project()
+    this.#unsubscribe = options.catalog.subscribe((change) => {
+      this.#projection = this.#project()
+      this.announcements.announce(change)
+    })
+  }
+
+  get projection(): Projection {
+    return this.#projection
+  }
+
+  lists(caller: Caller): Lists {
+    return this.#projection.lists(caller)
+  }
+
+  /** Told before everything ends, so that open streams can say goodbye. */
+  onClose(listener: () => void): () => void {
+    this.#closing.add(listener)
+    return () => this.#closing.delete(listener)
+  }
+
+  close(): void {
+    for (const listener of this.#closing) listener()
+    this.#unsubscribe()
+    this.announcements.close()
+  }
+
+  #project(): Projection {
+    return new Projection(this.catalog.snapshot, this.#callersProveThemselves)
+  }
+}
+
+/** Always the same: a source may begin to offer anything at any time. */
+export const serverCapabilities: ServerCapabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+}

@@ -1,0 +1,45 @@
+import type {
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+} from '@modelcontextprotocol/server'
+import type { View } from '../capability/capability.ts'
+import type { Document } from '../capability/content.ts'
+import type { Done } from '../capability/outcome.ts'
+import type { Entry } from '../catalog/snapshot.ts'
+import { toolMeta } from './wire-names.ts'
+
+export const toResource = (entry: Entry<View>): Resource => ({
+  uri: entry.capability.uri,
+  ...toDescription(entry),
+})
+
+export const toTemplate = (entry: Entry<View>): ResourceTemplateType => ({
+  uriTemplate: entry.capability.uri,
+  ...toDescription(entry),
+})
+
+const toDescription = ({ capability, fingerprint }: Entry<View>) => ({
+  name: capability.name,
+  ...(capability.title !== undefined && { title: capability.title }),
+  description: capability.description,
+  ...(capability.mimeType !== undefined && { mimeType: capability.mimeType }),
+  _meta: { [toolMeta.origin]: capability.origin, [toolMeta.fingerprint]: fingerprint },
+})
+
+/** A view answers with documents, or with data that becomes one. */
+export function toContents(outcome: Done, view: View, uri: string): ReadResourceResult['contents'] {
+  const documents = (outcome.content ?? []).flatMap((block) =>
+    block.type === 'resource' ? [toDocument(block.resource, view)] : [],
+  )
+  if (documents.length > 0 || outcome.data === undefined) return documents
+  const { data } = outcome
+  const mimeType = view.mimeType ?? (typeof data === 'string' ? 'text/plain' : 'application/json')
+  return [{ uri, mimeType, text: typeof data === 'string' ? data : JSON.stringify(data) }]
+}
+
+function toDocument({ uri, mimeType, text, blob }: Document, view: View) {
+  const type = mimeType ?? view.mimeType
+  const kind = type === undefined ? {} : { mimeType: type }
+  return blob === undefined ? { uri, ...kind, text: text ?? '' } : { uri, ...kind, blob }
+}

@@ -1,0 +1,75 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { type Content, text } from '../capability/content.ts'
+import type { Failure } from '../capability/failure.ts'
+import type { Done, Failed } from '../capability/outcome.ts'
+import { codes, RpcError } from './rpc-error.ts'
+import { resultMeta } from './wire-names.ts'
+
+/** What came of a call, as `tools/call` answers it. */
+export function toResult(outcome: Done | Failed, callId: string): CallToolResult {
+  return outcome.kind === 'done' ? toSuccess(outcome, callId) : toTrouble(outcome, callId)
+}
+
+function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallToolResult {
+  const _meta: Record<string, unknown> = { [resultMeta.callId]: callId }
+  if (fetchedAt !== undefined) _meta[resultMeta.fetchedAt] = fetchedAt
+  const blocks = (content ?? toContent(data)) as CallToolResult['content']
+  // A bare string has said everything as text.
+  return data === undefined || typeof data === 'string'
+    ? { content: blocks, _meta }
+    : { content: blocks, structuredContent: data as Record<string, unknown>, _meta }
+}
+
+/** Many hosts show only text, so the text holds all of it. */
+const toContent = (data: unknown): readonly Content[] => [
+  text(data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data)),
+]
+
+function toTrouble({ failure, content }: Failed, callId: string): CallToolResult {
+  switch (failure.fixedBy) {
+    case 'model':
+      return {
+        isError: true,
+        content: (content ?? [text(`Error: ${failure.message}`)]) as CallToolResult['content'],
+        _meta: { [resultMeta.callId]: callId, [resultMeta.failure]: toFailureMeta(failure) },
+      }
+    case 'client':
+      throw toProtocolError(failure)
+    case 'operator': {
+      const { code, retryable } = failure
+      const words = `Error: this tool is out of order. Whoever runs the server can look up the reference ${callId}.`
+      return {
+        isError: true,
+        content: [{ type: 'text', text: words }],
+        _meta: {
+          [resultMeta.callId]: callId,
+          [resultMeta.failure]: { code, message: 'out of order', retryable },
+        },
+      }
+    }
+  }
+}
+
+const toFailureMeta = ({ code, message, details, retryable }: Failure) => ({
+  code,
+  message,
+  ...(details && { details }),
+  retryable,
+})
+
+/** For what has no `isError`: reading a view, rendering a prompt, or a call that may not be made. */
+export function toProtocolError(failure: Failure, callId?: string): RpcError {
+  const { code, message, fixedBy, details } = failure
+  if (fixedBy === 'operator')
+    return new RpcError(codes.internal, `Out of order. Reference: ${callId}.`, { data: { code } })
+  if (fixedBy === 'model')
+    return new RpcError(codes.invalidParams, message, { data: { code, ...details } })
+  const scopes = Array.isArray(details?.missing) ? details.missing.join(' ') : undefined
+  return new RpcError(codes.refused, message, {
+    data: { code, ...details },
+    status: 403,
+    headers: {
+      'www-authenticate': `Bearer error="${code}"${scopes === undefined ? '' : `, scope="${scopes}"`}`,
+    },
+  })
+}

@@ -1,0 +1,19 @@
+/** Every name of ours on the wire; `docs/wire.md` describes them. */
+const ours = <const Name extends string>(name: Name) => `dev.drawbridge/${name}` as const
+
+export const toolMeta = {
+  origin: ours('origin'),
+  effects: ours('effects'),
+  rules: ours('rules'),
+  fingerprint: ours('fingerprint'),
+  extras: ours('extras'),
+} as const
+
+export const resultMeta = {
+  callId: ours('call-id'),
+  failure: ours('failure'),
+  fetchedAt: ours('fetched-at'),
+} as const
+
+/** The one revision of the stateless era that is spoken here. */
+export const modernRevision = '2026-07-28'
