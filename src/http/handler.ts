@@ -1,0 +1,74 @@
+import type { Cancellation } from '../capability/cancellation.ts'
+import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
+import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
+import type { Identify } from './callers.ts'
+import type { Guard } from './guard.ts'
+import { isTooDeep } from './json-depth.ts'
+
+export interface HandlerOptions {
+  /** By path. */
+  readonly mounts: ReadonlyMap<string, HttpEndpoint>
+  readonly guard: Guard
+  readonly identify: Identify
+  readonly bodyLimit: number
+  readonly health: () => object
+}
+
+/** A request as far as it has arrived. */
+export interface Arrival {
+  readonly method: string
+  readonly path: string
+  readonly headers: HttpRequest['headers']
+  readonly cancellation: Cancellation
+  /** The body as text, or `undefined` when it is longer than the limit. */
+  readBody(limit: number): Promise<string | undefined>
+}
+
+export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
+
+/** Everything that happens to a request before it reaches a mount, on every route alike. */
+export function createHandler(options: HandlerOptions): Handler {
+  const { mounts, guard, identify, bodyLimit, health } = options
+  return async (arrival, reply) => {
+    const { method, path, headers } = arrival
+    const refusal = guard.refuse(headers.host, headers.origin)
+    if (refusal !== undefined) return refuse(reply, 403, refusal)
+    if (path === '/health') return reply.answer(200, JSON.stringify(health()))
+    const endpoint = mounts.get(path)
+    if (!endpoint) return refuse(reply, 404, `Nothing is served at ${path}`)
+    const caller = identify(headers.authorization)
+    if (!caller) return reply.answer(401, unauthorized, challenge)
+
+    if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, reply)
+    if (!isJson(headers['content-type']))
+      return refuse(reply, 415, 'Content-Type must be application/json')
+    const text = await arrival.readBody(bodyLimit)
+    if (text === undefined) return refuse(reply, 413, `The body is larger than ${bodyLimit} bytes`)
+    if (isTooDeep(text)) return refuse(reply, 400, 'The body is nested too deeply', -32600)
+    const body = parse(text)
+    if (body === undefined) return refuse(reply, 400, 'The body is not valid JSON', -32700)
+    const { cancellation } = arrival
+    return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isJson = (type: string | undefined): boolean =>
+  type !== undefined && /^application\/json\s*(;|$)/i.test(type)
+
+const challenge = { 'www-authenticate': 'Bearer realm="drawbridge"' }
+const unauthorized = toError(-32000, 'A valid bearer token is required')
+
+const refuse = (reply: HttpReply, status: number, message: string, code = -32000): void =>
+  reply.answer(status, toError(code, message))
+
+function toError(code: number, message: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
+}
