@@ -1,0 +1,113 @@
+import type { Capability, Origin, Prompt, View } from '../../capability/capability.ts'
+import { toPointer } from '../../capability/contract.ts'
+import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { isPlainObject } from '../../capability/json.ts'
+import type { Reading, Source } from '../../capability/source.ts'
+import { checkDependencies } from './check-dependencies.ts'
+import { isPrompt, type PromptDefinition, toPromptCapability } from './prompt-definition.ts'
+import { toCapability } from './to-capability.ts'
+import type { ToolDefinition } from './tool-definition.ts'
+import { isView, toViewCapability, type ViewDefinition } from './view-definition.ts'
+
+export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
+
+/** Somebody's module after it was loaded, or why it was not. */
+export interface DefinitionModule {
+  readonly file: string
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly error?: string
+  /** What it wrote to standard output while it was loaded. */
+  readonly printed?: string
+}
+
+/** Definitions in code: an array of them, or modules that export them. */
+export function definitionSource(
+  definitions: readonly Definition[] | (() => Promise<readonly DefinitionModule[]>),
+  id = 'definitions',
+): Source {
+  const load =
+    typeof definitions === 'function'
+      ? definitions
+      : async () => [{ file: '', exports: { default: definitions } }]
+  return { id, read: async () => toReading(await load(), id) }
+}
+
+function toReading(modules: readonly DefinitionModule[], source: string): Reading {
+  const capabilities: Capability[] = []
+  const views: View[] = []
+  const prompts: Prompt[] = []
+  const diagnostics: Diagnostic[] = []
+  const dependencies = new Map<string, { origin: Origin; names: readonly string[] }>()
+  const say = (severity: Diagnostic['severity'], code: string, pointer: string, message: string) =>
+    diagnostics.push({ code, severity, message, source, pointer })
+
+  for (const module of modules) {
+    const place = module.file === '' ? [] : [module.file]
+    if (module.error !== undefined) {
+      say(
+        'error',
+        'module_broken',
+        toPointer(place),
+        `${module.file} does not load: ${module.error}`,
+      )
+      continue
+    }
+    if (module.printed !== undefined) {
+      const message = `${module.file} writes to standard output while it loads; it was sent to standard error.`
+      say('warning', 'module_prints', toPointer(place), message)
+    }
+    const found = definitionsIn(module.exports, place)
+    if (found.length === 0)
+      say('error', 'module_empty', toPointer(place), `${module.file} exports no definition.`)
+    for (const { definition, path } of found) {
+      const origin = { source, pointer: toPointer(path) }
+      try {
+        if (isPrompt(definition)) prompts.push(toPromptCapability(definition, origin))
+        else if (isView(definition)) views.push(toViewCapability(definition, origin))
+        else {
+          const reading = toCapability(definition, origin)
+          diagnostics.push(...reading.diagnostics)
+          if (!reading.capability) continue
+          capabilities.push(reading.capability)
+          dependencies.set(reading.capability.name, { origin, names: reading.dependsOn })
+        }
+      } catch (error) {
+        say('error', 'definition_invalid', origin.pointer, (error as Error).message)
+      }
+    }
+  }
+  diagnostics.push(...checkDependencies(dependencies))
+  return { capabilities, views, prompts, diagnostics }
+}
+
+interface Found {
+  readonly definition: unknown
+  readonly path: readonly string[]
+}
+
+/**
+ * One definition, several, or an array of them, under any name. A barrel that exports each tool and
+ * all of them again is common, so the same object counts once.
+ */
+function definitionsIn(
+  exports: Readonly<Record<string, unknown>>,
+  place: readonly string[],
+): Found[] {
+  const seen = new Set<unknown>()
+  const found: Found[] = []
+  const take = (value: unknown, path: readonly string[]) => {
+    if (!isDefinition(value) || seen.has(value)) return
+    seen.add(value)
+    found.push({ definition: value, path })
+  }
+  for (const [name, value] of Object.entries(exports))
+    if (Array.isArray(value))
+      for (const [index, item] of value.entries()) take(item, [...place, name, String(index)])
+    else take(value, [...place, name])
+  return found
+}
+
+/** Something meant as a definition, right or wrong: wrong ones are said, other exports are not. */
+const isDefinition = (value: unknown): boolean =>
+  isPlainObject(value) &&
+  ('execute' in value || isPrompt(value) || isView(value) || ('name' in value && 'schema' in value))

@@ -1,0 +1,24 @@
+import type { Effects } from '../../capability/effects.ts'
+import type { Category, ConsequenceLevel } from './tool-definition.ts'
+
+/** The "Annotation Inference" table of the requirement, row by row, and its two newer words. */
+const rows: Record<Category, Omit<Effects, 'irreversible'>> = {
+  // biome-ignore-start format: table
+  read: { writes: false, repeatable: true, reachesOut: true },
+  write: { writes: true, repeatable: false, reachesOut: true },
+  analysis: { writes: false, repeatable: true, reachesOut: false },
+  delete: { writes: true, repeatable: false, reachesOut: true },
+  side_effect: { writes: true, repeatable: false, reachesOut: true },
+  // biome-ignore-end format: table
+}
+
+export const toEffects = (
+  category: Category,
+  level: ConsequenceLevel,
+  said: Partial<Effects> = {},
+): Effects => ({
+  ...rows[category],
+  // "high + write"; a read stays harmless however much it costs, and a deletion is never taken back.
+  irreversible: category === 'delete' || (rows[category].writes && level === 'high'),
+  ...said,
+})
