@@ -1,0 +1,30 @@
+export { z } from 'zod'
+export type { Call, Listener } from './capability/call.ts'
+export type { Caller } from './capability/caller.ts'
+export type { Capability, Prompt, View } from './capability/capability.ts'
+export type { Content, Document, Message } from './capability/content.ts'
+export type { Contract } from './capability/contract.ts'
+export type { Diagnostic } from './capability/diagnostic.ts'
+export type { Effects } from './capability/effects.ts'
+export { failureSet } from './capability/failure.ts'
+export { done, type Outcome } from './capability/outcome.ts'
+export type { Answer, Question } from './capability/question.ts'
+export { readContract } from './capability/read-contract.ts'
+export { noRules, type Rules } from './capability/rules.ts'
+export { SetupError } from './capability/setup-error.ts'
+export type { Change, Reading, Source } from './capability/source.ts'
+export {
+  createDrawbridge,
+  Drawbridge,
+  type DrawbridgeOptions,
+} from './runtime/drawbridge.ts'
+export { definitionSource } from './sources/definitions/definition-source.ts'
+export { definePrompt, type PromptDefinition } from './sources/definitions/prompt-definition.ts'
+export { ask, content } from './sources/definitions/reply.ts'
+export {
+  defineTool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolResult,
+} from './sources/definitions/tool-definition.ts'
+export { defineView, type ViewDefinition } from './sources/definitions/view-definition.ts'

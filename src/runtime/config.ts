@@ -1,0 +1,60 @@
+import { z } from 'zod'
+
+const names = z.enum(['portable', 'literal'])
+const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
+const placement = { prefix: z.string().min(1).optional(), mount: path.default('/mcp') }
+
+/** One key says the kind of a source, its value says where. */
+const source = z.union([
+  z.strictObject({ definitions: z.union([z.string(), z.array(z.string())]), ...placement }),
+  z.strictObject({ source: z.string(), ...placement }),
+])
+
+const token = z.strictObject({
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
+  subject: z.string().min(1),
+  scopes: z.array(z.string()).default([]),
+})
+
+/** `drawbridge.yaml`, as `docs/configuration.md` describes it. */
+export const configShape = z.strictObject({
+  name: z.string().min(1).optional(),
+  version: z.string().default('0.0.0'),
+  description: z.string().optional(),
+  instructions: z.string().optional(),
+  sources: z.array(source).default([]),
+  mounts: z.record(path, z.strictObject({ names: names.default('portable') })).default({}),
+  policy: z
+    .strictObject({
+      limits: z
+        .strictObject({
+          timeout: z.number().int().positive().default(30_000),
+          resultSize: z
+            .number()
+            .int()
+            .positive()
+            .default(4 * 1024 * 1024),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  store: z.string().optional(),
+  http: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.number().int().min(0).max(65535).default(4747),
+      hosts: z.array(z.string()).default([]),
+      origins: z.array(z.url()).default([]),
+      tokens: z.array(token).min(1).optional(),
+      bodyLimit: z
+        .number()
+        .int()
+        .positive()
+        .default(4 * 1024 * 1024),
+    })
+    .prefault({}),
+})
+
+export type Config = z.output<typeof configShape>
+export type ConfigInput = z.input<typeof configShape>
+export type SourceConfig = Config['sources'][number]

@@ -1,0 +1,40 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { SetupError } from '../capability/setup-error.ts'
+import { configShape } from './config.ts'
+import { type ConfigReading, readConfig } from './read-config.ts'
+
+export interface Found extends ConfigReading {
+  /** What the paths in the configuration are relative to. */
+  readonly folder: string
+  /** What was read, for watching it. */
+  readonly file: string
+}
+
+const moduleExtensions = new Set(['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'])
+const configNames = ['drawbridge.yaml', 'drawbridge.yml', 'drawbridge.json']
+
+/** From what a user points at (a configuration, its folder, a module) to a configuration. */
+export async function findConfig(
+  what: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Found> {
+  const file = await toFile(path.resolve(what))
+  const folder = path.dirname(file)
+  if (!moduleExtensions.has(path.extname(file)))
+    return { ...(await readConfig(file, environment)), folder, file }
+  const name = path.basename(file, path.extname(file))
+  const config = configShape.parse({ name, sources: [{ definitions: path.basename(file) }] })
+  return { config, secrets: [], folder, file }
+}
+
+async function toFile(target: string): Promise<string> {
+  const found = await stat(target).catch(() => undefined)
+  if (found?.isFile()) return target
+  if (!found) throw new SetupError(`${target} does not exist.`)
+  for (const name of configNames) {
+    const candidate = path.join(target, name)
+    if ((await stat(candidate).catch(() => undefined))?.isFile()) return candidate
+  }
+  throw new SetupError(`${target} has no drawbridge.yaml.`)
+}

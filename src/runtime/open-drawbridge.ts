@@ -1,0 +1,55 @@
+import { Drawbridge, type DrawbridgeOptions } from './drawbridge.ts'
+import type { Found } from './find-config.ts'
+import { findConfig } from './find-config.ts'
+import { type Library, ModuleLoader } from './load-modules.ts'
+import { openSources, type PlacedSource } from './open-sources.ts'
+
+export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError'> {
+  readonly library: Library
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+export interface Opened {
+  readonly bridge: Drawbridge
+  readonly found: Found
+}
+
+/** From what a user points at to a running Drawbridge. */
+export async function openDrawbridge(what: string, options: OpenOptions): Promise<Opened> {
+  const { library, environment, ...hooks } = options
+  const { found, placed } = await readAll(what, options)
+  const { config, secrets } = found
+  const bridge = new Drawbridge({
+    ...hooks,
+    name: config.name ?? 'drawbridge',
+    version: config.version,
+    ...(config.description !== undefined && { description: config.description }),
+    ...(config.instructions !== undefined && { instructions: config.instructions }),
+    sources: placed,
+    mounts: config.mounts,
+    policy: config.policy,
+    http: config.http,
+    secrets: [...secrets, ...secretsIn(environment)],
+  })
+  await bridge.ready
+  return { bridge, found }
+}
+
+/** Reads everything anew; nothing is changed yet. */
+export async function readAll(
+  what: string,
+  { library, environment }: Pick<OpenOptions, 'library' | 'environment'>,
+): Promise<{ found: Found; placed: PlacedSource[] }> {
+  const found = await findConfig(what, environment)
+  const loader = new ModuleLoader(found.folder, library)
+  return { found, placed: await openSources(found.config.sources, loader, found.folder) }
+}
+
+/** What the environment keeps under a name that says so must not come out of a tool. */
+function secretsIn(environment: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(environment).flatMap(([name, value]) =>
+    value !== undefined && /(token|secret|password|passwd|api_?key|private_?key)/i.test(name)
+      ? [value]
+      : [],
+  )
+}

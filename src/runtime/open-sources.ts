@@ -1,0 +1,50 @@
+import path from 'node:path'
+import { SetupError } from '../capability/setup-error.ts'
+import type { Source } from '../capability/source.ts'
+import type { Placement } from '../catalog/catalog.ts'
+import { definitionSource } from '../sources/definitions/definition-source.ts'
+import type { SourceConfig } from './config.ts'
+import type { ModuleLoader } from './load-modules.ts'
+
+export interface PlacedSource extends Placement {
+  readonly mount: string
+}
+
+/** The one place that knows which kinds of source there are. */
+export async function openSources(
+  sources: readonly SourceConfig[],
+  loader: ModuleLoader,
+  folder: string,
+): Promise<PlacedSource[]> {
+  return Promise.all(
+    sources.map(async (config) => {
+      const { prefix, mount } = config
+      const source = await openSource(config, loader, folder)
+      return { source, mount, ...(prefix !== undefined && { prefix }) }
+    }),
+  )
+}
+
+async function openSource(
+  config: SourceConfig,
+  loader: ModuleLoader,
+  folder: string,
+): Promise<Source> {
+  if ('definitions' in config) {
+    const patterns = [config.definitions].flat()
+    return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
+  }
+  const file = path.resolve(folder, config.source)
+  const exports = await loader.load(file)
+  if (!isSource(exports.default))
+    throw new SetupError(`${file} must export a source as default: { id, read() }.`)
+  return exports.default
+}
+
+const isSource = (value: unknown): value is Source =>
+  typeof value === 'object' &&
+  value !== null &&
+  'read' in value &&
+  typeof value.read === 'function' &&
+  'id' in value &&
+  typeof value.id === 'string'
