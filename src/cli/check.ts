@@ -1,0 +1,26 @@
+import { defineCommand } from 'citty'
+import { jsonFlag, open, whatArgument } from './open.ts'
+import { count, print, printJson, toLine } from './print.ts'
+
+export const check = defineCommand({
+  meta: {
+    name: 'check',
+    description:
+      'Loads everything and says what is wrong with it; exit code 1 when there is an error.',
+  },
+  args: { what: whatArgument, json: jsonFlag },
+  async run({ args }) {
+    const { bridge } = await open(args.what)
+    const { diagnostics } = bridge
+    const errors = diagnostics.filter(({ severity }) => severity === 'error').length
+    if (args.json) printJson(diagnostics.map((one, index) => ({ id: String(index + 1), ...one })))
+    else {
+      for (const diagnostic of diagnostics) print(toLine(diagnostic))
+      const tools = [...bridge.mounts.values()].reduce((sum, one) => sum + one.capabilities.size, 0)
+      const warnings = diagnostics.filter(({ severity }) => severity === 'warning').length
+      print(`${count(tools, 'tool')}, ${count(errors, 'error')}, ${count(warnings, 'warning')}`)
+    }
+    await bridge.close()
+    return errors > 0 ? 1 : 0
+  },
+})

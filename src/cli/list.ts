@@ -1,0 +1,58 @@
+import { defineCommand } from 'citty'
+import type { Capability } from '../capability/capability.ts'
+import { jsonFlag, open, whatArgument } from './open.ts'
+import { print, printJson, say, toLine } from './print.ts'
+
+export const list = defineCommand({
+  meta: { name: 'list', description: 'Every capability with its origin, effects and rules.' },
+  args: {
+    what: whatArgument,
+    json: jsonFlag,
+    tools: { type: 'boolean', description: 'print the exact tools/list result instead' },
+    mount: { type: 'string', description: 'which mount --tools is about (/mcp)' },
+  },
+  async run({ args }) {
+    const { bridge } = await open(args.what)
+    for (const one of bridge.diagnostics) if (one.severity === 'error') say(toLine(one))
+    if (args.tools)
+      printJson(await bridge.list(args.mount === undefined ? {} : { mount: args.mount }))
+    else {
+      const rows = [...bridge.mounts].flatMap(([mount, { capabilities }]) =>
+        [...capabilities.values()].map(({ capability, fingerprint }) => ({
+          mount,
+          capability,
+          fingerprint,
+        })),
+      )
+      if (args.json)
+        printJson(
+          rows.map(({ mount, capability, fingerprint }) => {
+            const { input, output, ...plain } = capability
+            return {
+              id: capability.name,
+              mount,
+              fingerprint,
+              ...plain,
+              input: input.schema,
+              ...(output && { output: output.schema }),
+            }
+          }),
+        )
+      else for (const { mount, capability } of rows) print(toRow(mount, capability))
+    }
+    await bridge.close()
+    return 0
+  },
+})
+
+function toRow(mount: string, { name, effects, rules, origin, hidden }: Capability): string {
+  const marks = [
+    effects.writes ? (effects.irreversible ? 'writes, irreversible' : 'writes') : 'reads',
+    ...(effects.repeatable ? ['repeatable'] : []),
+    ...(effects.reachesOut ? ['reaches out'] : []),
+    ...(rules.permissions.length > 0 ? [`needs ${rules.permissions.join(' ')}`] : []),
+    ...(rules.approval ? ['asks for approval'] : []),
+    ...(hidden ? ['not listed'] : []),
+  ]
+  return `${name.padEnd(28)} ${marks.join(', ').padEnd(36)} ${mount} ${origin.source}#${origin.pointer}`
+}

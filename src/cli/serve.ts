@@ -1,0 +1,96 @@
+import { defineCommand } from 'citty'
+import type { Logger } from 'pino'
+import type { Drawbridge } from '../runtime/drawbridge.ts'
+import { watch } from '../runtime/watch.ts'
+import { createLogger, open, toOpenOptions, whatArgument } from './open.ts'
+import { count, say, toLine } from './print.ts'
+import { UsageError } from './usage-error.ts'
+
+export const serve = defineCommand({
+  meta: {
+    name: 'serve',
+    description: 'Serves over Streamable HTTP, or over stdio with --stdio, until it is stopped.',
+  },
+  args: {
+    what: whatArgument,
+    host: { type: 'string', description: 'address to listen on (127.0.0.1)' },
+    port: { type: 'string', description: 'port to listen on (4747; 0 takes a free one)' },
+    stdio: { type: 'boolean', description: 'serve one client on standard input and output' },
+    mount: { type: 'string', description: 'which mount stdio serves (/mcp)' },
+    watch: { type: 'boolean', description: 'reload when a file changes' },
+  },
+  async run({ args }) {
+    const log = createLogger()
+    outliveTools(log)
+    const output = args.stdio ? keepOutput() : undefined
+    const { bridge, found } = await open(args.what, log)
+    for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
+    const stopWatching = args.watch ? watch(args.what, bridge, toOpenOptions(log), say) : undefined
+    const stop = async () => {
+      stopWatching?.()
+      await bridge.close()
+    }
+    if (output) {
+      const mount = args.mount === undefined ? {} : { mount: args.mount }
+      const connection = await bridge.stdio({ output, ...mount })
+      for (const signal of ['SIGINT', 'SIGTERM'] as const)
+        process.once(signal, () => void connection.close())
+      const reason = await connection.closed
+      await stop()
+      if (reason) say(`The connection was given up: ${reason.message}`)
+      process.exit(reason ? 1 : 0)
+    }
+    const { port } = await bridge.listen({
+      ...(args.host !== undefined && { host: args.host }),
+      ...(args.port !== undefined && { port: toPort(args.port) }),
+    })
+    const host = args.host ?? found.config.http.host
+    welcome(bridge, `http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+    await new Promise<void>((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    })
+    await stop()
+    process.exit(0)
+  },
+})
+
+function toPort(text: string): number {
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port
+  throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(text)}.`)
+}
+
+/** A tool that throws where nobody awaits it must not end everybody else's server. */
+function outliveTools(log: Logger): void {
+  process.on('uncaughtException', (err) => log.error({ err }, 'thrown outside of any call'))
+  process.on('unhandledRejection', (err) => log.error({ err }, 'rejected outside of any call'))
+}
+
+/**
+ * Keeps the real standard output for the protocol. For everybody else the name now means standard
+ * error: one stray `console.log` in a tool would break the stream.
+ */
+function keepOutput(): NodeJS.WriteStream {
+  const output = process.stdout
+  Object.defineProperty(process, 'stdout', { value: process.stderr })
+  for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
+    console[method] = console.error
+  return output
+}
+
+function welcome(bridge: Drawbridge, address: string): void {
+  const { name, version } = bridge.identity
+  say(`${name} ${version}`)
+  for (const [path, snapshot] of bridge.mounts) {
+    const { capabilities, views, templates, prompts } = snapshot
+    const offers = [
+      count(capabilities.size, 'tool'),
+      ...(views.size + templates.length > 0 ? [count(views.size + templates.length, 'view')] : []),
+      ...(prompts.size > 0 ? [count(prompts.size, 'prompt')] : []),
+    ]
+    say(`  ${address}${path}  ${offers.join(', ')}`)
+    const names = [...capabilities.keys()]
+    if (names.length > 0) say(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
+    say(`  connect a client: claude mcp add --transport http ${name} ${address}${path}`)
+  }
+}
