@@ -1,0 +1,86 @@
+import { definePrompt, defineTool, defineView, z } from 'drawbridge-mcp'
+
+interface Note {
+  readonly id: number
+  readonly title: string
+  readonly body: string
+  readonly written: string
+}
+
+const notes = new Map<number, Note>()
+let next = 1
+
+export const addNote = defineTool({
+  name: 'add_note',
+  description:
+    'Writes a note into the notebook and returns its id. Use when something should be remembered. ' +
+    'To change a note, delete it and write it again.',
+  schema: z.object({
+    title: z.string().min(1).max(80).describe('One line that says what it is about'),
+    body: z.string().max(10_000).default('').describe('The note itself'),
+    written: z.date().optional().describe('When it was written; now where absent'),
+  }),
+  category: 'write',
+  consequenceLevel: 'low',
+  tags: ['notes'],
+  effects: { reachesOut: false },
+  execute: ({ title, body, written }) => {
+    const note = { id: next++, title, body, written: (written ?? new Date()).toISOString() }
+    notes.set(note.id, note)
+    return { id: note.id, count: notes.size }
+  },
+  text: ({ id, count }) => `Written as note ${id}. There are ${count} notes; read_note shows one.`,
+})
+
+export const findNotes = defineTool({
+  name: 'find_notes',
+  description:
+    'Lists the notes whose title or body contains some words, newest first. Use before read_note.',
+  schema: z.object({
+    words: z.string().default('').describe('Empty lists every note'),
+    limit: z.number().int().min(1).max(50).default(10),
+  }),
+  outputSchema: z.object({
+    notes: z.array(z.object({ id: z.number(), title: z.string(), written: z.string() })),
+    total: z.number(),
+  }),
+  category: 'analysis',
+  execute: ({ words, limit }) => {
+    const found = [...notes.values()]
+      .filter(({ title, body }) => `${title}\n${body}`.toLowerCase().includes(words.toLowerCase()))
+      .reverse()
+    return { notes: found.slice(0, limit), total: found.length }
+  },
+})
+
+export const readNote = defineTool({
+  name: 'read_note',
+  description: 'Returns one note by its id. Use find_notes to learn the id.',
+  schema: z.object({ id: z.number().int().positive() }),
+  category: 'analysis',
+  dependsOn: ['find_notes'],
+  execute: ({ id }) => {
+    const note = notes.get(id)
+    const about = { tool: 'read_note', fetchedAt: new Date().toISOString() }
+    return note
+      ? { ...about, data: note }
+      : { ...about, error: `There is no note ${id}. find_notes lists the ids.` }
+  },
+})
+
+export const note = defineView({
+  uri: 'notes://{id}',
+  name: 'note',
+  description: 'One note as text.',
+  mimeType: 'text/plain',
+  complete: { id: () => [...notes.keys()].map(String) },
+  read: ({ id }) => notes.get(Number(id))?.body ?? 'There is no such note.',
+})
+
+export const summarise = definePrompt({
+  name: 'summarise_notes',
+  description: 'Asks for a summary of all notes about one subject.',
+  arguments: { subject: { description: 'What the notes are about', required: true } },
+  render: ({ subject }) =>
+    `Find my notes about ${subject} with find_notes, read them, and sum them up in five lines.`,
+})
