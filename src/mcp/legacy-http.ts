@@ -2,6 +2,7 @@ import {
   type EventStore,
   isInitializeRequest,
   type Server,
+  SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../capability/caller.ts'
@@ -79,15 +80,16 @@ export class LegacySessions {
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
     }
     await server.connect(transport)
-    await this.#pass({ transport }, request, reply)
+    await this.#pass({ transport, server }, request, reply)
   }
 
   async #pass(
-    { transport }: Pick<Session, 'transport'>,
+    { transport, server }: Pick<Session, 'transport' | 'server'>,
     { method, headers, body, caller }: HttpRequest,
     reply: HttpReply,
   ): Promise<void> {
-    const request = new Request('http://localhost/', { method, headers: toHeaders(headers) })
+    const said = toHeaders(withAgreedVersion(headers, server.getNegotiatedProtocolVersion()))
+    const request = new Request('http://localhost/', { method, headers: said })
     const response = await transport.handleRequest(request, {
       authInfo: { token: '', clientId: caller.subject, scopes: [], extra: { caller } },
       ...(body !== undefined && { parsedBody: body }),
@@ -105,14 +107,24 @@ export class LegacySessions {
 const toCaller = (authInfo: { extra?: Record<string, unknown> } | undefined): Caller =>
   (authInfo?.extra?.caller as Caller | undefined) ?? { ...localUser, scopes: new Set() }
 
+const version = 'mcp-protocol-version'
+
+/**
+ * A session keeps to the revision it began with. Clients forget to repeat it, or repeat another,
+ * and the transport believes what they say; only one that nobody knows is left for it to refuse.
+ */
+function withAgreedVersion(
+  headers: HttpRequest['headers'],
+  agreed: string | undefined,
+): HttpRequest['headers'] {
+  const said = headers[version]
+  return agreed !== undefined && (said === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(said))
+    ? { ...headers, [version]: agreed }
+    : headers
+}
+
 /** The transport reads these and no others. */
-const read = [
-  'accept',
-  'content-type',
-  'last-event-id',
-  'mcp-protocol-version',
-  'mcp-session-id',
-] as const
+const read = ['accept', 'content-type', 'last-event-id', version, 'mcp-session-id'] as const
 
 const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
   read.flatMap((name) => {

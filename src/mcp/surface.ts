@@ -1,4 +1,4 @@
-import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server'
+import type { Implementation as Identity, ServerCapabilities } from '@modelcontextprotocol/server'
 import type { Caller } from '../capability/caller.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Next } from '../governance/step.ts'
@@ -6,8 +6,11 @@ import { Announcements } from './announcements.ts'
 import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
 
+/** How the server calls itself. */
+export type { Identity }
+
 export interface SurfaceOptions {
-  readonly identity: Implementation
+  readonly identity: Identity
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
@@ -19,7 +22,7 @@ export interface SurfaceOptions {
 
 /** Everything a client can reach on one mount, whatever transport and era it comes by. */
 export class Surface {
-  readonly identity: Implementation
+  readonly identity: Identity
   readonly instructions: string | undefined
   readonly catalog: Catalog
   readonly govern: Next

@@ -5,6 +5,8 @@ import type { Done, Failed } from '../capability/outcome.ts'
 import { codes, RpcError } from './rpc-error.ts'
 import { resultMeta } from './wire-names.ts'
 
+export type { CallToolResult }
+
 /** What came of a call, as `tools/call` answers it. */
 export function toResult(outcome: Done | Failed, callId: string): CallToolResult {
   return outcome.kind === 'done' ? toSuccess(outcome, callId) : toTrouble(outcome, callId)

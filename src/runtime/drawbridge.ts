@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import type { CallToolResult, Implementation, ListToolsResult } from '@modelcontextprotocol/server'
 import { nobodyListens } from '../capability/call.ts'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
@@ -20,9 +19,11 @@ import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { methods } from '../mcp/methods.ts'
+import type { Lists } from '../mcp/projection.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
-import { Surface } from '../mcp/surface.ts'
+import { type Identity, Surface } from '../mcp/surface.ts'
+import type { CallToolResult } from '../mcp/to-result.ts'
 import { type ConfigInput, configShape } from './config.ts'
 import { MemoryAudit } from './memory-audit.ts'
 import type { PlacedSource } from './open-sources.ts'
@@ -90,7 +91,7 @@ export class Drawbridge {
     this.ready.catch(() => {})
   }
 
-  get identity(): Implementation {
+  get identity(): Identity {
     const { name = 'drawbridge', version = '0.0.0', description } = this.#options
     return { name, version, ...(description !== undefined && { description }) }
   }
@@ -163,7 +164,7 @@ export class Drawbridge {
   }
 
   /** The exact answer to `tools/list`. */
-  async list(options: Omit<CallOptions, 'signal'> = {}): Promise<ListToolsResult> {
+  async list(options: Omit<CallOptions, 'signal'> = {}): Promise<Lists['tools']> {
     await this.ready
     const { caller = localUser, mount = '/mcp' } = options
     return this.#mount(mount).surface.lists(caller).tools
