@@ -1,0 +1,174 @@
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { readContract } from '../../src/capability/read-contract.ts'
+import { aContract } from '../support/builders.ts'
+
+describe('Zod', () => {
+  test('a field with a default is not required, and its description is kept', async () => {
+    const contract = aContract(
+      z.object({
+        city: z.string().describe('City name'),
+        units: z.enum(['metric', 'imperial']).default('metric'),
+      }),
+    )
+
+    expect(contract.schema).toEqual({
+      type: 'object',
+      properties: {
+        city: { type: 'string', description: 'City name' },
+        units: { type: 'string', enum: ['metric', 'imperial'], default: 'metric' },
+      },
+      required: ['city'],
+    })
+    expect(await contract.parse({ city: 'Rome' })).toEqual({
+      ok: true,
+      value: { city: 'Rome', units: 'metric' },
+    })
+  })
+
+  test('a date travels as a string and arrives as a Date, wherever it stands', async () => {
+    const contract = aContract(
+      z.object({ from: z.date(), stays: z.array(z.object({ until: z.date().optional() })) }),
+    )
+
+    expect(contract.schema).toMatchObject({
+      properties: { from: { type: 'string', format: 'date-time' } },
+    })
+    expect(
+      await contract.parse({ from: '2026-01-02T03:04:05Z', stays: [{ until: '2026-02-03' }, {}] }),
+    ).toEqual({
+      ok: true,
+      value: {
+        from: new Date('2026-01-02T03:04:05Z'),
+        stays: [{ until: new Date('2026-02-03') }, {}],
+      },
+    })
+    expect(await contract.parse({ from: 'soon', stays: [] })).toMatchObject({ ok: false })
+  })
+
+  test('unions and nested objects are shown, and issues point to the place', async () => {
+    const contract = aContract(
+      z.object({
+        who: z.union([z.string(), z.object({ id: z.number() })]),
+        deep: z.object({ n: z.int() }),
+      }),
+    )
+
+    expect(contract.schema).toMatchObject({ properties: { who: { anyOf: expect.any(Array) } } })
+    expect(await contract.parse({ who: 'x', deep: { n: 1.5 } })).toMatchObject({
+      ok: false,
+      issues: [{ pointer: '/deep/n' }],
+    })
+  })
+
+  test('what JSON cannot carry is remarked upon', () => {
+    expect(readContract(z.object({ big: z.bigint() }), 'input')).toMatchObject({
+      remarks: ['/properties/big (bigint) has no JSON form'],
+    })
+  })
+})
+
+describe('Standard Schema', () => {
+  test('ArkType is shown and enforced', async () => {
+    const contract = aContract(type({ name: 'string', 'age?': 'number' }))
+
+    expect(contract.schema).toMatchObject({ type: 'object', required: ['name'] })
+    expect(await contract.parse({ name: 1 })).toMatchObject({
+      ok: false,
+      issues: [{ pointer: '/name' }],
+    })
+  })
+
+  test('Valibot is shown and enforced', async () => {
+    const contract = aContract(
+      toStandardJsonSchema(v.object({ name: v.string(), tags: v.array(v.string()) })),
+    )
+
+    expect(contract.schema).toMatchObject({ type: 'object', required: ['name', 'tags'] })
+    expect(await contract.parse({ name: 'x', tags: ['a', 2] })).toMatchObject({
+      ok: false,
+      issues: [{ pointer: '/tags/1' }],
+    })
+  })
+
+  test('Valibot that cannot be shown says what to wrap it in', () => {
+    expect(readContract(v.object({}), 'input')).toMatchObject({
+      fault: expect.stringContaining('toStandardJsonSchema'),
+    })
+  })
+})
+
+describe('JSON Schema', () => {
+  const pydantic = {
+    $defs: { Units: { enum: ['metric', 'imperial'], type: 'string' } },
+    properties: { units: { $ref: '#/$defs/Units', default: 'metric' } },
+    title: 'GetWeatherInput',
+    type: 'object',
+  }
+
+  test('is shown as it was written, and references inside it work', async () => {
+    const contract = aContract(pydantic)
+
+    expect(contract.schema).toBe(pydantic)
+    expect(await contract.parse({ units: 'other' })).toMatchObject({
+      ok: false,
+      issues: [{ pointer: '/units' }],
+    })
+  })
+
+  test("fills in defaults without touching the caller's value", async () => {
+    const given = {}
+
+    expect(await aContract(pydantic).parse(given)).toEqual({ ok: true, value: { units: 'metric' } })
+    expect(given).toEqual({})
+  })
+})
+
+describe('a schema that clients would choke on', () => {
+  const nested = (depth: number): object =>
+    depth === 0 ? { type: 'string' } : { anyOf: [nested(depth - 1)] }
+
+  test.each([
+    ['a non-object root', { type: 'array' }, 'root'],
+    ['no root type', { anyOf: [{ type: 'object' }] }, 'root'],
+    [
+      'a remote reference',
+      { type: 'object', properties: { a: { $ref: 'https://x.example/y' } } },
+      '$ref',
+    ],
+    [
+      'a dangling reference',
+      { type: 'object', properties: { a: { $ref: '#/$defs/none' } } },
+      '$ref',
+    ],
+    [
+      'a broken escape in a reference',
+      { type: 'object', properties: { a: { $ref: '#/%zz' } } },
+      'URI',
+    ],
+    ['an unknown dialect', { $schema: 'https://x.example/dialect', type: 'object' }, 'dialect'],
+    ['a wrong keyword', { type: 'object', properties: 5 }, 'not valid'],
+    ['a broken pattern', { type: 'object', properties: { a: { pattern: '(' } } }, 'pattern'],
+    [
+      '__proto__',
+      JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'),
+      '__proto__',
+    ],
+    ['3,000 levels', { type: 'object', properties: { a: nested(3000) } }, ''],
+    ['100 levels', { type: 'object', properties: { a: nested(100) } }, 'deeper'],
+    [
+      '50,000 properties',
+      {
+        type: 'object',
+        properties: Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`p${i}`, {}])),
+      },
+      'longer',
+    ],
+    ['nothing at all', undefined, 'neither'],
+  ])('is refused with the reason: %s', (_, schema, reason) => {
+    expect(readContract(schema, 'input')).toEqual({ fault: expect.stringContaining(reason) })
+  })
+})

@@ -1,0 +1,213 @@
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import type { Call } from '../../src/capability/call.ts'
+import { localUser } from '../../src/capability/caller.ts'
+import { Cancellation } from '../../src/capability/cancellation.ts'
+import { done } from '../../src/capability/outcome.ts'
+import { permits } from '../../src/governance/permits.ts'
+import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
+
+test('a caller without the scope never reaches the capability, and the refusal is written down', async () => {
+  const reached: Call[] = []
+  const refund = aCapability({
+    rules: { permissions: ['orders:write', 'money:move'] },
+    invoke: async (call) => {
+      reached.push(call)
+      return done({})
+    },
+  })
+  const { govern, audited } = aPipeline()
+
+  const outcome = await govern(aCall({ capability: refund, caller: aCaller(['orders:read']) }))
+
+  expect(outcome).toMatchObject({
+    kind: 'failed',
+    failure: { code: 'insufficient_scope', details: { missing: ['orders:write', 'money:move'] } },
+  })
+  expect(reached).toEqual([])
+  expect(audited).toMatchObject([{ outcome: 'failed', failure: { code: 'insufficient_scope' } }])
+})
+
+test.each([
+  [['orders:read'], 'orders:read', true],
+  [['orders:*'], 'orders:read', true],
+  [['orders:*'], 'orders:items:read', true],
+  [['*'], 'orders:read', true],
+  [['orders:read'], 'orders:write', false],
+  [['orders:read:*'], 'orders:read', false],
+  [['order:*'], 'orders:read', false],
+  [['orders'], 'orders:read', false],
+  [[], 'orders:read', false],
+])('scopes %j for %s: %s', (scopes, permission, expected) => {
+  const capability = aCapability({ rules: { permissions: [permission] } })
+  expect(permits(aCaller(scopes), capability)).toBe(expected)
+})
+
+test('the local user holds every scope', () => {
+  expect(permits(localUser, aCapability({ rules: { permissions: ['anything'] } }))).toBe(true)
+})
+
+test('invalid input is refused with every place that is wrong, and the capability gets parsed input', async () => {
+  const seen: unknown[] = []
+  const capability = aCapability({
+    input: aContract(z.object({ n: z.number(), unit: z.string().default('m') })),
+    invoke: async ({ input }) => {
+      seen.push(input)
+      return done(input)
+    },
+  })
+  const { govern } = aPipeline()
+
+  const bad = await govern(aCall({ capability, input: { n: 'x', unit: 3 } }))
+  await govern(aCall({ capability, input: { n: 1 } }))
+
+  expect(bad).toMatchObject({
+    failure: {
+      code: 'invalid_input',
+      fixedBy: 'model',
+      retryable: true,
+      message: expect.stringMatching(/\/n.*\n.*\/unit/),
+    },
+  })
+  expect(seen).toEqual([{ n: 1, unit: 'm' }])
+})
+
+test('what takes too long is stopped, told so through the signal, and answered in time', async () => {
+  const aborted = vi.fn()
+  const { govern } = aPipeline()
+  const slow = aCapability({
+    rules: { timeout: 20 },
+    invoke: ({ cancellation }) => {
+      cancellation.signal.addEventListener('abort', aborted)
+      return new Promise(() => {})
+    },
+  })
+
+  const outcome = await govern(aCall({ capability: slow }))
+
+  expect(outcome).toMatchObject({ failure: { code: 'timed_out', retryable: true } })
+  expect(aborted).toHaveBeenCalledOnce()
+})
+
+test('after a write that took too long nobody is invited to try again', async () => {
+  const effects = { writes: true, irreversible: true, repeatable: false, reachesOut: true }
+  const invoke = () => new Promise<never>(() => {})
+  const capability = aCapability({ effects, invoke, rules: { timeout: 5 } })
+
+  const outcome = await aPipeline().govern(aCall({ capability }))
+
+  expect(outcome).toMatchObject({
+    failure: { retryable: false, message: expect.stringContaining('not known') },
+  })
+})
+
+test('a client that leaves ends the call at once', async () => {
+  const cancellation = new Cancellation()
+  const capability = aCapability({ invoke: () => new Promise(() => {}) })
+  const pending = aPipeline().govern(aCall({ capability, cancellation }))
+
+  cancellation.cancel('The client left.')
+
+  expect(await pending).toMatchObject({ failure: { code: 'cancelled' } })
+})
+
+test('a call that was cancelled before it began never reaches the capability', async () => {
+  const invoke = vi.fn(async () => done({}))
+  const cancellation = new Cancellation()
+  cancellation.cancel('The client left.')
+
+  const outcome = await aPipeline().govern(
+    aCall({ capability: aCapability({ invoke }), cancellation }),
+  )
+
+  expect(outcome).toMatchObject({ failure: { code: 'cancelled' } })
+  expect(invoke).not.toHaveBeenCalled()
+})
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('password=hunter2')
+    },
+  ],
+  [
+    'rejects',
+    async () => {
+      throw new Error('password=hunter2')
+    },
+  ],
+])(
+  'a capability that %s becomes a failure that says nothing, with the cause kept inside',
+  async (_, invoke) => {
+    const { govern, audited } = aPipeline()
+
+    const outcome = await govern(aCall({ capability: aCapability({ invoke: invoke as never }) }))
+
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      failure: { code: 'internal', fixedBy: 'operator' },
+    })
+    expect((outcome as { failure: { message: string } }).failure.message).not.toContain('hunter2')
+    expect(audited[0]?.failure?.cause).toMatchObject({ message: 'password=hunter2' })
+  },
+)
+
+test('an answer that breaks the promised form does not leave', async () => {
+  const capability = aCapability({
+    output: aContract(z.object({ n: z.number() }), 'output'),
+    invoke: async () => done({ n: 'secret' }),
+  })
+  expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({
+    failure: { code: 'invalid_output', fixedBy: 'operator' },
+  })
+})
+
+test('what the promised form does not name is left out', async () => {
+  const capability = aCapability({
+    output: aContract(z.object({ n: z.number() }), 'output'),
+    invoke: async () => done({ n: 1, internal: true }),
+  })
+  expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({ data: { n: 1 } })
+  expect(await aPipeline().govern(aCall({ capability }))).not.toMatchObject({
+    data: { internal: true },
+  })
+})
+
+test('an answer that is too large is not sent, and it is said how to ask for less', async () => {
+  const capability = aCapability({ invoke: async () => done({ text: 'x'.repeat(20_000) }) })
+  expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({
+    failure: { code: 'result_too_large', message: expect.stringContaining('filter') },
+  })
+})
+
+const cyclic: Record<string, unknown> = {}
+cyclic.self = cyclic
+
+test.each([
+  ['a cycle', cyclic],
+  ['a bigint', { n: 1n }],
+  ['a Map', { m: new Map() }],
+])('an answer that JSON cannot carry is a failure: %s', async (_, data) => {
+  const capability = aCapability({ invoke: async () => done(data) })
+  expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({
+    failure: { code: 'invalid_output' },
+  })
+})
+
+test('known secrets are struck out of data, text and error messages; short ones are not secrets', async () => {
+  const { govern } = aPipeline({ secrets: ['s3cret-value', 's3cret-value-longer', 'no'] })
+  const capability = aCapability({
+    invoke: async () => ({
+      kind: 'done',
+      data: { nested: ['key=s3cret-value!', 'no'], untouched: 1 },
+      content: [{ type: 'text', text: 's3cret-value-longer' }],
+    }),
+  })
+
+  expect(await govern(aCall({ capability }))).toEqual({
+    kind: 'done',
+    data: { nested: ['key=[withheld]!', 'no'], untouched: 1 },
+    content: [{ type: 'text', text: '[withheld]' }],
+  })
+})

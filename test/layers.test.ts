@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { globSync } from 'tinyglobby'
+import { expect, test } from 'vitest'
+
+/** The table of `docs/architecture.md`: which folder may import which, besides itself. */
+const mayImport: Record<string, readonly string[]> = {
+  capability: [],
+  'sources/definitions': ['capability'],
+  catalog: ['capability'],
+  governance: ['capability'],
+  mcp: ['capability', 'catalog', 'governance'],
+  http: ['capability', 'mcp'],
+  runtime: ['capability', 'sources/definitions', 'catalog', 'governance', 'mcp', 'http'],
+  cli: ['capability', 'runtime', 'mcp', ''],
+  '': ['capability', 'runtime', 'sources/definitions'],
+}
+
+/** Packages that only one folder may know. */
+const ownedBy: Record<string, string> = { '@modelcontextprotocol': 'mcp', citty: 'cli' }
+
+const root = path.resolve('src')
+const files = globSync('**/*.ts', { cwd: root })
+
+const folderOf = (file: string): string =>
+  Object.keys(mayImport).find((folder) => folder !== '' && file.startsWith(`${folder}/`)) ?? ''
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import\() ?'([^']+)'/g)].map(
+    ([, specifier]) => specifier ?? '',
+  )
+
+test('every folder of src is in the table', () => {
+  expect(files.length).toBeGreaterThan(50)
+  const unknown = files.filter((file) => folderOf(file) === '' && file !== 'index.ts')
+  expect(unknown).toEqual([])
+})
+
+test('a folder imports only from the folders below it', () => {
+  const offences = files.flatMap((file) =>
+    importsOf(file)
+      .filter((specifier) => specifier.startsWith('.'))
+      .map((specifier) => path.relative(root, path.resolve(root, path.dirname(file), specifier)))
+      .filter((target) => {
+        const [from, to] = [folderOf(file), folderOf(target)]
+        return from !== to && !mayImport[from]?.includes(to)
+      })
+      .map((target) => `${file} imports ${target}`),
+  )
+  expect(offences).toEqual([])
+})
+
+test('a protocol or a library that belongs to one folder is known to no other', () => {
+  const offences = files.flatMap((file) =>
+    importsOf(file)
+      .filter((specifier) =>
+        Object.entries(ownedBy).some(
+          ([name, owner]) => specifier.startsWith(name) && folderOf(file) !== owner,
+        ),
+      )
+      .map((specifier) => `${file} imports ${specifier}`),
+  )
+  expect(offences).toEqual([])
+})

@@ -1,0 +1,5 @@
+import { execFileSync } from 'node:child_process'
+
+export default function build(): void {
+  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' })
+}
