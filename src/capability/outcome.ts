@@ -32,5 +32,3 @@ export interface Failed {
 }
 
 export const done = (data: unknown): Done => ({ kind: 'done', data })
-
-export const failed = (failure: Failure): Failed => ({ kind: 'failed', failure })

@@ -296,10 +296,13 @@ test('deprecated tools answer without being listed; removed ones are gone', asyn
   await expect(bridge.call('gone')).rejects.toThrow('Unknown tool')
 })
 
-test('execute is typed by schema', () => {
+test('execute is typed by schema, and text by execute', () => {
   defineTool({
-    ...anyTool(),
+    name: 'get_weather',
+    description: 'Returns the weather.',
+    category: 'read',
     schema: z.object({ city: z.string(), days: z.number().default(1) }),
-    execute: ({ city, days }) => city.toUpperCase() + days.toFixed(),
+    execute: ({ city, days }) => ({ summary: city.toUpperCase() + days.toFixed() }),
+    text: ({ summary }) => summary.trim(),
   })
 })

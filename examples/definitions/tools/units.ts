@@ -22,5 +22,5 @@ export default defineTool({
       }
     return { value: (value * units[from]) / units[to], unit: to }
   },
-  text: (data) => (typeof data?.value === 'number' ? `${data.value} ${data.unit}` : ''),
+  text: ({ value, unit }) => `${value} ${unit}`,
 })

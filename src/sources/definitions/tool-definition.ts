@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { LogLevel } from '../../capability/call.ts'
 import type { Caller } from '../../capability/caller.ts'
-import type { StandardSchema } from '../../capability/contract-from-standard-schema.ts'
 import type { Effects } from '../../capability/effects.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Answer, Question } from '../../capability/question.ts'
@@ -80,14 +79,22 @@ type InputOf<Schema> = Schema extends z.core.$ZodType
       ? { [Key in keyof Schema]: z.output<Schema[Key]> }
       : Record<string, unknown>
 
-type Returned = unknown | ToolResult | Reply
+/** Of all that `execute` may return, what is data. */
+type DataOf<Returned> = Returned extends Reply | { readonly error: string }
+  ? never
+  : Returned extends {
+        readonly tool: string
+        readonly fetchedAt: string
+        readonly data: infer Data
+      }
+    ? Data
+    : Returned
 
-/** Returns its argument; exists so that `execute` is typed by `schema`. */
-export const defineTool = <const Schema>(
+/** Returns its argument; exists so that `execute` is typed by `schema`, and `text` by `execute`. */
+export const defineTool = <const Schema extends object, Returned>(
   tool: Omit<ToolDefinition, 'schema' | 'execute' | 'text'> & {
-    readonly schema: Schema & (StandardSchema | object)
+    readonly schema: Schema
     readonly execute: (input: InputOf<Schema>, context: ToolContext) => Returned
-    // biome-ignore lint/suspicious/noExplicitAny: the data is whatever execute returns
-    readonly text?: (data: any) => string
+    readonly text?: (data: DataOf<Awaited<Returned>>) => string
   },
 ): ToolDefinition => tool as ToolDefinition

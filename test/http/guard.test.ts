@@ -1,0 +1,330 @@
+import http from 'node:http'
+import net from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { defineTool, definitionSource, z } from '../../src/index.ts'
+import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { drawbridge, startServing } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { aModernRequest, anInitialize, post, type Sending } from '../support/wire.ts'
+
+const ping = defineTool({
+  name: 'ping',
+  description: 'Answers.',
+  category: 'analysis',
+  schema: z.object({}),
+  execute: () => 'pong',
+})
+const guarded = {
+  sources: [definitionSource([ping])],
+  http: {
+    hosts: ['bridge.example', 'xn--bcher-kva.example', 'ported.example:8080'],
+    origins: ['https://app.example'],
+  },
+}
+
+/** Which names a server with the configuration above answers to. PORT is the one it listens on. */
+const hosts: Readonly<Record<string, boolean>> = {
+  '127.0.0.1:PORT': true,
+  '127.0.0.1': true,
+  'localhost:PORT': true,
+  'LocalHost:PORT': true,
+  '[::1]:PORT': true,
+  'localhost:1': true, // a bare host allows every port
+  'bridge.example': true,
+  'BRIDGE.example:443': true,
+  'xn--bcher-kva.example': true,
+  'ported.example:8080': true,
+  'ported.example:8081': false,
+  'ported.example': false,
+  'localhost.:PORT': false,
+  'bridge.example.': false,
+  'evil.example:PORT': false,
+  'localhost.evil.example': false,
+  'xn--lcalhost-k8a:PORT': false,
+  'xn--bridg-fsa.example': false,
+  '127.0.0.1.nip.example:PORT': false,
+  '[::ffff:127.0.0.1]:PORT': false,
+  '0.0.0.0:PORT': false,
+  '2130706433:PORT': false,
+  'user@localhost:PORT': false,
+  'localhost:PORT, evil.example': false,
+  null: false,
+}
+
+/** Which pages may talk to it. `own` pages may when they came from the very Host they talk to. */
+const origins: Readonly<Record<string, 'yes' | 'own' | 'no'>> = {
+  none: 'yes',
+  'https://app.example': 'yes',
+  'HTTPS://App.Example': 'yes',
+  'http://127.0.0.1:PORT': 'own',
+  'http://LOCALHOST:PORT': 'own',
+  'http://[::1]:PORT': 'own',
+  'https://127.0.0.1:PORT': 'no', // other scheme
+  'http://127.0.0.1:1': 'no', // other port
+  'http://app.example': 'no',
+  'https://app.example:8443': 'no',
+  'https://app.example.': 'no',
+  'https://app.example.evil.example': 'no',
+  'https://xn--pp-via.example': 'no',
+  'http://evil.example': 'no',
+  'https://app.example, http://evil.example': 'no',
+  'file://': 'no',
+  null: 'no',
+}
+
+/** What each route answers to those who may pass. */
+const routes: Readonly<Record<string, { path: string; sending?: Sending; status: number }>> = {
+  'a request of 2026 to /mcp': { path: '/mcp', sending: aModernRequest('tools/list'), status: 200 },
+  'a request of 2025 to /mcp': { path: '/mcp', sending: anInitialize(), status: 200 },
+  '/health': { path: '/health', status: 200 },
+  'an unknown route': { path: '/no/such/route', status: 404 },
+}
+
+describe('Host and Origin are checked by the same table on every route', () => {
+  test.each(Object.keys(routes))('on %s', async (name) => {
+    const { port } = await serveHere(guarded)
+    const { path, sending, status } = routes[name] as (typeof routes)[string]
+    const ask = createAsk(port)
+    const expected: Record<string, number> = {}
+    const answered: Record<string, number> = {}
+
+    for (const [host, served] of Object.entries(hosts))
+      for (const [origin, rule] of Object.entries(origins)) {
+        const row = `Host ${host}, Origin ${origin}`
+        const own = origin.toLowerCase() === `http://${host}`.toLowerCase()
+        const passes = served && (rule === 'yes' || (rule === 'own' && own))
+        expected[row] = passes ? status : 403
+        const { status: said, headers } = await ask(path, { host, origin }, sending)
+        answered[row] = said
+        if (said === 403) expect(headers['mcp-session-id'], row).toBeUndefined()
+      }
+
+    expect(answered).toEqual(expected)
+  })
+
+  test('a page from elsewhere is refused even where the Host is good, and is told so in JSON', async () => {
+    const { url } = await serveHere(guarded)
+
+    const response = await post(url, aModernRequest('tools/list'), {
+      origin: 'http://evil.example',
+    })
+
+    expect(response.status).toBe(403)
+    expect(await response.json()).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32000, message: expect.stringContaining('http://evil.example') },
+    })
+  })
+
+  test.each(['GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT'])(
+    'a page from elsewhere is refused whatever the method: %s',
+    async (method) => {
+      const { url } = await serveHere(guarded)
+
+      const response = await fetch(url, { method, headers: { origin: 'http://evil.example' } })
+
+      expect(response.status).toBe(403)
+    },
+  )
+})
+
+describe('a request that does not say, or says twice, where it goes', () => {
+  const get = (lines: string) => `GET /health HTTP/${lines}\r\nConnection: close\r\n\r\n`
+
+  test.each([
+    ['without a Host', '1.1', /^HTTP\/1\.1 400 /],
+    ['of HTTP/1.0 without a Host', '1.0', /^HTTP\/1\.1 403 /],
+    ['with an empty Host', '1.1\r\nHost:', /^HTTP\/1\.1 40[03] /],
+    ['with an empty Origin', '1.1\r\nHost: localhost\r\nOrigin:', /^HTTP\/1\.1 403 /],
+    [
+      'with a good Origin before a bad one',
+      '1.1\r\nHost: localhost\r\nOrigin: https://app.example\r\nOrigin: http://evil.example',
+      /^HTTP\/1\.1 403 /,
+    ],
+    [
+      'with a good Host before a bad one',
+      '1.1\r\nHost: localhost\r\nHost: evil.example',
+      /^HTTP\/1\.1 40[03] /,
+    ],
+    [
+      'with a bad Host before a good one',
+      '1.1\r\nHost: evil.example\r\nHost: localhost',
+      /^HTTP\/1\.1 40[03] /,
+    ],
+  ])('is refused: %s', async (_, lines, refusal) => {
+    const { port } = await serveHere(guarded)
+
+    expect(await talk(port, get(lines))).toMatch(refusal)
+  })
+
+  test('is judged by its Host header, not by an absolute request target', async () => {
+    const { port } = await serveHere(guarded)
+
+    const answer = await talk(
+      port,
+      'GET http://localhost/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+    )
+
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+  })
+})
+
+test('a page of an allowed origin is told by its browser that it may talk', async () => {
+  const { url } = await serveHere(guarded)
+  const origin = 'https://app.example'
+
+  const preflight = await fetch(url, {
+    method: 'OPTIONS',
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'content-type,mcp-protocol-version,mcp-method',
+    },
+  })
+  const answer = await post(url, aModernRequest('tools/list'), { origin })
+
+  expect(preflight.status).toBeLessThan(300)
+  expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
+  expect(preflight.headers.get('access-control-allow-headers')).toMatch(/mcp-method/i)
+  expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+})
+
+test.each(['https://app.example/', 'https://app.example:443', 'HTTPS://APP.EXAMPLE'])(
+  'an origin configured as %s lets in the page that a browser calls https://app.example',
+  async (configured) => {
+    const { url } = await serveHere({ ...guarded, http: { origins: [configured] } })
+
+    const response = await post(url, aModernRequest('tools/list'), {
+      origin: 'https://app.example',
+    })
+
+    expect(response.status).toBe(200)
+  },
+)
+
+describe('where it listens', () => {
+  const files = {
+    'drawbridge.yaml': aConfig(),
+    'guarded.yaml': aConfig(
+      `http:\n  tokens:\n    - { hash: "sha256:${'0'.repeat(64)}", subject: ann, scopes: [] }\n`,
+    ),
+    'tools/ping.ts': aToolModule({ name: 'ping' }),
+  }
+
+  test('only this machine can connect by default', async () => {
+    const { url } = await startServing([], { cwd: await aProject(files) })
+    const { hostname, port } = new URL(url)
+
+    expect(hostname).toBe('127.0.0.1')
+    // Whoever listens on every address of the machine listens on this one too.
+    await expect(connect('127.0.0.2', Number(port))).rejects.toThrow('ECONNREFUSED')
+  })
+
+  test.each(['0.0.0.0', '::', '192.0.2.1'])(
+    'an open address without tokens is refused with one clear line: --host %s',
+    async (host) => {
+      const cwd = await aProject(files)
+
+      const { code, stdout, stderr } = await drawbridge(['serve', '--host', host, '--port', '0'], {
+        cwd,
+      })
+
+      expect(code).toBe(2)
+      expect(stdout).toBe('')
+      expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(/token/)])
+      expect(stderr).toContain(host)
+    },
+  )
+
+  test('an open address without tokens ends the process even while it watches', async () => {
+    const cwd = await aProject(files)
+
+    const { code } = await drawbridge(['serve', '--host', '0.0.0.0', '--watch'], { cwd })
+
+    expect(code).toBe(2)
+  })
+
+  test('an open address with tokens is served, and asks for one', async () => {
+    const cwd = await aProject(files)
+
+    const { url } = await startServing(['guarded.yaml', '--host', '0.0.0.0'], { cwd })
+    const { port } = new URL(url)
+
+    const response = await post(`http://127.0.0.1:${port}/mcp`, aModernRequest('tools/list'))
+    expect(response.status).toBe(401)
+    await expect(connect('127.0.0.2', Number(port))).resolves.toBeUndefined()
+  })
+
+  test('the address that --host gave and serve printed is one it answers to', async () => {
+    const cwd = await aProject(files)
+
+    const { url } = await startServing(['--host', '127.0.0.2'], { cwd })
+
+    expect((await post(url, aModernRequest('tools/list'))).status).toBe(200)
+  })
+
+  test('an IPv6 address is printed and served in brackets', async () => {
+    const cwd = await aProject(files)
+
+    const { url } = await startServing(['--host', '::1'], { cwd })
+
+    expect(url).toContain('http://[::1]:')
+    expect((await post(url, aModernRequest('tools/list'))).status).toBe(200)
+  })
+})
+
+interface Names {
+  readonly host: string
+  readonly origin: string
+}
+
+/** Asks with headers that `fetch` would not let anybody choose, over one connection. */
+function createAsk(port: number) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  const fill = (text: string) => text.replace('PORT', String(port))
+  return (path: string, { host, origin }: Names, sending?: Sending) =>
+    new Promise<{ status: number; headers: http.IncomingHttpHeaders }>((resolve, reject) => {
+      const headers = {
+        ...sending?.headers,
+        host: fill(host),
+        ...(origin !== 'none' && { origin: fill(origin) }),
+      }
+      const method = sending ? 'POST' : 'GET'
+      http
+        .request({ host: '127.0.0.1', port, path, method, headers, agent }, (response) => {
+          response.resume()
+          response.on('end', () =>
+            resolve({ status: response.statusCode ?? 0, headers: response.headers }),
+          )
+        })
+        .on('error', reject)
+        .end(sending?.body)
+    })
+}
+
+/** Everything that comes back for these bytes. */
+const talk = (port: number, bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let answer = ''
+    net
+      .connect(port, '127.0.0.1', function (this: net.Socket) {
+        this.write(bytes)
+      })
+      .setEncoding('utf8')
+      .on('data', (text: string) => {
+        answer += text
+      })
+      .on('end', () => resolve(answer))
+      .on('error', reject)
+  })
+
+const connect = (host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket = net
+      .connect(port, host, () => {
+        socket.destroy()
+        resolve()
+      })
+      .on('error', reject)
+  })

@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** A folder with these files in it, for as long as the test runs. */
+export async function aProject(files: Readonly<Record<string, string>>): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }))
+  for (const [name, text] of Object.entries(files)) await put(path.join(folder, name), text)
+  return folder
+}
+
+export async function put(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, text)
+}
+
+export interface ToolText {
+  readonly name: string
+  readonly description?: string
+  readonly category?: string
+  readonly permissions?: readonly string[]
+  /** Code: the schema. */
+  readonly schema?: string
+  /** Code: the body of `async execute(input, context)`. */
+  readonly body?: string
+}
+
+/** The text of a module with one tool, as a user would write it. */
+export const aToolModule = ({
+  name,
+  description = `Is called ${name}.`,
+  category = 'read',
+  permissions = [],
+  schema = 'z.object({})',
+  body = `return ${JSON.stringify(name)}`,
+}: ToolText): string => `import { defineTool, z } from 'drawbridge-mcp'
+
+export default defineTool({
+  name: ${JSON.stringify(name)},
+  description: ${JSON.stringify(description)},
+  category: ${JSON.stringify(category)},
+  permissions: ${JSON.stringify(permissions)},
+  schema: ${schema},
+  async execute(input, context) {
+    ${body}
+  },
+})
+`
+
+/** A configuration that serves every module in \`tools/\`. */
+export const aConfig = (rest = ''): string =>
+  `name: acme\nversion: 1.2.3\nsources:\n  - definitions: ./tools/*.ts\n${rest}`

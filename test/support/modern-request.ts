@@ -1,0 +1,114 @@
+import type { Answer } from './spawn-server.ts'
+
+export const modernRevision = '2026-07-28'
+
+export interface Message {
+  readonly jsonrpc: '2.0'
+  readonly id?: string | number
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export const modernMeta = {
+  'io.modelcontextprotocol/protocolVersion': modernRevision,
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+}
+
+/** A request of the stateless era, in order. */
+export const aModernRequest = (
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  id: string | number = 1,
+): Message & { readonly id: string | number } => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: { ...params, _meta: { ...modernMeta, ...(params._meta as object | undefined) } },
+})
+
+/** The headers that a body calls for, as far as it can be understood: consistent with it always. */
+export function toModernHeaders(body: unknown): Record<string, string> {
+  const { method, params } = asRecord(body)
+  const { name, uri, _meta, arguments: input } = asRecord(params)
+  const version = asRecord(_meta)['io.modelcontextprotocol/protocolVersion']
+  const subject = method === 'resources/read' ? uri : name
+  return {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...(isPlain(version) && { 'mcp-protocol-version': version }),
+    ...(isPlain(method) && { 'mcp-method': method }),
+    ...(typeof subject === 'string' && { 'mcp-name': toHeaderValue(subject) }),
+    ...toParamHeaders(input),
+  }
+}
+
+/** For tools that mark `region` and `shard` with `x-mcp-header`. */
+function toParamHeaders(input: unknown): Record<string, string> {
+  const { region, shard } = asRecord(input)
+  return {
+    ...(isPrimitive(region) && { 'mcp-param-region': toHeaderValue(String(region)) }),
+    ...(isPrimitive(shard) && { 'mcp-param-shard': toHeaderValue(String(shard)) }),
+  }
+}
+
+/** What ASCII cannot carry is said in base64. */
+export const toHeaderValue = (text: string): string =>
+  isPlain(text) && !text.startsWith('=?')
+    ? text
+    : `=?base64?${Buffer.from(text).toString('base64')}?=`
+
+const isPlain = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
+
+const isPrimitive = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value)
+
+const asRecord = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+
+export interface Posted {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The last message of the body, be it JSON or a stream of events. */
+  readonly answer: Answer
+}
+
+export async function postModern(
+  url: string,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  id: string | number = 1,
+): Promise<Posted> {
+  const message = aModernRequest(method, params, id)
+  return post(url, message, toModernHeaders(message))
+}
+
+export async function post(
+  url: string,
+  message: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<Posted> {
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
+  const text = await response.text()
+  const answer = (toMessages(text).at(-1) ?? {}) as Answer
+  return { status: response.status, headers: response.headers, text, answer }
+}
+
+/** Every message in a body; throws where something is not JSON. */
+export function toMessages(body: string): unknown[] {
+  if (body === '') return []
+  if (/^\s*[[{"]/.test(body)) return [JSON.parse(body)].flat()
+  return body
+    .split(/\r?\n\r?\n/)
+    .flatMap((frame) => {
+      const lines = frame.split(/\r?\n/)
+      const odd = lines.find((line) => line !== '' && !/^(:|data:|event:|id:|retry:)/.test(line))
+      if (odd !== undefined) throw new SyntaxError(`no event and no JSON: ${odd.slice(0, 200)}`)
+      const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5))
+      return [data.join('\n').trim()]
+    })
+    .filter((data) => data !== '')
+    .flatMap((data) => JSON.parse(data))
+}

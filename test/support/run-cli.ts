@@ -1,0 +1,94 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import os from 'node:os'
+import path from 'node:path'
+import { onTestFinished } from 'vitest'
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** What is on standard input; nothing where absent. */
+  readonly input?: string
+}
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** `drawbridge …`, as a user types it, until it ends. */
+export async function drawbridge(
+  words: readonly string[],
+  { input = '', ...options }: RunOptions = {},
+): Promise<Finished> {
+  const started = startDrawbridge(words, options)
+  started.process.stdin.end(input)
+  const code = await started.exited
+  return { code, stdout: started.stdout(), stderr: started.stderr() }
+}
+
+export interface Started {
+  readonly process: ChildProcessWithoutNullStreams
+  readonly exited: Promise<number | null>
+  stdout(): string
+  stderr(): string
+  /** Waits until standard error matches, and gives the match; fails when the process ends first. */
+  said(pattern: RegExp): Promise<RegExpMatchArray>
+}
+
+/** `drawbridge …` while it runs; killed with the test if it is still there. */
+export function startDrawbridge(
+  words: readonly string[],
+  { cwd = os.tmpdir(), env = {} }: Omit<RunOptions, 'input'> = {},
+): Started {
+  const child = spawn(process.execPath, [main, ...words], {
+    cwd,
+    // Nothing of whoever runs the tests: their home, their tokens, their log level.
+    env: { PATH: process.env.PATH, HOME: os.tmpdir(), ...env },
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  // It may end before it has read what it is sent.
+  child.stdin.on('error', () => {})
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const said = (pattern: RegExp): Promise<RegExpMatchArray> =>
+    new Promise((resolve, reject) => {
+      const look = () => {
+        const match = stderr.match(pattern)
+        if (match) resolve(match)
+        return match
+      }
+      if (look()) return
+      child.stderr.on('data', look)
+      exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
+    })
+  return { process: child, exited, stdout: () => stdout, stderr: () => stderr, said }
+}
+
+export interface Serving extends Started {
+  /** As it was printed. */
+  readonly url: string
+}
+
+/** `drawbridge serve …` on a free port, when it is ready. */
+export async function startServing(
+  words: readonly string[],
+  options: Omit<RunOptions, 'input'> = {},
+): Promise<Serving> {
+  const started = startDrawbridge(['serve', ...words, '--port', '0'], options)
+  const [, url = ''] = await started.said(/(http:\/\/\S+\/mcp)\b/)
+  return { ...started, url }
+}
+
+const main = path.resolve('dist/cli/main.js')
