@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module'
-import { defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
+import { stripVTControlCharacters } from 'node:util'
+import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
-import { say } from './print.ts'
+import { print, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
@@ -36,31 +37,35 @@ const main = defineCommand({
 async function run(words: readonly string[]): Promise<number> {
   const [verb, ...rest] = words
   if (verb === '--version' || verb === '-v') {
-    process.stdout.write(`${version}\n`)
+    print(version)
     return 0
   }
   const asksForHelp = words.includes('--help') || words.includes('-h')
   if (verb === undefined || verb === '--help' || verb === '-h') {
-    process.stdout.write(`${await renderUsage(main)}\n`)
+    printUsage(await renderUsage(main))
     return 0
   }
   if (!isVerb(verb))
     throw new UsageError(`There is no verb "${verb}". "drawbridge --help" lists them.`)
   const command = await loadVerb(verb)
   if (asksForHelp) {
-    process.stdout.write(`${await renderUsage(command, main)}\n`)
+    printUsage(await renderUsage(command, main))
     return 0
   }
-  checkFlags(Object.keys((await command.args) ?? {}), rest)
+  checkFlags(command.args as ArgsDef | undefined, rest)
   const { result } = await runCommand(command, { rawArgs: [...rest] })
   return typeof result === 'number' ? result : 0
 }
 
+const printUsage = (usage: string): void =>
+  print(process.stdout.isTTY ? usage : stripVTControlCharacters(usage))
+
 const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)
 
 /** A flag that means nothing was meant to mean something. */
-function checkFlags(names: readonly string[], words: readonly string[]): void {
-  const known = new Set(names.map((name) => `--${name}`))
+function checkFlags(args: ArgsDef = {}, words: readonly string[]): void {
+  const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
+  const known = new Set(flags.map(([name]) => `--${name}`))
   for (const word of words) {
     if (word === '--') return
     if (!word.startsWith('--')) continue

@@ -18,13 +18,19 @@ export interface GuardOptions {
 export function createGuard({ hosts, origins }: GuardOptions): Guard {
   const allowedHosts = new Set(hosts.map((host) => host.toLowerCase()))
   const allowedOrigins = new Set(origins.map((origin) => origin.toLowerCase()))
+  let lastGood: string | undefined
   return {
     refuse(host, origin) {
+      // Nearly all requests name the same host, and programs send no origin.
+      if (host !== undefined && host === lastGood && origin === undefined) return undefined
       if (host === undefined) return 'The Host header is missing'
       const name = host.toLowerCase()
       if (!allowedHosts.has(name) && !allowedHosts.has(withoutPort(name)))
         return `Host ${JSON.stringify(host)} is not served here`
-      if (origin === undefined) return undefined
+      if (origin === undefined) {
+        lastGood = host
+        return undefined
+      }
       const from = origin.toLowerCase()
       if (allowedOrigins.has(from) || isOwn(from, name)) return undefined
       return `Origin ${JSON.stringify(origin)} may not talk to this server`

@@ -108,7 +108,6 @@ function readBody(request: IncomingMessage, limit: number): Promise<string | und
       resolve(first && chunks.length === 1 ? first.toString() : Buffer.concat(chunks).toString())
     })
     request.on('error', reject)
-    request.on('aborted', () => reject(new Error('The client left while sending')))
   })
 }
 

@@ -1,4 +1,4 @@
-import { LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
+import { LOG_LEVEL_META_KEY, type Result, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { type Listener, type LogLevel, logLevels, nobodyListens } from '../capability/call.ts'
 import type { Exchange } from './exchange.ts'
 import type { EventStream, HttpReply, HttpRequest } from './http-port.ts'
@@ -55,7 +55,7 @@ class WayBack {
     this.#stream.send({ jsonrpc: '2.0', method, params })
   }
 
-  succeed(id: string | number, result: object, surface: Surface): void {
+  succeed(id: string | number, result: Result, surface: Surface): void {
     if (this.#stream) {
       this.#stream.send({ jsonrpc: '2.0', id, result: toModernResult(result, surface) })
       this.#stream.end()
@@ -63,8 +63,10 @@ class WayBack {
       const bytes = toCachedBytes(result, surface)
       this.#reply.answer(200, [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, bytes, '}'])
     } else {
-      const message = { jsonrpc: '2.0', id, result: toModernResult(result, surface) }
-      this.#reply.answer(200, JSON.stringify(message))
+      this.#reply.answer(
+        200,
+        JSON.stringify({ jsonrpc: '2.0', id, result: toModernResult(result, surface) }),
+      )
     }
   }
 
@@ -82,16 +84,16 @@ class WayBack {
 }
 
 /** Every result says which software made it, and whether there is more to come. */
-const toModernResult = (result: object & { _meta?: object }, { identity }: Surface): object => ({
-  resultType: 'complete',
-  ...result,
-  _meta: { ...result._meta, [SERVER_INFO_META_KEY]: identity },
-})
+function toModernResult(result: Result, { identity }: Surface): object {
+  const _meta: Record<string, unknown> = { [SERVER_INFO_META_KEY]: identity }
+  if (result._meta) Object.assign(_meta, result._meta)
+  return { resultType: 'complete', ...result, _meta }
+}
 
 /** Lists are the same object until something changes, and so are their bytes. */
 const cachedBytes = new WeakMap<object, Uint8Array>()
 
-function toCachedBytes(result: object, surface: Surface): Uint8Array {
+function toCachedBytes(result: Result, surface: Surface): Uint8Array {
   let bytes = cachedBytes.get(result)
   if (!bytes) {
     bytes = Buffer.from(JSON.stringify(toModernResult(result, surface)))

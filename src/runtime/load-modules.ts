@@ -43,13 +43,24 @@ export class ModuleLoader {
       return { file, exports, ...(printed !== '' && { printed }) }
     } catch (error) {
       capture.end()
-      return { file, exports: {}, error: toLine(error) }
+      const at = findPlace(error, path.resolve(folder, file))
+      return { file, exports: {}, error: toLine(error), ...(at !== undefined && { at }) }
     }
   }
 }
 
 const toLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''
+  (error instanceof Error ? error.message : String(error)).split('\n')[0]?.trim() ?? ''
+
+/** Where in the file it went wrong: a syntax error says so in its message, others in their stack. */
+function findPlace(error: unknown, file: string): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  for (const text of [error.message, error.stack ?? '']) {
+    const found = text.split(file)[1]?.match(/^:\d+:\d+/)
+    if (found) return `${file}${found[0]}`
+  }
+  return undefined
+}
 
 /** Standard output belongs to results and the protocol; what a module writes goes to the side. */
 function captureOutput(): { end(): string } {

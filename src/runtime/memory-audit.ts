@@ -1,6 +1,6 @@
 import type { Audit, AuditEntry } from '../governance/record-audit.ts'
 
-const most = 10_000
+const most = 1000
 
 /** The latest calls, in memory. Failures that only an operator can fix are passed on as well. */
 export class MemoryAudit implements Audit {

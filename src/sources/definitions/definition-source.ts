@@ -16,6 +16,8 @@ export interface DefinitionModule {
   readonly file: string
   readonly exports: Readonly<Record<string, unknown>>
   readonly error?: string
+  /** `file:line:column` of the error, where it is known. */
+  readonly at?: string
   /** What it wrote to standard output while it was loaded. */
   readonly printed?: string
 }
@@ -44,12 +46,14 @@ function toReading(modules: readonly DefinitionModule[], source: string): Readin
   for (const module of modules) {
     const place = module.file === '' ? [] : [module.file]
     if (module.error !== undefined) {
-      say(
-        'error',
-        'module_broken',
-        toPointer(place),
-        `${module.file} does not load: ${module.error}`,
-      )
+      diagnostics.push({
+        code: 'module_broken',
+        severity: 'error',
+        message: `${module.file} does not load: ${module.error}`,
+        source,
+        pointer: toPointer(place),
+        ...(module.at !== undefined && { at: module.at }),
+      })
       continue
     }
     if (module.printed !== undefined) {

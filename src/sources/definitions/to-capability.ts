@@ -165,23 +165,47 @@ const isToolResult = (value: unknown): value is ToolResult =>
   typeof value.fetchedAt === 'string' &&
   ('data' in value || 'error' in value)
 
-/** Getters, because most tools look at none of it. */
-export function toContext(call: Call): ToolContext {
-  return {
-    get signal() {
-      return call.cancellation.signal
-    },
-    caller: call.caller,
-    progress: (done, total, message) =>
-      call.listener.progress({
+export const toContext = (call: Call): ToolContext => new CallContext(call)
+
+/** Everything is made when it is looked at, because most tools look at none of it. */
+class CallContext implements ToolContext {
+  readonly #call: Call
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.cancellation.signal
+  }
+
+  get caller(): ToolContext['caller'] {
+    return this.#call.caller
+  }
+
+  get answers(): ToolContext['answers'] {
+    return this.#call.answers
+  }
+
+  get state(): ToolContext['state'] {
+    return this.#call.state
+  }
+
+  get canAsk(): ToolContext['canAsk'] {
+    return (kind) => this.#call.canAsk.has(kind)
+  }
+
+  get progress(): ToolContext['progress'] {
+    return (done, total, message) =>
+      this.#call.listener.progress({
         done,
         ...(total !== undefined && { total }),
         ...(message !== undefined && { message }),
-      }),
-    log: (level, data, logger) =>
-      call.listener.log({ level, data, ...(logger !== undefined && { logger }) }),
-    answers: call.answers,
-    state: call.state,
-    canAsk: (kind) => call.canAsk.has(kind),
+      })
+  }
+
+  get log(): ToolContext['log'] {
+    return (level, data, logger) =>
+      this.#call.listener.log({ level, data, ...(logger !== undefined && { logger }) })
   }
 }
