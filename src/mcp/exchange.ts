@@ -12,8 +12,6 @@ export interface Exchange {
   /** As they came: hostile until parsed. */
   readonly inputResponses: unknown
   readonly requestState: unknown
-  /** Whether a question the client did not declare is refused here, or by the SDK's own bridge. */
-  readonly refusesUnaskable: boolean
   /** The headers, where the transport has them and they must agree with the arguments. */
   readonly headers?: Readonly<Record<string, string | undefined>>
 }

@@ -5,13 +5,7 @@ import { isPlainObject } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './param-headers.ts'
-import {
-  noAnswers,
-  toAnswers,
-  toAskable,
-  toInputRequests,
-  toUncheckedRequests,
-} from './questions.ts'
+import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { Binding } from './request-state.ts'
 import { invalidParams } from './rpc-error.ts'
 import { type Surface, serverCapabilities } from './surface.ts'
@@ -198,12 +192,10 @@ async function toInputRequired(
   surface: Surface,
   asking: Asking,
   binding: Bound,
-  { caller, client, refusesUnaskable }: Exchange,
+  { caller, client }: Exchange,
 ): Promise<Result> {
   const { questions, state } = asking
-  const inputRequests = refusesUnaskable
-    ? toInputRequests(questions, client)
-    : toUncheckedRequests(questions)
+  const inputRequests = toInputRequests(questions, client)
   return {
     resultType: 'input_required',
     ...(Object.keys(inputRequests).length > 0 && { inputRequests }),

@@ -32,7 +32,6 @@ export async function serveModern(
       listener: toListener(meta, way),
       inputResponses: params.inputResponses,
       requestState: params.requestState,
-      refusesUnaskable: true,
       headers: request.headers,
     }
     way.succeed(id, await run(surface, params, exchange), surface)

@@ -71,16 +71,13 @@ export function toInputRequests(
         },
       },
     )
-  return toUncheckedRequests(questions)
-}
-
-export const toUncheckedRequests = (questions: Readonly<Record<string, Question>>): InputRequests =>
-  Object.fromEntries(
+  return Object.fromEntries(
     Object.entries(questions).map(([key, question]) => [
       key,
       kinds[question.kind].toRequest(question as never),
     ]),
   ) as InputRequests
+}
 
 /** What came back, less what nobody could have sent as an answer. */
 export function toAnswers(responses: unknown): Readonly<Record<string, Answer>> {

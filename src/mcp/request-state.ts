@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import { EncryptJWT, jwtDecrypt } from 'jose'
 import type { Json } from '../capability/json.ts'
 import { invalidParams } from './rpc-error.ts'
 
@@ -24,12 +23,15 @@ const lifetimeSeconds = 600
 /** What a call asked to remember travels through the client, so it is encrypted and bound. */
 export function createRequestStates(key: Uint8Array, now: () => number): RequestStates {
   return {
-    seal: async (state, binding) =>
-      new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
+    seal: async (state, binding) => {
+      const { EncryptJWT } = await import('jose') // most servers never ask anything
+      return new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
-        .encrypt(key),
+        .encrypt(key)
+    },
     open: async (sealed, binding) => {
+      const { jwtDecrypt } = await import('jose')
       try {
         const { payload } = await jwtDecrypt(sealed, key, {
           currentDate: new Date(now()),

@@ -2,29 +2,30 @@ import {
   type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
-  isInputRequiredResult,
   ProtocolError,
   type Result,
   Server,
   type ServerContext,
-  type StandardSchemaV1,
 } from '@modelcontextprotocol/server'
 import type { Listener } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import { toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
+import { askLegacyClient } from './legacy-questions.ts'
 import { mayRead } from './listen.ts'
-import { methods, type Params } from './methods.ts'
+import { type Method, methods, type Params } from './methods.ts'
 import { toRpcError } from './modern-http.ts'
-import { invalidParams } from './rpc-error.ts'
+import { codes, invalidParams, RpcError } from './rpc-error.ts'
 import { type Surface, serverCapabilities } from './surface.ts'
 
 export type Era = 'legacy' | 'modern'
 
 /**
  * The same methods behind one of the SDK's server objects, for the transports that keep a
- * connection: stdio in both eras, and the sessions of 2025 over HTTP.
+ * connection: stdio in both eras, and the sessions of 2025 over HTTP. The SDK does the handshake,
+ * the framing and the era's shape of a result; parameters are checked by the methods themselves,
+ * so that every transport says the same about them.
  */
 export function createSdkServer(
   surface: Surface,
@@ -35,31 +36,59 @@ export function createSdkServer(
     capabilities: serverCapabilities,
     ...(surface.instructions !== undefined && { instructions: surface.instructions }),
   })
-  for (const [name, method] of methods) {
-    if (name === 'server/discover') continue // the SDK answers it where the era has it
-    server.setRequestHandler(name, { params: anyParams }, async (params, context) => {
+  const subscriptions = new Map<string, Caller>()
+  const own = era === 'legacy' ? subscribing(subscriptions) : noMethods
+  server.fallbackRequestHandler = async (request, context) => {
+    const { method: name, params = {} } = request
+    try {
+      const method = methods.get(name) ?? own.get(name)
+      if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${name}`)
       const exchange = toExchange(server, era, callerOf(context), context)
-      try {
-        const result = await method(surface, params, exchange)
-        return era === 'legacy' ? toLegacy(server, name, result, surface, params) : result
-      } catch (error) {
-        const { code, message, data } = toRpcError(error)
-        throw new ProtocolError(code, message, data)
-      }
-    })
+      if (era === 'modern') return await method(surface, params, exchange)
+      const answer = (again: Exchange) => method(surface, params, again)
+      const result = await askLegacyClient(server, context, answer, exchange)
+      return toLegacy(server, name, result, surface, params)
+    } catch (error) {
+      const { code, message, data } = toRpcError(error)
+      throw new ProtocolError(code, message, data)
+    }
   }
-  if (era === 'legacy') acceptSubscriptions(server, surface, callerOf)
-  else tellEverything(server, surface)
+  forward(server, surface, (uri) => {
+    // 2026 over stdio: the SDK holds the subscriptions and picks from what it is told.
+    if (era === 'modern') return true
+    const caller = subscriptions.get(uri)
+    return caller !== undefined && mayRead(surface, caller, uri)
+  })
   return server
 }
 
-/** The methods check their own parameters, so that every transport says the same about them. */
-const anyParams: StandardSchemaV1<unknown, Params> = {
-  '~standard': {
-    version: 1,
-    vendor: 'drawbridge',
-    validate: (value) => ({ value: value as Params }),
-  },
+const noMethods: ReadonlyMap<string, Method> = new Map()
+
+/** What only 2025 has: list changes go to everybody, updates to those who subscribed. */
+function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Method> {
+  const uriOf = ({ uri }: Params): string => {
+    if (typeof uri !== 'string') throw invalidParams('uri must be a string')
+    return uri
+  }
+  return new Map<string, Method>([
+    [
+      'resources/subscribe',
+      (surface, params, { caller }) => {
+        const uri = uriOf(params)
+        if (!mayRead(surface, caller, uri))
+          throw invalidParams(`Resource not found: ${uri}`, { uri })
+        subscriptions.set(uri, caller)
+        return {}
+      },
+    ],
+    [
+      'resources/unsubscribe',
+      (_, params) => {
+        subscriptions.delete(uriOf(params))
+        return {}
+      },
+    ],
+  ])
 }
 
 function toExchange(server: Server, era: Era, caller: Caller, context: ServerContext): Exchange {
@@ -68,17 +97,17 @@ function toExchange(server: Server, era: Era, caller: Caller, context: ServerCon
   const leave = () => cancellation.cancel('The client cancelled the request.')
   if (mcpReq.signal.aborted) leave()
   else mcpReq.signal.addEventListener('abort', leave, { once: true })
+  const client =
+    era === 'modern'
+      ? (mcpReq.envelope as Params | undefined)?.[CLIENT_CAPABILITIES_META_KEY]
+      : server.getClientCapabilities()
   return {
     caller,
-    client: (era === 'modern'
-      ? (mcpReq.envelope as Params | undefined)?.[CLIENT_CAPABILITIES_META_KEY]
-      : server.getClientCapabilities()) as ClientCapabilities,
+    client: (client ?? {}) as ClientCapabilities,
     cancellation,
     listener: toListener(context),
     inputResponses: mcpReq.inputResponses,
     requestState: mcpReq.requestState(),
-    // In 2025 the SDK puts the questions itself, and says so where the client cannot be asked.
-    refusesUnaskable: era === 'modern',
   }
 }
 
@@ -113,7 +142,6 @@ function toLegacy(
   params: Params,
 ): Result {
   if (name === 'tools/call') {
-    if (isInputRequiredResult(result)) return result
     const tool = surface.projection.tools.get(String(params.name))?.tool
     return server.projectCallToolResult(result as CallToolResult, tool?.outputSchema)
   }
@@ -121,42 +149,6 @@ function toLegacy(
   const { ttlMs, cacheScope, ...rest } = result
   return rest
 }
-
-/** 2025: list changes go to everybody, updates to those who subscribed. */
-function acceptSubscriptions(
-  server: Server,
-  surface: Surface,
-  callerOf: (context: ServerContext) => Caller,
-): void {
-  const subscribed = new Map<string, Caller>()
-  const uriOf = ({ uri }: Params): string => {
-    if (typeof uri !== 'string') throw invalidParams('uri must be a string')
-    return uri
-  }
-  server.setRequestHandler(
-    'resources/subscribe',
-    { params: anyParams },
-    async (params, context) => {
-      const uri = uriOf(params)
-      const caller = callerOf(context)
-      if (!mayRead(surface, caller, uri)) throw invalidParams(`Resource not found: ${uri}`, { uri })
-      subscribed.set(uri, caller)
-      return {}
-    },
-  )
-  server.setRequestHandler('resources/unsubscribe', { params: anyParams }, async (params) => {
-    subscribed.delete(uriOf(params))
-    return {}
-  })
-  forward(server, surface, (uri) => {
-    const caller = subscribed.get(uri)
-    return caller !== undefined && mayRead(surface, caller, uri)
-  })
-}
-
-/** 2026 over stdio: the SDK holds the subscriptions and picks from what it is told. */
-const tellEverything = (server: Server, surface: Surface): void =>
-  forward(server, surface, () => true)
 
 function forward(server: Server, surface: Surface, wantsUpdate: (uri: string) => boolean): void {
   const stop = surface.announcements.subscribe((announcement) => {

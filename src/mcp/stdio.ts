@@ -18,10 +18,30 @@ export interface StdioConnection {
   close(): Promise<void>
 }
 
+/** Answers that are ready together go out together: a write for each costs more than the rest. */
+function gatherWrites(output: Writable): Writable {
+  const write = output.write.bind(output)
+  let gathering = false
+  const flush = () => {
+    gathering = false
+    output.uncork()
+  }
+  const gather = (...words: Parameters<Writable['write']>): boolean => {
+    if (!gathering) {
+      gathering = true
+      output.cork()
+      setImmediate(flush)
+    }
+    return write(...words)
+  }
+  output.write = gather as Writable['write']
+  return output
+}
+
 /** One client on a pair of streams, in whichever era it opens with. */
 export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
   const { input, output, caller = localUser, onError } = options
-  const transport = new StdioServerTransport(input, output)
+  const transport = new StdioServerTransport(input, gatherWrites(output))
   let fatal: Error | undefined
   let settle: (reason: Error | undefined) => void
   const closed = new Promise<Error | undefined>((resolve) => {

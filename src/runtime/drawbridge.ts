@@ -157,7 +157,6 @@ export class Drawbridge {
       listener: nobodyListens,
       inputResponses: undefined,
       requestState: undefined,
-      refusesUnaskable: true,
     }
     const params = { name, arguments: input }
     return (await method?.(this.#mount(mount).surface, params, exchange)) as CallToolResult
