@@ -14,8 +14,9 @@ export const jsonFlag = { type: 'boolean', description: 'machine-readable output
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
 
-export function toOpenOptions(log: Logger): OpenOptions {
+export function toOpenOptions(log: Logger, fresh = false): OpenOptions {
   return {
+    fresh,
     library,
     environment: process.env,
     onFault: ({ id, capability, failure }) =>
@@ -24,5 +25,5 @@ export function toOpenOptions(log: Logger): OpenOptions {
   }
 }
 
-export const open = (what: string, log: Logger = createLogger()): Promise<Opened> =>
-  openDrawbridge(what, toOpenOptions(log))
+export const open = (what: string, log: Logger = createLogger(), fresh = false): Promise<Opened> =>
+  openDrawbridge(what, toOpenOptions(log, fresh))

@@ -23,9 +23,11 @@ export const serve = defineCommand({
     const log = createLogger()
     outliveTools(log)
     const output = args.stdio ? keepOutput() : undefined
-    const { bridge, found } = await open(args.what, log)
+    const { bridge, found } = await open(args.what, log, args.watch)
     for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
-    const stopWatching = args.watch ? watch(args.what, bridge, toOpenOptions(log), say) : undefined
+    const stopWatching = args.watch
+      ? watch(args.what, bridge, toOpenOptions(log, true), say)
+      : undefined
     const stop = async () => {
       stopWatching?.()
       await bridge.close()

@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import { createJiti } from 'jiti'
+import { pathToFileURL } from 'node:url'
+import type { Jiti } from 'jiti'
 import { glob } from 'tinyglobby'
 import { byCodePoint } from '../capability/json.ts'
 import type { DefinitionModule } from '../sources/definitions/definition-source.ts'
@@ -7,22 +9,41 @@ import type { DefinitionModule } from '../sources/definitions/definition-source.
 /** What `import … from 'drawbridge-mcp'` gives in a user's module: this very library. */
 export type Library = Readonly<Record<string, unknown>>
 
+export interface LoaderOptions {
+  readonly folder: string
+  readonly library: Library
+  /** Whether a file that has changed must be read again: Node itself never does. */
+  readonly fresh: boolean
+}
+
 /**
- * Loads modules, TypeScript or not, without a build step. One loader for every load: it remembers
- * nothing, so that a changed file is read again.
+ * Loads modules, TypeScript or not, without a build step. What Node can load as it is, it loads:
+ * the translator takes as long to start as everything else together.
  */
 export class ModuleLoader {
-  readonly #jiti: ReturnType<typeof createJiti>
+  readonly #options: LoaderOptions
+  #jiti: Jiti | undefined
 
-  constructor(folder: string, library: Library) {
-    this.#jiti = createJiti(path.join(folder, 'drawbridge.yaml'), {
-      moduleCache: false,
-      virtualModules: { 'drawbridge-mcp': library },
-    })
+  constructor(options: LoaderOptions) {
+    this.#options = options
   }
 
   async load(file: string): Promise<Readonly<Record<string, unknown>>> {
-    return { ...(await this.#jiti.import<Record<string, unknown>>(file)) }
+    if (!this.#options.fresh && isPlain(file))
+      return { ...(await import(pathToFileURL(file).href)) }
+    const jiti = await this.#translator()
+    return { ...(await jiti.import<Record<string, unknown>>(file)) }
+  }
+
+  async #translator(): Promise<Jiti> {
+    if (!this.#jiti) {
+      const { createJiti } = await import('jiti')
+      this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
+        moduleCache: false,
+        virtualModules: { 'drawbridge-mcp': this.#options.library },
+      })
+    }
+    return this.#jiti
   }
 
   async loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
@@ -46,6 +67,17 @@ export class ModuleLoader {
       const at = findPlace(error, path.resolve(folder, file))
       return { file, exports: {}, error: toLine(error), ...(at !== undefined && { at }) }
     }
+  }
+}
+
+/** JavaScript that finds this package by itself. */
+function isPlain(file: string): boolean {
+  if (!/\.[cm]?js$/.test(file)) return false
+  try {
+    createRequire(file).resolve('drawbridge-mcp')
+    return true
+  } catch {
+    return false
   }
 }
 

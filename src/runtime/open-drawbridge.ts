@@ -7,6 +7,8 @@ import { openSources, type PlacedSource } from './open-sources.ts'
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError'> {
   readonly library: Library
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Whether modules will be read again when they change. */
+  readonly fresh?: boolean
 }
 
 export interface Opened {
@@ -16,7 +18,7 @@ export interface Opened {
 
 /** From what a user points at to a running Drawbridge. */
 export async function openDrawbridge(what: string, options: OpenOptions): Promise<Opened> {
-  const { library, environment, ...hooks } = options
+  const { library, environment, fresh, ...hooks } = options
   const { found, placed } = await readAll(what, options)
   const { config, secrets } = found
   const bridge = new Drawbridge({
@@ -38,10 +40,10 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
 /** Reads everything anew; nothing is changed yet. */
 export async function readAll(
   what: string,
-  { library, environment }: Pick<OpenOptions, 'library' | 'environment'>,
+  { library, environment, fresh = false }: Pick<OpenOptions, 'library' | 'environment' | 'fresh'>,
 ): Promise<{ found: Found; placed: PlacedSource[] }> {
   const found = await findConfig(what, environment)
-  const loader = new ModuleLoader(found.folder, library)
+  const loader = new ModuleLoader({ folder: found.folder, library, fresh })
   return { found, placed: await openSources(found.config.sources, loader, found.folder) }
 }
 
