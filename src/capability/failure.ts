@@ -12,8 +12,8 @@ export interface Failure {
   readonly message: string
   readonly details?: JsonObject
   readonly retryable: boolean
-  /** For the log only; never leaves the process. */
-  readonly cause?: unknown
+  /** For the log only, in words; never leaves the process. */
+  readonly cause?: string
 }
 
 /** The closed set of failures a folder owns. */
@@ -22,7 +22,7 @@ export type FailureTable = Readonly<Record<string, FixedBy>>
 export interface FailureOptions {
   readonly details?: Readonly<Record<string, Json | undefined>>
   readonly retryable?: boolean
-  readonly cause?: unknown
+  readonly cause?: string
 }
 
 /** Makes a folder's failures: a code that is not in the table does not compile. */

@@ -20,7 +20,10 @@ export function toOpenOptions(log: Logger, fresh = false): OpenOptions {
     library,
     environment: process.env,
     onFault: ({ id, capability, failure }) =>
-      log.error({ call: id, capability, code: failure?.code, err: failure?.cause }, 'out of order'),
+      log.error(
+        { call: id, capability, code: failure?.code, cause: failure?.cause },
+        'out of order',
+      ),
     onError: (error) => log.warn({ err: error }, 'transport'),
   }
 }

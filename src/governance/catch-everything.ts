@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { refused } from './failures.ts'
 import type { Step } from './step.ts'
 
@@ -5,7 +6,19 @@ import type { Step } from './step.ts'
 export const catchEverything: Step = async (call, next) => {
   try {
     return await next(call)
-  } catch (cause) {
+  } catch (thrown) {
+    const cause = toCause(thrown)
     return refused('internal', `Something went wrong inside ${call.capability.name}.`, { cause })
+  }
+}
+
+/** In words: what was thrown may itself throw when somebody looks at it later. */
+export function toCause(thrown: unknown): string {
+  try {
+    return thrown instanceof Error && typeof thrown.stack === 'string'
+      ? thrown.stack
+      : inspect(thrown, { depth: 2, maxStringLength: 1000 })
+  } catch {
+    return 'something that cannot be described'
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Capability, Origin, Prompt } from '../../capability/capability.ts'
 import { type Message, text } from '../../capability/content.ts'
+import type { Contract } from '../../capability/contract.ts'
 import { reads } from '../../capability/effects.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { done } from '../../capability/outcome.ts'
@@ -34,6 +35,9 @@ export interface PromptArgument {
   readonly complete?: Complete
 }
 
+/** What a prompt must render to, whoever wrote it. */
+const messages = toMessagesContract()
+
 /** Returns its argument; exists so that it is checked while it is written. */
 export const definePrompt = (prompt: PromptDefinition): PromptDefinition => prompt
 
@@ -58,6 +62,7 @@ export function toPromptCapability(prompt: PromptDefinition, origin: Origin): Pr
     ...(prompt.title !== undefined && { title: prompt.title }),
     description: prompt.description,
     input: input.contract,
+    output: messages,
     effects: reads,
     rules: { ...noRules, permissions: prompt.permissions ?? [] },
     origin,
@@ -74,4 +79,12 @@ export function toPromptCapability(prompt: PromptDefinition, origin: Origin): Pr
     Object.entries(prompt.arguments ?? {}).map(([name, { complete }]) => [name, complete]),
   )
   return Object.freeze({ ...base, parameters, ...(completion && { completion }) })
+}
+
+function toMessagesContract(): Contract {
+  const content = z.looseObject({ type: z.string() })
+  const shape = z.array(z.object({ role: z.enum(['user', 'assistant']), content }))
+  const reading = readContract(shape, 'output')
+  if ('fault' in reading) throw new Error(reading.fault)
+  return reading.contract
 }
