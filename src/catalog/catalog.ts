@@ -1,3 +1,5 @@
+import type { Call } from '../capability/call.ts'
+import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../capability/source.ts'
 import type { Naming } from './served-name.ts'
@@ -9,7 +11,11 @@ export interface Placement {
   readonly prefix?: string
 }
 
-export type Accepts = (snapshot: Snapshot) => boolean
+export interface Preparation {
+  readonly snapshot: Snapshot
+  commit(): Promise<void>
+  discard(): Promise<void>
+}
 
 /** What is different now, for those who hold a list. */
 export interface CatalogChange {
@@ -33,7 +39,8 @@ export class Catalog {
 
   static async open(placements: readonly Placement[], naming: Naming): Promise<Catalog> {
     const catalog = new Catalog(naming)
-    await catalog.replace(placements)
+    const { commit } = await catalog.prepare(placements)
+    await commit()
     return catalog
   }
 
@@ -47,26 +54,28 @@ export class Catalog {
   }
 
   /**
-   * Takes new sources in place of all old ones, if what they offer is acceptable. Calls in flight
-   * finish on what they began with.
+   * Reads new sources that may take the place of all old ones, so that several catalogs can change
+   * together or not at all. Calls in flight finish on what they began with.
    */
-  async replace(placements: readonly Placement[], accepts: Accepts = () => true): Promise<boolean> {
-    const former = this.#held
+  async prepare(placements: readonly Placement[]): Promise<Preparation> {
     const held = placements.map((placement) => new Held(placement, (change) => this.#hear(change)))
     await Promise.all(held.map((one) => one.read()))
-    const accepted = accepts(this.#toSnapshot(held))
-    if (accepted) {
-      this.#held = held
-      this.#rebuild()
-      for (const one of held) one.watch()
+    return {
+      snapshot: this.#toSnapshot(held),
+      discard: () => closeAll(held),
+      commit: () => {
+        const former = this.#held
+        this.#held = held
+        this.#rebuild()
+        for (const one of held) one.watch()
+        return closeAll(former)
+      },
     }
-    await Promise.all((accepted ? former : held).map((one) => one.close()))
-    return accepted
   }
 
   async close(): Promise<void> {
     this.#listeners.clear()
-    await Promise.all(this.#held.map((one) => one.close()))
+    await closeAll(this.#held)
   }
 
   #hear(change: Change): void {
@@ -116,6 +125,10 @@ function differ(former: Entries, present: Entries): boolean {
   return false
 }
 
+const closeAll = async (held: readonly Held[]): Promise<void> => {
+  await Promise.all(held.map((one) => one.close()))
+}
+
 /** One source while it is held: its last good reading, and at most one reading under way. */
 class Held {
   readonly #placement: Placement
@@ -123,6 +136,8 @@ class Held {
   #reading: Reading = { capabilities: [] }
   #trouble: readonly Diagnostic[] = []
   #stop: (() => void) | undefined
+  #calls = 0
+  #lastEnded: (() => void) | undefined
   #busy = false
   #due = false
   #closed = false
@@ -145,7 +160,7 @@ class Held {
   async read(): Promise<void> {
     const { source } = this.#placement
     try {
-      this.#reading = await source.read()
+      this.#reading = this.#counting(await source.read())
       this.#trouble = []
     } catch (error) {
       // What it offered before is still true as far as anybody knows.
@@ -163,10 +178,37 @@ class Held {
     })
   }
 
+  /** A source is let go when its last call has ended. */
   async close(): Promise<void> {
     this.#closed = true
     this.#stop?.()
+    if (this.#calls > 0)
+      await new Promise<void>((resolve) => {
+        this.#lastEnded = resolve
+      })
     await this.#placement.source.close?.()
+  }
+
+  /** Only where it matters when the last call ends. */
+  #counting(reading: Reading): Reading {
+    if (!this.#placement.source.close) return reading
+    const count = <T extends Capability>(capability: T): T => ({
+      ...capability,
+      invoke: async (call: Call) => {
+        this.#calls++
+        try {
+          return await capability.invoke(call)
+        } finally {
+          if (--this.#calls === 0) this.#lastEnded?.()
+        }
+      },
+    })
+    return {
+      ...reading,
+      capabilities: reading.capabilities.map(count),
+      ...(reading.views && { views: reading.views.map(count) }),
+      ...(reading.prompts && { prompts: reading.prompts.map(count) }),
+    }
   }
 
   /** A burst of announcements costs one reading, or two when it began during one. */

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
+import { isPlainObject } from '../capability/json.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
 import { jsonFlag, open } from './open.ts'
 import { print, printJson, say } from './print.ts'
@@ -12,7 +13,7 @@ export const call = defineCommand({
       'One governed call: drawbridge call [WHAT] NAME [JSON]; "-" reads the JSON from stdin.',
   },
   args: {
-    words: { type: 'positional', required: true, description: '[WHAT] NAME [JSON]' },
+    words: { type: 'positional', required: false, description: '[WHAT] NAME [JSON]' },
     json: jsonFlag,
     mount: { type: 'string', description: 'which mount has the tool (/mcp)' },
   },
@@ -41,23 +42,28 @@ export const call = defineCommand({
   },
 })
 
-/** What is left out is told from what is there: arguments begin with a brace. */
+/** What is left out is told from what is there: JSON looks like nothing else. */
 function toParts(words: readonly string[]): { what: string; name: string; json: string } {
   const last = words.at(-1) ?? ''
-  const given = last === '-' || last.trimStart().startsWith('{')
-  const [first, second] = given ? words.slice(0, -1) : words
+  const given = last === '-' || /^\s*[[{"]/.test(last)
+  const rest = given ? words.slice(0, -1) : words
+  const [first, second] = rest
   const json = given ? last : '{}'
   if (first === undefined)
     throw new UsageError('Say which tool: drawbridge call [WHAT] NAME [JSON]')
+  if (rest[2] !== undefined) throw new UsageError(`What is ${JSON.stringify(rest[2])} for?`)
   return second === undefined
     ? { what: '.', name: first, json }
     : { what: first, name: second, json }
 }
 
 function parse(json: string): unknown {
+  let input: unknown
   try {
-    return JSON.parse(json)
+    input = JSON.parse(json)
   } catch (error) {
     throw new UsageError(`The arguments are not JSON: ${(error as Error).message}`)
   }
+  if (isPlainObject(input)) return input
+  throw new UsageError('The arguments must be a JSON object.')
 }

@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineCommand } from 'citty'
+import { isPlainObject } from '../capability/json.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { findConfig } from '../runtime/find-config.ts'
 import { printJson, say } from './print.ts'
@@ -54,6 +55,7 @@ export const connect = defineCommand({
     url: { type: 'string', description: 'connect to a server that is already running there' },
     name: { type: 'string', description: 'what the client calls it' },
     write: { type: 'boolean', description: "merge it into the client's own file" },
+    json: { type: 'boolean', description: 'machine-readable output (it always is)' },
   },
   async run({ args }) {
     const client = Object.hasOwn(clients, args.client) ? clients[args.client] : undefined
@@ -61,9 +63,7 @@ export const connect = defineCommand({
       throw new UsageError(
         `There is no client "${args.client}". There is: ${Object.keys(clients).join(', ')}`,
       )
-    const { config, file: what } = await findConfig(args.what, process.env)
-    const name = args.name ?? config.name ?? 'drawbridge'
-    const entry = args.url === undefined ? toCommand(what) : { type: 'http', url: args.url }
+    const { name, entry } = await toEntry(args as Where)
     const addition = { [client.key]: { [name]: entry } }
     if (!args.write) {
       printJson(addition)
@@ -75,6 +75,24 @@ export const connect = defineCommand({
     return 0
   },
 })
+
+interface Where {
+  readonly url: string | undefined
+  readonly name: string | undefined
+  readonly what: string
+}
+
+/** A server that runs already is known by its address; one to be started, by its configuration. */
+async function toEntry({ url, name, what }: Where) {
+  if (url !== undefined) {
+    if (!URL.canParse(url))
+      throw new UsageError(`--url must be an address, not ${JSON.stringify(url)}.`)
+    const given = name ?? (await findConfig(what, process.env).catch(() => undefined))?.config.name
+    return { name: given ?? 'drawbridge', entry: { type: 'http', url } }
+  }
+  const { config, file } = await findConfig(what, process.env)
+  return { name: name ?? config.name ?? 'drawbridge', entry: toCommand(file) }
+}
 
 /** How to start this very installation; through npx where it is only a cache of npx. */
 function toCommand(what: string): { type: string; command: string; args: string[] } {
@@ -91,20 +109,25 @@ async function merge(client: Client, name: string, entry: object): Promise<void>
   const before = await readFile(file, 'utf8').catch(() => undefined)
   const settings = before === undefined ? {} : parse(before, file)
   const servers = settings[client.key] ?? {}
-  if (typeof servers !== 'object')
-    throw new SetupError(`${client.key} in ${file} is not an object.`)
+  if (!isPlainObject(servers)) throw new SetupError(`${client.key} in ${file} is not an object.`)
+  const merged = { ...settings, [client.key]: { ...servers, [name]: entry } }
+  const after = `${JSON.stringify(merged, null, 2)}\n`
+  if (after === before) return
   await mkdir(path.dirname(file), { recursive: true })
   if (before !== undefined) await copyFile(file, `${file}.bak`)
-  const merged = { ...settings, [client.key]: { ...servers, [name]: entry } }
-  await writeFile(file, `${JSON.stringify(merged, null, 2)}\n`)
+  await writeFile(file, after)
 }
 
 function parse(text: string, file: string): Record<string, unknown> {
+  let settings: unknown
   try {
-    return JSON.parse(text)
+    settings = JSON.parse(text)
   } catch (error) {
-    throw new SetupError(`${file} is not JSON, so nothing was written: ${(error as Error).message}`)
+    const [reason] = (error as Error).message.split('\n')
+    throw new SetupError(`${file} is not JSON, so nothing was written: ${reason}`)
   }
+  if (isPlainObject(settings)) return settings
+  throw new SetupError(`${file} is not a JSON object, so nothing was written.`)
 }
 
 function toAppData(): string {

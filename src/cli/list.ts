@@ -2,6 +2,7 @@ import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
 import { jsonFlag, open, whatArgument } from './open.ts'
 import { print, printJson, say, toLine } from './print.ts'
+import { UsageError } from './usage-error.ts'
 
 export const list = defineCommand({
   meta: { name: 'list', description: 'Every capability with its origin, effects and rules.' },
@@ -9,15 +10,20 @@ export const list = defineCommand({
     what: whatArgument,
     json: jsonFlag,
     tools: { type: 'boolean', description: 'print the exact tools/list result instead' },
-    mount: { type: 'string', description: 'which mount --tools is about (/mcp)' },
+    mount: { type: 'string', description: 'only this mount' },
   },
   async run({ args }) {
     const { bridge } = await open(args.what)
+    if (args.mount !== undefined && !bridge.mounts.has(args.mount))
+      throw new UsageError(
+        `There is no mount ${args.mount}. There is: ${[...bridge.mounts.keys()].join(' ')}`,
+      )
     for (const one of bridge.diagnostics) if (one.severity === 'error') say(toLine(one))
     if (args.tools)
       printJson(await bridge.list(args.mount === undefined ? {} : { mount: args.mount }))
     else {
-      const rows = [...bridge.mounts].flatMap(([mount, { capabilities }]) =>
+      const mounts = [...bridge.mounts].filter(([path]) => (args.mount ?? path) === path)
+      const rows = mounts.flatMap(([mount, { capabilities }]) =>
         [...capabilities.values()].map(({ capability, fingerprint }) => ({
           mount,
           capability,

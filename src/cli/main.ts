@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
-import { print, say } from './print.ts'
+import { output, print, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
@@ -52,34 +52,47 @@ async function run(words: readonly string[]): Promise<number> {
     printUsage(await renderUsage(command, main))
     return 0
   }
-  checkFlags(command.args as ArgsDef | undefined, rest)
+  checkWords(command.args as ArgsDef | undefined, rest)
   const { result } = await runCommand(command, { rawArgs: [...rest] })
   return typeof result === 'number' ? result : 0
 }
 
 const printUsage = (usage: string): void =>
-  print(process.stdout.isTTY ? usage : stripVTControlCharacters(usage))
+  print(output.isTTY ? usage : stripVTControlCharacters(usage))
 
 const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)
 
-/** A flag that means nothing was meant to mean something. */
-function checkFlags(args: ArgsDef = {}, words: readonly string[]): void {
+/** What means nothing was meant to mean something. */
+function checkWords(args: ArgsDef = {}, words: readonly string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
-  const known = new Set(flags.map(([name]) => `--${name}`))
-  for (const word of words) {
-    if (word === '--') return
-    if (!word.startsWith('--')) continue
-    const [flag = word] = word.split('=')
-    if (!known.has(flag) && !known.has(flag.replace(/^--no-/, '--')))
-      throw new UsageError(`There is no flag ${flag}. There is: ${[...known].join(' ')}`)
+  const types = new Map(flags.map(([name, { type }]) => [`--${name}`, type]))
+  const places = Object.keys(args).length - flags.length
+  // Several words of one kind go by one name.
+  const most = 'words' in args ? 3 : places
+  let positional = 0
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ''
+    if (word === '-' || !word.startsWith('-')) {
+      if (++positional > most) throw new UsageError(`What is ${JSON.stringify(word)} for?`)
+      continue
+    }
+    const [flag = word, given] = word.split(/=(.*)/s)
+    const type = types.get(flag) ?? types.get(flag.replace(/^--no-/, '--'))
+    if (type === undefined)
+      throw new UsageError(`There is no flag ${flag}. There is: ${[...types.keys()].join(' ')}`)
+    if (type === 'boolean') continue
+    const value = given ?? words[++at]
+    if (value === undefined || value === '') throw new UsageError(`${flag} needs a value.`)
   }
 }
 
+let code = 2
 try {
-  process.exitCode = await run(process.argv.slice(2))
+  code = await run(process.argv.slice(2))
 } catch (error) {
   const expected = error instanceof SetupError || error instanceof UsageError
   const cause = error as Error
   say(expected || cause.name === 'CLIError' ? cause.message : (cause.stack ?? String(cause)))
-  process.exitCode = 2
 }
+// Whatever a module keeps open is no reason to stay, once everything is written.
+output.write('', () => process.exit(code))

@@ -14,9 +14,15 @@ export const jsonFlag = { type: 'boolean', description: 'machine-readable output
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
 
-export function toOpenOptions(log: Logger, fresh = false): OpenOptions {
+export interface Wishes {
+  readonly log?: Logger
+  readonly fresh?: boolean
+  readonly host?: string
+}
+
+export function toOpenOptions({ log = createLogger(), ...wishes }: Wishes): OpenOptions {
   return {
-    fresh,
+    ...wishes,
     library,
     environment: process.env,
     onFault: ({ id, capability, failure }) =>
@@ -28,5 +34,5 @@ export function toOpenOptions(log: Logger, fresh = false): OpenOptions {
   }
 }
 
-export const open = (what: string, log: Logger = createLogger(), fresh = false): Promise<Opened> =>
-  openDrawbridge(what, toOpenOptions(log, fresh))
+export const open = (what: string, wishes: Wishes = {}): Promise<Opened> =>
+  openDrawbridge(what, toOpenOptions(wishes))

@@ -1,13 +1,21 @@
 import type { Diagnostic } from '../capability/diagnostic.ts'
 
-/** Results go to standard output, and nothing else does. */
+/**
+ * The real standard output: for results, or for the protocol. For everybody else the name means
+ * standard error from here on, because one stray `console.log` in a tool would spoil either.
+ */
+export const output = process.stdout
+Object.defineProperty(process, 'stdout', { value: process.stderr })
+for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
+  console[method] = console.error
+
 export const print = (text: string): void => {
-  process.stdout.write(`${text}\n`)
+  output.write(`${text}\n`)
 }
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
 
-/** Everything else goes to standard error. */
+/** Everything but results. */
 export const say = (text: string): void => {
   process.stderr.write(`${text}\n`)
 }

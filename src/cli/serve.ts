@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
 import { createLogger, open, toOpenOptions, whatArgument } from './open.ts'
-import { count, say, toLine } from './print.ts'
+import { count, output, say, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
 export const serve = defineCommand({
@@ -22,37 +22,42 @@ export const serve = defineCommand({
   async run({ args }) {
     const log = createLogger()
     outliveTools(log)
-    const output = args.stdio ? keepOutput() : undefined
-    const { bridge, found } = await open(args.what, log, args.watch)
+    const port = args.port === undefined ? undefined : toPort(args.port)
+    const { bridge, found } = await open(args.what, {
+      log,
+      fresh: args.watch ?? false,
+      ...(args.host !== undefined && { host: args.host }),
+    })
     for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
-    const stopWatching = args.watch
-      ? watch(args.what, bridge, toOpenOptions(log, true), say)
-      : undefined
+    let stopWatching: (() => void) | undefined
+    const watchNow = () => {
+      if (args.watch)
+        stopWatching = watch(args.what, bridge, found, toOpenOptions({ log, fresh: true }), say)
+    }
     const stop = async () => {
       stopWatching?.()
       await bridge.close()
     }
-    if (output) {
+    if (args.stdio) {
       const mount = args.mount === undefined ? {} : { mount: args.mount }
       const connection = await bridge.stdio({ output, ...mount })
+      watchNow()
       for (const signal of ['SIGINT', 'SIGTERM'] as const)
         process.once(signal, () => void connection.close())
       const reason = await connection.closed
       await stop()
       if (reason) say(`The connection was given up: ${reason.message}`)
-      process.exit(reason ? 1 : 0)
+      return reason ? 1 : 0
     }
-    const { port } = await bridge.listen({
-      ...(args.host !== undefined && { host: args.host }),
-      ...(args.port !== undefined && { port: toPort(args.port) }),
-    })
+    const address = await bridge.listen(port === undefined ? {} : { port })
+    watchNow()
     const host = args.host ?? found.config.http.host
-    welcome(bridge, `http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+    welcome(bridge, `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`)
     await new Promise<void>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
     })
     await stop()
-    process.exit(0)
+    return 0
   },
 })
 
@@ -68,18 +73,6 @@ function outliveTools(log: Logger): void {
   process.on('unhandledRejection', (err) => log.error({ err }, 'rejected outside of any call'))
 }
 
-/**
- * Keeps the real standard output for the protocol. For everybody else the name now means standard
- * error: one stray `console.log` in a tool would break the stream.
- */
-function keepOutput(): NodeJS.WriteStream {
-  const output = process.stdout
-  Object.defineProperty(process, 'stdout', { value: process.stderr })
-  for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
-    console[method] = console.error
-  return output
-}
-
 function welcome(bridge: Drawbridge, address: string): void {
   const { name, version } = bridge.identity
   say(`${name} ${version}`)
@@ -93,6 +86,8 @@ function welcome(bridge: Drawbridge, address: string): void {
     say(`  ${address}${path}  ${offers.join(', ')}`)
     const names = [...capabilities.keys()]
     if (names.length > 0) say(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
-    say(`  connect a client: claude mcp add --transport http ${name} ${address}${path}`)
+    // Two servers of one name would push each other out of the client.
+    const called = path === '/mcp' ? name : `${name}-${path.split('/').at(-1)}`
+    say(`  connect a client: claude mcp add --transport http ${called} ${address}${path}`)
   }
 }

@@ -16,7 +16,7 @@ export const token = defineCommand({
   run({ args }) {
     const minted = randomBytes(32).toString('base64url')
     const hash = `sha256:${createHash('sha256').update(minted).digest('hex')}`
-    const scopes = args.scopes.split(',').filter((scope) => scope !== '')
+    const scopes = args.scopes.split(/[\s,]+/).filter((scope) => scope !== '')
     if (args.json) {
       printJson({ token: minted, hash, subject: args.subject, scopes })
       return 0

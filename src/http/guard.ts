@@ -17,7 +17,8 @@ export interface GuardOptions {
  */
 export function createGuard({ hosts, origins }: GuardOptions): Guard {
   const allowedHosts = new Set(hosts.map((host) => host.toLowerCase()))
-  const allowedOrigins = new Set(origins.map((origin) => origin.toLowerCase()))
+  // As browsers write them: no path, no port that goes without saying.
+  const allowedOrigins = new Set(origins.map((origin) => new URL(origin).origin))
   let lastGood: string | undefined
   return {
     refuse(host, origin) {

@@ -33,6 +33,8 @@ export function createHandler(options: HandlerOptions): Handler {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
     if (refusal !== undefined) return refuse(reply, 403, refusal)
+    if (headers.origin !== undefined) reply.allow(toCors(headers.origin))
+    if (method === 'OPTIONS') return reply.answer(204, '')
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
     const endpoint = mounts.get(path)
     if (!endpoint) return refuse(reply, 404, `Nothing is served at ${path}`)
@@ -51,6 +53,17 @@ export function createHandler(options: HandlerOptions): Handler {
     return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
   }
 }
+
+/** A page that may talk must be told so, or its browser keeps the answer from it. */
+const toCors = (origin: string) => ({
+  'access-control-allow-origin': origin,
+  vary: 'Origin',
+  'access-control-allow-methods': 'GET, POST, DELETE, OPTIONS',
+  'access-control-allow-headers':
+    'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id',
+  'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate',
+  'access-control-max-age': '600',
+})
 
 function parse(text: string): unknown {
   try {

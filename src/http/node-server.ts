@@ -17,9 +17,15 @@ const slowest = 10_000
 /** A reader who is this many bytes behind is not reading. */
 const mostBehind = 1024 * 1024
 
+/** How long answers that are written may take to arrive. */
+const lastWords = 1000
+/** How long somebody may go on sending what nobody wants, so that they get to read why. */
+const listening = 2000
+
 /** The server on a socket. Requests are read and answered without a web `Request` in between. */
 export class NodeServer {
   readonly #server: Server
+  #closed: Promise<void> | undefined
 
   private constructor(server: Server) {
     this.#server = server
@@ -33,6 +39,8 @@ export class NodeServer {
         connectionsCheckingInterval: 1000,
         keepAliveTimeout: 60_000,
         maxHeaderSize: 32 * 1024,
+        // Two of what there may be one of is neither: a joined Host or token is nobody's.
+        joinDuplicateHeaders: true,
       },
       (request, response) => {
         const cancellation = new Cancellation()
@@ -62,12 +70,19 @@ export class NodeServer {
     return typeof address === 'object' && address !== null ? address.port : 0
   }
 
-  /** Takes nothing new, lets what is under way finish, and then closes whatever is left. */
-  async close(patience: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+  /** Takes nothing new; what is under way goes on. */
+  refuse(): void {
+    this.#closed ??= new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#server.closeIdleConnections()
-    const timer = setTimeout(() => this.#server.closeAllConnections(), patience)
-    await closed
+  }
+
+  /** Lets what is being written go out, and then closes whatever is left. */
+  async close(): Promise<void> {
+    this.refuse()
+    const idle = setInterval(() => this.#server.closeIdleConnections(), 20)
+    const timer = setTimeout(() => this.#server.closeAllConnections(), lastWords)
+    await this.#closed
+    clearInterval(idle)
     clearTimeout(timer)
   }
 }
@@ -92,17 +107,19 @@ function toArrival(request: IncomingMessage, cancellation: Cancellation): Arriva
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string | undefined> {
-  if (Number(request.headers['content-length']) > limit) return Promise.resolve(undefined)
+  if (Number(request.headers['content-length']) > limit) return hearOut(request)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    request.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) {
-        resolve(undefined)
-        request.pause()
-      } else chunks.push(chunk)
-    })
+      if (size <= limit) chunks.push(chunk)
+      else {
+        request.off('data', take)
+        resolve(hearOut(request))
+      }
+    }
+    request.on('data', take)
     request.on('end', () => {
       const [first] = chunks
       resolve(first && chunks.length === 1 ? first.toString() : Buffer.concat(chunks).toString())
@@ -111,11 +128,28 @@ function readBody(request: IncomingMessage, limit: number): Promise<string | und
   })
 }
 
+/** Whoever is cut off while sending never reads the answer: listens a while, and keeps nothing. */
+function hearOut(request: IncomingMessage): Promise<undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), listening)
+    request.on('end', () => {
+      clearTimeout(timer)
+      resolve(undefined)
+    })
+    request.on('error', () => resolve(undefined))
+    request.resume()
+  })
+}
+
 class NodeReply implements HttpReply {
   readonly #response: ServerResponse
 
   constructor(response: ServerResponse) {
     this.#response = response
+  }
+
+  allow(headers: Headers): void {
+    for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
   answer(status: number, body: Body, headers?: Headers): void {

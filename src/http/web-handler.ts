@@ -38,16 +38,24 @@ async function readBody(request: Request, limit: number): Promise<string | undef
 class WebReply implements HttpReply {
   readonly #resolve: (response: Response) => void
   readonly #cancellation: Cancellation
+  #allowed: Headers = {}
 
   constructor(resolve: (response: Response) => void, cancellation: Cancellation) {
     this.#resolve = resolve
     this.#cancellation = cancellation
   }
 
+  allow(headers: Headers): void {
+    this.#allowed = headers
+  }
+
   answer(status: number, body: Body, headers?: Headers): void {
-    if (body === '') return this.#resolve(new Response(null, { status, headers: { ...headers } }))
+    if (body === '')
+      return this.#resolve(
+        new Response(null, { status, headers: { ...this.#allowed, ...headers } }),
+      )
     const bytes = typeof body === 'string' ? body : Buffer.concat(body.map(toBytes))
-    const fields = { 'content-type': 'application/json', ...headers }
+    const fields = { ...this.#allowed, 'content-type': 'application/json', ...headers }
     this.#resolve(new Response(bytes, { status, headers: fields }))
   }
 
@@ -68,7 +76,12 @@ class WebReply implements HttpReply {
         close()
       },
     })
-    const fields = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...headers }
+    const fields = {
+      ...this.#allowed,
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      ...headers,
+    }
     this.#resolve(new Response(body, { headers: fields }))
     const write = (frame: string) => controller?.enqueue(encoder.encode(frame))
     return {
@@ -83,6 +96,7 @@ class WebReply implements HttpReply {
   }
 
   pipe(response: Response): void {
+    for (const [name, value] of Object.entries(this.#allowed)) response.headers.set(name, value)
     this.#resolve(response)
   }
 }

@@ -15,6 +15,8 @@ export interface HttpRequest {
 
 /** The way back to the client: used once, one way or the other. */
 export interface HttpReply {
+  /** Headers that go with whatever is answered. */
+  allow(headers: Headers): void
   /** One whole answer. A list of parts is written as it is, so that cached bytes are not copied. */
   answer(status: number, body: Body, headers?: Headers): void
   /** Server-sent events, for as long as either side likes. */

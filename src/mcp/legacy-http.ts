@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   type EventStore,
   isInitializeRequest,
@@ -17,6 +18,8 @@ interface Session {
   readonly server: Server
   readonly subject: string
   lastSeen: number
+  /** Open streams: who listens is there, however quiet. */
+  streams: number
 }
 
 export interface SessionLimits {
@@ -52,6 +55,10 @@ export class LegacySessions {
     if (session?.subject !== request.caller.subject)
       return refuse(reply, 404, -32001, 'Session not found')
     session.lastSeen = this.#now()
+    if (request.method === 'GET') {
+      session.streams++
+      request.cancellation.onCancel(() => session.streams--)
+    }
     await this.#pass(session, request, reply)
   }
 
@@ -67,11 +74,11 @@ export class LegacySessions {
       return refuse(reply, 429, -32000, 'Too many open sessions')
     const server = createSdkServer(this.#surface, 'legacy', ({ http }) => toCaller(http?.authInfo))
     const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: () => crypto.randomUUID(),
+      sessionIdGenerator: () => randomBytes(24).toString('base64url'),
       eventStore: new EventLog() satisfies EventStore,
       retryInterval: 500,
       onsessioninitialized: (id) => {
-        this.#sessions.set(id, { transport, server, subject, lastSeen: this.#now() })
+        this.#sessions.set(id, { transport, server, subject, lastSeen: this.#now(), streams: 0 })
       },
     })
     const forget = server.onclose
@@ -81,6 +88,8 @@ export class LegacySessions {
     }
     await server.connect(transport)
     await this.#pass({ transport, server }, request, reply)
+    // Refused: nobody will ever come back to it.
+    if (transport.sessionId === undefined) await server.close()
   }
 
   async #pass(
@@ -99,8 +108,8 @@ export class LegacySessions {
 
   #sweep(): void {
     const oldest = this.#now() - this.#limits.idle
-    for (const { server, lastSeen } of this.#sessions.values())
-      if (lastSeen < oldest) void server.close()
+    for (const { server, lastSeen, streams } of this.#sessions.values())
+      if (streams === 0 && lastSeen < oldest) void server.close()
   }
 }
 

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { Binding } from './request-state.ts'
-import { invalidParams } from './rpc-error.ts'
+import { brief, invalidParams } from './rpc-error.ts'
 import { type Surface, serverCapabilities } from './surface.ts'
 import { toContents } from './to-resource.ts'
 import { toProtocolError, toResult } from './to-result.ts'
@@ -67,7 +67,7 @@ function page<T>({ cursor }: Params, result: T): T {
 async function callTool(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const name = stringParam(params, 'name')
   const found = surface.projection.tools.get(name)
-  if (!found) throw invalidParams(`Unknown tool: ${name}`)
+  if (!found) throw invalidParams(`Unknown tool: ${brief(name)}`)
   const input = objectParam(params, 'arguments')
   if (exchange.headers && found.paramHeaders.length > 0)
     checkParamHeaders(found.paramHeaders, input, exchange.headers)
@@ -82,7 +82,7 @@ async function callTool(surface: Surface, params: Params, exchange: Exchange): P
 async function readResource(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const uri = stringParam(params, 'uri')
   const found = surface.projection.findView(uri)
-  if (!found) throw invalidParams(`Resource not found: ${uri}`, { uri })
+  if (!found) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
   const { view, variables } = found
   const binding = { method: 'resources/read', name: uri, input: variables }
   const outcome = await runOrThrow(surface, view, binding, exchange)
@@ -94,7 +94,7 @@ async function readResource(surface: Surface, params: Params, exchange: Exchange
 async function getPrompt(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const name = stringParam(params, 'name')
   const prompt = surface.projection.snapshot.prompts.get(name)?.capability
-  if (!prompt) throw invalidParams(`Unknown prompt: ${name}`)
+  if (!prompt) throw invalidParams(`Unknown prompt: ${brief(name)}`)
   const binding = { method: 'prompts/get', name, input: objectParam(params, 'arguments') }
   const outcome = await runOrThrow(surface, prompt, binding, exchange)
   return outcome.kind === 'asking'
@@ -131,7 +131,7 @@ function findCompletion(surface: Surface, ref: Params) {
   if (ref.type === 'ref/prompt') {
     const name = stringParam(ref, 'name')
     const prompt = snapshot.prompts.get(name)?.capability
-    if (!prompt) throw invalidParams(`Unknown prompt: ${name}`)
+    if (!prompt) throw invalidParams(`Unknown prompt: ${brief(name)}`)
     return { name, completion: prompt.completion }
   }
   if (ref.type !== 'ref/resource')
@@ -140,7 +140,7 @@ function findCompletion(surface: Surface, ref: Params) {
   const view =
     snapshot.templates.find(({ capability }) => capability.uri === uri)?.capability ??
     snapshot.views.get(uri)?.capability
-  if (!view) throw invalidParams(`Resource not found: ${uri}`, { uri })
+  if (!view) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
   return { name: uri, completion: view.completion }
 }
 

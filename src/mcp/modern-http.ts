@@ -5,7 +5,7 @@ import type { EventStream, HttpReply, HttpRequest } from './http-port.ts'
 import { serveListen } from './listen.ts'
 import { methods } from './methods.ts'
 import type { ModernRequest } from './modern-request.ts'
-import { codes, RpcError } from './rpc-error.ts'
+import { brief, codes, RpcError } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 
 /**
@@ -24,7 +24,9 @@ export async function serveModern(
   try {
     const run = methods.get(method)
     if (!run)
-      throw new RpcError(codes.methodNotFound, `Method not found: ${method}`, { status: 404 })
+      throw new RpcError(codes.methodNotFound, `Method not found: ${brief(method)}`, {
+        status: 404,
+      })
     const exchange: Exchange = {
       caller: request.caller,
       client: inbound.client,

@@ -11,7 +11,7 @@ import { isPlainObject } from '../capability/json.ts'
 import type { HttpRequest } from './http-port.ts'
 import { type Params, subjects } from './methods.ts'
 import { decodeHeader, headersDisagree } from './param-headers.ts'
-import { codes, RpcError } from './rpc-error.ts'
+import { brief, codes, RpcError } from './rpc-error.ts'
 import { modernRevision } from './wire-names.ts'
 
 /** What a POST turned out to be. */
@@ -80,7 +80,7 @@ function inDetail({ method: httpMethod, headers, body }: HttpRequest): Inbound {
   })
   if (outcome.kind === 'legacy') return { kind: 'legacy', route: outcome }
   if (outcome.kind === 'reject')
-    throw new RpcError(outcome.code, outcome.message, {
+    throw new RpcError(outcome.code, brief(outcome.message), {
       status: outcome.httpStatus,
       data: outcome.data,
     })
@@ -111,11 +111,14 @@ function checkNameHeader(method: string, params: Params, header: string | undefi
   const value = params[subject]
   if (header === undefined) {
     if (typeof value === 'string')
-      throw headersDisagree('(missing)', `${subject} is ${value} and the Mcp-Name header is absent`)
+      throw headersDisagree(
+        '(missing)',
+        `${subject} is ${brief(value)} and the Mcp-Name header is absent`,
+      )
     return
   }
   const said = decodeHeader(header)
   if (said === undefined) throw headersDisagree(header, 'the Mcp-Name header is not valid base64')
   if (typeof value === 'string' && said !== value)
-    throw headersDisagree(header, `${subject} is ${value}`)
+    throw headersDisagree(brief(header), `${subject} is ${brief(value)}`)
 }

@@ -34,5 +34,8 @@ export const codes = {
   refused: -31403,
 } as const
 
+/** What a client sent, as far as it is worth repeating to it. */
+export const brief = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text)
+
 export const invalidParams = (message: string, data?: unknown): RpcError =>
   new RpcError(codes.invalidParams, message, { data })

@@ -16,7 +16,7 @@ import { askLegacyClient } from './legacy-questions.ts'
 import { mayRead } from './listen.ts'
 import { type Method, methods, type Params } from './methods.ts'
 import { toRpcError } from './modern-http.ts'
-import { codes, invalidParams, RpcError } from './rpc-error.ts'
+import { brief, codes, invalidParams, RpcError } from './rpc-error.ts'
 import { type Surface, serverCapabilities } from './surface.ts'
 
 export type Era = 'legacy' | 'modern'
@@ -42,7 +42,7 @@ export function createSdkServer(
     const { method: name, params = {} } = request
     try {
       const method = methods.get(name) ?? own.get(name)
-      if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${name}`)
+      if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
       const exchange = toExchange(server, era, callerOf(context), context)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (again: Exchange) => method(surface, params, again)
@@ -76,7 +76,7 @@ function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Me
       (surface, params, { caller }) => {
         const uri = uriOf(params)
         if (!mayRead(surface, caller, uri))
-          throw invalidParams(`Resource not found: ${uri}`, { uri })
+          throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
         subscriptions.set(uri, caller)
         return {}
       },

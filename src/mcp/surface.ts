@@ -45,18 +45,17 @@ export class Surface {
     this.newId = options.newId
     this.#callersProveThemselves = options.callersProveThemselves
     this.#projection = this.#project()
-    this.#unsubscribe = options.catalog.subscribe((change) => {
-      this.#projection = this.#project()
-      this.announcements.announce(change)
-    })
+    this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
 
+  /** A snapshot may be new without any difference that clients are told of. */
   get projection(): Projection {
+    if (this.#projection.snapshot !== this.catalog.snapshot) this.#projection = this.#project()
     return this.#projection
   }
 
   lists(caller: Caller): Lists {
-    return this.#projection.lists(caller)
+    return this.projection.lists(caller)
   }
 
   /** Told before everything ends, so that open streams can say goodbye. */

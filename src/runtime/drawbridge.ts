@@ -6,7 +6,7 @@ import { Cancellation } from '../capability/cancellation.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
-import { type Accepts, Catalog } from '../catalog/catalog.ts'
+import { Catalog } from '../catalog/catalog.ts'
 import type { Naming } from '../catalog/served-name.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import { createPipeline, type Limits } from '../governance/pipeline.ts'
@@ -25,6 +25,7 @@ import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
 import { type ConfigInput, configShape } from './config.ts'
+import { InFlight } from './in-flight.ts'
 import { MemoryAudit } from './memory-audit.ts'
 import type { PlacedSource } from './open-sources.ts'
 
@@ -48,6 +49,8 @@ export interface DrawbridgeOptions {
 /** Puts sources behind one governed MCP server. Reading them begins at once; `ready` waits for it. */
 export const createDrawbridge = (options: DrawbridgeOptions): Drawbridge => new Drawbridge(options)
 
+export type Accepts = (snapshot: Snapshot) => boolean
+
 interface Mount {
   readonly catalog: Catalog
   readonly surface: Surface
@@ -63,6 +66,7 @@ export class Drawbridge {
   readonly #mounts = new Map<string, Mount>()
   readonly #endpoints = new Map<string, HttpEndpoint>()
   readonly #handler: Handler
+  readonly #inFlight = new InFlight()
   readonly #key = randomBytes(32)
   #server: NodeServer | undefined
 
@@ -71,12 +75,13 @@ export class Drawbridge {
     this.#options = options
     this.#config = configShape.parse({ mounts, policy, http })
     this.#audit = new MemoryAudit(onFault)
-    this.#govern = createPipeline({
+    const govern = createPipeline({
       audit: this.#audit,
       now: Date.now,
       secrets: options.secrets ?? [],
       limits: this.#config.policy.limits satisfies Limits,
     })
+    this.#govern = (call) => this.#inFlight.watch(call, govern)
     this.#handler = createHandler({
       mounts: this.#endpoints,
       guard: createGuard(toGuardOptions(this.#config.http)),
@@ -169,26 +174,31 @@ export class Drawbridge {
     return this.#mount(mount).surface.lists(caller).tools
   }
 
-  /** Takes new sources in place of all old ones, while serving; `false` when they were refused. */
-  async replace(placed: readonly PlacedSource[], accepts?: Accepts): Promise<boolean> {
-    let accepted = true
+  /** Takes new sources in place of all old ones, on every mount or on none. */
+  async replace(placed: readonly PlacedSource[], accepts: Accepts = () => true): Promise<boolean> {
     const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
-    for (const path of paths) {
-      const here = placed.filter(({ mount }) => mount === path)
-      const mount = this.#mounts.get(path)
-      if (mount) accepted = (await mount.catalog.replace(here, accepts)) && accepted
-      else if (here.length > 0 || path === '/mcp') await this.#open(path, here)
-    }
-    return accepted
+    const here = (path: string) => placed.filter(({ mount }) => mount === path)
+    const known = [...paths].filter((path) => this.#mounts.has(path))
+    const prepared = await Promise.all(
+      known.map((path) => this.#mount(path).catalog.prepare(here(path))),
+    )
+    const accepted = prepared.every(({ snapshot }) => accepts(snapshot))
+    // Not awaited: what was there before goes when its last call has ended.
+    for (const { commit, discard } of prepared)
+      void (accepted ? commit() : discard()).catch((error) => this.#options.onError?.(error))
+    if (!accepted) return false
+    for (const path of paths) if (!this.#mounts.has(path)) await this.#open(path, here(path))
+    return true
   }
 
   /** Lets calls under way finish, then lets go of everything. */
   async close(patience = 5000): Promise<void> {
     await this.ready.catch(() => {})
+    this.#server?.refuse()
     for (const { surface } of this.#mounts.values()) surface.close()
-    const closing = this.#server?.close(patience)
+    await this.#inFlight.settle(patience)
     for (const { endpoint } of this.#mounts.values()) await endpoint.close()
-    await closing
+    await this.#server?.close()
     for (const { catalog } of this.#mounts.values()) await catalog.close()
   }
 

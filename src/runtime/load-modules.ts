@@ -22,13 +22,23 @@ export interface LoaderOptions {
  */
 export class ModuleLoader {
   readonly #options: LoaderOptions
+  readonly #loaded = new Set<string>()
+  readonly #patterns = new Set<string>()
   #jiti: Jiti | undefined
 
   constructor(options: LoaderOptions) {
     this.#options = options
   }
 
+  /** Every file that was read, and those that would be read now, for those who watch them. */
+  async files(): Promise<readonly string[]> {
+    const translated = Object.keys(this.#jiti?.cache ?? {}).filter(isOwn)
+    const present = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
+    return [...new Set([...this.#loaded, ...translated, ...present])]
+  }
+
   async load(file: string): Promise<Readonly<Record<string, unknown>>> {
+    this.#loaded.add(file)
     if (!this.#options.fresh && isPlain(file))
       return { ...(await import(pathToFileURL(file).href)) }
     const jiti = await this.#translator()
@@ -39,19 +49,30 @@ export class ModuleLoader {
     if (!this.#jiti) {
       const { createJiti } = await import('jiti')
       this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
-        moduleCache: false,
         virtualModules: { 'drawbridge-mcp': this.#options.library },
       })
+      // Modules share what they import, but not with those of an earlier load.
+      for (const file of Object.keys(this.#jiti.cache))
+        if (isOwn(file)) delete this.#jiti.cache[file]
     }
     return this.#jiti
   }
 
-  async loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
+  loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
+    for (const pattern of patterns) this.#patterns.add(pattern)
+    // One source after the other: what a module prints while it loads must be known to be its own.
+    turn = turn.then(
+      () => this.#loadAll(patterns, folder),
+      () => this.#loadAll(patterns, folder),
+    )
+    return turn as Promise<DefinitionModule[]>
+  }
+
+  async #loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
     const files = await glob([...patterns], { cwd: folder, absolute: false, onlyFiles: true })
     if (files.length === 0)
       return [{ file: patterns.join(', '), exports: {}, error: 'no file has this name' }]
     const modules: DefinitionModule[] = []
-    // One after the other: what a module prints while it loads must be known to be its own.
     for (const file of files.sort(byCodePoint)) modules.push(await this.#tryLoad(file, folder))
     return modules
   }
@@ -69,6 +90,10 @@ export class ModuleLoader {
     }
   }
 }
+
+let turn: Promise<unknown> = Promise.resolve()
+
+const isOwn = (file: string): boolean => !/[\\/]node_modules[\\/]/.test(file)
 
 /** JavaScript that finds this package by itself. */
 function isPlain(file: string): boolean {

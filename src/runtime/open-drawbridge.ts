@@ -9,17 +9,19 @@ export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onErro
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Whether modules will be read again when they change. */
   readonly fresh?: boolean
+  /** In place of the configured one. */
+  readonly host?: string
 }
 
 export interface Opened {
   readonly bridge: Drawbridge
-  readonly found: Found
+  readonly found: Found & Pick<Read, 'files' | 'since'>
 }
 
 /** From what a user points at to a running Drawbridge. */
 export async function openDrawbridge(what: string, options: OpenOptions): Promise<Opened> {
-  const { library, environment, fresh, ...hooks } = options
-  const { found, placed } = await readAll(what, options)
+  const { library, environment, fresh, host, ...hooks } = options
+  const { found, placed, files, since } = await readAll(what, options)
   const { config, secrets } = found
   const bridge = new Drawbridge({
     ...hooks,
@@ -30,21 +32,32 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
     sources: placed,
     mounts: config.mounts,
     policy: config.policy,
-    http: config.http,
+    http: { ...config.http, ...(host !== undefined && { host }) },
     secrets: [...secrets, ...secretsIn(environment)],
   })
   await bridge.ready
-  return { bridge, found }
+  return { bridge, found: { ...found, files, since } }
 }
 
 /** Reads everything anew; nothing is changed yet. */
 export async function readAll(
   what: string,
   { library, environment, fresh = false }: Pick<OpenOptions, 'library' | 'environment' | 'fresh'>,
-): Promise<{ found: Found; placed: PlacedSource[] }> {
+): Promise<Read> {
+  const since = Date.now()
   const found = await findConfig(what, environment)
   const loader = new ModuleLoader({ folder: found.folder, library, fresh })
-  return { found, placed: await openSources(found.config.sources, loader, found.folder) }
+  const placed = await openSources(found.config.sources, loader, found.folder)
+  return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
+}
+
+export interface Read {
+  readonly found: Found
+  readonly placed: PlacedSource[]
+  /** When reading began, in milliseconds since the epoch. */
+  readonly since: number
+  /** What it depends on; complete once the sources have been read. */
+  files(): Promise<readonly string[]>
 }
 
 /** What the environment keeps under a name that says so must not come out of a tool. */

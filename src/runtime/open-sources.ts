@@ -34,11 +34,15 @@ async function openSource(
     const patterns = [config.definitions].flat()
     return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
   }
-  const file = path.resolve(folder, config.source)
-  const exports = await loader.load(file)
-  if (!isSource(exports.default))
-    throw new SetupError(`${file} must export a source as default: { id, read() }.`)
-  return exports.default
+  try {
+    const { default: source } = await loader.load(path.resolve(folder, config.source))
+    if (isSource(source)) return source
+    throw new SetupError('it must export a source as default: { id, read() }')
+  } catch (error) {
+    // Told like any source that cannot be read: its neighbours are served.
+    const read = () => Promise.reject(error)
+    return { id: config.source, read }
+  }
 }
 
 const isSource = (value: unknown): value is Source =>

@@ -26,19 +26,22 @@ export async function readConfig(file: string, environment: Environment): Promis
 
   const secrets: string[] = []
   const complaints: string[] = []
+  const unset = new Set<string>()
   const value = resolve(document.toJS({ maxAliasCount: 100 }) ?? {}, [], (name, path) => {
     const secret = environment[name]
-    if (secret === undefined)
+    if (secret === undefined) {
+      unset.add(path.join('/'))
       complaints.push(`${at(offsetOf(document, path))} env://${name} is not set in the environment`)
-    else secrets.push(secret)
+    } else secrets.push(secret)
     return secret ?? ''
   })
   const parsed = configShape.safeParse(value)
-  if (!parsed.success)
-    for (const { offset, words } of parsed.error.issues.flatMap((issue) =>
-      explain(issue, document),
-    ))
+  if (!parsed.success) {
+    // What stands for a value that is missing cannot be judged.
+    const issues = parsed.error.issues.filter(({ path }) => !unset.has(path.join('/')))
+    for (const { offset, words } of issues.flatMap((issue) => explain(issue, document)))
       complaints.push(`${at(offset)} ${words}`)
+  }
   if (!parsed.success || complaints.length > 0) throw new SetupError(complaints.join('\n'))
   return { config: parsed.data, secrets }
 }

@@ -170,7 +170,7 @@ describe('a request that does not say, or says twice, where it goes', () => {
   })
 })
 
-test('a page of an allowed origin is told by its browser that it may talk', async () => {
+test('the browser of an allowed page is told that the page may talk', async () => {
   const { url } = await serveHere(guarded)
   const origin = 'https://app.example'
 

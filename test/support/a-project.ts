@@ -1,15 +1,31 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
+
+type Files = Readonly<Record<string, string>>
 
 /** A folder with these files in it, for as long as the test runs. */
-export async function aProject(files: Readonly<Record<string, string>>): Promise<string> {
+export async function aProject(files: Files): Promise<string> {
+  const folder = await make(files)
+  onTestFinished(() => remove(folder))
+  return folder
+}
+
+/** The same for all tests of a file, which only read it. */
+export async function aSharedProject(files: Files): Promise<string> {
+  const folder = await make(files)
+  afterAll(() => remove(folder))
+  return folder
+}
+
+async function make(files: Files): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }))
   for (const [name, text] of Object.entries(files)) await put(path.join(folder, name), text)
   return folder
 }
+
+const remove = (folder: string) => rm(folder, { recursive: true, force: true, maxRetries: 3 })
 
 export async function put(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })

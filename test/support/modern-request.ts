@@ -38,7 +38,7 @@ export function toModernHeaders(body: unknown): Record<string, string> {
     accept: 'application/json, text/event-stream',
     ...(isPlain(version) && { 'mcp-protocol-version': version }),
     ...(isPlain(method) && { 'mcp-method': method }),
-    ...(typeof subject === 'string' && { 'mcp-name': toHeaderValue(subject) }),
+    ...(isShort(subject) && { 'mcp-name': toHeaderValue(subject) }),
     ...toParamHeaders(input),
   }
 }
@@ -58,11 +58,19 @@ export const toHeaderValue = (text: string): string =>
     ? text
     : `=?base64?${Buffer.from(text).toString('base64')}?=`
 
+/** What a header can say as it is; Node closes the connection on those who say much more. */
 const isPlain = (value: unknown): value is string =>
-  typeof value === 'string' && /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
+  typeof value === 'string' &&
+  value.length <= longestHeader &&
+  /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
+
+const longestHeader = 8192
+
+const isShort = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= longestHeader
 
 const isPrimitive = (value: unknown): value is string | number | boolean =>
-  ['string', 'number', 'boolean'].includes(typeof value)
+  isShort(value) || typeof value === 'number' || typeof value === 'boolean'
 
 const asRecord = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -50,13 +50,16 @@ export class RawConnection {
     })
   }
 
-  send(bytes: Uint8Array, options: { readonly bodiless?: boolean } = {}): Promise<RawResponse> {
-    return this.#expect(bytes, { bodiless: options.bodiless ?? false, endless: false })
-  }
-
-  /** For streams that never end: settles with whatever came by the first whole event. */
-  sendUntilEvent(bytes: Uint8Array): Promise<RawResponse> {
-    return this.#expect(bytes, { bodiless: false, endless: true })
+  /**
+   * Settles when the answer has ended; `until` is for those that have no body, and for streams that
+   * never end but have said something.
+   */
+  send(bytes: Uint8Array, until: Until = 'end'): Promise<RawResponse> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(this.#closed)
+      this.#waiting.push({ resolve, reject, until })
+      this.#socket.write(bytes)
+    })
   }
 
   /** More of a request whose answer is awaited already. */
@@ -68,17 +71,9 @@ export class RawConnection {
     this.#socket.destroy()
   }
 
-  #expect(bytes: Uint8Array, how: Pick<Waiting, 'bodiless' | 'endless'>): Promise<RawResponse> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(this.#closed)
-      this.#waiting.push({ resolve, reject, ...how })
-      this.#socket.write(bytes)
-    })
-  }
-
   #read(): void {
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      const taken = take(this.#received, next)
+      const taken = take(this.#received, next.until)
       if (!taken) return
       this.#received = this.#received.subarray(taken.length)
       // An interim answer is followed by the real one.
@@ -99,11 +94,12 @@ export class RawConnection {
   }
 }
 
+export type Until = 'end' | 'head' | 'event'
+
 interface Waiting {
   readonly resolve: (response: RawResponse) => void
   readonly reject: (reason: Error) => void
-  readonly bodiless: boolean
-  readonly endless: boolean
+  readonly until: Until
 }
 
 interface Taken {
@@ -111,7 +107,7 @@ interface Taken {
   readonly length: number
 }
 
-function take(bytes: Buffer, { bodiless, endless }: Waiting): Taken | undefined {
+function take(bytes: Buffer, until: Until): Taken | undefined {
   const head = readHead(bytes)
   if (!head) return undefined
   const { status, headers, length: start } = head
@@ -119,11 +115,14 @@ function take(bytes: Buffer, { bodiless, endless }: Waiting): Taken | undefined 
     response: { status, headers, body },
     length,
   })
-  if (bodiless || status < 200 || status === 204 || status === 304) return whole('', start)
+  if (until === 'head' || status < 200 || status === 204 || status === 304) return whole('', start)
   if (headers['transfer-encoding'] === 'chunked') {
+    // Quickly, for those who receive megabytes: without this there is no last chunk.
+    if (until === 'end' && bytes.indexOf('\r\n0\r\n\r\n', start - 2) < 0) return undefined
     const chunks = readChunks(bytes, start)
     if (chunks.length !== undefined) return whole(chunks.body, chunks.length)
-    return endless && chunks.body.includes('\n\n') ? whole(chunks.body, bytes.length) : undefined
+    const said = until === 'event' && chunks.body.includes('\n\n')
+    return said ? whole(chunks.body, bytes.length) : undefined
   }
   if (headers['content-length'] === undefined) return undefined
   const end = start + Number(headers['content-length'])

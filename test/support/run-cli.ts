@@ -17,16 +17,21 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** `drawbridge …`, as a user types it, until it ends. */
+/** `drawbridge …`, as a user types it, until it ends. One that does not is killed: its code is null. */
 export async function drawbridge(
   words: readonly string[],
   { input = '', ...options }: RunOptions = {},
 ): Promise<Finished> {
-  const started = startDrawbridge(words, options)
-  started.process.stdin.end(input)
-  const code = await started.exited
-  return { code, stdout: started.stdout(), stderr: started.stderr() }
+  const { child, exited, stdout, stderr } = start(words, options)
+  const patience = setTimeout(() => child.kill('SIGKILL'), longest)
+  child.stdin.end(input)
+  const code = await exited
+  clearTimeout(patience)
+  return { code, stdout: stdout(), stderr: stderr() }
 }
+
+/** Milliseconds; far more than any verb needs, on the busiest machine. */
+const longest = 18_000
 
 export interface Started {
   readonly process: ChildProcessWithoutNullStreams
@@ -38,17 +43,35 @@ export interface Started {
 }
 
 /** `drawbridge …` while it runs; killed with the test if it is still there. */
-export function startDrawbridge(
-  words: readonly string[],
-  { cwd = os.tmpdir(), env = {} }: Omit<RunOptions, 'input'> = {},
-): Started {
+export function startDrawbridge(words: readonly string[], options: StartOptions = {}): Started {
+  const { child, exited, stdout, stderr } = start(words, options)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const said = (pattern: RegExp): Promise<RegExpMatchArray> =>
+    new Promise((resolve, reject) => {
+      const look = () => {
+        const match = stderr().match(pattern)
+        if (match) resolve(match)
+        return match
+      }
+      if (look()) return
+      child.stderr.on('data', look)
+      exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr()}`)))
+    })
+  return { process: child, exited, stdout, stderr, said }
+}
+
+type StartOptions = Omit<RunOptions, 'input'>
+
+function start(words: readonly string[], { cwd = os.tmpdir(), env = {} }: StartOptions) {
   const child = spawn(process.execPath, [main, ...words], {
     cwd,
     // Nothing of whoever runs the tests: their home, their tokens, their log level.
-    env: { PATH: process.env.PATH, HOME: os.tmpdir(), ...env },
+    env: { PATH: process.env.PATH, HOME: os.tmpdir(), TERM: 'xterm', ...env },
   })
-  let stdout = ''
-  let stderr = ''
+  let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text
   })
@@ -58,22 +81,7 @@ export function startDrawbridge(
   // It may end before it has read what it is sent.
   child.stdin.on('error', () => {})
   const exited = once(child, 'close').then(([code]) => code as number | null)
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
-  const said = (pattern: RegExp): Promise<RegExpMatchArray> =>
-    new Promise((resolve, reject) => {
-      const look = () => {
-        const match = stderr.match(pattern)
-        if (match) resolve(match)
-        return match
-      }
-      if (look()) return
-      child.stderr.on('data', look)
-      exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
-    })
-  return { process: child, exited, stdout: () => stdout, stderr: () => stderr, said }
+  return { child, exited, stdout: () => stdout, stderr: () => stderr }
 }
 
 export interface Serving extends Started {
@@ -84,7 +92,7 @@ export interface Serving extends Started {
 /** `drawbridge serve …` on a free port, when it is ready. */
 export async function startServing(
   words: readonly string[],
-  options: Omit<RunOptions, 'input'> = {},
+  options: StartOptions = {},
 ): Promise<Serving> {
   const started = startDrawbridge(['serve', ...words, '--port', '0'], options)
   const [, url = ''] = await started.said(/(http:\/\/\S+\/mcp)\b/)

@@ -9,7 +9,7 @@ const program = path.join(repository, 'dist/cli/main.js')
 
 export interface Process {
   readonly pid: number
-  /** What it wrote to standard error so far, at most the last megabyte. */
+  /** What it wrote to standard error so far, at most the last 16 megabytes. */
   readonly said: string
   readonly alive: boolean
   readonly ended: Promise<Ending>
@@ -27,9 +27,15 @@ export interface HttpServer extends Process {
   readonly url: string
 }
 
+export interface SpawnOptions {
+  /** For Node itself, such as `--max-old-space-size=128`. */
+  readonly flags?: readonly string[]
+}
+
 /** `drawbridge serve WHAT` as a user starts it, on a free port; settles when it listens. */
-export async function spawnServer(what: string): Promise<HttpServer> {
-  const { child, ...watched } = start(['serve', what, '--port', '0'], 'ignore')
+export async function spawnServer(what: string, options: SpawnOptions = {}): Promise<HttpServer> {
+  const { flags = [] } = options
+  const { child, ...watched } = start(['serve', what, '--port', '0'], 'ignore', flags)
   const port = await new Promise<number>((resolve, reject) => {
     child.stderr?.on('data', () => {
       const found = /http:\/\/127\.0\.0\.1:(\d+)\//.exec(watched.process.said)
@@ -80,9 +86,14 @@ export function spawnStdio(what: string): StdioServer {
   })
   // The process may end before it has read everything: that is for the test to notice.
   stdin.on('error', () => {})
+  let drained: Promise<unknown> | undefined
   const write = async (bytes: string | Uint8Array) => {
     if (stdin.write(bytes) || !process.alive) return
-    await Promise.race([once(stdin, 'drain'), process.ended])
+    // One wait for all who write meanwhile.
+    drained ??= Promise.race([once(stdin, 'drain').catch(() => {}), process.ended]).finally(() => {
+      drained = undefined
+    })
+    await drained
   }
   const send = (message: object) => write(`${JSON.stringify(message)}\n`)
   return Object.assign(process, {
@@ -107,19 +118,22 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-const mostSaid = 1024 * 1024
+const mostSaid = 16 * 1024 * 1024
 
-function start(words: readonly string[], pipes: 'pipe' | 'ignore') {
+function start(words: readonly string[], pipes: 'pipe' | 'ignore', flags: readonly string[] = []) {
   if (!existsSync(program)) throw new Error(`${program} is missing: run "npm run build" first.`)
-  const child = spawn(process.execPath, [program, ...words], {
+  const child = spawn(process.execPath, [...flags, program, ...words], {
     cwd: repository,
     env: { ...process.env, NODE_ENV: 'production' },
     stdio: [pipes, pipes, 'pipe'],
   })
   running.add(child)
-  let said = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = `${said}${text}`.slice(-mostSaid)
+  const said: Buffer[] = []
+  let size = 0
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said.push(chunk)
+    size += chunk.length
+    while (size > mostSaid && said.length > 1) size -= said.shift()?.length ?? 0
   })
   const ended = once(child, 'close').then(([code, signal]): Ending => {
     running.delete(child)
@@ -128,7 +142,7 @@ function start(words: readonly string[], pipes: 'pipe' | 'ignore') {
   const watched: Process = {
     pid: child.pid ?? 0,
     get said() {
-      return said
+      return Buffer.concat(said).toString()
     },
     get alive() {
       return child.exitCode === null && child.signalCode === null

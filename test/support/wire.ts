@@ -1,8 +1,10 @@
-/** What clients send, byte by byte, for tests that look at status codes, headers and frames. */
+import { anInitialize as anInitializeMessage, toLegacyHeaders } from './legacy-request.ts'
+import { aModernRequest as aModernMessage, toModernHeaders } from './modern-request.ts'
 
 type Headers = Readonly<Record<string, string>>
 type Params = Readonly<Record<string, unknown>>
 
+/** One POST as a client sends it, for tests that look at status codes, headers and frames. */
 export interface Sending {
   readonly headers: Headers
   readonly body: string
@@ -10,51 +12,28 @@ export interface Sending {
 
 /** A request of 2026-07-28. */
 export function aModernRequest(method: string, params: Params = {}, id = 1): Sending {
-  const name = params.name ?? params.uri
-  return {
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(typeof name === 'string' && { 'mcp-name': name }),
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id,
-      method,
-      params: {
-        ...params,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
-          'io.modelcontextprotocol/clientCapabilities': {},
-        },
-      },
-    }),
-  }
+  const message = aModernMessage(method, params, id)
+  return { headers: toModernHeaders(message), body: JSON.stringify(message) }
 }
 
 /** A request inside a session of 2025. */
-export const aRequestOf2025 = (method: string, params: Params = {}, session?: string): Sending => ({
-  headers: {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2025-11-25',
-    ...(session !== undefined && { 'mcp-session-id': session }),
-  },
+export const aRequestOf2025 = (method: string, params: Params, session: string): Sending => ({
+  headers: toLegacyHeaders(session),
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
 })
 
-export const anInitialize = (): Sending =>
-  aRequestOf2025('initialize', {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 'test', version: '1.0.0' },
-  })
+export const anInitialize = (): Sending => ({
+  headers: toLegacyHeaders(),
+  body: JSON.stringify(anInitializeMessage()),
+})
 
-export const post = (url: string, { headers, body }: Sending, more: Headers = {}) =>
-  fetch(url, { method: 'POST', headers: { ...headers, ...more }, body })
+export const post = (
+  url: string,
+  { headers, body }: Sending,
+  more: Headers = {},
+  signal?: AbortSignal,
+): Promise<Response> =>
+  fetch(url, { method: 'POST', headers: { ...headers, ...more }, body, signal: signal ?? null })
 
 /** Begins a session of 2025 and gives its id. */
 export async function openSession(url: string, more: Headers = {}): Promise<string> {

@@ -39,6 +39,7 @@ function toReading(modules: readonly DefinitionModule[], source: string): Readin
   const views: View[] = []
   const prompts: Prompt[] = []
   const diagnostics: Diagnostic[] = []
+  const seen = new Set<unknown>()
   const dependencies = new Map<string, { origin: Origin; names: readonly string[] }>()
   const say = (severity: Diagnostic['severity'], code: string, pointer: string, message: string) =>
     diagnostics.push({ code, severity, message, source, pointer })
@@ -60,10 +61,10 @@ function toReading(modules: readonly DefinitionModule[], source: string): Readin
       const message = `${module.file} writes to standard output while it loads; it was sent to standard error.`
       say('warning', 'module_prints', toPointer(place), message)
     }
-    const found = definitionsIn(module.exports, place)
-    if (found.length === 0)
+    const found = definitionsIn(module.exports, place, seen)
+    if (found === 'nothing')
       say('error', 'module_empty', toPointer(place), `${module.file} exports no definition.`)
-    for (const { definition, path } of found) {
+    for (const { definition, path } of found === 'nothing' ? [] : found) {
       const origin = { source, pointer: toPointer(path) }
       try {
         if (isPrompt(definition)) prompts.push(toPromptCapability(definition, origin))
@@ -90,25 +91,27 @@ interface Found {
 }
 
 /**
- * One definition, several, or an array of them, under any name. A barrel that exports each tool and
- * all of them again is common, so the same object counts once.
+ * One definition, several, or an array of them, under any name. Modules that export each tool and
+ * all of them again, or those of another module, are common: the same object counts once.
  */
 function definitionsIn(
   exports: Readonly<Record<string, unknown>>,
   place: readonly string[],
-): Found[] {
-  const seen = new Set<unknown>()
+  seen: Set<unknown>,
+): readonly Found[] | 'nothing' {
   const found: Found[] = []
-  const take = (value: unknown, path: readonly string[]) => {
-    if (!isDefinition(value) || seen.has(value)) return
-    seen.add(value)
-    found.push({ definition: value, path })
-  }
   for (const [name, value] of Object.entries(exports))
     if (Array.isArray(value))
-      for (const [index, item] of value.entries()) take(item, [...place, name, String(index)])
-    else take(value, [...place, name])
-  return found
+      for (const [index, item] of value.entries())
+        found.push({ definition: item, path: [...place, name, String(index)] })
+    else found.push({ definition: value, path: [...place, name] })
+  const meant = found.filter(({ definition }) => isDefinition(definition))
+  if (meant.length === 0) return 'nothing'
+  return meant.filter(({ definition }) => {
+    const isNew = !seen.has(definition)
+    seen.add(definition)
+    return isNew
+  })
 }
 
 /** Something meant as a definition, right or wrong: wrong ones are said, other exports are not. */

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const cwd = await aSharedProject({
+  'drawbridge.yaml': aConfig(),
+  'tools/add.ts': aToolModule({
+    name: 'add',
+    schema: 'z.object({ a: z.number().default(1), b: z.number().default(1) })',
+    body: 'return { sum: input.a + input.b }',
+  }),
+  'tools/refuse.ts': aToolModule({
+    name: 'refuse',
+    body: 'return { tool: "refuse", fetchedAt: new Date().toISOString(), error: "No such order." }',
+  }),
+  'tools/fail.ts': aToolModule({ name: 'fail', body: 'throw new Error("password is hunter2")' }),
+  'tools/chatty.ts': aToolModule({
+    name: 'chatty',
+    body: 'console.log("thinking"); process.stdout.write("still thinking\\n"); return "thought"',
+  }),
+})
+
+describe.concurrent('drawbridge call', () => {
+  test.each<[string, string[], string, string]>([
+    ['with arguments', ['call', 'add', '{"a":2,"b":3}'], '', '{"sum":5}\n'],
+    ['without arguments', ['call', 'add'], '', '{"sum":2}\n'],
+    ['with arguments from standard input', ['call', 'add', '-'], '{"a":40}\n', '{"sum":41}\n'],
+    ['in a named place', ['call', '.', 'add', '{"a":2}'], '', '{"sum":3}\n'],
+    [
+      'in a module, with its flag first',
+      ['call', '--mount', '/mcp', 'tools/add.ts', 'add', '-'],
+      '{"b":9}',
+      '{"sum":10}\n',
+    ],
+  ])('prints what the tool answers, %s', async (_, words, input, answer) => {
+    expect(await drawbridge(words, { cwd, input })).toEqual({ code: 0, stdout: answer, stderr: '' })
+  })
+
+  test('prints the whole result for machines', async () => {
+    const { code, stdout } = await drawbridge(['call', 'add', '{"a":2}', '--json'], { cwd })
+
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      content: [{ type: 'text', text: '{"sum":3}' }],
+      structuredContent: { sum: 3 },
+      _meta: { 'dev.drawbridge/call-id': expect.any(String) },
+    })
+  })
+
+  test('ends with 1 when the tool says no, and prints why', async () => {
+    const { code, stdout } = await drawbridge(['call', 'refuse'], { cwd })
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'Error: No such order.\n' })
+  })
+
+  test('ends with 1 when the arguments are wrong, and says which', async () => {
+    const { code, stdout } = await drawbridge(['call', 'add', '{"a":"two"}'], { cwd })
+
+    expect(code).toBe(1)
+    expect(stdout).toContain('/a')
+  })
+
+  test('ends with 1 when the tool breaks: the cause is in the log and not in the answer', async () => {
+    const { code, stdout, stderr } = await drawbridge(['call', 'fail', '--json'], { cwd })
+    const callId = JSON.parse(stdout)._meta['dev.drawbridge/call-id']
+
+    expect(code).toBe(1)
+    expect(stdout).not.toContain('hunter2')
+    expect(stderr).toContain('hunter2')
+    expect(stderr).toContain(callId)
+  })
+
+  test('ends with 1 when there is no such tool, and says how to find one', async () => {
+    const { code, stdout, stderr } = await drawbridge(['call', 'no_such_tool'], { cwd })
+
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/no_such_tool.*drawbridge list/)
+  })
+
+  test('prints nothing but the answer to standard output, whatever the tool prints', async () => {
+    const { stdout, stderr } = await drawbridge(['call', 'chatty'], { cwd })
+
+    expect(stdout).toBe('thought\n')
+    expect(stderr).toBe('thinking\nstill thinking\n')
+  })
+})

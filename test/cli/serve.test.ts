@@ -1,0 +1,153 @@
+import net from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { anInitialize } from '../support/legacy-request.ts'
+import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
+import { drawbridge, startDrawbridge, startServing } from '../support/run-cli.ts'
+
+const ping = { 'tools/ping.ts': aToolModule({ name: 'ping' }) }
+
+describe('drawbridge serve', () => {
+  test('says what it serves, where, and how to connect, and nothing on standard output', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig('  - { definitions: ./more.ts, mount: /mcp/more }\n'),
+      ...ping,
+      'more.ts': aToolModule({ name: 'other' }),
+    })
+
+    const server = await startServing([], { cwd })
+    await server.said(/mcp\/more .*\n.*\n.*connect.*\n/)
+    const base = server.url.replace(/\/mcp$/, '')
+
+    expect(server.stderr()).toMatch(/^acme 1\.2\.3$/m)
+    expect(server.stderr()).toContain(`${base}/mcp  1 tool`)
+    expect(server.stderr()).toContain(`${base}/mcp/more  1 tool`)
+    expect(server.stderr()).toMatch(/^ +ping$/m)
+    expect(server.stderr()).toContain(`claude mcp add --transport http acme ${base}/mcp\n`)
+    // Two servers of one name would push each other out of the client.
+    const added = [...server.stderr().matchAll(/claude mcp add --transport http (\S+)/g)]
+    expect(new Set(added.map(([, name]) => name)).size).toBe(2)
+    expect(server.stdout()).toBe('')
+  })
+
+  test('serves one module without any configuration', async () => {
+    const cwd = await aProject(ping)
+
+    const server = await startServing(['tools/ping.ts'], { cwd })
+    const client = await aModernClient(server.url)
+
+    expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
+  })
+
+  test('serves the good neighbours of broken modules in both eras, and says what is broken', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig(),
+      ...ping,
+      'tools/throws.ts': 'throw new Error("the database is away")',
+      'tools/empty.ts': 'export const nothing = 1',
+      'tools/prints.ts': `console.log('noise')\n${aToolModule({ name: 'prints' })}`,
+    })
+
+    const server = await startServing([], { cwd })
+    const modern = await aModernClient(server.url)
+    const former = await aClientOf2025(server.url)
+    const namesOf = ({ tools }: { tools: { name: string }[] }) => tools.map(({ name }) => name)
+
+    expect(namesOf(await modern.listTools())).toEqual(['ping', 'prints'])
+    expect(namesOf(await former.listTools())).toEqual(['ping', 'prints'])
+    expect(server.stderr()).toMatch(/throws\.ts.*the database is away/)
+    expect(server.stderr()).toMatch(/empty\.ts exports no definition/)
+    expect(server.stderr()).toMatch(/prints\.ts writes to standard output/)
+    expect(server.stdout()).toBe('')
+  })
+
+  test('serves the good neighbours of a source that does not load', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig('  - source: ./mine.ts\n'),
+      'mine.ts': 'throw new Error("the database is away")',
+      ...ping,
+    })
+
+    const server = await startServing([], { cwd })
+    const client = await aModernClient(server.url)
+
+    expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
+    expect(server.stderr()).toMatch(/mine\.ts.*the database is away/)
+  })
+
+  test('keeps standard output for the protocol over stdio, whatever modules and tools print', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig(),
+      'tools/noisy.ts': `console.log('on import')\nprocess.stdout.write('raw\\n')\n${aToolModule({
+        name: 'noisy',
+        body: 'console.log("while called"); process.stdout.write("raw\\n"); return "done"',
+      })}`,
+    })
+    const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'noisy' } }
+    const input = [anInitialize(1), call].map((message) => `${JSON.stringify(message)}\n`).join('')
+
+    const server = await startStdio(cwd, input)
+
+    expect(server.map((line) => JSON.parse(line).id)).toEqual([1, 2])
+  })
+
+  test('says in one line that a port is taken, and ends with 2', async () => {
+    const taken = net.createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+    onTestFinished(() => void taken.close())
+    const { port } = taken.address() as net.AddressInfo
+    const cwd = await aProject({ 'drawbridge.yaml': aConfig(), ...ping })
+
+    const { code, stderr } = await drawbridge(['serve', '--port', String(port)], { cwd })
+
+    expect(code).toBe(2)
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(`${port}.*--port`)])
+  })
+})
+
+describe('modules', () => {
+  test('that import the same one share what is in it', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig('  - definitions: ./more.ts\n'),
+      'store.ts': 'export const notes: string[] = []\n',
+      'tools/add.ts': `import { notes } from '../store.ts'\n${aToolModule({ name: 'add', body: 'notes.push("a")' })}`,
+      'tools/count.ts': `import { notes } from '../store.ts'\n${aToolModule({ name: 'count', body: 'return { notes: notes.length }' })}`,
+      'more.ts': `import { notes } from './store.ts'\n${aToolModule({ name: 'count_too', body: 'return { notes: notes.length }' })}`,
+    })
+    const server = await startServing([], { cwd })
+    const client = await aModernClient(server.url)
+
+    await client.callTool({ name: 'add', arguments: {} })
+
+    for (const name of ['count', 'count_too'])
+      expect(await client.callTool({ name, arguments: {} })).toMatchObject({
+        structuredContent: { notes: 1 },
+      })
+  })
+
+  test('may be gathered in another one that exports them again', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig(),
+      ...ping,
+      'tools/index.ts': "export { default as ping } from './ping.ts'\n",
+    })
+
+    const { code, stdout } = await drawbridge(['check'], { cwd })
+
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1 tool, 0 errors, 0 warnings\n' })
+  })
+})
+
+/** Every line that comes back before the last request is answered. */
+async function startStdio(cwd: string, input: string): Promise<string[]> {
+  const started = startDrawbridge(['serve', '--stdio'], { cwd })
+  started.process.stdin.write(input)
+  const requests = input.trim().split('\n').length
+  await new Promise<void>((resolve) => {
+    started.process.stdout.on('data', () => {
+      if (started.stdout().split('\n').length > requests) resolve()
+    })
+    started.exited.then(() => resolve())
+  })
+  return started.stdout().trim().split('\n')
+}

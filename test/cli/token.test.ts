@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { drawbridge } from '../support/run-cli.ts'
+
+const toHash = (secret: string) => `sha256:${createHash('sha256').update(secret).digest('hex')}`
+
+describe.concurrent('drawbridge token', () => {
+  test('prints the token alone to standard output, and the line with its digest beside it', async () => {
+    const { code, stdout, stderr } = await drawbridge(['token', '--subject', 'ann'])
+    const token = stdout.trim()
+
+    expect(code).toBe(0)
+    expect(token).toMatch(/^[\w-]{43,}$/)
+    expect(stderr).toContain(toHash(token))
+    expect(stderr).not.toContain(token)
+  })
+
+  test('prints all of it for machines', async () => {
+    const { stdout } = await drawbridge([
+      'token',
+      '--subject',
+      'ann',
+      '--scopes',
+      'a:read,b:*',
+      '--json',
+    ])
+    const { token, ...entry } = JSON.parse(stdout)
+
+    expect(entry).toEqual({ hash: toHash(token), subject: 'ann', scopes: ['a:read', 'b:*'] })
+  })
+
+  test('takes scopes as people write them', async () => {
+    const { stdout } = await drawbridge([
+      'token',
+      '--subject',
+      'ann',
+      '--scopes',
+      ' a:read, b:* ,',
+      '--json',
+    ])
+
+    expect(JSON.parse(stdout).scopes).toEqual(['a:read', 'b:*'])
+  })
+
+  test('never mints the same one twice', async () => {
+    const mint = async () => (await drawbridge(['token', '--subject', 'ann'])).stdout
+
+    expect(await mint()).not.toBe(await mint())
+  })
+})

@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const cwd = await aSharedProject({
+  'drawbridge.yaml': aConfig(),
+  'tools/ping.ts': aToolModule({ name: 'ping' }),
+})
+
+describe.concurrent('what makes no sense ends with 2 and one clear line', () => {
+  test.each([
+    ['srve', /srve/],
+    ['list --jsn', /--jsn.*--json/],
+    ['list -q', /-q/],
+    ['check . surplus', /surplus/],
+    ['check ./no/such/folder', /no\/such\/folder/],
+    ['check ./tools', /drawbridge\.yaml/],
+    ['serve --port many', /--port.*many/],
+    ['serve --port=', /--port/],
+    ['serve --host=', /--host/],
+    ['serve --stdio --mount /elsewhere', /\/elsewhere.*\/mcp/],
+    ['list --tools --mount /elsewhere', /\/elsewhere.*\/mcp/],
+    ['list --mount /elsewhere', /\/elsewhere.*\/mcp/],
+    ['call', /name|tool/i],
+    ['call ping {"a":', /JSON/],
+    ['call ping [1]', /JSON|object/],
+    ['call . ping surplus', /surplus/],
+    ['connect emacs', /emacs.*claude-code/],
+    ['token', /--subject/],
+    ['token --subject', /--subject/],
+  ])('drawbridge %s', async (line, says) => {
+    const { code, stdout, stderr } = await drawbridge(line.split(' '), { cwd })
+
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(says)])
+  })
+})
+
+describe.concurrent('help', () => {
+  test.each([[[]], [['--help']]])(
+    'drawbridge %j names every verb, in plain text where nobody looks at a terminal',
+    async (words) => {
+      const { code, stdout } = await drawbridge(words)
+
+      expect(code).toBe(0)
+      for (const verb of ['serve', 'check', 'list', 'call', 'connect', 'token'])
+        expect(stdout).toContain(verb)
+      expect(stdout).not.toContain('\u001b')
+    },
+  )
+
+  test.each([
+    ['serve', ['--host', '--port', '--stdio', '--mount', '--watch']],
+    ['check', ['--json']],
+    ['list', ['--json', '--tools', '--mount']],
+    ['call', ['--json', '--mount', '"-"']],
+    ['connect', ['--write', '--url', '--name', 'claude-desktop']],
+    ['token', ['--subject', '--scopes', '--json']],
+  ])('drawbridge %s --help names its flags, and does nothing', async (verb, flags) => {
+    const { code, stdout, stderr } = await drawbridge([verb, '--help'])
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    for (const flag of flags) expect(stdout).toContain(flag)
+  })
+
+  test('--version is the version of the package', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8'))
+
+    expect(await drawbridge(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+})
+
+test.concurrent('--json is understood by every verb that prints, connect too', async () => {
+  const { code, stdout } = await drawbridge(['connect', 'cursor', '--json'], { cwd })
+
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toHaveProperty('mcpServers.acme')
+})

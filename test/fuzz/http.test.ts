@@ -1,0 +1,203 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openSession, postLegacy, toLegacyHeaders } from '../support/legacy-request.ts'
+import { postModern, toMessages } from '../support/modern-request.ts'
+import { RawConnection, type RawResponse, toBytes } from '../support/raw-http.ts'
+import { type HttpServer, spawnServer } from '../support/spawn-server.ts'
+import { type Era, type HttpMutant, toHttpMutant } from './http-mutant.ts'
+import { fuzzSeed } from './random.ts'
+import { legacySeeds, toModernSeeds } from './seeds.ts'
+import { Verdict } from './verdict.ts'
+
+const total = Number(process.env.FUZZ_MESSAGES ?? 100_000)
+const legacyShare = 0.3
+/** Nothing here takes long: an answer that is not there by then never comes. */
+const patience = 10_000
+
+test(`${total} mutated requests get answers, and the server is none the worse for it`, {
+  timeout: 300_000,
+}, async () => {
+  // A small heap, so that garbage that nobody has collected yet is not taken for a leak.
+  const server = await spawnServer('test/fixtures/fuzz', { flags: ['--max-old-space-size=128'] })
+  onTestFinished(async () => void (await server.stop()))
+  const run = await createRun(server)
+  const began = performance.now()
+
+  const memory: number[] = []
+  for (let step = 1; step <= 50; step++) {
+    await run.to(Math.round((total * step) / 50))
+    memory.push(server.residentMegabytes)
+  }
+  // From the first fifth to the last tenth; medians, because a single reading says little.
+  const before = median(memory.slice(8, 13))
+  const rise = median(memory.slice(45, 50)) - before
+
+  const seconds = (performance.now() - began) / 1000
+  const { verdict } = run
+  console.info(
+    `seed ${fuzzSeed}: ${verdict.summary()}; ${seconds.toFixed(1)} s; memory ${before.toFixed(0)} MB, then ${rise.toFixed(0)} MB more`,
+  )
+  expect(verdict.faults).toEqual([])
+  expect(verdict.answered).toBe(total)
+  expect(verdict.handled / total).toBeGreaterThanOrEqual(0.3)
+  expect(server.alive).toBe(true)
+  await expectHonestAnswers(server)
+  expect(rise).toBeLessThanOrEqual(50)
+  expect(await server.stop()).toMatchObject({ code: 0 })
+})
+
+async function expectHonestAnswers({ url }: HttpServer): Promise<void> {
+  const call = { name: 'add', arguments: { a: 1, b: 2 } }
+  const modern = await postModern(url, 'tools/call', call)
+  expect(modern.answer.result).toMatchObject({ structuredContent: { sum: 3 } })
+  const legacy = await postLegacy(url, await openSession(url), {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: call,
+  })
+  expect(legacy.answer.result).toMatchObject({ structuredContent: { sum: 3 } })
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+
+interface Run {
+  readonly verdict: Verdict
+  /** Sends everything up to this many messages, and settles when all of it is answered. */
+  to(count: number): Promise<void>
+}
+
+async function createRun(server: HttpServer): Promise<Run> {
+  const verdict = new Verdict()
+  const asked = await postModern(server.url, 'tools/call', {
+    name: 'confirm',
+    arguments: { subject: 'it' },
+    _meta: { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } },
+  })
+  const modernSeeds = toModernSeeds(String(asked.answer.result?.requestState))
+  const next = { modern: 0, legacy: 0 }
+  const take = (era: Era, until: number, session?: string): HttpMutant | undefined => {
+    const share = Math.round(until * (era === 'legacy' ? legacyShare : 1 - legacyShare))
+    if (next[era] >= share || !server.alive) return undefined
+    // The eras share the numbers, so that each request has one of its own.
+    const index = next[era]++ * 2 + (era === 'legacy' ? 1 : 0)
+    const messages = era === 'legacy' ? legacySeeds : modernSeeds
+    return toHttpMutant({
+      seed: fuzzSeed,
+      index,
+      era,
+      messages,
+      ...(session !== undefined && { session }),
+    })
+  }
+  const judge = (mutant: HttpMutant, response: RawResponse) =>
+    judgeResponse(verdict, mutant, response)
+  return {
+    verdict,
+    to: async (until) => {
+      const modern = Array.from({ length: 4 }, async () => {
+        const lane = new Lane(server, judge, verdict)
+        await sendModern(lane, () => take('modern', until))
+      })
+      const legacy = Array.from({ length: 6 }, async () => {
+        const lane = new Lane(server, judge, verdict)
+        const session = await openSession(server.url)
+        await sendOneByOne(lane, () => take('legacy', until, session))
+        await endSession(server, session)
+      })
+      await Promise.all([...modern, ...legacy])
+    },
+  }
+}
+
+/** Eight requests at a time on one connection. */
+async function sendModern(lane: Lane, take: () => HttpMutant | undefined): Promise<void> {
+  await Promise.all(Array.from({ length: 8 }, () => sendOneByOne(lane, take)))
+}
+
+async function sendOneByOne(lane: Lane, take: () => HttpMutant | undefined): Promise<void> {
+  for (let mutant = take(); mutant; mutant = take()) await lane.send(mutant)
+}
+
+/** One kept-alive connection, and short-lived ones beside it for requests that may end theirs. */
+class Lane {
+  readonly #server: HttpServer
+  readonly #judge: (mutant: HttpMutant, response: RawResponse) => void
+  readonly #verdict: Verdict
+  #shared: Promise<RawConnection> | undefined
+
+  constructor(
+    server: HttpServer,
+    judge: (mutant: HttpMutant, response: RawResponse) => void,
+    verdict: Verdict,
+  ) {
+    this.#server = server
+    this.#judge = judge
+    this.#verdict = verdict
+  }
+
+  async send(mutant: HttpMutant): Promise<void> {
+    try {
+      const response = await within(patience, mutant.alone ? this.#alone(mutant) : this.#on(mutant))
+      this.#judge(mutant, response)
+      await this.#forget(mutant, response)
+    } catch (error) {
+      this.#shared = undefined
+      this.#verdict.fault((error as Error).message, describe(mutant))
+    }
+  }
+
+  async #on({ request }: HttpMutant): Promise<RawResponse> {
+    this.#shared ??= RawConnection.open(this.#server.port)
+    return (await this.#shared).send(toBytes(request))
+  }
+
+  async #alone({ request }: HttpMutant): Promise<RawResponse> {
+    const connection = await RawConnection.open(this.#server.port)
+    try {
+      // GET may open a stream on which there is nothing to say.
+      const until = ['HEAD', 'GET'].includes(request.method ?? 'POST') ? 'head' : 'event'
+      return await connection.send(toBytes(request), until)
+    } finally {
+      connection.close()
+    }
+  }
+
+  /** A session that a mutant opened must not count against the honest ones. */
+  async #forget({ request }: HttpMutant, { headers, status }: RawResponse): Promise<void> {
+    const opened = headers['mcp-session-id']
+    if (status !== 200 || opened === undefined) return
+    if (!Object.values(request.headers).includes(opened)) await endSession(this.#server, opened)
+  }
+}
+
+function judgeResponse(verdict: Verdict, mutant: HttpMutant, response: RawResponse): void {
+  const { status, body } = response
+  verdict.answered++
+  const about = /"method":"([^"]*)"/.exec(String(mutant.request.body))?.[1]
+  const fault = (what: string) =>
+    verdict.fault(`${what} (${about})`, describe(mutant), `${status} ${body}`)
+  if (status >= 500) fault(`HTTP ${status}`)
+  try {
+    if (body === '' || mutant.request.path === '/health') return
+    const wrong = toMessages(body).map((message) => verdict.judge(message))
+    const first = wrong.find((one) => one !== undefined)
+    if (first !== undefined) fault(first)
+  } catch {
+    fault('a body that does not parse')
+  }
+}
+
+const describe = ({ index, request }: HttpMutant): string =>
+  `#${index} ${request.body}\n       ${request.method ?? 'POST'} ${JSON.stringify(request.headers)}`
+
+async function endSession({ url }: HttpServer, session: string): Promise<void> {
+  await fetch(url, { method: 'DELETE', headers: toLegacyHeaders(session) })
+}
+
+function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('no answer')), milliseconds)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}

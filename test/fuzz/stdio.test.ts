@@ -1,0 +1,212 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { anInitialize, initialized } from '../support/legacy-request.ts'
+import { aModernRequest, type Message } from '../support/modern-request.ts'
+import { type Answer, type StdioServer, spawnStdio } from '../support/spawn-server.ts'
+import { fuzzSeed } from './random.ts'
+import { legacySeeds, toModernSeeds } from './seeds.ts'
+import { toStdioMutant } from './stdio-mutant.ts'
+import { Verdict } from './verdict.ts'
+
+const total = Number(process.env.FUZZ_MESSAGES ?? 100_000) / 2
+
+type Request = Message & { readonly id: string | number }
+
+interface Era {
+  readonly name: string
+  /** What decides the era of the connection. */
+  open(server: StdioServer): Promise<unknown>
+  toRequest(method: string, params: Readonly<Record<string, unknown>>, id: string): Request
+  readonly seeds: readonly object[]
+}
+
+const eras: readonly Era[] = [
+  {
+    name: '2026',
+    open: (server) => server.request(aModernRequest('tools/list', {}, 'opening')),
+    toRequest: aModernRequest,
+    seeds: toModernSeeds('eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..a.b.c'),
+  },
+  {
+    name: '2025',
+    open: async (server) => {
+      await server.request(anInitialize('opening') as Request)
+      await server.send(initialized)
+    },
+    toRequest: (method, params, id) => ({ jsonrpc: '2.0', id, method, params }),
+    seeds: legacySeeds,
+  },
+]
+
+describe.each(eras)('over stdio in $name', (era) => {
+  test(`${total} mutated lines are met with JSON-RPC and nothing else`, {
+    timeout: 300_000,
+  }, async () => {
+    const server = start('test/fixtures/fuzz')
+    const verdict = new Verdict()
+    server.onLine((line) => judgeLine(verdict, line, era))
+    await era.open(server)
+    const began = performance.now()
+
+    for (let index = 0; index < total && server.alive; index++)
+      await server.write(toStdioMutant({ seed: fuzzSeed, index, messages: era.seeds }))
+    await server.write('\n')
+    const last = await server.request(anAddition(era, 'last'))
+
+    const seconds = (performance.now() - began) / 1000
+    console.info(`seed ${fuzzSeed}: ${verdict.summary()}; ${seconds.toFixed(1)} s`)
+    expect(verdict.faults).toEqual([])
+    expect(last.result).toMatchObject({ structuredContent: { sum: 3 } })
+    expect(verdict.handled / total).toBeGreaterThanOrEqual(0.3)
+    server.closeInput()
+    expect(await server.ended).toEqual({ code: 0, signal: null })
+  })
+
+  test('a line above 10 MiB is refused: with an error, or with an exit that says why', {
+    timeout: 30_000,
+  }, async () => {
+    const server = start('test/fixtures/fuzz')
+    const lines: string[] = []
+    server.onLine((line) => lines.push(line))
+    await era.open(server)
+
+    const text = 'x'.repeat(12 * 1024 * 1024)
+    const call = era.toRequest('tools/call', { name: 'echo', arguments: { text } }, 'large')
+    const answer = await server.request(call).catch(() => undefined)
+
+    if (answer) {
+      expect(answer.error).toBeDefined()
+      expect(await server.request(anAddition(era, 'after'))).toHaveProperty('result')
+    } else {
+      expect((await server.ended).code).toBeGreaterThan(0)
+      expect(server.said).toMatch(/10485760|10 MiB|maximum size/)
+    }
+    expect(lines.map(toAnswer)).not.toContain(undefined)
+  })
+
+  test('a line that never ends is given up before it fills the memory', {
+    timeout: 30_000,
+  }, async () => {
+    const server = start('test/fixtures/fuzz')
+    await era.open(server)
+    const piece = 'x'.repeat(1024 * 1024)
+
+    for (let megabyte = 0; megabyte < 64 && server.alive; megabyte++) await server.write(piece)
+
+    if (server.alive) expect(server.residentMegabytes).toBeLessThan(256)
+    else expect((await server.ended).code).toBeGreaterThan(0)
+  })
+
+  test('ten thousand lines of garbage do not hold up the end', { timeout: 60_000 }, async () => {
+    const server = start('test/fixtures/fuzz')
+    await era.open(server)
+    for (let line = 0; line < 10_000; line++) await server.write('{"jsonrpc":"2.0","id":{}}\n')
+    await server.request(anAddition(era, 'last'))
+
+    const began = performance.now()
+    server.closeInput()
+    const { code } = await server.ended
+
+    expect(code).toBe(0)
+    expect(performance.now() - began).toBeLessThan(5000)
+  })
+
+  test('deep nesting is answered, and the next call too', { timeout: 30_000 }, async () => {
+    const server = start('test/fixtures/fuzz')
+    await era.open(server)
+
+    for (const depth of [100, 1000, 5000, 200_000]) {
+      const id = `deep ${depth}`
+      const call = era.toRequest('tools/call', { name: 'echo', arguments: { value: '@' } }, id)
+      const answered = server.request({ ...call, id: `after ${depth}` })
+      const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`
+      const line = JSON.stringify(call).replace('"@"', deep)
+      const answer = new Promise<Answer>((resolve) => {
+        server.onLine((text) => {
+          const message = toAnswer(text)
+          if (message?.id === id) resolve(message)
+        })
+      })
+      await server.write(`${line}\n`)
+      const { result, error } = await answer
+
+      expect(error?.code ?? 0, `depth ${depth}: ${error?.message}`).not.toBe(-32603)
+      if (depth > 100) expect(error ?? result?.isError, `depth ${depth}`).toBeTruthy()
+      expect((await answered).result).not.toHaveProperty('isError')
+    }
+  })
+
+  test('tools that print while they load and while they run leave the stream alone', {
+    timeout: 30_000,
+  }, async () => {
+    const server = start('test/fixtures/noisy')
+    const lines: string[] = []
+    server.onLine((line) => lines.push(line))
+    await era.open(server)
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        server.request(era.toRequest('tools/call', { name: 'shout', arguments: {} }, `${index}`)),
+      ),
+    )
+    const plain = await server.request(
+      era.toRequest('tools/call', { name: 'shout_plainly', arguments: {} }, 'plain'),
+    )
+    // It shouts once more after it has answered; this call ends after that.
+    const after = await server.request(
+      era.toRequest('tools/call', { name: 'wait', arguments: {} }, 'after'),
+    )
+
+    for (const { result } of [...answers, plain, after])
+      expect(result).toMatchObject({ structuredContent: { shouted: true } })
+    expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
+    expect(server.said).toContain('loading: console.log')
+    expect(server.said).toContain('calling: process.stdout.write')
+    expect(server.said).toContain('later: console.log')
+  })
+
+  test('a tool that writes to file descriptor 1 leaves the stream alone', {
+    timeout: 30_000,
+  }, async () => {
+    const server = start('test/fixtures/noisy')
+    const lines: string[] = []
+    server.onLine((line) => lines.push(line))
+    await era.open(server)
+
+    const call = { name: 'write_descriptor', arguments: {} }
+    const { result } = await server.request(era.toRequest('tools/call', call, 'descriptor'))
+
+    expect(result).toMatchObject({ structuredContent: { shouted: true } })
+    expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
+  })
+})
+
+function start(what: string): StdioServer {
+  const server = spawnStdio(what)
+  onTestFinished(async () => void (await server.stop()))
+  return server
+}
+
+const anAddition = (era: Era, id: string): Request =>
+  era.toRequest('tools/call', { name: 'add', arguments: { a: 1, b: 2 } }, id)
+
+function judgeLine(verdict: Verdict, line: string, { seeds }: Era): void {
+  verdict.answered++
+  const answer = toAnswer(line)
+  const wrong = answer ? verdict.judge(answer) : 'a line that does not parse'
+  if (wrong === undefined) return
+  const index = Number.isInteger(answer?.id) ? Number(answer?.id) : -1
+  const sent =
+    index < 0 || index >= total
+      ? `unknown, for its id is ${JSON.stringify(answer?.id)}`
+      : toStdioMutant({ seed: fuzzSeed, index, messages: seeds }).toString('latin1')
+  const about = /"method":"([^"]*)"/.exec(sent)?.[1]
+  verdict.fault(`${wrong} (${about})`, `#${index} ${sent}`, line)
+}
+
+function toAnswer(line: string): Answer | undefined {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

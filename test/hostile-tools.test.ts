@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { canary } from './fixtures/hostile/canary.ts'
+import { anInitialize, initialized, openSession, postLegacy } from './support/legacy-request.ts'
+import { aModernRequest, type Message, postModern } from './support/modern-request.ts'
+import {
+  type Answer,
+  type HttpServer,
+  type Process,
+  spawnServer,
+  spawnStdio,
+} from './support/spawn-server.ts'
+
+type Params = Readonly<Record<string, unknown>>
+
+/** One client, whatever it speaks. */
+interface Client {
+  readonly server: Process
+  request(method: string, params: Params): Promise<Answer>
+  /** Everything that ever came back, as text. */
+  readonly received: string[]
+}
+
+const folder = 'test/fixtures/hostile'
+
+const ways: readonly { readonly way: string; readonly open: () => Promise<Client> }[] = [
+  { way: 'HTTP in 2026', open: openModern },
+  { way: 'a session of 2025', open: openLegacy },
+  { way: 'stdio in 2026', open: () => openStdio('modern') },
+  { way: 'stdio in 2025', open: () => openStdio('legacy') },
+]
+
+/** What a client is told of each hostile deed; where it does not matter which, either. */
+const failures: Readonly<Record<string, string>> = {
+  throw_error: 'internal',
+  throw_string: 'internal',
+  throw_nothing: 'internal',
+  throw_disguised: 'internal',
+  throw_trap: 'internal',
+  reject: 'internal',
+  reject_disguised: 'internal',
+  throw_in_schema: 'internal',
+  throw_in_text: 'internal',
+  throw_in_timer: 'timed_out',
+  never_settle: 'timed_out',
+  reject_too_late: 'timed_out',
+  answer_50_mb: 'result_too_large',
+  answer_50_mb_string: 'result_too_large',
+  answer_50_mb_bytes: 'invalid_output',
+  answer_50_mb_content: 'result_too_large',
+  answer_50_mb_error: 'result_too_large',
+  answer_50_mb_json: 'result_too_large',
+  answer_cycle: 'invalid_output',
+  answer_sparse: 'result_too_large',
+  answer_bigint: 'invalid_output',
+  answer_map: 'invalid_output',
+  answer_throwing_getter: 'internal or invalid_output',
+  answer_throwing_json: 'internal or invalid_output',
+  answer_throwing_json_content: 'internal or invalid_output',
+  answer_throwing_thenable: 'internal or invalid_output',
+  answer_deeply: 'invalid_output',
+  break_promise: 'invalid_output',
+  ask_nonsense: 'invalid_output',
+  ask_cycle: 'invalid_output',
+}
+
+describe.each(ways)('over $way', ({ open }) => {
+  let client: Client
+  beforeAll(async () => {
+    client = await open()
+  })
+  afterAll(async () => {
+    await client.server.stop()
+  })
+
+  test.each(Object.entries(failures))(
+    '%s is told as %s, and the honest tool answers meanwhile',
+    { timeout: 20_000 },
+    async (name, codes) => {
+      const honest = squares(client, 3)
+      const answer = await call(client, name)
+
+      expect(answer.result?.isError, JSON.stringify(answer).slice(0, 500)).toBe(true)
+      expect(codes.split(' or ')).toContain(failureOf(answer)?.code)
+      expect(await honest).toEqual([0, 1, 4])
+    },
+  )
+
+  test('an orphaned rejection, a print and a changed input hurt nobody', async () => {
+    const honest = squares(client, 20)
+    const answers = await Promise.all(
+      ['leave_orphan', 'print', 'change_input'].map((name) => call(client, name, { number: 7 })),
+    )
+
+    for (const { result } of answers) expect(result).not.toHaveProperty('isError')
+    expect(answers[1]?.result).toMatchObject({ structuredContent: { printed: true } })
+    expect(await honest).toEqual(Array.from({ length: 20 }, (_, number) => number * number))
+  })
+
+  test.each([
+    ['resources/read', { uri: 'hostile://view' }],
+    ['resources/read', { uri: 'hostile://cycle' }],
+    ['prompts/get', { name: 'prompt' }],
+    ['prompts/get', { name: 'nonsense' }],
+    [
+      'completion/complete',
+      { ref: { type: 'ref/prompt', name: 'prompt' }, argument: { name: 'word', value: '' } },
+    ],
+  ])('%s %o that fails is an error without its cause', async (method, params) => {
+    const { error } = await client.request(method, params)
+
+    expect(error?.code).toBe(-32603)
+    expect(error?.message).toMatch(/^Out of order\. Reference: [0-9a-f-]{36}\.$/)
+  })
+
+  test('all of it at once leaves the honest tool, the process and the secrets where they were', {
+    timeout: 60_000,
+  }, async () => {
+    const small = Object.keys(failures).filter((name) => !name.includes('50_mb'))
+    const honest = squares(client, 200)
+    const hostile = await Promise.all(
+      Array.from({ length: 10 }, () => small.map((name) => call(client, name))).flat(),
+    )
+
+    expect(hostile.filter(({ result }) => result?.isError !== true)).toEqual([])
+    expect(await honest).toEqual(Array.from({ length: 200 }, (_, number) => number * number))
+    expect(client.server.alive).toBe(true)
+    const leaked = client.received.filter((text) =>
+      /canary|postgres|10\.0\.0\.7|\.ts:\d/.test(text),
+    )
+    expect(leaked.map((text) => text.slice(0, 300))).toEqual([])
+    expect(client.server.said).toContain(canary)
+  })
+})
+
+test('4,000 hostile calls are outlived, each fault is logged once, and honest calls stay quick', {
+  timeout: 60_000,
+}, async () => {
+  const client = await openModern()
+  onTestFinished(async () => void (await client.server.stop()))
+  const names = ['throw_error', 'throw_in_timer', 'leave_orphan', 'never_settle']
+  const rounds = 1000
+
+  const [hostile, honest] = await Promise.all([
+    inLanes(64, rounds * names.length, (index) =>
+      call(client, String(names[index % names.length])),
+    ),
+    inLanes(2, rounds, async (index) => {
+      const began = performance.now()
+      const { result } = await call(client, 'square', { number: index })
+      return { result, took: performance.now() - began }
+    }),
+  ])
+
+  const failed = hostile.filter(({ result }) => result?.isError === true)
+  expect(failed).toHaveLength(3 * rounds)
+  for (const [index, { result }] of honest.entries())
+    expect(result).toMatchObject({ structuredContent: { squared: index * index } })
+  const times = honest.map(({ took }) => took).sort((a, b) => a - b)
+  console.info(
+    `honest calls: median ${times[500]?.toFixed(0)} ms, p99 ${times[990]?.toFixed(0)} ms`,
+  )
+  expect(times[500]).toBeLessThan(250)
+  expect(client.server.alive).toBe(true)
+  await client.server.stop()
+  const logged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0
+  expect({
+    thrown: logged(/"capability":"throw_error"/g),
+    strayed: logged(/thrown outside of any call/g),
+    orphaned: logged(/rejected outside of any call/g),
+  }).toEqual({ thrown: rounds, strayed: rounds, orphaned: rounds })
+})
+
+test('a definition with text or numbers that JSON has no form for keeps no other from being served', async () => {
+  const server = await spawnServer('test/fixtures/odd-text')
+  onTestFinished(async () => void (await server.stop()))
+
+  const { answer } = await postModern(server.url, 'tools/call', { name: 'fine' })
+  const { text } = await postModern(server.url, 'tools/list')
+
+  expect(answer.result).toMatchObject({ structuredContent: { fine: true } })
+  expect(JSON.parse(text)).toHaveProperty('result.tools')
+})
+
+const call = (client: Client, name: string, input: Params = {}): Promise<Answer> =>
+  client.request('tools/call', { name, arguments: input })
+
+const failureOf = ({ result }: Answer) =>
+  (result?._meta as { 'dev.drawbridge/failure'?: { code: string } } | undefined)?.[
+    'dev.drawbridge/failure'
+  ]
+
+const squares = (client: Client, count: number): Promise<unknown[]> =>
+  Promise.all(
+    Array.from({ length: count }, async (_, number) => {
+      const { result } = await call(client, 'square', { number })
+      return (result?.structuredContent as { squared: number } | undefined)?.squared ?? result
+    }),
+  )
+
+/** Does `work` for 0 to below `count`, so many at a time. */
+async function inLanes<T>(
+  lanes: number,
+  count: number,
+  work: (index: number) => Promise<T>,
+): Promise<T[]> {
+  const results: T[] = []
+  let next = 0
+  const lane = async () => {
+    for (let index = next++; index < count; index = next++) results[index] = await work(index)
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return results
+}
+
+async function openModern(): Promise<Client> {
+  const server: HttpServer = await spawnServer(folder)
+  const received: string[] = []
+  return {
+    server,
+    received,
+    request: async (method, params) => {
+      const { text, answer } = await postModern(server.url, method, params)
+      received.push(text)
+      return answer
+    },
+  }
+}
+
+async function openLegacy(): Promise<Client> {
+  const server: HttpServer = await spawnServer(folder)
+  const session = await openSession(server.url)
+  const received: string[] = []
+  let next = 1
+  return {
+    server,
+    received,
+    request: async (method, params) => {
+      const message: Message = { jsonrpc: '2.0', id: next++, method, params }
+      const { text, answer } = await postLegacy(server.url, session, message)
+      received.push(text)
+      return answer
+    },
+  }
+}
+
+async function openStdio(era: 'modern' | 'legacy'): Promise<Client> {
+  const server = spawnStdio(folder)
+  const received: string[] = []
+  server.onLine((line) => received.push(line))
+  if (era === 'legacy') {
+    await server.request({ ...anInitialize(), id: 'opening' })
+    await server.send(initialized)
+  }
+  let next = 1
+  return {
+    server,
+    received,
+    request: (method, params) => {
+      const id = next++
+      const message: Message = { jsonrpc: '2.0', id, method, params }
+      return server.request(
+        era === 'modern' ? aModernRequest(method, params, id) : { ...message, id },
+      )
+    },
+  }
+}

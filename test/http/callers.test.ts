@@ -1,0 +1,359 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { definePrompt, defineTool, defineView, definitionSource, z } from '../../src/index.ts'
+import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
+import { drawbridge, startServing } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
+import {
+  aModernRequest,
+  anInitialize,
+  answerOf,
+  aRequestOf2025,
+  openSession,
+  post,
+} from '../support/wire.ts'
+
+/** Every tool, and the scopes it wants. */
+const wants = {
+  ping: [],
+  read_order: ['orders:read'],
+  write_order: ['orders:write'],
+  read_item: ['orders:items:read'],
+  refund: ['orders:write', 'payments:write'],
+  erase: ['admin'],
+}
+type Name = keyof typeof wants
+const names = Object.keys(wants) as Name[]
+
+/** Who holds what, and the tools that this permits. */
+const holders: Readonly<Record<string, { scopes: string[]; permitted: Name[] }>> = {
+  nothing: { scopes: [], permitted: ['ping'] },
+  reader: { scopes: ['orders:read'], permitted: ['ping', 'read_order'] },
+  clerk: {
+    scopes: ['orders:read', 'orders:write'],
+    permitted: ['ping', 'read_order', 'write_order'],
+  },
+  cashier: {
+    scopes: ['orders:write', 'payments:write'],
+    permitted: ['ping', 'refund', 'write_order'],
+  },
+  orders: { scopes: ['orders:*'], permitted: ['ping', 'read_item', 'read_order', 'write_order'] },
+  items: { scopes: ['orders:items:*'], permitted: ['ping', 'read_item'] },
+  everything: { scopes: ['*'], permitted: [...names].sort() },
+  // What looks like a scope but covers nothing:
+  'other case': { scopes: ['ORDERS:READ', 'Admin'], permitted: ['ping'] },
+  'half a word': { scopes: ['orders:re*', 'adm*', 'orders', 'orders:'], permitted: ['ping'] },
+  'a longer one': { scopes: ['orders:read:all', 'admin:*'], permitted: ['ping'] },
+}
+
+const tools = names.map((name) =>
+  defineTool({
+    name,
+    description: `Is called ${name}.`,
+    category: 'read',
+    permissions: wants[name],
+    schema: z.object({ order: z.number().optional() }),
+    execute: (_, { caller }) => ({ subject: caller.subject }),
+  }),
+)
+
+const secretOf = (holder: string): string => `secret-of-${holder.replaceAll(' ', '-')}`
+const bearer = (holder: string) => ({ authorization: `Bearer ${secretOf(holder)}` })
+const toHash = (secret: string) => `sha256:${createHash('sha256').update(secret).digest('hex')}`
+
+const tokens = Object.entries(holders).map(([subject, { scopes }]) => ({
+  hash: toHash(secretOf(subject)),
+  subject,
+  scopes,
+}))
+
+const guarded = { sources: [definitionSource(tools)], http: { tokens } }
+const callOf = (name: string) => aModernRequest('tools/call', { name, arguments: {} })
+
+describe('where tokens are configured, nobody gets in without one', () => {
+  const strangers: Readonly<Record<string, Record<string, string>>> = {
+    'no token': {},
+    'a wrong token': { authorization: 'Bearer wrong' },
+    'an empty token': { authorization: 'Bearer ' },
+    'a digest in place of its token': { authorization: `Bearer ${toHash(secretOf('reader'))}` },
+    'a right token in other case': { authorization: `Bearer ${secretOf('reader').toUpperCase()}` },
+    'a right token under another scheme': {
+      authorization: `Basic ${Buffer.from(`reader:${secretOf('reader')}`).toString('base64')}`,
+    },
+    'two tokens at once': {
+      authorization: `Bearer ${secretOf('reader')}, Bearer ${secretOf('clerk')}`,
+    },
+    'a token of 8 KiB': { authorization: `Bearer ${'a'.repeat(8192)}` },
+    'a right token in the wrong header': { 'x-api-key': secretOf('reader') },
+    'a right token in a cookie': { cookie: `access_token=${secretOf('reader')}` },
+  }
+
+  test.each(Object.entries(strangers))(
+    '%s is 401 in both eras, with a challenge',
+    async (_, headers) => {
+      const { url } = await serveHere(guarded)
+
+      const responses = [
+        await post(url, aModernRequest('tools/list'), headers),
+        await post(url, callOf('ping'), headers),
+        await post(url, anInitialize(), headers),
+        await fetch(url, { headers: { accept: 'text/event-stream', ...headers } }),
+        await fetch(url, { method: 'DELETE', headers }),
+        await post(
+          `${url}?access_token=${secretOf('reader')}`,
+          aModernRequest('tools/list'),
+          headers,
+        ),
+      ]
+
+      for (const response of responses) {
+        expect(response.status).toBe(401)
+        expect(response.headers.get('www-authenticate')).toMatch(/^Bearer\b/)
+        expect(response.headers.get('mcp-session-id')).toBeNull()
+      }
+    },
+  )
+
+  test('the body of a stranger is not looked at', async () => {
+    const { url } = await serveHere(guarded)
+
+    const response = await post(url, { headers: { 'content-type': 'application/json' }, body: '{' })
+
+    expect(response.status).toBe(401)
+  })
+
+  test('the scheme may be written in any case', async () => {
+    const { url } = await serveHere(guarded)
+
+    const response = await post(url, callOf('ping'), {
+      authorization: `bEaReR ${secretOf('reader')}`,
+    })
+
+    expect(response.status).toBe(200)
+  })
+
+  test('a tool learns whose token it was', async () => {
+    const { url } = await serveHere(guarded)
+
+    const answer = await answerOf(await post(url, callOf('ping'), bearer('clerk')))
+
+    expect(answer.result.structuredContent).toEqual({ subject: 'clerk' })
+  })
+})
+
+describe('a caller sees exactly the tools it may call', () => {
+  test.each(Object.keys(holders))('with the scopes of %s', async (holder) => {
+    const { url } = await serveHere(guarded)
+    const { permitted = [] } = holders[holder] ?? {}
+    const modern = await aModernClient(url, bearer(holder))
+    const former = await aClientOf2025(url, bearer(holder))
+
+    const listed = {
+      modern: (await modern.listTools()).tools.map(({ name }) => name),
+      former: (await former.listTools()).tools.map(({ name }) => name),
+    }
+    const called = { modern: [] as Name[], former: [] as Name[] }
+    for (const name of [...names].sort()) {
+      const params = { name, arguments: {} }
+      await modern.callTool(params).then(
+        () => called.modern.push(name),
+        () => {},
+      )
+      await former.callTool(params).then(
+        () => called.former.push(name),
+        () => {},
+      )
+    }
+
+    expect(listed).toEqual({ modern: permitted, former: permitted })
+    expect(called).toEqual(listed)
+  })
+
+  test('however many ask at the same time', async () => {
+    const { url } = await serveHere(guarded)
+    const asking = Object.keys(holders).flatMap((holder) => Array.from({ length: 5 }, () => holder))
+
+    const seen = await Promise.all(
+      asking.map(async (holder) => {
+        const { result } = await answerOf(
+          await post(url, aModernRequest('tools/list'), bearer(holder)),
+        )
+        return [holder, result.tools.map(({ name }: { name: string }) => name)]
+      }),
+    )
+
+    expect(seen).toEqual(asking.map((holder) => [holder, holders[holder]?.permitted]))
+  })
+
+  test('on this machine without tokens everybody holds every scope', async () => {
+    const { url } = await serveHere({ sources: guarded.sources })
+    const modern = await aModernClient(url)
+
+    expect((await modern.listTools()).tools.map(({ name }) => name)).toEqual([...names].sort())
+    expect(await modern.callTool({ name: 'refund', arguments: {} })).toMatchObject({
+      structuredContent: { subject: 'local' },
+    })
+  })
+})
+
+describe('a missing scope', () => {
+  test('is 403 with a challenge that names all missing scopes at once, on modern HTTP', async () => {
+    const { url } = await serveHere(guarded)
+
+    const response = await post(url, callOf('refund'), bearer('reader'))
+
+    expect(response.status).toBe(403)
+    expect(response.headers.get('www-authenticate')).toBe(
+      'Bearer error="insufficient_scope", scope="orders:write payments:write"',
+    )
+    expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: 1, error: { code: -31403 } })
+  })
+
+  test('names only what is missing', async () => {
+    const { url } = await serveHere(guarded)
+
+    const response = await post(url, callOf('refund'), bearer('clerk'))
+
+    expect(response.headers.get('www-authenticate')).toContain('scope="payments:write"')
+  })
+
+  test('is a JSON-RPC error in a session of 2025', async () => {
+    const { url } = await serveHere(guarded)
+    const session = await openSession(url, bearer('reader'))
+
+    const response = await post(
+      url,
+      aRequestOf2025('tools/call', { name: 'refund', arguments: {} }, session),
+      bearer('reader'),
+    )
+
+    expect(response.status).toBe(200)
+    expect((await answerOf(response)).error).toMatchObject({
+      code: -31403,
+      data: { code: 'insufficient_scope', missing: ['orders:write', 'payments:write'] },
+    })
+  })
+
+  test('is said before anything about the arguments', async () => {
+    const { url } = await serveHere(guarded)
+    const wrong = aModernRequest('tools/call', { name: 'refund', arguments: { order: 'one' } })
+
+    expect((await post(url, wrong, bearer('reader'))).status).toBe(403)
+  })
+
+  test('hides and locks a view like a tool', async () => {
+    const view = defineView({
+      uri: 'orders://all',
+      name: 'orders',
+      description: 'All orders.',
+      permissions: ['orders:read'],
+      read: () => 'none',
+    })
+    const { url } = await serveHere({ sources: [definitionSource([view])], http: { tokens } })
+    const read = aModernRequest('resources/read', { uri: 'orders://all' })
+    const list = aModernRequest('resources/list')
+
+    const [allowed, refused] = [
+      await post(url, read, bearer('reader')),
+      await post(url, read, bearer('nothing')),
+    ]
+    const [shown, hidden] = [
+      await post(url, list, bearer('reader')),
+      await post(url, list, bearer('nothing')),
+    ]
+
+    expect([allowed.status, refused.status]).toEqual([200, 403])
+    expect((await answerOf(shown)).result.resources).toHaveLength(1)
+    expect((await answerOf(hidden)).result.resources).toEqual([])
+  })
+})
+
+describe('what may be cached for whom', () => {
+  const open = [
+    defineTool({
+      name: 'ping',
+      description: 'Answers.',
+      category: 'analysis',
+      schema: z.object({}),
+      execute: () => 'pong',
+    }),
+    defineView({ uri: 'a://b', name: 'b', description: 'A view.', read: () => 'b' }),
+    defineView({ uri: 'a://c/{d}', name: 'c', description: 'A template.', read: () => 'c' }),
+    definePrompt({ name: 'p', description: 'A prompt.', render: () => 'p' }),
+  ]
+  const lists = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list']
+  const cachingOf = async (url: string, method: string, headers = {}, params = {}) => {
+    const { result } = await answerOf(await post(url, aModernRequest(method, params), headers))
+    const { ttlMs, cacheScope } = result
+    expect(Number.isSafeInteger(ttlMs) && ttlMs >= 0, method).toBe(true)
+    return cacheScope
+  }
+
+  test('lists are public where everybody sees the same', async () => {
+    const { url } = await serveHere({ sources: [definitionSource(open)] })
+
+    for (const method of lists) expect(await cachingOf(url, method), method).toBe('public')
+  })
+
+  test('lists are private where callers prove who they are', async () => {
+    const { url } = await serveHere({ sources: [definitionSource(open)], http: { tokens } })
+
+    for (const method of lists)
+      expect(await cachingOf(url, method, bearer('reader')), method).toBe('private')
+  })
+
+  test('lists are private where anything needs a permission', async () => {
+    const { url } = await serveHere({ sources: [definitionSource([...open, ...tools.slice(1)])] })
+
+    for (const method of lists) expect(await cachingOf(url, method), method).toBe('private')
+  })
+
+  test('what a view says is always private, and what the server is always says for how long', async () => {
+    const { url } = await serveHere({ sources: [definitionSource(open)] })
+
+    expect(await cachingOf(url, 'resources/read', {}, { uri: 'a://b' })).toBe('private')
+    expect(await cachingOf(url, 'server/discover')).toBe('public')
+  })
+})
+
+describe('drawbridge token', () => {
+  test('mints a token that works where its line is pasted, and that no log ever shows', async () => {
+    const { stdout, stderr } = await drawbridge([
+      ...['token', '--subject', 'ann "the clerk"'],
+      ...['--scopes', 'orders:read,orders:write'],
+    ])
+    const token = stdout.trim()
+    const lines = stderr.slice(stderr.indexOf('  tokens:'))
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig(`http:\n${lines}`),
+      'tools/read.ts': aToolModule({ name: 'read_order', permissions: ['orders:read'] }),
+      'tools/whoami.ts': aToolModule({ name: 'whoami', body: 'return context.caller.subject' }),
+      'tools/erase.ts': aToolModule({ name: 'erase', permissions: ['admin'] }),
+      'tools/fail.ts': aToolModule({ name: 'fail', body: 'throw new Error("broken inside")' }),
+    })
+    const server = await startServing([], { cwd, env: { LOG_LEVEL: 'trace' } })
+    const client = await aModernClient(server.url, { authorization: `Bearer ${token}` })
+    const wrong = 'Bearer wrong-token-of-a-stranger'
+
+    const { tools } = await client.listTools()
+    const { content } = await client.callTool({ name: 'whoami', arguments: {} })
+    await client.callTool({ name: 'fail', arguments: {} })
+    await client.callTool({ name: 'erase', arguments: {} }).catch(() => {})
+    const refused = await post(server.url, aModernRequest('tools/list'), { authorization: wrong })
+    const garbled = await fetch(server.url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"jsonrpc":',
+    })
+    await server.said(/broken inside/)
+
+    expect(tools.map(({ name }) => name)).toEqual(['fail', 'read_order', 'whoami'])
+    expect(content).toEqual([{ type: 'text', text: 'ann "the clerk"' }])
+    expect([refused.status, garbled.status]).toEqual([401, 400])
+    for (const text of [server.stderr(), server.stdout(), await garbled.text()]) {
+      expect(text).not.toContain(token)
+      expect(text).not.toContain('wrong-token-of-a-stranger')
+    }
+  })
+})
