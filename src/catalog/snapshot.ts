@@ -97,7 +97,17 @@ function unique<T extends Capability>(
   for (const [key, group] of [...groups].sort(([a], [b]) => byCodePoint(a, b))) {
     const [first, ...others] = group as [T, ...T[]]
     if (others.length === 0) {
-      entries.push([key, { capability: first, fingerprint: toFingerprint(first) }])
+      const fingerprint = findFingerprint(first)
+      if (fingerprint !== undefined) entries.push([key, { capability: first, fingerprint }])
+      else {
+        const message = `${JSON.stringify(key)} is left out: it has text or numbers that JSON has no form for.`
+        diagnostics.push({
+          code: 'definition_unusable',
+          severity: 'error',
+          message,
+          ...first.origin,
+        })
+      }
       continue
     }
     const places = group.map(({ origin }) => `${origin.source}#${origin.pointer}`).join(' and ')
@@ -107,4 +117,12 @@ function unique<T extends Capability>(
     }
   }
   return new Map(entries)
+}
+
+function findFingerprint(capability: Capability): string | undefined {
+  try {
+    return toFingerprint(capability)
+  } catch {
+    return undefined
+  }
 }

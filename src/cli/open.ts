@@ -30,7 +30,8 @@ export function toOpenOptions({ log = createLogger(), ...wishes }: Wishes): Open
         { call: id, capability, code: failure?.code, cause: failure?.cause },
         'out of order',
       ),
-    onError: (error) => log.warn({ err: error }, 'transport'),
+    // What a client sends wrong is its own affair, and there may be much of it.
+    onError: (error) => log.debug({ err: error }, 'transport'),
   }
 }
 

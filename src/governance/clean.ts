@@ -57,8 +57,10 @@ function cleanObject(value: object, allowance: Allowance, depth: number): Json |
   if (Array.isArray(value)) {
     const items: Json[] = []
     // By index: an iterator of its own might never end.
-    for (let index = 0; index < value.length; index++)
+    for (let index = 0; index < value.length; index++) {
+      spend(allowance, 1)
       items.push(clean(value[index], allowance, depth + 1) ?? null)
+    }
     return items
   }
   if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))

@@ -35,6 +35,7 @@ export function createHandler(options: HandlerOptions): Handler {
     if (refusal !== undefined) return refuse(reply, 403, refusal)
     if (headers.origin !== undefined) reply.allow(toCors(headers.origin))
     if (method === 'OPTIONS') return reply.answer(204, '')
+    if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
     const endpoint = mounts.get(path)
     if (!endpoint) return refuse(reply, 404, `Nothing is served at ${path}`)
@@ -53,6 +54,8 @@ export function createHandler(options: HandlerOptions): Handler {
     return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
   }
 }
+
+const spoken = new Set(['GET', 'POST', 'DELETE'])
 
 /** A page that may talk must be told so, or its browser keeps the answer from it. */
 const toCors = (origin: string) => ({

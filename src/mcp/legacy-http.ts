@@ -9,6 +9,7 @@ import {
 import type { Caller } from '../capability/caller.ts'
 import { localUser } from '../capability/caller.ts'
 import { EventLog } from './event-log.ts'
+import { findBadHandshake } from './handshake.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
 import { createSdkServer } from './sdk-server.ts'
 import type { Surface } from './surface.ts'
@@ -47,6 +48,8 @@ export class LegacySessions {
   }
 
   async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
+    const refusal = findBadHandshake(request.body)
+    if (refusal) return reply.answer(400, JSON.stringify(refusal))
     const id = request.headers['mcp-session-id']
     if (id === undefined && isInitializeRequest(request.body)) return this.#begin(request, reply)
     if (id === undefined) return refuse(reply, 400, -32000, 'Mcp-Session-Id header is required')

@@ -162,7 +162,7 @@ async function run(
   const state =
     requestState === undefined
       ? undefined
-      : await surface.states.open(String(requestState), { subject: caller.subject, ...binding })
+      : await surface.states.open(requestState, { subject: caller.subject, ...binding })
   return surface.govern({
     id,
     capability,

@@ -87,7 +87,7 @@ export class Projection {
     const exact = this.snapshot.views.get(uri)
     if (exact) return { view: exact.capability, variables: {} }
     for (const { view, pattern } of this.#templates) {
-      const variables = pattern.match(uri)
+      const variables = matchSafely(pattern, uri)
       if (variables) return { view, variables }
     }
     return undefined
@@ -109,6 +109,15 @@ export class Projection {
       templates: { resourceTemplates: shown(snapshot.templates).map(toTemplate), ...caching },
       prompts: { prompts: shown(snapshot.prompts.values()).map(toPrompt), ...caching },
     }
+  }
+}
+
+/** The SDK throws at addresses that are too long to look at; nothing is there. */
+function matchSafely(pattern: UriTemplate, uri: string) {
+  try {
+    return pattern.match(uri)
+  } catch {
+    return null
   }
 }
 

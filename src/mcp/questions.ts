@@ -17,7 +17,7 @@ const kinds: {
     needs: { elicitation: { form: {} } },
     // Before there were modes, an empty `elicitation` meant forms.
     canAsk: ({ elicitation }) =>
-      elicitation !== undefined && (elicitation.form !== undefined || !elicitation.url),
+      isPlainObject(elicitation) && (elicitation.form !== undefined || !elicitation.url),
     toRequest: ({ message, schema }) => ({
       method: 'elicitation/create',
       params: { mode: 'form', message, requestedSchema: schema },
@@ -25,7 +25,7 @@ const kinds: {
   },
   link: {
     needs: { elicitation: { url: {} } },
-    canAsk: ({ elicitation }) => elicitation?.url !== undefined,
+    canAsk: ({ elicitation }) => isPlainObject(elicitation) && elicitation.url !== undefined,
     toRequest: ({ message, url }) => ({
       method: 'elicitation/create',
       params: { mode: 'url', message, url },
@@ -33,12 +33,12 @@ const kinds: {
   },
   model: {
     needs: { sampling: {} },
-    canAsk: ({ sampling }) => sampling !== undefined,
+    canAsk: ({ sampling }) => isPlainObject(sampling),
     toRequest: ({ kind: _, ...params }) => ({ method: 'sampling/createMessage', params }),
   },
   roots: {
     needs: { roots: {} },
-    canAsk: ({ roots }) => roots !== undefined,
+    canAsk: ({ roots }) => isPlainObject(roots),
     toRequest: () => ({ method: 'roots/list' }),
   },
 }

@@ -2,12 +2,13 @@ import {
   type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  LOG_LEVEL_META_KEY,
   ProtocolError,
   type Result,
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { Listener } from '../capability/call.ts'
+import { type Listener, type LogLevel, logLevels } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import { toNotification } from './announcements.ts'
@@ -36,14 +37,19 @@ export function createSdkServer(
     capabilities: serverCapabilities,
     ...(surface.instructions !== undefined && { instructions: surface.instructions }),
   })
+  // The SDK calls a level that does not exist its own internal error.
+  server.removeRequestHandler('logging/setLevel')
   const subscriptions = new Map<string, Caller>()
-  const own = era === 'legacy' ? subscribing(subscriptions) : noMethods
+  const session: Session = { level: 'debug' }
+  const own =
+    era === 'legacy' ? new Map([...subscribing(subscriptions), ...logging(session)]) : noMethods
   server.fallbackRequestHandler = async (request, context) => {
     const { method: name, params = {} } = request
     try {
       const method = methods.get(name) ?? own.get(name)
       if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
-      const exchange = toExchange(server, era, callerOf(context), context)
+      const listener = toListener(context, era, session)
+      const exchange = toExchange(server, era, callerOf(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (again: Exchange) => method(surface, params, again)
       const result = await askLegacyClient(server, context, answer, exchange)
@@ -91,7 +97,13 @@ function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Me
   ])
 }
 
-function toExchange(server: Server, era: Era, caller: Caller, context: ServerContext): Exchange {
+function toExchange(
+  server: Server,
+  era: Era,
+  caller: Caller,
+  context: ServerContext,
+  listener: Listener,
+): Exchange {
   const { mcpReq } = context
   const cancellation = new Cancellation()
   const leave = () => cancellation.cancel('The client cancelled the request.')
@@ -105,14 +117,34 @@ function toExchange(server: Server, era: Era, caller: Caller, context: ServerCon
     caller,
     client: (client ?? {}) as ClientCapabilities,
     cancellation,
-    listener: toListener(context),
+    listener,
     inputResponses: mcpReq.inputResponses,
     requestState: mcpReq.requestState(),
   }
 }
 
-function toListener({ mcpReq }: ServerContext): Listener {
+interface Session {
+  /** What is below it is not told. */
+  level: LogLevel
+}
+
+/** 2025 says for a whole session how much it wants to hear; 2026 says it with every request. */
+const logging = (session: Session): ReadonlyMap<string, Method> =>
+  new Map<string, Method>([
+    [
+      'logging/setLevel',
+      (_, { level }) => {
+        const known = logLevels.find((one) => one === level)
+        if (!known) throw invalidParams(`level must be one of ${logLevels.join(', ')}`)
+        session.level = known
+        return {}
+      },
+    ],
+  ])
+
+function toListener({ mcpReq }: ServerContext, era: Era, session: Session): Listener {
   const progressToken = mcpReq._meta?.progressToken
+  const asked = (mcpReq.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
   return {
     progress: ({ done, total, message }) => {
       if (progressToken === undefined) return
@@ -124,11 +156,16 @@ function toListener({ mcpReq }: ServerContext): Listener {
       }
       mcpReq.notify({ method: 'notifications/progress', params }).catch(gone)
     },
-    log: ({ level, data, logger }) => {
-      mcpReq.log(level, data, logger).catch(gone)
+    log: (entry) => {
+      const wanted = (era === 'modern' ? asked : session.level) as LogLevel | undefined
+      if (wanted === undefined || logLevels.indexOf(entry.level) < logLevels.indexOf(wanted)) return
+      const params = { level: entry.level, data: entry.data, logger: entry.logger }
+      mcpReq.notify({ method: 'notifications/message', params } as Note).catch(gone)
     },
   }
 }
+
+type Note = Parameters<ServerContext['mcpReq']['notify']>[0]
 
 /** Nobody is left to be told. */
 const gone = (): void => {}

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../capability/caller.ts'
+import { findBadHandshake } from './handshake.ts'
 import { createSdkServer } from './sdk-server.ts'
 import type { Surface } from './surface.ts'
 
@@ -55,6 +56,12 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
       onError(error)
     },
   })
+  const deliver = transport.onmessage
+  transport.onmessage = (message) => {
+    const refusal = findBadHandshake(message)
+    if (refusal) transport.send(refusal).catch(onError)
+    else deliver?.(message)
+  }
   const onclose = transport.onclose
   transport.onclose = () => {
     onclose?.()

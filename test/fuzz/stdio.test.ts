@@ -163,21 +163,6 @@ describe.each(eras)('over stdio in $name', (era) => {
     expect(server.said).toContain('calling: process.stdout.write')
     expect(server.said).toContain('later: console.log')
   })
-
-  test('a tool that writes to file descriptor 1 leaves the stream alone', {
-    timeout: 30_000,
-  }, async () => {
-    const server = start('test/fixtures/noisy')
-    const lines: string[] = []
-    server.onLine((line) => lines.push(line))
-    await era.open(server)
-
-    const call = { name: 'write_descriptor', arguments: {} }
-    const { result } = await server.request(era.toRequest('tools/call', call, 'descriptor'))
-
-    expect(result).toMatchObject({ structuredContent: { shouted: true } })
-    expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
-  })
 })
 
 function start(what: string): StdioServer {

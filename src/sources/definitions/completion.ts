@@ -25,8 +25,9 @@ export function toCompletion(
   if (known.size === 0) return undefined
   const input = readContract(request, 'input')
   if ('fault' in input) throw new Error(input.fault)
+  const { output, ...rest } = base
   return Object.freeze({
-    ...base,
+    ...rest,
     input: input.contract,
     invoke: async (call: Call) => {
       const { argument, value, others } = call.input as z.output<typeof request>
