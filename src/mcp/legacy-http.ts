@@ -48,7 +48,7 @@ export class LegacySessions {
   }
 
   async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const refusal = findBadHandshake(request.body)
+    const [refusal] = [request.body].flat().flatMap((message) => findBadHandshake(message) ?? [])
     if (refusal) return reply.answer(400, JSON.stringify(refusal))
     const id = request.headers['mcp-session-id']
     if (id === undefined && isInitializeRequest(request.body)) return this.#begin(request, reply)
