@@ -1,16 +1,22 @@
 import type { Caller } from './caller.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Capability } from './capability.ts'
-import type { Json } from './json.ts'
+import type { Json, JsonObject } from './json.ts'
 import type { Answer } from './question.ts'
 
 /** One request to run one capability. Steps change it by passing a new one. */
 export interface Call {
   readonly id: string
   readonly capability: Capability
+  /** Where clients find it: what is remembered of it is remembered for this place alone. */
+  readonly address: string
+  /** Of the definition that was found when the call came in. */
+  readonly fingerprint: string
   readonly caller: Caller
   /** As the client sent it; after the input step, as the capability's contract parsed it. */
   readonly input: unknown
+  /** As the client meant it: what was sent, less the key. */
+  readonly given: unknown
   readonly cancellation: Cancellation
   /** What was answered to the questions of an earlier `asking` outcome of this call. */
   readonly answers: Readonly<Record<string, Answer>>
@@ -18,9 +24,66 @@ export interface Call {
   readonly state: Json | undefined
   /** What the other side can be asked, see `Question`. */
   readonly canAsk: ReadonlySet<string>
+  /** What the client wants to be able to repeat this under. */
+  readonly key: string | undefined
+  /** The same from the transport: counts when nothing nearer says one. */
+  readonly transportKey: string | undefined
+  /** The fingerprint the client believes in. */
+  readonly expects: string | undefined
   /** Where to tell what happens meanwhile. */
   readonly listener: Listener
+  /** What became of it on its way, for the audit. The one thing here that steps write to. */
+  readonly trail: Trail
+  /** What has to be written down before it may take effect. */
+  readonly plan: Plan
 }
+
+export interface Trail {
+  readonly decisions: Decision[]
+  digest?: string
+  cost?: number
+}
+
+/** One step's word that is worth remembering. */
+export interface Decision {
+  readonly step: string
+  readonly decision: 'refused' | 'asked' | 'allowed' | 'would_refuse' | 'would_ask'
+  readonly code?: string
+  readonly note?: string
+}
+
+/** Gathered by the steps, committed at once by the one that begins the effect. */
+export interface Plan {
+  /** Of the arguments, as RFC 8785 writes them. */
+  readonly digest?: string
+  readonly charges?: readonly PlannedCharge[]
+  /** The approval this call uses up. */
+  readonly approval?: string
+  /** Why a budget wants an approval, where one does. */
+  readonly reauthorise?: string
+  /** Where every budget it draws on would stand. */
+  readonly standings?: readonly string[]
+  /** Told with the result. */
+  readonly notices?: readonly Notice[]
+}
+
+export interface PlannedCharge {
+  readonly account: string
+  readonly window: string
+  readonly amount: number
+  readonly unit: string
+  /** What the account may hold after it. */
+  readonly ceiling: number
+}
+
+/** Something the reader of a result should know besides. */
+export interface Notice {
+  readonly about: 'budget' | 'replayed'
+  readonly text: string
+  readonly data: JsonObject
+}
+
+export const emptyPlan: Plan = Object.freeze({})
 
 /** Hears of a call while it runs. Must not throw. */
 export interface Listener {

@@ -1,3 +1,4 @@
+import type { Notice } from './call.ts'
 import type { Content } from './content.ts'
 import type { Failure } from './failure.ts'
 import type { Json } from './json.ts'
@@ -14,6 +15,11 @@ export interface Done {
   readonly content?: readonly Content[]
   /** When the data was true at its origin, ISO 8601. */
   readonly fetchedAt?: string
+  /** What it really cost, where that is known. */
+  readonly cost?: number
+  readonly notices?: readonly Notice[]
+  /** The call whose answer this is, where it is not this one. */
+  readonly callId?: string
 }
 
 /** Cannot go on without an answer; the same call is made again with it. */
@@ -29,6 +35,8 @@ export interface Failed {
   readonly failure: Failure
   /** What could be said all the same. */
   readonly content?: readonly Content[]
+  readonly notices?: readonly Notice[]
+  readonly callId?: string
 }
 
 export const done = (data: unknown): Done => ({ kind: 'done', data })

@@ -4,10 +4,58 @@ export interface Rules {
   readonly permissions: readonly string[]
   /** A human must say yes to these very arguments first. */
   readonly approval: boolean
+  /** Who may say yes: anybody but the caller, or these. Whoever sits at the client where absent. */
+  readonly approvers?: 'others' | readonly string[]
   /** A call must bring a key that makes it safe to repeat. */
   readonly idempotencyKey: boolean
+  /** What one call is expected to cost. */
+  readonly cost?: Cost
+  readonly budgets: readonly Budget[]
+  readonly rates: readonly Rate[]
   /** Milliseconds until the call is stopped; the operator's limit where absent. */
   readonly timeout?: number
+  /** The audit keeps the arguments themselves, not only their digest. */
+  readonly recordArguments?: boolean
 }
 
-export const noRules: Rules = { permissions: [], approval: false, idempotencyKey: false }
+/** An amount of money, or of anything else that is counted. */
+export interface Cost {
+  readonly amount: number
+  readonly unit: string
+}
+
+/** How much may be spent, and who shares it. */
+export interface Budget {
+  /** The same for every capability that draws on it. */
+  readonly id: string
+  /** `calls`, or a currency. */
+  readonly unit: string
+  readonly limit: number
+  readonly per: 'caller' | 'source' | 'capability'
+  readonly window: 'call' | 'day' | 'month'
+  /** In percent of the limit: where it is mentioned, where it must be agreed to, where it ends. */
+  readonly thresholds: Thresholds
+}
+
+export interface Thresholds {
+  readonly alert: number
+  readonly reauthorise: number
+  readonly stop: number
+}
+
+export const usualThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }
+
+/** How often one caller may call. */
+export interface Rate {
+  readonly id: string
+  readonly calls: number
+  readonly seconds: number
+}
+
+export const noRules: Rules = {
+  permissions: [],
+  approval: false,
+  idempotencyKey: false,
+  budgets: [],
+  rates: [],
+}

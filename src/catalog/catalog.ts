@@ -2,14 +2,29 @@ import type { Call } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../capability/source.ts'
+import { History } from './history.ts'
 import type { Naming } from './served-name.ts'
-import { type Entry, type NamedReading, type Snapshot, toSnapshot } from './snapshot.ts'
+import {
+  type Entry,
+  type NamedReading,
+  type Refine,
+  type Snapshot,
+  toSnapshot,
+} from './snapshot.ts'
 
 /** A source as the operator placed it on a mount. */
 export interface Placement {
   readonly source: Source
   readonly prefix?: string
 }
+
+export interface CatalogOptions {
+  readonly naming: Naming
+  readonly refine: Refine
+}
+
+const asItIs: Refine = (capability) => capability
+const nothingYet = toSnapshot([], 'portable', asItIs)
 
 export interface Preparation {
   readonly snapshot: Snapshot
@@ -28,17 +43,21 @@ export interface CatalogChange {
 
 /** All of a mount's sources as one frozen snapshot, replaced whole when a source announces. */
 export class Catalog {
-  readonly #naming: Naming
+  readonly #options: CatalogOptions
+  readonly #history = new History()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #held: Held[] = []
-  #snapshot: Snapshot = toSnapshot([], 'portable')
+  #snapshot: Snapshot = nothingYet
 
-  private constructor(naming: Naming) {
-    this.#naming = naming
+  private constructor(options: CatalogOptions) {
+    this.#options = options
   }
 
-  static async open(placements: readonly Placement[], naming: Naming): Promise<Catalog> {
-    const catalog = new Catalog(naming)
+  static async open(
+    placements: readonly Placement[],
+    options: Partial<CatalogOptions> = {},
+  ): Promise<Catalog> {
+    const catalog = new Catalog({ naming: 'portable', refine: asItIs, ...options })
     const { commit } = await catalog.prepare(placements)
     await commit()
     return catalog
@@ -51,6 +70,11 @@ export class Catalog {
   subscribe(listener: (change: CatalogChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** What differs between two definitions that were served under a name, as far as is remembered. */
+  compare(name: string, former: string, present: string): readonly string[] | undefined {
+    return this.#history.compare(name, former, present)
   }
 
   /**
@@ -86,13 +110,15 @@ export class Catalog {
   #rebuild(): void {
     const former = this.#snapshot
     this.#snapshot = this.#toSnapshot(this.#held)
+    this.#history.keep(this.#snapshot)
     this.#tell(toChange(former, this.#snapshot))
   }
 
   #toSnapshot(held: readonly Held[]): Snapshot {
     return toSnapshot(
       held.map((one) => one.named),
-      this.#naming,
+      this.#options.naming,
+      this.#options.refine,
     )
   }
 

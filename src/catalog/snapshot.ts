@@ -27,13 +27,22 @@ export interface NamedReading {
   readonly reading: Reading
 }
 
-export function toSnapshot(readings: readonly NamedReading[], naming: Naming): Snapshot {
+/** Adds to a capability what the operator wants of it. */
+export type Refine = <T extends Capability>(capability: T) => T
+
+export function toSnapshot(
+  readings: readonly NamedReading[],
+  naming: Naming,
+  refine: Refine,
+): Snapshot {
   const diagnostics: Diagnostic[] = readings.flatMap(({ reading }) => reading.diagnostics ?? [])
   const collect = <T extends Capability>(pick: (reading: Reading) => readonly T[]): T[] =>
     readings.flatMap(({ prefix, reading }) =>
-      pick(reading).flatMap((capability) => rename(capability, prefix, naming, diagnostics)),
+      pick(reading)
+        .flatMap((capability) => rename(capability, prefix, naming, diagnostics))
+        .map(refine),
     )
-  const views = readings.flatMap(({ reading }) => reading.views ?? [])
+  const views = readings.flatMap(({ reading }) => reading.views ?? []).map(refine)
   const isTemplate = (view: View) => view.uri.includes('{')
   const byName = (capability: Capability) => capability.name
   return Object.freeze({

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { jsonFlag, open, whatArgument } from './open.ts'
+import { jsonFlag, look, whatArgument } from './open.ts'
 import { count, print, printJson, toLine } from './print.ts'
 
 export const check = defineCommand({
@@ -10,7 +10,7 @@ export const check = defineCommand({
   },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
-    const { bridge } = await open(args.what)
+    const { bridge } = await look(args.what)
     const { diagnostics } = bridge
     const errors = diagnostics.filter(({ severity }) => severity === 'error').length
     if (args.json) printJson(diagnostics.map((one, index) => ({ id: String(index + 1), ...one })))

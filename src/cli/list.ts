@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
-import { jsonFlag, open, whatArgument } from './open.ts'
+import { jsonFlag, look, whatArgument } from './open.ts'
 import { print, printJson, say, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -13,7 +13,7 @@ export const list = defineCommand({
     mount: { type: 'string', description: 'only this mount' },
   },
   async run({ args }) {
-    const { bridge } = await open(args.what)
+    const { bridge } = await look(args.what)
     if (args.mount !== undefined && !bridge.mounts.has(args.mount))
       throw new UsageError(
         `There is no mount ${args.mount}. There is: ${[...bridge.mounts.keys()].join(' ')}`,

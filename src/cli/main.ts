@@ -15,6 +15,10 @@ const verbs = {
   list: async () => (await import('./list.ts')).list,
   call: async () => (await import('./call.ts')).call,
   connect: async () => (await import('./connect.ts')).connect,
+  explain: async () => (await import('./explain.ts')).explain,
+  approvals: async () => (await import('./approvals.ts')).approvals,
+  runs: async () => (await import('./runs.ts')).runs,
+  audit: async () => (await import('./audit.ts')).audit,
   token: async () => (await import('./token.ts')).token,
 } satisfies SubCommandsDef
 

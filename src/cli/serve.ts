@@ -21,13 +21,13 @@ export const serve = defineCommand({
   },
   async run({ args }) {
     const log = createLogger()
-    outliveTools(log)
     const port = args.port === undefined ? undefined : toPort(args.port)
     const { bridge, found } = await open(args.what, {
       log,
       fresh: args.watch ?? false,
       ...(args.host !== undefined && { host: args.host }),
     })
+    outliveTools(log, bridge)
     for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
     let stopWatching: (() => void) | undefined
     const watchNow = () => {
@@ -68,9 +68,11 @@ function toPort(text: string): number {
 }
 
 /** A tool that throws where nobody awaits it must not end everybody else's server. */
-function outliveTools(log: Logger): void {
-  process.on('uncaughtException', (err) => log.error({ err }, 'thrown outside of any call'))
-  process.on('unhandledRejection', (err) => log.error({ err }, 'rejected outside of any call'))
+function outliveTools(log: Logger, bridge: Drawbridge): void {
+  const tell = (what: string) => (thrown: unknown) =>
+    log.error({ cause: bridge.describe(thrown) }, `${what} outside of any call`)
+  process.on('uncaughtException', tell('thrown'))
+  process.on('unhandledRejection', tell('rejected'))
 }
 
 function welcome(bridge: Drawbridge, address: string): void {

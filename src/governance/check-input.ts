@@ -1,11 +1,47 @@
-import type { Issue } from '../capability/contract.ts'
+import type { Call } from '../capability/call.ts'
+import type { Issue, Parsed } from '../capability/contract.ts'
+import { isPlainObject } from '../capability/json.ts'
+import type { Failed } from '../capability/outcome.ts'
+import type { Check, Verdict } from './check.ts'
+import { findDigest } from './digest.ts'
 import { refused } from './failures.ts'
-import type { Step } from './step.ts'
 
-export const checkInput: Step = async (call, next) => {
-  const reading = call.capability.input.parse(call.input)
-  const parsed = reading instanceof Promise ? await reading : reading
-  if (parsed.ok) return next({ ...call, input: parsed.value })
+/** The argument under which a model can give a key; never seen by the capability. */
+export const keyArgument = 'idempotency_key'
+
+export const checkInput: Check = {
+  name: 'input',
+  decide(call) {
+    const keyed = takeKey(call)
+    const digest = findDigest(keyed.given)
+    if (digest === undefined) return { ends: unwritable(keyed) }
+    keyed.trail.digest = digest
+    const parsed = keyed.capability.input.parse(keyed.input)
+    return parsed instanceof Promise
+      ? parsed.then((one) => toVerdict(keyed, one))
+      : toVerdict(keyed, parsed)
+  },
+}
+
+/** Only where the served schema declares the argument; elsewhere it is the capability's own. */
+function takeKey(call: Call): Call {
+  const { capability, input, key, transportKey } = call
+  const declared =
+    capability.rules.idempotencyKey && isPlainObject(input) && Object.hasOwn(input, keyArgument)
+  if (!declared) return key === transportKey ? call : { ...call, key: key ?? transportKey }
+  const { [keyArgument]: argument, ...rest } = input
+  const usable = typeof argument === 'string' && argument !== '' ? argument : undefined
+  return { ...call, input: rest, given: rest, key: key ?? usable ?? transportKey }
+}
+
+/** What cannot be written down the same way twice can be neither approved nor recognised. */
+function unwritable({ capability }: Call): Failed {
+  const message = `The arguments of ${capability.name} contain half a character or a number that is too large. Correct them and call again.`
+  return refused('invalid_input', message, { retryable: true })
+}
+
+function toVerdict(call: Call, parsed: Parsed): Verdict {
+  if (parsed.ok) return { passes: { ...call, input: parsed.value } }
   const issues = parsed.issues.slice(0, mostIssues).map(toBrief)
   const unsaid = parsed.issues.length - issues.length
   const message = [
@@ -13,10 +49,8 @@ export const checkInput: Step = async (call, next) => {
     ...issues.map(toLine),
     ...(unsaid > 0 ? [`… and ${unsaid} more.`] : []),
   ].join('\n')
-  return refused('invalid_input', message, {
-    details: { issues: issues.map(({ pointer, message }) => ({ pointer, message })) },
-    retryable: true,
-  })
+  const details = { issues: issues.map(({ pointer, message }) => ({ pointer, message })) }
+  return { ends: refused('invalid_input', message, { details, retryable: true }) }
 }
 
 const mostIssues = 20

@@ -39,5 +39,5 @@ function timedOut({ capability }: Call, limit: number): Failed {
   return refused('timed_out', message, { retryable, details: { timeout: limit } })
 }
 
-const cancelled = ({ capability }: Call): Failed =>
+export const cancelled = ({ capability }: Call): Failed =>
   refused('cancelled', `The call of ${capability.name} was cancelled.`)

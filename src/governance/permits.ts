@@ -12,6 +12,10 @@ export function missingScopes(caller: Caller, capability: Capability): readonly 
   return permissions.filter((permission) => !covers(scopes, permission))
 }
 
+/** The same for a single scope. */
+export const holds = ({ scopes }: Caller, scope: string): boolean =>
+  scopes === 'all' || covers(scopes, scope)
+
 /** `orders:*` covers `orders:read` and `orders:items:read`; `*` covers everything. */
 function covers(scopes: ReadonlySet<string>, permission: string): boolean {
   if (scopes.has(permission) || scopes.has('*')) return true

@@ -1,40 +1,80 @@
+import type { Call, Decision } from '../capability/call.ts'
 import type { Failure } from '../capability/failure.ts'
 import type { Outcome } from '../capability/outcome.ts'
+import { findDigest } from './digest.ts'
+import type { Ledger } from './ledger.ts'
 import type { Step } from './step.ts'
 
-/** Where every call is written down. */
-export interface Audit {
-  record(entry: AuditEntry): void
+/** One line of the audit. No arguments, results or messages, unless policy says so. */
+export interface AuditEntry {
+  /** `begin` is on the disk before an effect; `end` follows every call. The others are a human's. */
+  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  readonly at: number
+  /** Of the call, or of the approval. */
+  readonly id?: string
+  readonly caller?: string
+  readonly capability?: string
+  readonly source?: string
+  readonly fingerprint?: string
+  readonly digest?: string
+  readonly arguments?: unknown
+  /** What the steps had to say; a step that is not named let it pass. */
+  readonly decisions?: readonly Decision[]
+  readonly outcome?: Outcome['kind']
+  readonly code?: string
+  readonly duration?: number
+  readonly cost?: number
+  readonly by?: string
+  readonly count?: number
 }
 
-export interface AuditEntry {
+/** Hears of failures that only an operator can fix, with their cause. */
+export type OnFault = (fault: Fault) => void
+
+export interface Fault {
   readonly id: string
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly subject: string
   readonly capability: string
-  readonly source: string
-  readonly outcome: Outcome['kind']
-  readonly failure?: Failure
-  /** Milliseconds. */
-  readonly duration: number
+  readonly failure: Failure
 }
 
 export const recordAudit =
-  (audit: Audit, now: () => number): Step =>
+  (ledger: Ledger, now: () => number, onFault: OnFault): Step =>
   async (call, next) => {
     const at = now()
     const outcome = await next(call)
-    const { id, caller, capability } = call
-    audit.record({
-      id,
+    const { id, trail, capability } = call
+    ledger.record({
+      event: 'end',
       at,
-      subject: caller.subject,
-      capability: capability.name,
-      source: capability.origin.source,
+      ...toWho(call),
+      ...(trail.decisions.length > 0 && { decisions: trail.decisions }),
       outcome: outcome.kind,
-      ...(outcome.kind === 'failed' && { failure: outcome.failure }),
+      ...(outcome.kind === 'failed' && { code: outcome.failure.code }),
       duration: now() - at,
+      ...(trail.cost !== undefined && { cost: trail.cost }),
     })
+    if (outcome.kind === 'failed' && outcome.failure.fixedBy === 'operator')
+      onFault({ id, capability: capability.name, failure: outcome.failure })
     return outcome
   }
+
+/** Written with the run it belongs to, in the same transaction. */
+export const toBegin = (call: Call, at: number): AuditEntry => ({
+  event: 'begin',
+  at,
+  ...toWho(call),
+  ...(call.trail.decisions.length > 0 && { decisions: call.trail.decisions }),
+})
+
+function toWho({ id, caller, capability, fingerprint, given, trail }: Call) {
+  const digest = trail.digest ?? findDigest(given)
+  return {
+    id,
+    caller: caller.subject,
+    capability: capability.name,
+    source: capability.origin.source,
+    fingerprint,
+    ...(digest !== undefined && { digest }),
+    ...(capability.rules.recordArguments && { arguments: given }),
+  }
+}

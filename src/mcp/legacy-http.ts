@@ -136,7 +136,14 @@ function withAgreedVersion(
 }
 
 /** The transport reads these and no others. */
-const read = ['accept', 'content-type', 'last-event-id', version, 'mcp-session-id'] as const
+const read = [
+  'accept',
+  'content-type',
+  'idempotency-key',
+  'last-event-id',
+  version,
+  'mcp-session-id',
+] as const
 
 const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
   read.flatMap((name) => {

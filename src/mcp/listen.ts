@@ -83,5 +83,5 @@ function isWanted(announcement: Announcement, wanted: Wanted): boolean {
 
 export function mayRead(surface: Surface, caller: HttpRequest['caller'], uri: string): boolean {
   const found = surface.projection.findView(uri)
-  return found !== undefined && permits(caller, found.view)
+  return found !== undefined && permits(caller, found.entry.capability)
 }

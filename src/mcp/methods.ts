@@ -1,8 +1,10 @@
 import type { Result } from '@modelcontextprotocol/server'
+import { type Call, emptyPlan } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Message } from '../capability/content.ts'
-import { isPlainObject } from '../capability/json.ts'
+import { isPlainObject, type Json } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
+import type { Entry } from '../catalog/snapshot.ts'
 import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
@@ -11,7 +13,7 @@ import { brief, invalidParams } from './rpc-error.ts'
 import { type Surface, serverCapabilities } from './surface.ts'
 import { toContents } from './to-resource.ts'
 import { toProtocolError, toResult } from './to-result.ts'
-import { modernRevision } from './wire-names.ts'
+import { modernRevision, requestMeta } from './wire-names.ts'
 
 export type Params = Readonly<Record<string, unknown>>
 
@@ -73,7 +75,7 @@ async function callTool(surface: Surface, params: Params, exchange: Exchange): P
     checkParamHeaders(found.paramHeaders, input, exchange.headers)
   const id = surface.newId()
   const binding = { method: 'tools/call', name, input }
-  const outcome = await run(surface, { id, capability: found.capability, binding }, exchange)
+  const outcome = await run(surface, { id, entry: found.entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : toResult(outcome, id)
@@ -83,9 +85,10 @@ async function readResource(surface: Surface, params: Params, exchange: Exchange
   const uri = stringParam(params, 'uri')
   const found = surface.projection.findView(uri)
   if (!found) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
-  const { view, variables } = found
+  const { entry, variables } = found
+  const view = entry.capability
   const binding = { method: 'resources/read', name: uri, input: variables }
-  const outcome = await runOrThrow(surface, view, binding, exchange)
+  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : { contents: toContents(outcome, view, uri), ttlMs: 0, cacheScope: 'private' }
@@ -93,10 +96,11 @@ async function readResource(surface: Surface, params: Params, exchange: Exchange
 
 async function getPrompt(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const name = stringParam(params, 'name')
-  const prompt = surface.projection.snapshot.prompts.get(name)?.capability
-  if (!prompt) throw invalidParams(`Unknown prompt: ${brief(name)}`)
+  const entry = surface.projection.snapshot.prompts.get(name)
+  if (!entry) throw invalidParams(`Unknown prompt: ${brief(name)}`)
+  const prompt = entry.capability
   const binding = { method: 'prompts/get', name, input: objectParam(params, 'arguments') }
-  const outcome = await runOrThrow(surface, prompt, binding, exchange)
+  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : { description: prompt.description, messages: (outcome.data ?? []) as Message[] }
@@ -106,7 +110,7 @@ async function getPrompt(surface: Surface, params: Params, exchange: Exchange): 
 const mostCompletions = 100
 
 async function complete(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
-  const { completion, name } = findCompletion(surface, objectParam(params, 'ref'))
+  const { completion, name, fingerprint } = findCompletion(surface, objectParam(params, 'ref'))
   const argument = objectParam(params, 'argument')
   const input = {
     argument: stringParam(argument, 'name'),
@@ -115,7 +119,8 @@ async function complete(surface: Surface, params: Params, exchange: Exchange): P
   }
   if (!completion) return { completion: { values: [], total: 0, hasMore: false } }
   const binding = { method: 'completion/complete', name, input }
-  const outcome = await runOrThrow(surface, completion, binding, exchange)
+  const entry = { capability: completion, fingerprint }
+  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
   const values = outcome.kind === 'done' ? (outcome.data as string[]) : []
   return {
     completion: {
@@ -130,60 +135,79 @@ function findCompletion(surface: Surface, ref: Params) {
   const { snapshot } = surface.projection
   if (ref.type === 'ref/prompt') {
     const name = stringParam(ref, 'name')
-    const prompt = snapshot.prompts.get(name)?.capability
+    const prompt = snapshot.prompts.get(name)
     if (!prompt) throw invalidParams(`Unknown prompt: ${brief(name)}`)
-    return { name, completion: prompt.completion }
+    return {
+      name,
+      completion: prompt.capability.completion,
+      fingerprint: prompt.fingerprint,
+    }
   }
   if (ref.type !== 'ref/resource')
     throw invalidParams('ref.type must be "ref/prompt" or "ref/resource"')
   const uri = stringParam(ref, 'uri')
   const view =
-    snapshot.templates.find(({ capability }) => capability.uri === uri)?.capability ??
-    snapshot.views.get(uri)?.capability
+    snapshot.templates.find(({ capability }) => capability.uri === uri) ?? snapshot.views.get(uri)
   if (!view) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
-  return { name: uri, completion: view.completion }
+  return { name: uri, completion: view.capability.completion, fingerprint: view.fingerprint }
 }
 
 type Bound = Omit<Binding, 'subject'>
 
 interface Run {
   readonly id: string
-  readonly capability: Capability
+  readonly entry: Entry<Capability>
   readonly binding: Bound
+  readonly params: Params
 }
 
 /** The one way in: everything a client can have done passes here into the pipeline. */
-async function run(
-  surface: Surface,
-  { id, capability, binding }: Run,
-  exchange: Exchange,
-): Promise<Outcome> {
-  const { caller, cancellation, listener, inputResponses, requestState } = exchange
+async function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
+  const { requestState } = exchange
+  const subject = exchange.caller.subject
   const state =
     requestState === undefined
       ? undefined
-      : await surface.states.open(requestState, { subject: caller.subject, ...binding })
-  return surface.govern({
+      : await surface.states.open(requestState, { subject, ...run.binding })
+  return surface.govern(toCall(surface.mount, run, exchange, state))
+}
+
+export function toCall(
+  mount: string,
+  { id, entry, binding, params }: Run,
+  exchange: Exchange,
+  state: Json | undefined,
+): Call {
+  const { caller, cancellation, listener, inputResponses, headers } = exchange
+  const meta = isPlainObject(params._meta) ? params._meta : nothing
+  return {
     id,
-    capability,
+    capability: entry.capability,
+    address: mount === '/mcp' ? entry.capability.name : `${mount} ${entry.capability.name}`,
+    fingerprint: entry.fingerprint,
     caller,
     input: binding.input,
+    given: binding.input,
     cancellation,
     answers: inputResponses === undefined ? noAnswers : toAnswers(inputResponses),
     state,
     canAsk: toAskable(exchange.client),
+    key: optionalString(meta, requestMeta.idempotencyKey),
+    transportKey: headers?.['idempotency-key'],
+    expects: optionalString(meta, requestMeta.expectFingerprint),
     listener,
-  })
+    trail: { decisions: [] },
+    plan: emptyPlan,
+  }
 }
 
 async function runOrThrow(
   surface: Surface,
-  capability: Capability,
-  binding: Bound,
+  parts: Omit<Run, 'id'>,
   exchange: Exchange,
 ): Promise<Done | Asking> {
   const id = surface.newId()
-  const outcome: Done | Asking | Failed = await run(surface, { id, capability, binding }, exchange)
+  const outcome: Done | Asking | Failed = await run(surface, { id, ...parts }, exchange)
   if (outcome.kind === 'failed') throw toProtocolError(outcome.failure, id)
   return outcome
 }
@@ -205,6 +229,13 @@ async function toInputRequired(
 
 function stringParam(params: Params, key: string): string {
   const value = params[key]
+  if (typeof value !== 'string') throw invalidParams(`${key} must be a string`)
+  return value
+}
+
+function optionalString(params: Params, key: string): string | undefined {
+  const value = params[key]
+  if (value === undefined) return undefined
   if (typeof value !== 'string') throw invalidParams(`${key} must be a string`)
   return value
 }

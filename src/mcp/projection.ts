@@ -29,7 +29,7 @@ export interface Lists {
 }
 
 export interface ProjectedTool {
-  readonly capability: Capability
+  readonly entry: Entry<Capability>
   readonly tool: Tool
   readonly paramHeaders: ReturnType<typeof toParamHeaders>
 }
@@ -41,7 +41,7 @@ export interface ProjectedTool {
 export class Projection {
   readonly snapshot: Snapshot
   readonly tools: ReadonlyMap<string, ProjectedTool>
-  readonly #templates: readonly { readonly view: View; readonly pattern: UriTemplate }[]
+  readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
   readonly #dependsOnCaller: boolean
   readonly #cacheScope: 'public' | 'private'
@@ -53,15 +53,15 @@ export class Projection {
       [...snapshot.capabilities].map(([name, entry]) => [
         name,
         {
-          capability: entry.capability,
+          entry,
           tool: toTool(entry),
           paramHeaders: toParamHeaders(entry.capability.input.schema),
         },
       ]),
     )
-    this.#templates = snapshot.templates.map(({ capability }) => ({
-      view: capability,
-      pattern: new UriTemplate(capability.uri),
+    this.#templates = snapshot.templates.map((entry) => ({
+      entry,
+      pattern: new UriTemplate(entry.capability.uri),
     }))
     this.#dependsOnCaller = entriesOf(snapshot).some(
       ({ capability }) => capability.rules.permissions.length > 0,
@@ -83,12 +83,12 @@ export class Projection {
   }
 
   /** The view at a URI, and the variables that its template found in it. */
-  findView(uri: string): { view: View; variables: Record<string, unknown> } | undefined {
+  findView(uri: string): { entry: Entry<View>; variables: Record<string, unknown> } | undefined {
     const exact = this.snapshot.views.get(uri)
-    if (exact) return { view: exact.capability, variables: {} }
-    for (const { view, pattern } of this.#templates) {
+    if (exact) return { entry: exact, variables: {} }
+    for (const { entry, pattern } of this.#templates) {
       const variables = matchSafely(pattern, uri)
-      if (variables) return { view, variables }
+      if (variables) return { entry, variables }
     }
     return undefined
   }
@@ -100,7 +100,7 @@ export class Projection {
       [...entries].filter(({ capability }) => !capability.hidden && mayUse(capability))
     return {
       tools: {
-        tools: [...this.tools.values()].flatMap(({ capability, tool }) =>
+        tools: [...this.tools.values()].flatMap(({ entry: { capability }, tool }) =>
           !capability.hidden && mayUse(capability) ? [tool] : [],
         ),
         ...caching,

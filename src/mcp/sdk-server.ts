@@ -109,6 +109,7 @@ function toExchange(
   const leave = () => cancellation.cancel('The client cancelled the request.')
   if (mcpReq.signal.aborted) leave()
   else mcpReq.signal.addEventListener('abort', leave, { once: true })
+  const key = context.http?.req?.headers.get('idempotency-key')
   const client =
     era === 'modern'
       ? (mcpReq.envelope as Params | undefined)?.[CLIENT_CAPABILITIES_META_KEY]
@@ -120,6 +121,7 @@ function toExchange(
     listener,
     inputResponses: mcpReq.inputResponses,
     requestState: mcpReq.requestState(),
+    ...(key && { headers: { 'idempotency-key': key } }),
   }
 }
 

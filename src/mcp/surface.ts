@@ -10,6 +10,8 @@ import type { RequestStates } from './request-state.ts'
 export type { Identity }
 
 export interface SurfaceOptions {
+  /** The path it is served at. */
+  readonly mount: string
   readonly identity: Identity
   readonly instructions?: string
   readonly catalog: Catalog
@@ -22,6 +24,7 @@ export interface SurfaceOptions {
 
 /** Everything a client can reach on one mount, whatever transport and era it comes by. */
 export class Surface {
+  readonly mount: string
   readonly identity: Identity
   readonly instructions: string | undefined
   readonly catalog: Catalog
@@ -37,6 +40,7 @@ export class Surface {
   #projection: Projection
 
   constructor(options: SurfaceOptions) {
+    this.mount = options.mount
     this.identity = options.identity
     this.instructions = options.instructions
     this.catalog = options.catalog

@@ -1,4 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { Notice } from '../capability/call.ts'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
 import type { Done, Failed } from '../capability/outcome.ts'
@@ -9,7 +10,20 @@ export type { CallToolResult }
 
 /** What came of a call, as `tools/call` answers it. */
 export function toResult(outcome: Done | Failed, callId: string): CallToolResult {
-  return outcome.kind === 'done' ? toSuccess(outcome, callId) : toTrouble(outcome, callId)
+  const id = outcome.callId ?? callId
+  const result = outcome.kind === 'done' ? toSuccess(outcome, id) : toTrouble(outcome, id)
+  return outcome.notices === undefined ? result : withNotices(result, outcome.notices)
+}
+
+/** In the metadata for programs, and in words for those who see nothing else. */
+function withNotices(result: CallToolResult, notices: readonly Notice[]): CallToolResult {
+  const meta = notices.map(({ about, data }) => [resultMeta[about], data])
+  const words = notices.filter(({ about }) => about === 'budget').map(({ text }) => text)
+  return {
+    ...result,
+    content: [...result.content, ...words.map((word) => ({ type: 'text' as const, text: word }))],
+    _meta: { ...result._meta, ...Object.fromEntries(meta) },
+  }
 }
 
 function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallToolResult {

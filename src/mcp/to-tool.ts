@@ -1,7 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
+import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Rules } from '../capability/rules.ts'
 import type { Entry } from '../catalog/snapshot.ts'
+import { keyArgument } from '../governance/check-input.ts'
 import { toHints } from './to-hints.ts'
 import { toolMeta } from './wire-names.ts'
 
@@ -11,7 +13,7 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
     name,
     ...(title !== undefined && { title }),
     description,
-    inputSchema: input.schema as Tool['inputSchema'],
+    inputSchema: toInputSchema(input.schema, capability.rules) as Tool['inputSchema'],
     ...(output && { outputSchema: output.schema as NonNullable<Tool['outputSchema']> }),
     annotations: toHints(capability),
     _meta: {
@@ -24,12 +26,32 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
   }
 }
 
+/** A model can only send what a schema lets it send, so the key has a place there. */
+function toInputSchema(schema: JsonObject, { idempotencyKey }: Rules): JsonObject {
+  if (!idempotencyKey) return schema
+  const properties = isPlainObject(schema.properties) ? (schema.properties as JsonObject) : {}
+  return { ...schema, properties: { ...properties, [keyArgument]: keySchema } }
+}
+
+const keySchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'Required unless the client sends a key itself: unique to what you want done, and the same when you try again.',
+}
+
 /** Only what is in force: most capabilities have no rules, and every list carries them all. */
-function toRulesMeta({ permissions, approval, idempotencyKey, timeout }: Rules): object {
+function toRulesMeta({ permissions, approval, approvers, ...rules }: Rules): object {
+  const { idempotencyKey, cost, budgets, rates, timeout } = rules
   const inForce = {
     ...(permissions.length > 0 && { permissions }),
     ...(approval && { approval }),
+    ...(approvers !== undefined && { approvers }),
     ...(idempotencyKey && { idempotencyKey }),
+    ...(cost && { cost }),
+    ...(budgets.length > 0 && { budgets: budgets.map(({ id, ...budget }) => budget) }),
+    ...(rates.length > 0 && { rates: rates.map(({ id, ...rate }) => rate) }),
     ...(timeout !== undefined && { timeout }),
   }
   return Object.keys(inForce).length > 0 ? { [toolMeta.rules]: inForce } : {}

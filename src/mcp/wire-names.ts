@@ -13,6 +13,13 @@ export const resultMeta = {
   callId: ours('call-id'),
   failure: ours('failure'),
   fetchedAt: ours('fetched-at'),
+  budget: ours('budget'),
+  replayed: ours('replayed'),
+} as const
+
+export const requestMeta = {
+  idempotencyKey: ours('idempotency-key'),
+  expectFingerprint: ours('expect-fingerprint'),
 } as const
 
 /** The one revision of the stateless era that is spoken here. */

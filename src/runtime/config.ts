@@ -16,6 +16,44 @@ const token = z.strictObject({
   scopes: z.array(z.string()).default([]),
 })
 
+const thresholds = z
+  .strictObject({
+    alert: z.number().min(0).default(80),
+    reauthorise: z.number().min(0).default(100),
+    stop: z.number().min(0).default(120),
+  })
+  .prefault({})
+
+const budget = z.strictObject({
+  limit: z.number().min(0),
+  unit: z.string().min(1).default('calls'),
+  per: z.enum(['caller', 'source', 'capability']).default('caller'),
+  window: z.enum(['call', 'day', 'month']).default('day'),
+  thresholds,
+})
+
+const rule = z.strictObject({
+  match: z.union([z.string(), z.array(z.string()).min(1)]).transform((names) => [names].flat()),
+  writes: z.boolean().optional(),
+  permissions: z.array(z.string()).optional(),
+  approval: z.boolean().optional(),
+  approvers: z
+    .union([z.literal('others'), z.array(z.string()).min(1)], {
+      error: 'must be "others", or a list of names',
+    })
+    .optional(),
+  idempotencyKey: z.boolean().optional(),
+  cost: z.strictObject({ amount: z.number().min(0), unit: z.string() }).optional(),
+  budgets: z.array(budget).optional(),
+  rates: z
+    .array(z.strictObject({ calls: z.number().int().positive(), seconds: z.number().positive() }))
+    .optional(),
+  timeout: z.number().int().positive().optional(),
+  recordArguments: z.boolean().optional(),
+})
+
+const seconds = (fallback: number) => z.number().min(0).default(fallback)
+
 /** `drawbridge.yaml`, as `docs/configuration.md` describes it. */
 export const configShape = z.strictObject({
   name: z.string().min(1).optional(),
@@ -26,6 +64,11 @@ export const configShape = z.strictObject({
   mounts: z.record(path, z.strictObject({ names: names.default('portable') })).default({}),
   policy: z
     .strictObject({
+      mode: z.enum(['enforce', 'observe']).default('enforce'),
+      rules: z.array(rule).default([]),
+      keys: z.strictObject({ window: seconds(24 * 60 * 60) }).prefault({}),
+      duplicates: z.strictObject({ window: seconds(60) }).prefault({}),
+      approvals: z.strictObject({ asked: seconds(600), pending: seconds(3600) }).prefault({}),
       limits: z
         .strictObject({
           timeout: z.number().int().positive().default(30_000),

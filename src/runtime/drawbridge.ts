@@ -8,26 +8,34 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import { Catalog } from '../catalog/catalog.ts'
 import type { Naming } from '../catalog/served-name.ts'
-import type { Snapshot } from '../catalog/snapshot.ts'
-import { createPipeline, type Limits } from '../governance/pipeline.ts'
-import type { AuditEntry } from '../governance/record-audit.ts'
-import type { Next } from '../governance/step.ts'
+import type { Refine, Snapshot } from '../catalog/snapshot.ts'
+import { ApprovalDesk } from '../governance/approval-desk.ts'
+import { type Explanation, explain } from '../governance/explain.ts'
+import { createPipeline, type Pipeline, type Settings } from '../governance/pipeline.ts'
+import { createRefine, type PolicyRule } from '../governance/policy.ts'
+import type { AuditEntry, OnFault } from '../governance/record-audit.ts'
+import { toCause } from '../governance/to-cause.ts'
+import { createStrike } from '../governance/withhold-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createGuard, loopbackHosts } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
-import { methods } from '../mcp/methods.ts'
+import { methods, toCall } from '../mcp/methods.ts'
 import type { Lists } from '../mcp/projection.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
+import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
+import { createSteadyClock } from './clock.ts'
 import { type ConfigInput, configShape } from './config.ts'
 import { InFlight } from './in-flight.ts'
-import { MemoryAudit } from './memory-audit.ts'
+import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './open-sources.ts'
+
+export type { Explanation }
 
 export interface DrawbridgeOptions {
   readonly name?: string
@@ -39,10 +47,12 @@ export interface DrawbridgeOptions {
   readonly mounts?: ConfigInput['mounts']
   readonly policy?: ConfigInput['policy']
   readonly http?: ConfigInput['http']
+  /** The file of the ledger. Without one it lives in memory, and ends with this process. */
+  readonly store?: string
   /** Values that must never be part of an answer. */
   readonly secrets?: readonly string[]
   /** Hears of what only the operator can put right. */
-  readonly onFault?: (entry: AuditEntry) => void
+  readonly onFault?: OnFault
   readonly onError?: (error: unknown) => void
 }
 
@@ -61,12 +71,14 @@ export class Drawbridge {
   readonly ready: Promise<unknown>
   readonly #options: DrawbridgeOptions
   readonly #config: ReturnType<typeof configShape.parse>
-  readonly #audit: MemoryAudit
-  readonly #govern: Next
+  readonly #ledger: SqliteLedger
+  readonly #pipeline: Pipeline
+  readonly #refine: Refine
   readonly #mounts = new Map<string, Mount>()
   readonly #endpoints = new Map<string, HttpEndpoint>()
   readonly #handler: Handler
   readonly #inFlight = new InFlight()
+  readonly #strike: (text: string) => string
   readonly #key = randomBytes(32)
   #server: NodeServer | undefined
 
@@ -74,14 +86,27 @@ export class Drawbridge {
     const { sources, mounts = {}, policy = {}, http = {}, onFault = () => {} } = options
     this.#options = options
     this.#config = configShape.parse({ mounts, policy, http })
-    this.#audit = new MemoryAudit(onFault)
-    const govern = createPipeline({
-      audit: this.#audit,
-      now: Date.now,
-      secrets: options.secrets ?? [],
-      limits: this.#config.policy.limits satisfies Limits,
+    const { policy: rules } = this.#config
+    this.#refine = createRefine(rules.rules as readonly PolicyRule[])
+    this.#ledger = openLedger({
+      file: options.store ?? ':memory:',
+      keep: Math.max(rules.keys.window, rules.duplicates.window) * 1000,
+      onError: options.onError ?? (() => {}),
     })
-    this.#govern = (call) => this.#inFlight.watch(call, govern)
+    this.#strike = createStrike(options.secrets ?? [])
+    this.#pipeline = createPipeline({
+      ledger: this.#ledger,
+      onFault: ({ id, capability, failure }) => {
+        const cause = this.#strike(failure.cause ?? '')
+        onFault({ id, capability, failure: { ...failure, cause } })
+      },
+      now: Date.now,
+      steadyNow: createSteadyClock(),
+      newId: randomUUID,
+      compare: (name, former, present) => this.#compare(name, former, present),
+      secrets: options.secrets ?? [],
+      settings: toSettings(rules),
+    })
     this.#handler = createHandler({
       mounts: this.#endpoints,
       guard: createGuard(toGuardOptions(this.#config.http)),
@@ -89,6 +114,7 @@ export class Drawbridge {
         this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
       ),
       bodyLimit: this.#config.http.bodyLimit,
+      approvals: this.approvals,
       health: () => ({ status: 'ok', name: this.identity.name, version: this.identity.version }),
     })
     this.ready = this.replace(sources.map(toPlaced))
@@ -103,15 +129,29 @@ export class Drawbridge {
 
   /** What was left out, renamed or is doubtful, on all mounts. */
   get diagnostics(): readonly Diagnostic[] {
-    return [...this.#mounts.values()].flatMap(({ catalog }) => catalog.snapshot.diagnostics)
+    return [...this.#mounts.values()]
+      .flatMap(({ catalog }) => catalog.snapshot.diagnostics)
+      .map((one) => ({ ...one, message: this.#strike(one.message) }))
   }
 
+  /** Everything that was written down so far, oldest first. */
   get audit(): readonly AuditEntry[] {
-    return this.#audit.entries
+    this.#ledger.flush()
+    return [...this.#ledger.audit.records(0)].map(({ entry }) => entry)
+  }
+
+  /** Where humans decide what was asked of them. */
+  get approvals(): ApprovalDesk {
+    return new ApprovalDesk(this.#ledger, Date.now)
   }
 
   get mounts(): ReadonlyMap<string, Snapshot> {
     return new Map([...this.#mounts].map(([path, { catalog }]) => [path, catalog.snapshot]))
+  }
+
+  /** What was thrown, in words that may be logged. */
+  describe(thrown: unknown): string {
+    return this.#strike(toCause(thrown))
   }
 
   /** Serves one web-standard request. */
@@ -155,16 +195,26 @@ export class Drawbridge {
     if (signal?.aborted) leave()
     else signal?.addEventListener('abort', leave, { once: true })
     const method = methods.get('tools/call')
-    const exchange = {
-      caller,
-      client: {},
-      cancellation,
-      listener: nobodyListens,
-      inputResponses: undefined,
-      requestState: undefined,
-    }
-    const params = { name, arguments: input }
+    const exchange = { ...nobodyElse, caller, cancellation }
+    const params = { name, arguments: input, ...(options.meta && { _meta: options.meta }) }
     return (await method?.(this.#mount(mount).surface, params, exchange)) as CallToolResult
+  }
+
+  /** What every step would say to a call, without making it. */
+  async explain(
+    name: string,
+    input: unknown = {},
+    options: CallOptions = {},
+  ): Promise<readonly Explanation[] | undefined> {
+    await this.ready
+    const { caller = localUser, mount = '/mcp', meta } = options
+    const entry = this.#mount(mount).surface.projection.tools.get(name)?.entry
+    if (!entry) return undefined
+    const params = { ...(meta && { _meta: meta }) }
+    const binding = { method: 'tools/call', name, input }
+    const exchange = { ...nobodyElse, caller, cancellation: new Cancellation() }
+    const run = { id: 'explained', entry, binding, params }
+    return explain(this.#pipeline.checks, toCall(mount, run, exchange, undefined))
   }
 
   /** The exact answer to `tools/list`. */
@@ -200,17 +250,19 @@ export class Drawbridge {
     for (const { endpoint } of this.#mounts.values()) await endpoint.close()
     await this.#server?.close()
     for (const { catalog } of this.#mounts.values()) await catalog.close()
+    await this.#ledger.close()
   }
 
   async #open(path: string, placed: readonly PlacedSource[]): Promise<void> {
     const naming: Naming = this.#config.mounts[path]?.names ?? 'portable'
-    const catalog = await Catalog.open(placed, naming)
+    const catalog = await Catalog.open(placed, { naming, refine: this.#refine })
     const { instructions } = this.#options
     const surface = new Surface({
+      mount: path,
       identity: this.identity,
       ...(instructions !== undefined && { instructions }),
       catalog,
-      govern: this.#govern,
+      govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
       callersProveThemselves: this.#config.http.tokens !== undefined,
@@ -218,6 +270,14 @@ export class Drawbridge {
     const endpoint = new HttpEndpoint(surface, Date.now)
     this.#mounts.set(path, { catalog, surface, endpoint })
     this.#endpoints.set(path, endpoint)
+  }
+
+  #compare(name: string, former: string, present: string): readonly string[] | undefined {
+    for (const { catalog } of this.#mounts.values()) {
+      const changed = catalog.compare(name, former, present)
+      if (changed) return changed
+    }
+    return undefined
   }
 
   #mount(path: string): Mount {
@@ -232,6 +292,8 @@ export interface CallOptions {
   readonly caller?: Caller
   readonly mount?: string
   readonly signal?: AbortSignal
+  /** As a client would send it: an idempotency key, an expected fingerprint. */
+  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 export interface StdioStreams {
@@ -240,6 +302,25 @@ export interface StdioStreams {
   readonly mount: string
   readonly caller: Caller
 }
+
+/** A call from within: nobody to tell, nobody to ask. */
+const nobodyElse = {
+  client: {},
+  listener: nobodyListens,
+  inputResponses: undefined,
+  requestState: undefined,
+}
+
+type PolicyConfig = ReturnType<typeof configShape.parse>['policy']
+
+/** Seconds for people, milliseconds for programs. */
+const toSettings = ({ mode, limits, keys, duplicates, approvals }: PolicyConfig): Settings => ({
+  observes: mode === 'observe',
+  timeout: limits.timeout,
+  resultSize: limits.resultSize,
+  windows: { key: keys.window * 1000, duplicate: duplicates.window * 1000 },
+  approvals: { asked: approvals.asked * 1000, pending: approvals.pending * 1000 },
+})
 
 const toPlaced = (source: Source | PlacedSource): PlacedSource =>
   'read' in source ? { source, mount: '/mcp' } : source

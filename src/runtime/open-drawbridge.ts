@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { Drawbridge, type DrawbridgeOptions } from './drawbridge.ts'
 import type { Found } from './find-config.ts'
 import { findConfig } from './find-config.ts'
@@ -7,6 +9,8 @@ import { openSources, type PlacedSource } from './open-sources.ts'
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError'> {
   readonly library: Library
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Whether anything is to be remembered; looking at a configuration leaves no file behind. */
+  readonly remembers: boolean | 'if there is a store'
   /** Whether modules will be read again when they change. */
   readonly fresh?: boolean
   /** In place of the configured one. */
@@ -20,9 +24,10 @@ export interface Opened {
 
 /** From what a user points at to a running Drawbridge. */
 export async function openDrawbridge(what: string, options: OpenOptions): Promise<Opened> {
-  const { library, environment, fresh, host, ...hooks } = options
+  const { library, environment, remembers, fresh, host, ...hooks } = options
   const { found, placed, files, since } = await readAll(what, options)
   const { config, secrets } = found
+  const keeps = remembers === true || (remembers !== false && existsSync(toStore(found)))
   const bridge = new Drawbridge({
     ...hooks,
     name: config.name ?? 'drawbridge',
@@ -32,12 +37,17 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
     sources: placed,
     mounts: config.mounts,
     policy: config.policy,
+    ...(keeps && { store: toStore(found) }),
     http: { ...config.http, ...(host !== undefined && { host }) },
     secrets: [...secrets, ...secretsIn(environment)],
   })
   await bridge.ready
   return { bridge, found: { ...found, files, since } }
 }
+
+/** The ledger's file: beside the configuration, unless that says otherwise. */
+export const toStore = ({ config, folder }: Found): string =>
+  path.resolve(folder, config.store ?? 'drawbridge.db')
 
 /** Reads everything anew; nothing is changed yet. */
 export async function readAll(
@@ -63,7 +73,7 @@ export interface Read {
 /** What the environment keeps under a name that says so must not come out of a tool. */
 function secretsIn(environment: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(environment).flatMap(([name, value]) =>
-    value !== undefined && /(token|secret|password|passwd|api_?key|private_?key)/i.test(name)
+    value !== undefined && /(token|secret|passw(or)?d|credential|(^|_)key$|apikey)/i.test(name)
       ? [value]
       : [],
   )

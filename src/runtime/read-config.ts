@@ -79,7 +79,8 @@ function explain(issue: Issue, document: Document): Complaint[] {
       const words = `unknown key "${key}" at ${toPath(issue.path)}.${hint}`
       return { offset: keyOffset(document, issue.path, key), words }
     })
-  if (issue.code === 'invalid_union') return explainSource(issue, document)
+  if (issue.code === 'invalid_union' && issue.path[0] === 'sources')
+    return explainSource(issue, document)
   return [
     { offset: offsetOf(document, issue.path), words: `${toPath(issue.path)}: ${issue.message}` },
   ]

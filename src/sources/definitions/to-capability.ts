@@ -6,6 +6,7 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { done, type Outcome } from '../../capability/outcome.ts'
 import { readContract } from '../../capability/read-contract.ts'
+import { noRules } from '../../capability/rules.ts'
 import { toolFailed } from './failures.ts'
 import { isReply, toOutcome } from './reply.ts'
 import { toEffects } from './to-effects.ts'
@@ -36,6 +37,8 @@ const definitionShape = z.object({
   status: z.enum(statuses).default('active'),
   dependsOn: z.array(z.string()).default([]),
   permissions: z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/)).default([]),
+  idempotencyKey: z.boolean().default(false),
+  cost: z.strictObject({ amount: z.number().nonnegative(), unit: z.string() }).optional(),
   effects: z
     .strictObject({
       writes: z.boolean(),
@@ -120,9 +123,11 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
     ...(output && { output: output.contract }),
     effects: toEffects(tool.category, tool.consequenceLevel, withoutAbsent(tool.effects)),
     rules: {
+      ...noRules,
       permissions: tool.permissions,
       approval: tool.requiresConfirmation,
-      idempotencyKey: false,
+      idempotencyKey: tool.idempotencyKey,
+      ...(tool.cost && { cost: tool.cost }),
       timeout: tool.timeout,
     },
     origin,
@@ -150,7 +155,8 @@ async function execute(tool: Definition, call: Call): Promise<Outcome> {
   if (isReply(answer)) return toOutcome(answer)
   if (!isToolResult(answer)) return withText(tool, done(answer))
   if (typeof answer.error === 'string') return toolFailed('tool_error', answer.error)
-  return withText(tool, { kind: 'done', data: answer.data, fetchedAt: answer.fetchedAt })
+  const { data, fetchedAt, cost } = answer
+  return withText(tool, { kind: 'done', data, fetchedAt, ...(cost !== undefined && { cost }) })
 }
 
 function withText(tool: Definition, outcome: Outcome): Outcome {

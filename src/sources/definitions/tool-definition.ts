@@ -4,6 +4,7 @@ import type { Caller } from '../../capability/caller.ts'
 import type { Effects } from '../../capability/effects.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Answer, Question } from '../../capability/question.ts'
+import type { Cost } from '../../capability/rules.ts'
 import type { Reply } from './reply.ts'
 
 export const categories = ['read', 'write', 'analysis', 'delete', 'side_effect'] as const
@@ -39,6 +40,10 @@ export interface ToolDefinition<Input = never> {
   readonly dependsOn?: readonly string[]
   /** Scopes a caller must hold, all of them. */
   readonly permissions?: readonly string[]
+  /** A call must bring a key that makes it safe to repeat. */
+  readonly idempotencyKey?: boolean
+  /** What one call is expected to cost; the result may say what it did cost. */
+  readonly cost?: Cost
   /** What the category does not know about this one: that a write may be repeated, for example. */
   readonly effects?: Partial<Effects>
   /** How the data reads as text; JSON where absent. */
@@ -69,6 +74,8 @@ export interface ToolResult {
   readonly fetchedAt: string
   readonly data?: unknown
   readonly error?: string
+  /** What it really cost, in the unit the definition says. */
+  readonly cost?: number
 }
 
 type InputOf<Schema> = Schema extends z.core.$ZodType

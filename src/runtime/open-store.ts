@@ -1,0 +1,44 @@
+import { stat } from 'node:fs/promises'
+import { SetupError } from '../capability/setup-error.ts'
+import { ApprovalDesk } from '../governance/approval-desk.ts'
+import type { Approval, Run } from '../governance/ledger.ts'
+import { settleRun } from '../governance/settle-run.ts'
+import { toMessage } from '../governance/show-approval.ts'
+import type { AuditRecord } from '../storage/audit-table.ts'
+import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
+import { findConfig } from './find-config.ts'
+import { toStore } from './open-drawbridge.ts'
+import { openLedger } from './open-ledger.ts'
+
+export type { Approval, AuditRecord, Run }
+
+/** A ledger as an operator sees it. */
+export interface Store {
+  readonly approvals: ApprovalDesk
+  readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
+  readonly audit: SqliteLedger['audit']
+  describe(approval: Approval): string
+  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | string>
+  close(): Promise<void>
+}
+
+/** The store of a configuration, for those who look into it from a terminal. */
+export async function openStore(
+  what: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  onError: (error: unknown) => void,
+): Promise<Store> {
+  const found = await findConfig(what, environment)
+  const file = toStore(found)
+  if (!(await stat(file).catch(() => undefined)))
+    throw new SetupError(`There is no store ${file} yet: nothing has been called.`)
+  const ledger = openLedger({ file, keep: found.config.policy.keys.window * 1000, onError })
+  return {
+    approvals: new ApprovalDesk(ledger, Date.now),
+    runs: ledger.read,
+    audit: ledger.audit,
+    describe: ({ capability, shown }) => toMessage(capability, shown),
+    settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
+    close: () => ledger.close(),
+  }
+}

@@ -1,0 +1,196 @@
+import {
+  type Ledger,
+  LedgerError,
+  type LedgerReader,
+  type LedgerWriter,
+} from '../governance/ledger.ts'
+import type { AuditEntry } from '../governance/record-audit.ts'
+import { AuditTable } from './audit-table.ts'
+import { prepareLedger, unusable } from './ledger-schema.ts'
+import { LedgerTables } from './ledger-tables.ts'
+import { openSqlite, type Sqlite } from './sqlite.ts'
+
+export interface LedgerOptions {
+  /** A path, or `:memory:`. */
+  readonly file: string
+  /** Names this process among those that share the file. */
+  readonly boot: string
+  readonly pid: number
+  /** How long ended runs are kept, in milliseconds. */
+  readonly keep: number
+  readonly now: () => number
+  readonly isAlive: (pid: number) => boolean
+  readonly onError: (error: unknown) => void
+}
+
+/** How long an audit entry that nobody waits for may be on its way. */
+const lingering = 50
+const mostLingering = 100_000
+const purgeEvery = 60_000
+const mostPurged = 1000
+
+interface Job {
+  readonly work: (writer: LedgerWriter) => unknown
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The ledger in one SQLite file that several processes may share. */
+export class SqliteLedger implements Ledger {
+  readonly read: LedgerReader
+  readonly #database: Sqlite
+  readonly audit: AuditTable
+  readonly #writer: LedgerWriter
+  readonly #options: LedgerOptions
+  #jobs: Job[] = []
+  #entries: AuditEntry[] = []
+  #lost = 0
+  #scheduled = false
+  #timer: NodeJS.Timeout | undefined
+  #purged = 0
+  #closed = false
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+    this.#database = openSqlite(options.file)
+    try {
+      prepareLedger(this.#database, options.file)
+    } catch (error) {
+      this.#database.close()
+      throw error
+    }
+    this.audit = new AuditTable(this.#database)
+    const tables = new LedgerTables(this.#database, options, (entry) => this.#entries.push(entry))
+    this.read = tables
+    this.#writer = tables
+    try {
+      this.#commit(() => tables.register(), true)
+    } catch (error) {
+      this.#database.close()
+      throw unusable(options.file, error)
+    }
+  }
+
+  write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new LedgerError('The ledger is closed'))
+    return new Promise<T>((resolve, reject) => {
+      this.#jobs.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      if (this.#scheduled) return
+      this.#scheduled = true
+      // After everything that arrived with this: the more come together, the fewer flushes.
+      setImmediate(() => this.#runJobs())
+    })
+  }
+
+  record(entry: AuditEntry): void {
+    if (this.#entries.length >= mostLingering) {
+      this.#entries.shift()
+      this.#lost++
+    }
+    this.#entries.push(entry)
+    this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#runJobs()
+    this.#writeEntries()
+    this.#closed = true
+    clearTimeout(this.#timer)
+    try {
+      // One of the drivers leaves the rest of it in files beside.
+      this.#database.exec('pragma wal_checkpoint(truncate)')
+    } catch {
+      // Another process writes: it will do so when it closes.
+    }
+    this.#database.close()
+  }
+
+  #runJobs(): void {
+    this.#scheduled = false
+    const jobs = this.#jobs
+    if (jobs.length === 0) return
+    this.#jobs = []
+    const settle: (() => void)[] = []
+    try {
+      this.#commit(() => {
+        for (const job of jobs) settle.push(this.#try(job))
+        this.#purge()
+      }, true)
+    } catch (error) {
+      const reason = new LedgerError('The ledger cannot be written', { cause: error })
+      for (const job of jobs) job.reject(reason)
+      return
+    }
+    for (const one of settle) one()
+  }
+
+  /** Undoes the work of one job alone when it throws. */
+  #try({ work, resolve, reject }: Job): () => void {
+    const entries = this.#entries.length
+    this.#database.exec('savepoint job')
+    try {
+      const value = work(this.#writer)
+      this.#database.exec('release job')
+      return () => resolve(value)
+    } catch (error) {
+      this.#database.exec('rollback to job')
+      this.#database.exec('release job')
+      this.#entries.length = entries
+      return () => reject(error)
+    }
+  }
+
+  /** Writes what lingers, now. */
+  flush(): void {
+    this.#writeEntries()
+  }
+
+  #writeEntries(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#entries.length === 0 || this.#closed) return
+    try {
+      this.#commit(() => {}, false)
+    } catch (error) {
+      // Kept for the next time; what side effects need is refused until then.
+      this.#options.onError(error)
+      this.#timer = setTimeout(() => this.#writeEntries(), 1000).unref()
+    }
+  }
+
+  /** One transaction with everything that is due, and one flush if somebody waits for it. */
+  #commit(work: () => void, durable: boolean): void {
+    const waiting = this.#entries.length
+    this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
+    this.#database.exec('begin immediate')
+    try {
+      work()
+      this.audit.append(this.#entries, this.#lost, this.#options.now())
+      this.#database.exec('commit')
+    } catch (error) {
+      this.#entries.length = Math.min(waiting, this.#entries.length)
+      try {
+        this.#database.exec('rollback')
+      } catch {
+        // SQLite has undone it already.
+      }
+      throw error
+    }
+    this.#entries = []
+    this.#lost = 0
+  }
+
+  #purge(): void {
+    const now = this.#options.now()
+    if (now - this.#purged < purgeEvery) return
+    const { changes } = this.#database
+      .prepare(
+        `delete from runs where id in (
+           select id from runs where started < ? and state in ('done', 'failed') limit ?)`,
+      )
+      .run(now - this.#options.keep, mostPurged)
+    // There may be more: they go with the next ones, so that no writer waits for all of them.
+    if (changes < mostPurged) this.#purged = now
+  }
+}
