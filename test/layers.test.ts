@@ -11,13 +11,18 @@ const mayImport: Record<string, readonly string[]> = {
   governance: ['capability'],
   mcp: ['capability', 'catalog', 'governance'],
   http: ['capability', 'mcp'],
-  runtime: ['capability', 'sources/definitions', 'catalog', 'governance', 'mcp', 'http'],
+  storage: ['capability', 'governance'],
+  runtime: ['capability', 'sources/definitions', 'catalog', 'governance', 'mcp', 'http', 'storage'],
   cli: ['capability', 'runtime', 'mcp', ''],
   '': ['capability', 'runtime', 'sources/definitions'],
 }
 
 /** Packages that only one folder may know. */
-const ownedBy: Record<string, string> = { '@modelcontextprotocol': 'mcp', citty: 'cli' }
+const ownedBy: Record<string, string> = {
+  '@modelcontextprotocol': 'mcp',
+  citty: 'cli',
+  libsql: 'storage',
+}
 
 const root = path.resolve('src')
 const files = globSync('**/*.ts', { cwd: root })

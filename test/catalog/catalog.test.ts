@@ -20,16 +20,15 @@ const namesIn = (catalog: Catalog) => [...catalog.snapshot.capabilities.keys()]
 test('capabilities of all sources stand in code-point order', async () => {
   const catalog = await Catalog.open(
     [{ source: aSource('a', 'b_two', 'Z') }, { source: aSource('b', 'a_one', 'b-one') }],
-    'portable',
+    { naming: 'portable' },
   )
   expect(namesIn(catalog)).toEqual(['Z', 'a_one', 'b-one', 'b_two'])
 })
 
 test('a prefix goes before every name of its source', async () => {
-  const catalog = await Catalog.open(
-    [{ source: aSource('a', 'pay'), prefix: 'billing' }],
-    'portable',
-  )
+  const catalog = await Catalog.open([{ source: aSource('a', 'pay'), prefix: 'billing' }], {
+    naming: 'portable',
+  })
   expect(namesIn(catalog)).toEqual(['billing_pay'])
   expect(catalog.snapshot.capabilities.get('billing_pay')?.capability.origin.name).toBe('pay')
 })
@@ -37,7 +36,7 @@ test('a prefix goes before every name of its source', async () => {
 test('two capabilities with one name: both are named and neither is served', async () => {
   const catalog = await Catalog.open(
     [{ source: aSource('left', 'same', 'other') }, { source: aSource('right', 'same') }],
-    'portable',
+    { naming: 'portable' },
   )
   expect(namesIn(catalog)).toEqual(['other'])
   const collisions = catalog.snapshot.diagnostics.filter(({ code }) => code === 'name_collision')
@@ -46,13 +45,13 @@ test('two capabilities with one name: both are named and neither is served', asy
 })
 
 test('a dotted name and its portable twin collide instead of one replacing the other', async () => {
-  const catalog = await Catalog.open([{ source: aSource('a', 'x.y', 'x_y') }], 'portable')
+  const catalog = await Catalog.open([{ source: aSource('a', 'x.y', 'x_y') }])
   expect(namesIn(catalog)).toEqual([])
 })
 
 test('names that hosts refuse are rewritten, said, and kept as they were in the origin', async () => {
   const long = 'a'.repeat(70)
-  const catalog = await Catalog.open([{ source: aSource('a', 'orders.read', long) }], 'portable')
+  const catalog = await Catalog.open([{ source: aSource('a', 'orders.read', long) }])
   const [rewritten, dotted] = namesIn(catalog)
   expect(dotted).toBe('orders_read')
   expect(rewritten).toMatch(/^a{55}_[0-9a-f]{8}$/)
@@ -66,10 +65,9 @@ test('names that hosts refuse are rewritten, said, and kept as they were in the 
 })
 
 test('literal names are kept where the protocol allows them', async () => {
-  const catalog = await Catalog.open(
-    [{ source: aSource('a', 'orders.read', 'no spaces') }],
-    'literal',
-  )
+  const catalog = await Catalog.open([{ source: aSource('a', 'orders.read', 'no spaces') }], {
+    naming: 'literal',
+  })
   expect(namesIn(catalog)).toEqual(['orders.read'])
   expect(catalog.snapshot.diagnostics).toMatchObject([{ code: 'name_unusable' }])
 })
@@ -77,7 +75,7 @@ test('literal names are kept where the protocol allows them', async () => {
 test.each(['__proto__', 'constructor', 'toString', 'prototype', ''])(
   'the name %j is left out alone',
   async (name) => {
-    const catalog = await Catalog.open([{ source: aSource('a', name, 'good') }], 'portable')
+    const catalog = await Catalog.open([{ source: aSource('a', name, 'good') }])
     expect(namesIn(catalog)).toEqual(['good'])
     expect(catalog.snapshot.diagnostics).toMatchObject([
       { code: 'name_unusable', severity: 'error' },
@@ -109,10 +107,9 @@ test('a source that cannot be read leaves the others alone, and keeps what it la
       return () => {}
     },
   }
-  const catalog = await Catalog.open(
-    [{ source: moody }, { source: aSource('b', 'calm') }],
-    'portable',
-  )
+  const catalog = await Catalog.open([{ source: moody }, { source: aSource('b', 'calm') }], {
+    naming: 'portable',
+  })
   broken = true
   announce({ kind: 'reading' })
   await expect
@@ -132,7 +129,7 @@ test('a change is told once, with what it concerns, and no change is told to nob
       return () => {}
     },
   }
-  const catalog = await Catalog.open([{ source }], 'portable')
+  const catalog = await Catalog.open([{ source }])
   const heard: CatalogChange[] = []
   catalog.subscribe((change) => heard.push(change))
 
@@ -155,7 +152,7 @@ test('closing lets go of every source', async () => {
     watch: () => () => events.push('stopped'),
     close: async () => void events.push('closed'),
   }
-  const catalog = await Catalog.open([{ source }], 'portable')
+  const catalog = await Catalog.open([{ source }])
   await catalog.close()
   expect(events).toEqual(['stopped', 'closed'])
 })

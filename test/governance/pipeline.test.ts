@@ -5,6 +5,7 @@ import { localUser } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { permits } from '../../src/governance/permits.ts'
+import type { Fault } from '../../src/governance/record-audit.ts'
 import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
 
 test('a caller without the scope never reaches the capability, and the refusal is written down', async () => {
@@ -25,7 +26,7 @@ test('a caller without the scope never reaches the capability, and the refusal i
     failure: { code: 'insufficient_scope', details: { missing: ['orders:write', 'money:move'] } },
   })
   expect(reached).toEqual([])
-  expect(audited).toMatchObject([{ outcome: 'failed', failure: { code: 'insufficient_scope' } }])
+  expect(await audited()).toMatchObject([{ outcome: 'failed', code: 'insufficient_scope' }])
 })
 
 test.each([
@@ -140,7 +141,8 @@ test.each([
 ])(
   'a capability that %s becomes a failure that says nothing, with the cause kept inside',
   async (_, invoke) => {
-    const { govern, audited } = aPipeline()
+    const faults: Fault[] = []
+    const { govern } = aPipeline({ onFault: (fault) => faults.push(fault) })
 
     const outcome = await govern(aCall({ capability: aCapability({ invoke: invoke as never }) }))
 
@@ -149,7 +151,7 @@ test.each([
       failure: { code: 'internal', fixedBy: 'operator' },
     })
     expect((outcome as { failure: { message: string } }).failure.message).not.toContain('hunter2')
-    expect(audited[0]?.failure?.cause).toContain('password=hunter2')
+    expect(faults[0]?.failure.cause).toContain('password=hunter2')
   },
 )
 

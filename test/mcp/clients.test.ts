@@ -21,7 +21,11 @@ let bridge: Drawbridge
 let url: URL
 
 beforeAll(async () => {
-  ;({ bridge } = await openDrawbridge(example, { library, environment: {} }))
+  ;({ bridge } = await openDrawbridge(example, {
+    library,
+    environment: {},
+    remembers: false,
+  }))
   const { port } = await bridge.listen({ port: 0 })
   url = new URL(`http://127.0.0.1:${port}/mcp`)
 })

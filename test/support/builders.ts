@@ -1,4 +1,5 @@
-import { type Call, nobodyListens } from '../../src/capability/call.ts'
+import { randomUUID } from 'node:crypto'
+import { type Call, emptyPlan, nobodyListens } from '../../src/capability/call.ts'
 import type { Caller } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Capability } from '../../src/capability/capability.ts'
@@ -6,8 +7,9 @@ import { reads } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { readContract } from '../../src/capability/read-contract.ts'
 import { noRules, type Rules } from '../../src/capability/rules.ts'
-import { createPipeline } from '../../src/governance/pipeline.ts'
-import type { AuditEntry } from '../../src/governance/record-audit.ts'
+import { createPipeline, type Settings } from '../../src/governance/pipeline.ts'
+import type { Fault } from '../../src/governance/record-audit.ts'
+import { SqliteLedger } from '../../src/storage/sqlite-ledger.ts'
 
 /** A contract that must be good. */
 export function aContract(schema: unknown, direction: 'input' | 'output' = 'input') {
@@ -37,28 +39,77 @@ export const aCaller = (scopes: readonly string[] = []): Caller => ({
 })
 
 export const aCall = (parts: Partial<Call> = {}): Call => ({
-  id: 'call-1',
+  id: randomUUID(),
+  address: parts.capability?.name ?? 'look_up',
+  fingerprint: 'f1',
   capability: aCapability(),
   caller: aCaller(),
   input: {},
+  given: parts.input ?? {},
   cancellation: new Cancellation(),
   answers: {},
   state: undefined,
   canAsk: new Set(),
+  key: undefined,
+  transportKey: undefined,
+  expects: undefined,
   listener: nobodyListens,
+  trail: { decisions: [] },
+  plan: emptyPlan,
   ...parts,
 })
 
-/** The whole pipeline, and what it wrote down. */
-export function aPipeline(
-  parts: { secrets?: string[]; timeout?: number; resultSize?: number } = {},
-) {
-  const audited: AuditEntry[] = []
-  const govern = createPipeline({
-    audit: { record: (entry) => audited.push(entry) },
-    now: () => 0,
-    secrets: parts.secrets ?? [],
-    limits: { timeout: parts.timeout ?? 1000, resultSize: parts.resultSize ?? 10_000 },
-  })
-  return { govern, audited }
+export interface PipelineParts {
+  readonly secrets?: string[]
+  readonly file?: string
+  readonly now?: () => number
+  /** Whether another process that shares the file still lives. */
+  readonly isAlive?: () => boolean
+  readonly onFault?: (fault: Fault) => void
+  readonly settings?: Partial<Settings>
 }
+
+/** The whole pipeline on a real ledger. */
+export function aPipeline({
+  secrets = [],
+  file,
+  now = Date.now,
+  isAlive,
+  onFault,
+  settings,
+}: PipelineParts = {}) {
+  const ledger = aLedger(file, now, isAlive)
+  const { govern, checks } = createPipeline({
+    ledger,
+    onFault: onFault ?? (() => {}),
+    now,
+    steadyNow: now,
+    newId: randomUUID,
+    compare: () => undefined,
+    secrets,
+    settings: {
+      observes: false,
+      timeout: 1000,
+      resultSize: 10_000,
+      windows: { key: 24 * 60 * 60_000, duplicate: 60_000 },
+      approvals: { asked: 600_000, pending: 3_600_000 },
+      ...settings,
+    },
+  })
+  const audited = async () => {
+    await ledger.write(() => {})
+    return [...ledger.audit.records(0)].map(({ entry }) => entry)
+  }
+  return { govern, checks, ledger, audited }
+}
+
+export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
+  new SqliteLedger({
+    file,
+    boot: randomUUID(),
+    pid: process.pid,
+    keep: 24 * 60 * 60_000,
+    now,
+    isAlive,
+    onError: () => {},
+  })

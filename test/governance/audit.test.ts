@@ -1,0 +1,343 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Call } from '../../src/capability/call.ts'
+import { done, type Outcome } from '../../src/capability/outcome.ts'
+import { ApprovalDesk } from '../../src/governance/approval-desk.ts'
+import { refused } from '../../src/governance/failures.ts'
+import type { AuditEntry } from '../../src/governance/record-audit.ts'
+import { openSqlite } from '../../src/storage/sqlite.ts'
+import { aClock } from '../support/a-clock.ts'
+import { aPayment, detailsOf, movesMoney, type PaymentParts, wordOf } from '../support/a-payment.ts'
+import { aProject } from '../support/a-project.ts'
+import { aCall, aCaller, aContract, aLedger, aPipeline } from '../support/builders.ts'
+import { startScript } from '../support/child-script.ts'
+
+const aFile = async () => path.join(await aProject({}), 'ledger.db')
+
+const thresholds = { alert: 80, reauthorise: 100, stop: 100 }
+const nothingLeft = {
+  id: 'b',
+  unit: 'calls',
+  limit: 0,
+  per: 'caller',
+  window: 'day',
+  thresholds,
+} as const
+
+/** Every way a call can end, and how it is remembered: with or without having begun. */
+const endings: readonly [
+  word: string,
+  begins: boolean,
+  parts: PaymentParts,
+  call?: Partial<Call>,
+][] = [
+  ['done', true, {}],
+  ['done', false, { effects: { ...movesMoney, writes: false } }],
+  ['declined', true, { invoke: async () => declined }],
+  ['outcome_unknown', true, { invoke: async () => refused('outcome_unknown', 'Who knows?') }],
+  ['timed_out', true, { rules: { timeout: 5 }, invoke: () => new Promise<never>(() => {}) }],
+  ['internal', true, { invoke: async () => Promise.reject(new Error('a bug')) }],
+  ['result_too_large', true, { invoke: async () => done('x'.repeat(20_000)) }],
+  ['asking', true, { invoke: async () => ({ kind: 'asking', questions: {} }) }],
+  ['insufficient_scope', false, { rules: { permissions: ['money:move'] } }],
+  ['definition_changed', false, {}, { expects: 'f0' }],
+  ['invalid_input', false, { input: aContract(z.object({ amount: z.number() })) }],
+  ['idempotency_key_required', false, { rules: { idempotencyKey: true } }],
+  ['budget_exceeded', false, { rules: { budgets: [nothingLeft] } }],
+  ['approval_required', false, { rules: { approval: true } }],
+]
+const declined: Outcome = {
+  kind: 'failed',
+  failure: { code: 'declined', fixedBy: 'model', message: 'No.', retryable: false },
+}
+
+test.each(endings)(
+  'a call that ends with %s, having begun: %s',
+  async (word, begins, parts, more) => {
+    const { govern, audited } = aPipeline()
+    const { pay } = aPayment(parts)
+    const call = aCall({ capability: pay, ...more })
+
+    const outcome = await govern(call)
+
+    expect(wordOf(outcome)).toBe(word)
+    const entries = (await audited()).filter(({ id }) => id === call.id)
+    expect(entries.map(({ event }) => event)).toEqual(begins ? ['begin', 'end'] : ['end'])
+    expect(entries.at(-1)).toMatchObject({
+      outcome: outcome.kind,
+      ...(outcome.kind === 'failed' && { code: word }),
+      caller: 'ann',
+      capability: 'pay',
+      source: 'test',
+      fingerprint: 'f1',
+      digest: expect.stringMatching(/^[\w-]{43}$/),
+      duration: expect.any(Number),
+    })
+  },
+)
+
+test('what a step had to say is remembered, with what it says', async () => {
+  const { govern, audited } = aPipeline()
+  const { pay } = aPayment({ rules: { budgets: [nothingLeft] } })
+  await govern(aCall({ capability: pay }))
+  expect(await audited()).toMatchObject([
+    { decisions: [{ step: 'budget', decision: 'refused', code: 'budget_exceeded' }] },
+  ])
+})
+
+test('a thousand calls of every kind at once have all their records, and the chain holds', async () => {
+  const { govern, ledger } = aPipeline({ file: await aFile() })
+  const calls = Array.from({ length: 1000 }, (_, order) => {
+    const [, begins, parts, more] = endings[order % endings.length] as (typeof endings)[number]
+    const { pay } = aPayment({ name: `pay_${order % 7}`, ...parts })
+    return { begins, call: aCall({ capability: pay, input: { order }, ...more }) }
+  })
+
+  const outcomes = await Promise.all(calls.map(({ call }) => govern(call)))
+  await ledger.write(() => {})
+
+  const records = [...ledger.audit.records(0)]
+  const events = new Map<string, string[]>()
+  for (const { entry } of records)
+    events.set(entry.id ?? '', [...(events.get(entry.id ?? '') ?? []), entry.event])
+  expect(calls.map(({ call }) => events.get(call.id))).toEqual(
+    calls.map(({ begins }) => (begins ? ['begin', 'end'] : ['end'])),
+  )
+  expect(outcomes).toHaveLength(1000)
+  expect(records.map(({ number }) => number)).toEqual(records.map((_, index) => index))
+  expect(ledger.audit.verify()).toEqual({ count: records.length })
+})
+
+test('that it begins is in the file before it begins', async () => {
+  const file = await aFile()
+  const { govern } = aPipeline({ file })
+  const seen: (AuditEntry | undefined)[] = []
+  const { pay } = aPayment({
+    invoke: async () => {
+      // Somebody else's view of the file.
+      const onDisk = aLedger(file)
+      seen.push([...onDisk.audit.records(0)].at(-1)?.entry)
+      expect(onDisk.audit.verify().broken).toBeUndefined()
+      await onDisk.close()
+      return done({})
+    },
+  })
+  const calls = Array.from({ length: 20 }, (_, order) =>
+    aCall({ capability: pay, key: `k${order}`, input: { order } }),
+  )
+
+  for (const call of calls) await govern(call)
+
+  expect(seen).toMatchObject(calls.map(({ id }) => ({ event: 'begin', id, caller: 'ann' })))
+})
+
+test('neither arguments nor results nor messages enter the audit, unless policy wants the arguments', async () => {
+  const canary = 'canary-4711'
+  const invoke = async () => done({ secret: canary })
+  const { govern, audited } = aPipeline()
+  const silent = aPayment({ invoke, description: canary })
+  const throwing = aPayment({ invoke: async () => Promise.reject(new Error(canary)) })
+  const strict = aPayment({ input: aContract(z.object({ card: z.number() })) })
+  const keeping = aPayment({ invoke, rules: { recordArguments: true } })
+  for (const { pay } of [silent, throwing, strict])
+    await govern(aCall({ capability: pay, input: { card: canary }, key: canary.repeat(2) }))
+  const before = JSON.stringify(await audited())
+
+  await govern(aCall({ capability: { ...keeping.pay, name: 'keep' }, input: { card: 1 } }))
+
+  expect(before).not.toContain(canary)
+  expect((await audited()).slice(-2)).toMatchObject([
+    { event: 'begin', arguments: { card: 1 } },
+    { event: 'end', arguments: { card: 1 } },
+  ])
+})
+
+test('an approval is followed from the question to the run', async () => {
+  const clock = aClock()
+  const { govern, audited, ledger } = aPipeline({ now: clock.now })
+  const { pay } = aPayment({ rules: { approval: true } })
+  const asked = await govern(aCall({ capability: pay }))
+  const id = String(detailsOf(asked).approval)
+  await new ApprovalDesk(ledger, clock.now).decide(id, 'approved', 'eve')
+  await govern(aCall({ capability: pay }))
+
+  expect(await audited()).toMatchObject([
+    { event: 'asked', id, caller: 'ann', capability: 'pay' },
+    { event: 'end', code: 'approval_required' },
+    { event: 'approved', id, caller: 'ann', by: 'eve' },
+    { event: 'begin', decisions: [{ step: 'approval', note: `approved by eve (${id})` }] },
+    { event: 'end', outcome: 'done', decisions: [{ step: 'approval' }] },
+  ])
+})
+
+/** A trail of several blocks, and the tools to forge it. */
+async function aTrail() {
+  const file = await aFile()
+  const { govern, ledger } = aPipeline({ file })
+  const { pay } = aPayment()
+  for (let block = 0; block < 12; block++)
+    await Promise.all(
+      Array.from({ length: 1 + (block % 4) * 3 }, (_, order) =>
+        govern(
+          aCall({
+            capability: { ...pay, name: `päy_${order}` },
+            caller: { ...aCaller(), subject: `ann-${block}😀` },
+            input: { block },
+          }),
+        ),
+      ),
+    )
+  await ledger.write(() => {})
+  const database = openSqlite(file)
+  const blocks = () =>
+    database
+      .prepare<{ first: number; count: number; head: string; hex: string }>(
+        'select first, count, head, hex(lines) as hex from audit order by first',
+      )
+      .all()
+  return { ledger, database, blocks, total: ledger.audit.verify().count }
+}
+
+test('one byte changed anywhere is found at exactly its record', async () => {
+  const { ledger, database, blocks, total } = await aTrail()
+  let tried = 0
+  for (const { first, hex } of blocks()) {
+    const bytes = Buffer.from(hex, 'hex')
+    // About a hundred places in each block, and every bit in turn.
+    for (let at = first % 3; at < bytes.length; at += Math.max(1, Math.floor(bytes.length / 100))) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (bytes[at] as number) ^ (1 << (tried % 8))
+      put(changed)
+      const record = first + bytes.subarray(0, at).filter((byte) => byte === 10).length
+      const verdict = ledger.audit.verify()
+      expect(verdict).toMatchObject({ count: record, broken: { number: record } })
+      tried++
+    }
+    put(bytes)
+    function put(lines: Buffer) {
+      database.exec(
+        `update audit set lines = cast(x'${lines.toString('hex')}' as text) where first = ${first}`,
+      )
+    }
+  }
+  expect(tried).toBeGreaterThan(1000)
+  expect(ledger.audit.verify()).toEqual({ count: total })
+})
+
+test('a changed sum is found at the last record of its block', async () => {
+  const { ledger, database, blocks } = await aTrail()
+  for (const { first, count, head } of blocks()) {
+    const forged = `${head.slice(0, -1)}${head.endsWith('A') ? 'B' : 'A'}`
+    database.exec(`update audit set head = '${forged}' where first = ${first}`)
+    expect(ledger.audit.verify()).toMatchObject({ broken: { number: first + count - 1 } })
+    database.exec(`update audit set head = '${head}', count = ${count + 1} where first = ${first}`)
+    expect(ledger.audit.verify()).toMatchObject({ broken: { number: first + count - 1 } })
+    database.exec(`update audit set count = ${count} where first = ${first}`)
+  }
+  expect(ledger.audit.verify().broken).toBeUndefined()
+})
+
+test('records that were taken out are missed where they were', async () => {
+  const { ledger, database, blocks } = await aTrail()
+  // The last one has nobody after it who would remember it.
+  for (const { first, count, head, hex } of blocks().slice(0, -1)) {
+    database.exec(`delete from audit where first = ${first}`)
+    expect(ledger.audit.verify()).toEqual({
+      count: first,
+      broken: { number: first, reason: 'records are missing here' },
+    })
+    database.exec(
+      `insert into audit values (${first}, ${count}, 0, '${head}', cast(x'${hex}' as text))`,
+    )
+  }
+  expect(ledger.audit.verify().broken).toBeUndefined()
+})
+
+test('a record that was taken out of the middle of a block is missed where it was', async () => {
+  const { ledger, database, blocks } = await aTrail()
+  const block = blocks().find(({ count }) => count > 4)
+  const lines = Buffer.from(block?.hex ?? '', 'hex')
+    .toString()
+    .split('\n')
+  const forged = Buffer.from(lines.toSpliced(2, 1).join('\n')).toString('hex')
+  database.exec(`update audit set lines = cast(x'${forged}' as text) where first = ${block?.first}`)
+  expect(ledger.audit.verify()).toMatchObject({ broken: { number: (block?.first ?? 0) + 2 } })
+})
+
+test('records that changed places are found at the first of them', async () => {
+  const { ledger, database, blocks } = await aTrail()
+  const block = blocks().find(({ count }) => count > 4)
+  const lines = Buffer.from(block?.hex ?? '', 'hex')
+    .toString()
+    .split('\n')
+  const [a = '', b = ''] = lines.slice(1, 3)
+  const forged = Buffer.from(lines.with(1, b).with(2, a).join('\n')).toString('hex')
+  database.exec(`update audit set lines = cast(x'${forged}' as text) where first = ${block?.first}`)
+  expect(ledger.audit.verify()).toMatchObject({ broken: { number: (block?.first ?? 0) + 1 } })
+})
+
+test('reading may begin at any record', async () => {
+  const { ledger, total } = await aTrail()
+  const all = [...ledger.audit.records(0)]
+  for (let from = 0; from <= total + 1; from += 5)
+    expect([...ledger.audit.records(from)]).toEqual(all.slice(from))
+})
+
+test('a long trail is read page by page', async () => {
+  const ledger = aLedger(await aFile())
+  for (let count = 0; count < 250; count++)
+    await ledger.write((writer) => writer.append({ event: 'begin', at: count }))
+  expect([...ledger.audit.records(0)].map(({ entry }) => entry.at)).toEqual([...Array(250).keys()])
+  expect(ledger.audit.verify()).toEqual({ count: 250 })
+})
+
+test('more than can be kept while nothing can be written is counted, not forgotten', async () => {
+  const ledger = aLedger()
+  for (let count = 0; count < 100_005; count++) ledger.record({ event: 'end', at: count })
+  await ledger.write(() => {})
+  const [gap, first] = ledger.audit.records(0)
+  expect(gap?.entry).toMatchObject({ event: 'lost', count: 5 })
+  expect(first?.entry).toMatchObject({ event: 'end', at: 5 })
+  expect(ledger.audit.verify()).toEqual({ count: 100_001 })
+})
+
+test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', {
+  timeout: 60_000,
+}, async () => {
+  const file = await aFile()
+  const code = `
+    const mine = ledger(words[0])
+    for (let n = 0; ; n++) {
+      const ids = Array.from({ length: 1 + n % 20 }, (_, at) => words[1] + '-' + n + '-' + at)
+      await Promise.all(ids.map((id) => mine.write((writer) => {
+        writer.append({ event: 'begin', at: n, id })
+        writer.charge('a', 'w', 1)
+      })))
+      for (const id of ids) mine.record({ event: 'end', at: n, id })
+      process.stdout.write(ids.join('\\n') + '\\n')
+    }`
+  const acknowledged: string[] = []
+  for (let cycle = 0; cycle < 10; cycle++) {
+    const child = startScript(code, [file, `c${cycle}`])
+    while (!child.stdout().includes('\n')) {
+      if (child.process.exitCode !== null) throw new Error(child.stderr())
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    await new Promise((resolve) => setTimeout(resolve, (cycle * 7) % 50))
+    child.process.kill('SIGKILL')
+    await child.ended
+    acknowledged.push(...child.stdout().split('\n').slice(0, -1))
+
+    const ledger = aLedger(file)
+    const { broken } = ledger.audit.verify()
+    expect(broken).toBeUndefined()
+    const begun = [...ledger.audit.records(0)].filter(({ entry }) => entry.event === 'begin')
+    const ids = new Set(begun.map(({ entry }) => entry.id))
+    expect(acknowledged.filter((id) => !ids.has(id))).toEqual([])
+    // What belongs together is there together.
+    expect(ledger.read.spent('a', 'w')).toBe(begun.length)
+    await ledger.close()
+  }
+  console.info(`audit: ${acknowledged.length} acknowledged records after 10 kills, none lost`)
+})

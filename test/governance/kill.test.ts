@@ -1,0 +1,205 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { resultMeta } from '../../src/mcp/wire-names.ts'
+import { aBank, type Bank } from '../support/a-bank.ts'
+import { aProject } from '../support/a-project.ts'
+import { aLedger } from '../support/builders.ts'
+import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { startDrawbridge } from '../support/run-cli.ts'
+import { repository } from '../support/spawn-server.ts'
+
+/** `KILLS=500 npx vitest run test/governance/kill.test.ts` for as many as you like. */
+const wanted = process.env.KILLS === undefined ? undefined : Number(process.env.KILLS)
+const everyday = { kills: 60, milliseconds: 30_000 }
+const lanes = 3
+
+test('killed at any moment, a server never pays an order twice, repeats what it acknowledged, and says what it does not know', {
+  timeout: wanted === undefined ? 120_000 : wanted * 5_000,
+}, async () => {
+  const random = aRandom(20260728)
+  const deadline =
+    Date.now() + (wanted === undefined ? everyday.milliseconds : Number.MAX_SAFE_INTEGER)
+  let kills = 0
+  const mayKill = () => kills++ < (wanted ?? everyday.kills) && Date.now() < deadline
+  const folder = await aProject({})
+
+  const counts = await Promise.all(
+    Array.from({ length: lanes }, async (_, index) => {
+      const bank = await aBank(() => random(20))
+      const shop = new Shop(bank, path.join(folder, `${index}.db`), `lane${index}`, random)
+      while (mayKill()) await shop.openAndKill()
+      return shop.closeTheBooks()
+    }),
+  )
+
+  const sum = (name: keyof Books) => counts.reduce((total, count) => total + count[name], 0)
+  console.info(
+    `kill -9: ${sum('kills')} times, ${sum('orders')} orders, ${sum('acknowledged')} acknowledged, ${sum('repeated')} repeated, ${sum('unknown')} unknown (${sum('unknownAndPaid')} of them paid), ${sum('twice')} paid twice`,
+  )
+  expect(sum('twice')).toBe(0)
+  expect(sum('kills')).toBeGreaterThanOrEqual(wanted ?? 20)
+  // Else the kills came at moments that prove nothing.
+  expect(sum('acknowledged')).toBeGreaterThan(0)
+  expect(sum('unknown')).toBeGreaterThan(0)
+  expect(sum('repeated')).toBeGreaterThan(0)
+})
+
+interface Books {
+  readonly kills: number
+  readonly orders: number
+  readonly acknowledged: number
+  readonly repeated: number
+  readonly unknown: number
+  readonly unknownAndPaid: number
+  readonly twice: number
+}
+
+/** One store, one server after the other, and everything that was ever said about an order. */
+class Shop {
+  readonly #bank: Bank
+  readonly #store: string
+  readonly #name: string
+  readonly #random: (below: number) => number
+  readonly #orders: string[] = []
+  readonly #acknowledged = new Map<string, string>()
+  readonly #unknown = new Set<string>()
+  #kills = 0
+  #repeated = 0
+  #answers = 0
+  #starting = 500
+
+  constructor(bank: Bank, store: string, name: string, random: (below: number) => number) {
+    this.#bank = bank
+    this.#store = store
+    this.#name = name
+    this.#random = random
+  }
+
+  async openAndKill(): Promise<void> {
+    const began = performance.now()
+    const server = this.#start()
+    const kill = async () => {
+      server.process.kill('SIGKILL')
+      this.#kills++
+      await server.exited
+    }
+    // One in four does not live to see its first call.
+    if (this.#random(4) === 0) {
+      await sleep(this.#random(this.#starting))
+      return kill()
+    }
+    const url = await this.#url(server)
+    this.#starting = performance.now() - began
+    const fresh = Array.from({ length: 10 }, () => `${this.#name}-${this.#random(1e9)}`)
+    this.#orders.push(...fresh)
+    const any = () => this.#orders[this.#random(this.#orders.length)] as string
+    const calls = [...fresh, ...fresh.slice(0, 4), any(), any(), any(), any()].map(
+      async (order) => {
+        await sleep(this.#random(30))
+        await this.#pay(url, order)
+      },
+    )
+    await this.#moment()
+    await kill()
+    await Promise.all(calls)
+  }
+
+  /** Sometime: after a while, after some payments, after some answers, and a little. */
+  async #moment(): Promise<void> {
+    const { paid } = this.#bank
+    const [payments, answers] = [paid.size + this.#random(10), this.#answers + this.#random(15)]
+    const waits = [() => true, () => paid.size > payments, () => this.#answers > answers]
+    const isTime = waits[this.#random(waits.length)] as () => boolean
+    const latest = performance.now() + 2000
+    while (!isTime() && performance.now() < latest) await sleep(1)
+    await sleep(this.#random(25))
+  }
+
+  /** A last server that nobody kills is asked about every order. */
+  async closeTheBooks(): Promise<Books> {
+    const server = this.#start()
+    const url = await this.#url(server)
+    for (let at = 0; at < this.#orders.length; at += 20) {
+      const words = await Promise.all(
+        this.#orders.slice(at, at + 20).map((order) => this.#pay(url, order)),
+      )
+      expect(words.filter((word) => word !== 'done' && word !== 'outcome_unknown')).toEqual([])
+    }
+    server.process.kill('SIGTERM')
+    expect(await server.exited).toBe(0)
+    const ledger = aLedger(this.#store, Date.now, () => false)
+    expect(ledger.audit.verify().broken).toBeUndefined()
+    expect(ledger.read.runs('running', 10)).toEqual([])
+    expect(ledger.read.runs('unknown', 100_000)).toHaveLength(this.#unknown.size)
+    await ledger.close()
+    const times = (order: string) => this.#bank.paid.get(order) ?? 0
+    for (const order of this.#acknowledged.keys()) expect([order, times(order)]).toEqual([order, 1])
+    return {
+      kills: this.#kills,
+      orders: this.#orders.length,
+      acknowledged: this.#acknowledged.size,
+      repeated: this.#repeated,
+      unknown: this.#unknown.size,
+      unknownAndPaid: [...this.#unknown].filter((order) => times(order) === 1).length,
+      twice: this.#orders.filter((order) => times(order) > 1).length,
+    }
+  }
+
+  #start() {
+    const fixture = path.join(repository, 'test/fixtures/paying')
+    const env = { PAYING_STORE: this.#store, PAYING_BANK: this.#bank.url, NODE_ENV: 'production' }
+    return startDrawbridge(['serve', fixture, '--port', '0'], { env })
+  }
+
+  async #url(server: ReturnType<typeof startDrawbridge>): Promise<string> {
+    const [, url = ''] = await server.said(/(http:\/\/\S+\/mcp)\b/)
+    return url
+  }
+
+  /** What the server says to it, in one word; `nothing` when it was killed first. */
+  async #pay(url: string, order: string): Promise<string> {
+    const message = aModernRequest('tools/call', {
+      name: 'pay',
+      arguments: { order, idempotency_key: `key of ${order}` },
+    })
+    const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
+    const result = answer?.answer.result
+    if (!result) return 'nothing'
+    this.#answers++
+    const { [resultMeta.replayed]: replayed, ...meta } = result._meta as Record<string, unknown>
+    const failure = meta[resultMeta.failure] as { code: string } | undefined
+    const word = failure?.code ?? 'done'
+    switch (word) {
+      case 'done': {
+        const text = JSON.stringify({ ...result, _meta: meta })
+        expect(this.#unknown).not.toContain(order)
+        const known = this.#acknowledged.get(order)
+        if (known === undefined) this.#acknowledged.set(order, text)
+        else {
+          expect(text).toBe(known)
+          expect(replayed).toBeDefined()
+          this.#repeated++
+        }
+        return word
+      }
+      case 'outcome_unknown':
+        expect([...this.#acknowledged.keys()]).not.toContain(order)
+        this.#unknown.add(order)
+        return word
+      case 'in_progress':
+        return word
+      default:
+        throw new Error(`${order}: ${JSON.stringify(result)}`)
+    }
+  }
+}
+
+/** The same numbers every time; when the machine gets to what they decide is another matter. */
+function aRandom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}

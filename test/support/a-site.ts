@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { put } from './a-project.ts'
+import { ranFile } from './counting-tools.ts'
+import { type Door, type DoorClient, type DoorOptions, openDoor } from './doors.ts'
+import type { Finished } from './run-cli.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+/** A process of ours while it runs. */
+export interface Running {
+  readonly process: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Waits for words on either stream; fails when the process ends without them. */
+  said(pattern: RegExp): Promise<RegExpMatchArray>
+  readonly exited: Promise<number | null>
+}
+
+/**
+ * A folder with a configuration, and all who work in it as they would for a user: servers, clients
+ * and people at a terminal, each a process of its own. They end together.
+ */
+export class Site {
+  readonly folder: string
+  readonly #environment: Environment
+  readonly #running = new Set<Running>()
+  readonly #clients: DoorClient[] = []
+  #url = ''
+
+  private constructor(folder: string, environment: Environment) {
+    this.folder = folder
+    this.#environment = environment
+  }
+
+  static async open(
+    files: Readonly<Record<string, string>>,
+    environment: Environment = {},
+  ): Promise<Site> {
+    const site = new Site(await mkdtemp(path.join(os.tmpdir(), 'drawbridge-')), environment)
+    for (const [name, text] of Object.entries(files)) await site.put(name, text)
+    return site
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  put(name: string, text: string): Promise<void> {
+    return put(path.join(this.folder, name), text)
+  }
+
+  /** What the tools wrote down: every execution, by whatever process. */
+  ran(name?: string): { readonly name: string; readonly input: Record<string, unknown> }[] {
+    const lines = this.read(ranFile).split('\n').filter(Boolean)
+    return lines.map((line) => JSON.parse(line)).filter((one) => !name || one.name === name)
+  }
+
+  read(name: string): string {
+    try {
+      return readFileSync(path.join(this.folder, name), 'utf8')
+    } catch {
+      return ''
+    }
+  }
+
+  /** `drawbridge …`, typed in the folder, until it ends. */
+  async run(...words: readonly string[]): Promise<Finished> {
+    const running = this.start(...words)
+    running.process.stdin?.end()
+    const code = await running.exited
+    return { code, stdout: running.stdout(), stderr: running.stderr() }
+  }
+
+  /** The same with `--json`; what it printed, parsed. */
+  async json(...words: readonly string[]) {
+    const { stdout, stderr } = await this.run(...words, '--json')
+    try {
+      return JSON.parse(stdout)
+    } catch {
+      throw new Error(`${words.join(' ')} --json printed no JSON: ${stdout}${stderr}`)
+    }
+  }
+
+  start(...words: readonly string[]): Running {
+    const child = spawn(process.execPath, [main, ...words], {
+      cwd: this.folder,
+      env: this.#toEnvironment(),
+    })
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    child.stdin.on('error', () => {})
+    const exited = once(child, 'close').then(([code]) => code as number | null)
+    const said = (pattern: RegExp) =>
+      new Promise<RegExpMatchArray>((resolve, reject) => {
+        const look = () => {
+          const found = stdout.match(pattern) ?? stderr.match(pattern)
+          if (found) resolve(found)
+          return found
+        }
+        if (look()) return
+        child.stdout.on('data', look)
+        child.stderr.on('data', look)
+        exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
+      })
+    const running = {
+      process: child,
+      stdout: () => stdout,
+      stderr: () => stderr,
+      said,
+      exited,
+    }
+    this.#running.add(running)
+    exited.then(() => this.#running.delete(running))
+    return running
+  }
+
+  /** `drawbridge serve` on a free port; clients who come by HTTP find it from then on. */
+  async serve(...words: readonly string[]): Promise<Running> {
+    const running = this.start('serve', '--port', '0', ...words)
+    const [, url = ''] = await running.said(/(http:\/\/\S+\/mcp)\b/)
+    this.#url = url
+    return running
+  }
+
+  /** Ends a process as a crash would, or politely. */
+  async stop({ process, exited }: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    process.kill(signal)
+    await exited
+  }
+
+  async connect(door: Door, options: DoorOptions = {}): Promise<DoorClient> {
+    const { mount = '/mcp', words = [] } = options
+    const client = await openDoor(door, options, {
+      url: this.#url.replace(/\/mcp$/, mount),
+      stdio: {
+        command: process.execPath,
+        args: [main, 'serve', '--stdio', '--mount', mount, ...words],
+        cwd: this.folder,
+        env: this.#toEnvironment(),
+      },
+    })
+    this.#clients.push(client)
+    return client
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()))
+    const running = [...this.#running]
+    for (const { process } of running) process.kill('SIGKILL')
+    await Promise.all(running.map(({ exited }) => exited))
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+
+  /** Nothing of whoever runs the tests: their home, their tokens, their log level. */
+  #toEnvironment(): Record<string, string> {
+    return {
+      PATH: process.env.PATH ?? '',
+      HOME: os.tmpdir(),
+      TERM: 'xterm',
+      ...this.#environment,
+    }
+  }
+}
+
+const main = path.resolve('dist/cli/main.js')

@@ -1,0 +1,40 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { pathToFileURL } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { repository } from './spawn-server.ts'
+
+export interface ChildScript {
+  readonly process: ChildProcess
+  readonly ended: Promise<number | null>
+  stdout(): string
+  stderr(): string
+}
+
+/** Code in a process of its own, with `ledger(file)` to open the built ledger as a server does. */
+export function startScript(code: string, words: readonly string[] = []): ChildScript {
+  const built = pathToFileURL(`${repository}/dist/runtime/open-ledger.js`)
+  const preamble = `
+    import { openLedger } from ${JSON.stringify(built.href)}
+    const ledger = (file) => openLedger({ file, keep: 86400000, onError: console.error })
+    const words = process.argv.slice(1)
+  `
+  const child = spawn(
+    process.execPath,
+    ['--no-warnings', '--input-type=module', '-e', `${preamble}${code}`, ...words],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const ended = once(child, 'close').then(([status]) => status as number | null)
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return { process: child, ended, stdout: () => stdout, stderr: () => stderr }
+}

@@ -1,0 +1,216 @@
+import {
+  Client,
+  InsufficientScopeError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+
+/** The four ways in. Through each comes an official client of its era. */
+export const doors = [
+  '2026 over HTTP',
+  '2025 over HTTP',
+  '2026 over stdio',
+  '2025 over stdio',
+] as const
+
+export type Door = (typeof doors)[number]
+
+export interface DoorOptions {
+  /** What the person at the client answers; without it the client cannot ask anybody. */
+  readonly person?: Person
+  readonly headers?: Readonly<Record<string, string>>
+  readonly mount?: string
+  /** Further words for the server that a client over stdio starts. */
+  readonly words?: readonly string[]
+}
+
+export type Person = (message: string) => PersonsAnswer | Promise<PersonsAnswer>
+
+export interface PersonsAnswer {
+  readonly action: 'accept' | 'decline' | 'cancel'
+  readonly content?: Record<string, boolean>
+}
+
+export const says = {
+  yes: { action: 'accept', content: { approve: true } },
+  no: { action: 'decline' },
+  nothing: { action: 'cancel' },
+} as const satisfies Record<string, PersonsAnswer>
+
+/** How a call ended, in the same words whatever way it came by. */
+export interface Answered {
+  /** `done`, the code of a failure, or the code of a protocol error. */
+  readonly verdict: string
+  readonly text: string
+  readonly data: unknown
+  readonly details: Record<string, unknown>
+  /** Without the prefix. */
+  readonly meta: Record<string, unknown>
+}
+
+export interface CallOptions {
+  /** Without the prefix. */
+  readonly meta?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+export interface DoorClient {
+  call(name: string, input: Record<string, unknown>, options?: CallOptions): Promise<Answered>
+  /** As the server lists them now, not as the client remembers them. */
+  tools(): Promise<Tool[]>
+  /** What the person was shown, in order. */
+  readonly shown: string[]
+  /** What a server over stdio wrote to standard error. */
+  stderr(): string
+  close(): Promise<void>
+}
+
+export interface Tool {
+  readonly name: string
+  readonly inputSchema: { readonly properties?: Record<string, unknown> }
+  readonly _meta: Record<string, unknown>
+}
+
+export const prefix = 'dev.drawbridge/'
+
+interface Way {
+  readonly url: string
+  readonly stdio: {
+    readonly command: string
+    readonly args: string[]
+    readonly cwd: string
+    readonly env: Record<string, string>
+  }
+}
+
+export async function openDoor(door: Door, options: DoorOptions, way: Way): Promise<DoorClient> {
+  const shown: string[] = []
+  const elicit = async ({ params }: { params: { message: string } }) => {
+    shown.push(params.message)
+    return (await options.person?.(params.message)) ?? says.nothing
+  }
+  const { client, stderr } = door.startsWith('2026')
+    ? await openModern(door, options, way, elicit)
+    : await openLegacy(door, options, way, elicit)
+  return {
+    shown,
+    stderr,
+    close: () => client.close(),
+    tools: async () => (await client.listTools(undefined, { cacheMode: 'refresh' })).tools,
+    async call(name, input, { meta = {}, signal } = {}) {
+      const entries = Object.entries(meta).map(([key, value]) => [`${prefix}${key}`, value])
+      const params = {
+        name,
+        arguments: input,
+        ...(entries.length > 0 && { _meta: Object.fromEntries(entries) }),
+      }
+      const limits = { timeout: 15_000, ...(signal && { signal }) }
+      try {
+        return toAnswered(await client.callTool(params, limits))
+      } catch (error) {
+        return toProtocolAnswer(error as ProtocolError)
+      }
+    },
+  }
+}
+
+type Elicit = (request: { params: { message: string } }) => Promise<PersonsAnswer>
+
+async function openModern(door: Door, options: DoorOptions, way: Way, elicit: Elicit) {
+  const client = new Client(identity, {
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+    capabilities: options.person ? { elicitation: { form: {} } } : {},
+  })
+  if (options.person) client.setRequestHandler('elicitation/create', elicit as never)
+  if (door.endsWith('HTTP')) {
+    const requestInit = { headers: { ...options.headers } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(way.url), { requestInit }))
+    return { client: client as unknown as AnyClient, stderr: () => '' }
+  }
+  const transport = new StdioClientTransport({ ...way.stdio, stderr: 'pipe' })
+  const stderr = gather(transport.stderr)
+  await client.connect(transport)
+  return { client: client as unknown as AnyClient, stderr }
+}
+
+async function openLegacy(door: Door, options: DoorOptions, way: Way, elicit: Elicit) {
+  const client = new ClientV1(identity, {
+    capabilities: options.person ? { elicitation: {} } : {},
+  })
+  if (options.person) client.setRequestHandler(ElicitRequestSchema, elicit as never)
+  // The first version takes a schema between the two.
+  const adapted: AnyClient = {
+    callTool: (params, limits) => client.callTool(params as never, undefined, limits),
+    listTools: async () => (await client.listTools()) as unknown as { tools: Tool[] },
+    close: () => client.close(),
+  }
+  if (door.endsWith('HTTP')) {
+    const requestInit = { headers: { ...options.headers } }
+    await client.connect(new HttpV1(new URL(way.url), { requestInit }) as never)
+    return { client: adapted, stderr: () => '' }
+  }
+  const transport = new StdioV1({ ...way.stdio, stderr: 'pipe' })
+  const stderr = gather(transport.stderr)
+  await client.connect(transport)
+  return { client: adapted, stderr }
+}
+
+const identity = { name: 'test', version: '1.0.0' }
+
+interface AnyClient {
+  callTool(params: object, options: object): Promise<object>
+  listTools(params: undefined, options: object): Promise<{ tools: Tool[] }>
+  close(): Promise<void>
+}
+
+function gather(stream: unknown): () => string {
+  let text = ''
+  ;(stream as NodeJS.ReadableStream).on('data', (chunk) => {
+    text += String(chunk)
+  })
+  return () => text
+}
+
+interface Result {
+  readonly isError?: boolean
+  readonly content?: readonly { readonly type: string; readonly text?: string }[]
+  readonly structuredContent?: unknown
+  readonly _meta?: Readonly<Record<string, unknown>>
+}
+
+function toAnswered({ isError, content = [], structuredContent, _meta = {} }: Result): Answered {
+  const meta = Object.fromEntries(
+    Object.entries(_meta).flatMap(([key, value]) =>
+      key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],
+    ),
+  )
+  const failure = meta.failure as { code: string; details?: Record<string, unknown> } | undefined
+  return {
+    verdict: failure?.code ?? (isError ? 'error' : 'done'),
+    text: content.map(({ text }) => text ?? '').join('\n'),
+    data: structuredContent,
+    details: failure?.details ?? {},
+    meta,
+  }
+}
+
+interface ProtocolError extends Error {
+  readonly code?: number | string
+  readonly data?: Record<string, unknown>
+}
+
+function toProtocolAnswer(error: ProtocolError): Answered {
+  const { code, message, data = toChallenge(error) } = error
+  const verdict = String(data.code ?? code ?? error.name)
+  return { verdict, text: message, data: undefined, details: data, meta: {} }
+}
+
+/** Of a 403 the client tells only the challenge. */
+const toChallenge = (error: Error): Record<string, unknown> =>
+  error instanceof InsufficientScopeError
+    ? { code: 'insufficient_scope', missing: error.requiredScope?.split(' ') }
+    : {}
