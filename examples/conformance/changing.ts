@@ -19,6 +19,8 @@ const changeTools = defineTool({
   name: 'test_trigger_tool_change',
   description: 'Makes a tool appear, or disappear again.',
   category: 'write',
+  // The suite calls it again and again, and means it each time.
+  effects: { repeatable: true },
   schema: z.object({}),
   execute: () => {
     toolIsThere = !toolIsThere
@@ -31,6 +33,8 @@ const changePrompts = defineTool({
   name: 'test_trigger_prompt_change',
   description: 'Makes a prompt appear, or disappear again.',
   category: 'write',
+  // The suite calls it again and again, and means it each time.
+  effects: { repeatable: true },
   schema: z.object({}),
   execute: () => {
     promptIsThere = !promptIsThere
