@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { Cancellation } from '../capability/cancellation.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
+import { Admission, isSmall } from './admission.ts'
 import type { Arrival, Handler } from './handler.ts'
 
 export interface ListenOptions {
@@ -32,6 +33,7 @@ export class NodeServer {
   }
 
   static listen({ host, port, handler, onError }: ListenOptions): Promise<NodeServer> {
+    const admission = new Admission()
     const server = createServer(
       {
         headersTimeout: slowest,
@@ -48,7 +50,7 @@ export class NodeServer {
           if (!response.writableFinished) cancellation.cancel('The client left.')
         })
         const reply = new NodeReply(response)
-        handler(toArrival(request, cancellation), reply).catch((error) => {
+        handler(toArrival(request, response, cancellation, admission), reply).catch((error) => {
           onError(error)
           reply.answer(
             500,
@@ -93,7 +95,12 @@ function toSetupError(error: NodeJS.ErrnoException, host: string, port: number):
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
 }
 
-function toArrival(request: IncomingMessage, cancellation: Cancellation): Arrival {
+function toArrival(
+  request: IncomingMessage,
+  response: ServerResponse,
+  cancellation: Cancellation,
+  admission: Admission,
+): Arrival {
   const url = request.url ?? '/'
   const query = url.indexOf('?')
   return {
@@ -102,8 +109,35 @@ function toArrival(request: IncomingMessage, cancellation: Cancellation): Arriva
     // Node joins what may repeat and keeps the first of what may not.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBody: (limit) => readBody(request, limit),
+    readBody: (limit) => admit(request, response, admission, limit),
   }
+}
+
+/** What is small, as nearly everything is, does not wait for anything. */
+function admit(
+  request: IncomingMessage,
+  response: ServerResponse,
+  admission: Admission,
+  limit: number,
+): Promise<string | undefined> {
+  const said = request.headers['content-length']
+  const size = said === undefined ? limit : Math.min(Number(said), limit)
+  return isSmall(size) ? readBody(request, limit) : wait(request, response, admission, size, limit)
+}
+
+async function wait(
+  request: IncomingMessage,
+  response: ServerResponse,
+  admission: Admission,
+  size: number,
+  limit: number,
+): Promise<string | undefined> {
+  const leave = await admission.enter(size)
+  response.once('close', leave)
+  const text = await readBody(request, limit)
+  // Its length was not said, and it was short after all: its answer may be a stream for a day.
+  if (isSmall(text?.length ?? 0)) leave()
+  return text
 }
 
 function readBody(request: IncomingMessage, limit: number): Promise<string | undefined> {
