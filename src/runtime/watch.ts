@@ -83,11 +83,11 @@ async function reload(
       for (const { source, pointer, message } of worse) say(`  ${source}#${pointer} ${message}`)
       return worse.length === 0
     })
-    say(accepted ? 'Reloaded.' : refusal)
     const stale = partsThatNeedARestart.filter(
       (part) => JSON.stringify(found.config[part]) !== JSON.stringify(opened.config[part]),
     )
     if (stale.length > 0) say(`A change of ${stale.join(', ')} needs a restart to take effect.`)
+    say(accepted ? 'Reloaded.' : refusal)
     return accepted ? read : undefined
   } catch (error) {
     say(`${refusal} ${(error as Error).message}`)
