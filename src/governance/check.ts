@@ -1,6 +1,6 @@
 import type { Call } from '../capability/call.ts'
 import type { Asking, Failed, Outcome } from '../capability/outcome.ts'
-import type { Step } from './step.ts'
+import type { Next, Step } from './step.ts'
 
 /** One question a call must answer before it may take effect. */
 export interface Check {
@@ -19,11 +19,8 @@ export type Verdict =
  * Whether a check is enforced, or only written down. Observing leaves out what is not the
  * operator's policy: nothing invalid runs, and nothing runs twice.
  */
-export const toStep =
-  (check: Check, observes: boolean): Step =>
-  async (call, next) => {
-    const decided = check.decide(call, observes)
-    const verdict = decided instanceof Promise ? await decided : decided
+export const toStep = (check: Check, observes: boolean): Step => {
+  const proceed = (call: Call, verdict: Verdict, next: Next): Promise<Outcome> => {
     if ('passes' in verdict) {
       const { note } = verdict
       if (note !== undefined && !observes)
@@ -31,10 +28,18 @@ export const toStep =
       return next(verdict.passes)
     }
     const { ends } = verdict
-    if (ends.kind === 'done') return ends
+    if (ends.kind === 'done') return Promise.resolve(ends)
     call.trail.decisions.push({ step: check.name, ...toDecision(ends, observes) })
-    return observes ? next(verdict.otherwise ?? call) : ends
+    return observes ? next(verdict.otherwise ?? call) : Promise.resolve(ends)
   }
+  // Not async: most checks of most calls pass at once, and a promise for each would cost more.
+  return (call, next) => {
+    const decided = check.decide(call, observes)
+    return decided instanceof Promise
+      ? decided.then((verdict) => proceed(call, verdict, next))
+      : proceed(call, decided, next)
+  }
+}
 
 const toDecision = (ends: Asking | Failed, observes: boolean) =>
   ends.kind === 'asking'

@@ -71,7 +71,7 @@ export function createPipeline(governance: Governance): Pipeline {
     toStep(budget, observes), // before the approval, which may be about money
     toStep(approval, observes),
     beginEffect(ledger, windows, now), // looks at all of it again, and writes it down
-    ...withholdSecrets(governance.secrets), // and inside what is kept for a repeat
+    ...withholdSecrets(governance.secrets).map(whereItIsKept),
     limitTime(settings.timeout), // last, so that waiting for anything above does not count
     checkOutput(settings.resultSize),
   ]
@@ -86,6 +86,12 @@ const counting = (check: Check): Check => ({
   ...check,
   decide: (call) => check.decide(call, false),
 })
+
+/** Only what has effects is kept for a repeat; everything else is struck out on its way out. */
+const whereItIsKept =
+  (step: Step): Step =>
+  (call, next) =>
+    call.capability.effects.writes ? step(call, next) : next(call)
 
 /** Linked once, from the last step up: nothing is looked up while a call passes. */
 const compose = (steps: readonly Step[]): Next =>
