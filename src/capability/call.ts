@@ -40,6 +40,7 @@ export interface Call {
 
 export interface Trail {
   readonly decisions: Decision[]
+  /** Of the arguments, as RFC 8785 writes them, once somebody needed it. */
   digest?: string
   cost?: number
 }
@@ -54,8 +55,6 @@ export interface Decision {
 
 /** Gathered by the steps, committed at once by the one that begins the effect. */
 export interface Plan {
-  /** Of the arguments, as RFC 8785 writes them. */
-  readonly digest?: string
   readonly charges?: readonly PlannedCharge[]
   /** The approval this call uses up. */
   readonly approval?: string

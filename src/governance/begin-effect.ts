@@ -1,13 +1,14 @@
 import type { Call } from '../capability/call.ts'
 import type { Done, Failed, Outcome } from '../capability/outcome.ts'
 import { round } from './budget.ts'
+import { digestOf } from './digest.ts'
 import { refused } from './failures.ts'
 import type { Ledger, LedgerWriter, RunEnd } from './ledger.ts'
 import { cancelled } from './limit-time.ts'
 import { toBegin } from './record-audit.ts'
 import { findRepeat, type RepeatWindows } from './replay-repeats.ts'
 import { unavailable, usedUp } from './require-approval.ts'
-import type { Step } from './step.ts'
+import type { Next, Step } from './step.ts'
 import { toCause } from './to-cause.ts'
 
 /**
@@ -18,31 +19,39 @@ import { toCause } from './to-cause.ts'
  */
 export const beginEffect =
   (ledger: Ledger, windows: RepeatWindows, now: () => number): Step =>
-  async (call, next) => {
-    if (!leavesTraces(call)) return next(call)
-    let obstacle: Outcome | undefined
-    try {
-      obstacle = await ledger.write((writer) => begin(writer, call, windows, now()))
-    } catch (error) {
-      return unavailable(error)
-    }
-    if (obstacle) return obstacle
-    if (call.cancellation.cancelled) {
-      // Whoever wanted it left while it was written down: it has not begun.
-      await writeInTheEnd(ledger, (writer) => undo(writer, call, now()))
-      return cancelled(call)
-    }
-    let outcome: Outcome
-    try {
-      outcome = await next(call)
-    } catch (thrown) {
-      const message = `Something went wrong inside ${call.capability.name}.`
-      outcome = refused('internal', message, { cause: toCause(thrown) })
-    }
-    const told = withNotices(outcome, call)
-    await settle(ledger, call, told, now)
-    return told
+  (call, next) =>
+    leavesTraces(call) ? run(ledger, windows, now, call, next) : next(call)
+
+async function run(
+  ledger: Ledger,
+  windows: RepeatWindows,
+  now: () => number,
+  call: Call,
+  next: Next,
+): Promise<Outcome> {
+  let obstacle: Outcome | undefined
+  try {
+    obstacle = await ledger.write((writer) => begin(writer, call, windows, now()))
+  } catch (error) {
+    return unavailable(error)
   }
+  if (obstacle) return obstacle
+  if (call.cancellation.cancelled) {
+    // Whoever wanted it left while it was written down: it has not begun.
+    await writeInTheEnd(ledger, (writer) => undo(writer, call, now()))
+    return cancelled(call)
+  }
+  let outcome: Outcome
+  try {
+    outcome = await next(call)
+  } catch (thrown) {
+    const message = `Something went wrong inside ${call.capability.name}.`
+    outcome = refused('internal', message, { cause: toCause(thrown) })
+  }
+  const told = withNotices(outcome, call)
+  await settle(ledger, call, told, now)
+  return told
+}
 
 const leavesTraces = ({ capability, plan }: Call): boolean =>
   capability.effects.writes || plan.approval !== undefined || (plan.charges?.length ?? 0) > 0
@@ -73,7 +82,7 @@ function begin(
     caller: caller.subject,
     capability: call.address,
     ...(key !== undefined && { key }),
-    digest: plan.digest ?? '',
+    digest: digestOf(call),
     started: at,
     charges: charges.map(({ account, window, amount }) => ({ account, window, amount })),
   })

@@ -13,9 +13,7 @@ export const checkInput: Check = {
   name: 'input',
   decide(call) {
     const keyed = takeKey(call)
-    const digest = findDigest(keyed.given)
-    if (digest === undefined) return { ends: unwritable(keyed) }
-    keyed.trail.digest = digest
+    if (isRemembered(keyed) && findDigest(keyed) === undefined) return { ends: unwritable(keyed) }
     const parsed = keyed.capability.input.parse(keyed.input)
     return parsed instanceof Promise
       ? parsed.then((one) => toVerdict(keyed, one))
@@ -33,6 +31,10 @@ function takeKey(call: Call): Call {
   const usable = typeof argument === 'string' && argument !== '' ? argument : undefined
   return { ...call, input: rest, given: rest, key: key ?? usable ?? transportKey }
 }
+
+/** Whether something will be kept under these very arguments. */
+const isRemembered = ({ capability: { effects, rules } }: Call): boolean =>
+  effects.writes || rules.approval || rules.budgets.length > 0
 
 /** What cannot be written down the same way twice can be neither approved nor recognised. */
 function unwritable({ capability }: Call): Failed {

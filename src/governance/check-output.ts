@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Call } from '../capability/call.ts'
 import type { Content } from '../capability/content.ts'
-import type { Contract } from '../capability/contract.ts'
+import type { Parsed } from '../capability/contract.ts'
 import type { Json } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Question } from '../capability/question.ts'
@@ -35,33 +35,27 @@ function toClean(call: Call, outcome: Outcome, allowance: Allowance): Outcome | 
   }
 }
 
-async function cleanDone(call: Call, outcome: Done, allowance: Allowance): Promise<Outcome> {
-  const { data, content, ...rest } = outcome
-  const { output } = call.capability
-  const plain = clean(data, allowance)
-  const kept = output ? await keepPromise(call, output, plain) : { data: plain }
-  if ('kind' in kept) return kept
-  const blocks =
-    content === undefined ? undefined : blocksShape.safeParse(clean(content, allowance))
-  if (blocks?.success === false)
-    return broken(call, `its content is not valid: ${blocks.error.message}`)
-  return {
-    ...rest,
-    ...(kept.data !== undefined && { data: kept.data }),
-    ...(blocks && { content: blocks.data as readonly Content[] }),
-  }
+/** Not async: most answers are looked at without waiting for anything. */
+function cleanDone(call: Call, outcome: Done, allowance: Allowance): Outcome | Promise<Outcome> {
+  const data = clean(outcome.data, allowance)
+  const content = outcome.content === undefined ? undefined : clean(outcome.content, allowance)
+  const parsed = call.capability.output?.parse(data) ?? { ok: true, value: data }
+  return parsed instanceof Promise
+    ? parsed.then((one) => toKept(call, outcome, one, content))
+    : toKept(call, outcome, parsed, content)
 }
 
-async function keepPromise(
-  call: Call,
-  output: Contract,
-  data: Json | undefined,
-): Promise<{ readonly data: Json | undefined } | Failed> {
-  const reading = output.parse(data)
-  const parsed = reading instanceof Promise ? await reading : reading
-  if (parsed.ok) return { data: parsed.value as Json }
-  const places = parsed.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
-  return broken(call, `broke its output schema: ${places.join('; ')}`)
+function toKept(call: Call, outcome: Done, data: Parsed, content: Json | undefined): Outcome {
+  if (!data.ok) {
+    const places = data.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
+    return broken(call, `broke its output schema: ${places.join('; ')}`)
+  }
+  const kept = { ...outcome, data: data.value }
+  if (content === undefined) return kept
+  const blocks = blocksShape.safeParse(content)
+  return blocks.success
+    ? { ...kept, content: blocks.data as readonly Content[] }
+    : broken(call, `its content is not valid: ${blocks.error.message}`)
 }
 
 function cleanAsking(call: Call, { questions, state }: Asking, allowance: Allowance): Outcome {

@@ -6,15 +6,21 @@ import type { Call } from '../capability/call.ts'
 export const toDigest = (value: unknown): string =>
   hash('sha256', canonicalize(value ?? null) ?? 'null', 'base64url')
 
+/** Of what the client meant, found once and only for who needs it: most reads never do. */
+export const digestOf = ({ given, trail }: Call): string => {
+  trail.digest ??= toDigest(given)
+  return trail.digest
+}
+
 /** `undefined` where there is no canonical form: half a pair of surrogates, a number like 1e999. */
-export function findDigest(value: unknown): string | undefined {
+export function findDigest(call: Call): string | undefined {
   try {
-    return toDigest(value)
+    return digestOf(call)
   } catch {
     return undefined
   }
 }
 
 /** What an approval is good for: this caller, this very definition, these very arguments. */
-export const toBinding = ({ caller, address, fingerprint }: Call, digest: string): string =>
-  toDigest([caller.subject, address, fingerprint, digest])
+export const toBinding = (call: Call): string =>
+  toDigest([call.caller.subject, call.address, call.fingerprint, digestOf(call)])

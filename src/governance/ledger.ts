@@ -10,8 +10,8 @@ export interface Ledger {
    * written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
-  /** Written soon, in the order of the calls; nobody waits for it. */
-  record(entry: AuditEntry): void
+  /** Written soon, in the order of the calls; nobody waits for it, so it is made only then. */
+  record(make: () => AuditEntry): void
   close(): Promise<void>
 }
 

@@ -42,19 +42,20 @@ export const recordAudit =
   async (call, next) => {
     const at = now()
     const outcome = await next(call)
-    const { id, trail, capability } = call
-    ledger.record({
+    const { kind } = outcome
+    const failure = kind === 'failed' ? outcome.failure : undefined
+    const duration = now() - at
+    ledger.record(() => ({
       event: 'end',
       at,
       ...toWho(call),
-      ...(trail.decisions.length > 0 && { decisions: trail.decisions }),
-      outcome: outcome.kind,
-      ...(outcome.kind === 'failed' && { code: outcome.failure.code }),
-      duration: now() - at,
-      ...(trail.cost !== undefined && { cost: trail.cost }),
-    })
-    if (outcome.kind === 'failed' && outcome.failure.fixedBy === 'operator')
-      onFault({ id, capability: capability.name, failure: outcome.failure })
+      outcome: kind,
+      ...(failure && { code: failure.code }),
+      duration,
+      ...(call.trail.cost !== undefined && { cost: call.trail.cost }),
+    }))
+    if (failure?.fixedBy === 'operator')
+      onFault({ id: call.id, capability: call.capability.name, failure })
     return outcome
   }
 
@@ -63,11 +64,11 @@ export const toBegin = (call: Call, at: number): AuditEntry => ({
   event: 'begin',
   at,
   ...toWho(call),
-  ...(call.trail.decisions.length > 0 && { decisions: call.trail.decisions }),
 })
 
-function toWho({ id, caller, capability, fingerprint, given, trail }: Call) {
-  const digest = trail.digest ?? findDigest(given)
+function toWho(call: Call) {
+  const { id, caller, capability, fingerprint, given, trail } = call
+  const digest = findDigest(call)
   return {
     id,
     caller: caller.subject,
@@ -76,5 +77,6 @@ function toWho({ id, caller, capability, fingerprint, given, trail }: Call) {
     fingerprint,
     ...(digest !== undefined && { digest }),
     ...(capability.rules.recordArguments && { arguments: given }),
+    ...(trail.decisions.length > 0 && { decisions: trail.decisions }),
   }
 }

@@ -1,7 +1,7 @@
 import type { Call } from '../capability/call.ts'
 import type { Failed, Outcome } from '../capability/outcome.ts'
 import type { Check } from './check.ts'
-import { toDigest } from './digest.ts'
+import { digestOf } from './digest.ts'
 import { refused } from './failures.ts'
 import type { Ledger, LedgerReader, Run } from './ledger.ts'
 
@@ -28,10 +28,8 @@ export const replayRepeats = (
       return {
         ends: refused('idempotency_key_required', `A key has 1 to ${longestKey} characters.`),
       }
-    const digest = call.trail.digest ?? toDigest(call.given)
-    const planned = { ...call, plan: { ...call.plan, digest } }
-    const repeat = findRepeat(ledger.read, planned, windows, now())
-    return repeat ? { ends: repeat } : { passes: planned }
+    const repeat = findRepeat(ledger.read, call, windows, now())
+    return repeat ? { ends: repeat } : { passes: call }
   },
 })
 
@@ -48,10 +46,12 @@ export const requireKey: Check = {
 /** Looked at early, to refuse before anybody is asked, and again when the run begins. */
 export function findRepeat(
   reader: LedgerReader,
-  { caller, capability, address, key, plan: { digest = '' } }: Call,
+  call: Call,
   windows: RepeatWindows,
   now: number,
 ): Outcome | undefined {
+  const { caller, capability, address, key } = call
+  const digest = digestOf(call)
   const same = key === undefined ? undefined : reader.runByKey(caller.subject, address, key)
   if (same && isRemembered(same, windows.key, now)) return toRepeat(same, digest)
   if (capability.effects.repeatable || windows.duplicate === 0) return undefined

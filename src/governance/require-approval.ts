@@ -2,7 +2,7 @@ import type { Call } from '../capability/call.ts'
 import { isPlainObject } from '../capability/json.ts'
 import type { Failed, Outcome } from '../capability/outcome.ts'
 import type { Check, Verdict } from './check.ts'
-import { toBinding, toDigest } from './digest.ts'
+import { toBinding } from './digest.ts'
 import { refused } from './failures.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
 import { toMessage, toView } from './show-approval.ts'
@@ -28,18 +28,16 @@ export const requireApproval = (
   decide(call, rehearsal) {
     const { rules } = call.capability
     if (!rules.approval && call.plan.reauthorise === undefined) return { passes: call }
-    const digest = call.trail.digest ?? toDigest(call.given)
-    const planned = { ...call, plan: { ...call.plan, digest } }
-    const binding = toBinding(call, digest)
+    const binding = toBinding(call)
     const now = outside.now()
     const known = ledger.read.approvalFor(binding)
     const valid = known && known.expires > now ? known : undefined
-    if (valid?.state === 'approved') return useApproval(planned, valid)
-    if (valid?.state === 'denied') return { ends: denied(planned, valid) }
+    if (valid?.state === 'approved') return useApproval(call, valid)
+    if (valid?.state === 'denied') return { ends: denied(call, valid) }
     if (rehearsal) return { ends: { kind: 'asking', questions: {} } }
     const answered = readAnswer(call)
-    if (answered) return takeAnswer(ledger, planned, binding, answered, now)
-    return ask(ledger, planned, valid?.state === 'pending' ? valid : undefined, () => {
+    if (answered) return takeAnswer(ledger, call, binding, answered, now)
+    return ask(ledger, call, valid?.state === 'pending' ? valid : undefined, () => {
       const askable = canBeAsked(call)
       return {
         id: outside.newId(),
@@ -50,7 +48,7 @@ export const requireApproval = (
         created: now,
         expires: now + (askable ? times.asked : times.pending),
         ...(rules.approvers !== undefined && { approvers: rules.approvers }),
-        shown: toView(planned),
+        shown: toView(call),
       }
     })
   },

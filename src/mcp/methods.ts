@@ -162,14 +162,12 @@ interface Run {
 }
 
 /** The one way in: everything a client can have done passes here into the pipeline. */
-async function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
-  const { requestState } = exchange
-  const subject = exchange.caller.subject
-  const state =
-    requestState === undefined
-      ? undefined
-      : await surface.states.open(requestState, { subject, ...run.binding })
-  return surface.govern(toCall(surface.mount, run, exchange, state))
+function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
+  const { requestState, caller } = exchange
+  const go = (state: Json | undefined) =>
+    surface.govern(toCall(surface.mount, run, exchange, state))
+  if (requestState === undefined) return go(undefined)
+  return surface.states.open(requestState, { subject: caller.subject, ...run.binding }).then(go)
 }
 
 export function toCall(

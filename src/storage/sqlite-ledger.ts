@@ -26,6 +26,8 @@ export interface LedgerOptions {
 /** How long an audit entry that nobody waits for may be on its way. */
 const lingering = 50
 const mostLingering = 100_000
+/** Given up at once when there are too many: one by one, each would move all the others. */
+const givenUp = 1000
 const purgeEvery = 60_000
 const mostPurged = 1000
 
@@ -43,9 +45,11 @@ export class SqliteLedger implements Ledger {
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #jobs: Job[] = []
-  #entries: AuditEntry[] = []
+  #entries: (() => AuditEntry)[] = []
   #lost = 0
   #scheduled = false
+  /** What the database was last told; at first nothing. */
+  #durable: boolean | undefined
   #timer: NodeJS.Timeout | undefined
   #purged = 0
   #closed = false
@@ -60,7 +64,9 @@ export class SqliteLedger implements Ledger {
       throw error
     }
     this.audit = new AuditTable(this.#database)
-    const tables = new LedgerTables(this.#database, options, (entry) => this.#entries.push(entry))
+    const tables = new LedgerTables(this.#database, options, (entry) =>
+      this.#entries.push(() => entry),
+    )
     this.read = tables
     this.#writer = tables
     try {
@@ -82,12 +88,12 @@ export class SqliteLedger implements Ledger {
     })
   }
 
-  record(entry: AuditEntry): void {
+  record(make: () => AuditEntry): void {
     if (this.#entries.length >= mostLingering) {
-      this.#entries.shift()
-      this.#lost++
+      this.#entries.splice(0, givenUp)
+      this.#lost += givenUp
     }
-    this.#entries.push(entry)
+    this.#entries.push(make)
     this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
   }
 
@@ -153,7 +159,8 @@ export class SqliteLedger implements Ledger {
     try {
       this.#commit(() => {}, false)
     } catch (error) {
-      // Kept for the next time; what side effects need is refused until then.
+      // Kept for the next time, without the calls they tell of; effects are refused until then.
+      this.#entries = this.#entries.map(toMade)
       this.#options.onError(error)
       this.#timer = setTimeout(() => this.#writeEntries(), 1000).unref()
     }
@@ -162,11 +169,15 @@ export class SqliteLedger implements Ledger {
   /** One transaction with everything that is due, and one flush if somebody waits for it. */
   #commit(work: () => void, durable: boolean): void {
     const waiting = this.#entries.length
-    this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
+    if (durable !== this.#durable) {
+      this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
+      this.#durable = durable
+    }
     this.#database.exec('begin immediate')
     try {
       work()
-      this.audit.append(this.#entries, this.#lost, this.#options.now())
+      const made = this.#entries.map((make) => make())
+      this.audit.append(made, this.#lost, this.#options.now())
       this.#database.exec('commit')
     } catch (error) {
       this.#entries.length = Math.min(waiting, this.#entries.length)
@@ -193,4 +204,9 @@ export class SqliteLedger implements Ledger {
     // There may be more: they go with the next ones, so that no writer waits for all of them.
     if (changes < mostPurged) this.#purged = now
   }
+}
+
+function toMade(make: () => AuditEntry): () => AuditEntry {
+  const entry = make()
+  return () => entry
 }

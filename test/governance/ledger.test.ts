@@ -116,7 +116,7 @@ test('work sees what came before it in the same flush', async () => {
 test('a closed ledger has written everything, and takes nothing more', async () => {
   const file = await aFile()
   const ledger = aLedger(file)
-  ledger.record({ event: 'end', at: 0, id: 'last' })
+  ledger.record(() => ({ event: 'end', at: 0, id: 'last' }))
   const written = ledger.write((writer) => writer.charge('a', 'w', 1))
 
   await ledger.close()
