@@ -9,24 +9,51 @@ export const limitTime =
   (call, next) => {
     const limit = call.capability.rules.timeout ?? fallback
     return new Promise<Outcome>((resolve, reject) => {
-      const timer = setTimeout(() => call.cancellation.cancel(tooLate), limit)
+      const deadline = new Deadline(() => call.cancellation.cancel(tooLate), limit)
       call.cancellation.onCancel((reason) => {
-        clearTimeout(timer)
+        deadline.lift()
         resolve(reason === tooLate ? timedOut(call, limit) : cancelled(call))
       })
       if (call.cancellation.cancelled) return
       next(call).then(
         (outcome) => {
-          clearTimeout(timer)
+          deadline.lift()
           resolve(outcome)
         },
         (error) => {
-          clearTimeout(timer)
+          deadline.lift()
           reject(error)
         },
       )
     })
   }
+
+/** A timer that is set only for what is not over by the end of this turn: most of it is. */
+class Deadline {
+  static #fresh: Deadline[] = []
+  #timer: NodeJS.Timeout | undefined
+  #lifted = false
+  readonly #pass: () => void
+  readonly #limit: number
+
+  constructor(pass: () => void, limit: number) {
+    this.#pass = pass
+    this.#limit = limit
+    if (Deadline.#fresh.push(this) === 1) setImmediate(Deadline.#setAll)
+  }
+
+  lift(): void {
+    this.#lifted = true
+    clearTimeout(this.#timer)
+  }
+
+  static #setAll(): void {
+    const fresh = Deadline.#fresh
+    Deadline.#fresh = []
+    for (const one of fresh)
+      if (!one.#lifted) one.#timer = setTimeout(one.#pass, one.#limit)
+  }
+}
 
 const tooLate = 'The time limit is over.'
 

@@ -6,14 +6,15 @@ export class InFlight {
   readonly #calls = new Set<Call>()
   #emptied: (() => void) | undefined
 
-  async watch(call: Call, govern: (call: Call) => Promise<Outcome>): Promise<Outcome> {
+  watch(call: Call, govern: (call: Call) => Promise<Outcome>): Promise<Outcome> {
     this.#calls.add(call)
-    try {
-      return await govern(call)
-    } finally {
+    const outcome = govern(call)
+    const leave = () => {
       this.#calls.delete(call)
       if (this.#calls.size === 0) this.#emptied?.()
     }
+    outcome.then(leave, leave)
+    return outcome
   }
 
   /** Waits for them, and ends those that take too long: they are answered that they were. */
