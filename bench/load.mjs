@@ -13,7 +13,8 @@ const patience = 60_000
  * cost less than the fastest server. Ends when everything sent is answered, so that CPU time
  * and requests cover the same work.
  *
- * @param {{ port: number, requests: Buffer[], dose: Dose, onConnected: () => void }} options
+ * @param {{ port: number, requests: { bytes: Buffer, counters: number[] }[], dose: Dose,
+ *   onConnected: () => void }} options
  * @returns {Promise<Load>}
  */
 export const loadHttp = async ({ port, requests, dose, onConnected }) => {
@@ -23,13 +24,14 @@ export const loadHttp = async ({ port, requests, dose, onConnected }) => {
 
   const load = { done: 0, errors: 0, latencies: [] }
   const mayGoOn = toStop(dose)
-  const drive = (socket, request) =>
+  const drive = (socket, { bytes: request, counters }) =>
     new Promise((resolve, reject) => {
       const read = responseReader()
       let sentAt = 0
       const send = () => {
         if (!mayGoOn()) return resolve()
         sentAt = performance.now()
+        for (const place of counters) countUp(request, place)
         socket.write(request)
       }
       socket.on('data', (bytes) => {
@@ -52,6 +54,14 @@ export const loadHttp = async ({ port, requests, dose, onConnected }) => {
     for (const socket of sockets) socket.destroy()
   }
   return load
+}
+
+/** The digits from a place on, as a number, plus one. */
+const countUp = (bytes, place) => {
+  let at = place
+  while (bytes[at + 1] >= 0x30 && bytes[at + 1] <= 0x39) at++
+  for (; bytes[at] === 0x39; at--) bytes[at] = 0x30
+  bytes[at]++
 }
 
 /**

@@ -5,6 +5,8 @@ const labels = {
   drawbridge: '**Drawbridge**',
   lowlevel: 'SDK `Server`',
   mcpserver: 'SDK `McpServer`',
+  plain: 'Drawbridge without governance',
+  ruled: '**Drawbridge**, under rules',
 }
 
 /**
@@ -44,7 +46,7 @@ export const toTimingTable = (timings) => {
       const floor = find('floor', timing.row)
       const sdk = find('mcpserver', timing.row)
       return [
-        labels[timing.row.who],
+        `${labels[timing.row.who]}${toDetail(timing.row)}`,
         timing.row.era,
         timing.row.tools.toLocaleString('en'),
         toNumber(timing.cpuMicros),
@@ -59,6 +61,11 @@ export const toTimingTable = (timings) => {
     }),
   )
 }
+
+const toDetail = ({ effect, remembered }) =>
+  remembered === undefined
+    ? ''
+    : `, ${effect === 'write' ? 'durable effect' : 'read'}, ledger of ${remembered.toLocaleString('en')}`
 
 export const toStartUpTable = (startUps) => {
   const { floor, mcpserver } = Object.fromEntries(startUps.map((s) => [s.who, s.milliseconds]))

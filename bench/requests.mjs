@@ -3,18 +3,28 @@ import { serverInfo, toToolName } from './contestants/tools.mjs'
 
 /** @typedef {'2026-07-28' | '2025-11-25'} Era */
 
-const text = 'All contestants answer this.'
+const said = 'All contestants answer this.'
+
+/** Counted up in place by whoever sends it: an effect that is asked for twice happens once. */
+const counter = '0'.repeat(12)
+
+const toText = ({ effect }) => (effect === 'write' ? `Effect ${counter}.` : said)
 
 /** Ids are spliced in by the caller: a connection with many outstanding calls needs many. */
-export const toMessage = ({ era, method, tools }) => {
-  const params = { ...calls[method](tools), ...(era === '2026-07-28' && { _meta: envelope }) }
+export const toMessage = (row) => {
+  const { era, method } = row
+  const key = row.effect === 'write' && { 'dev.drawbridge/idempotency-key': `key-${counter}` }
+  const params = {
+    ...calls[method](row),
+    ...(era === '2026-07-28' && { _meta: { ...envelope, ...key } }),
+  }
   return { jsonrpc: '2.0', method, params }
 }
 
 const calls = {
   'tools/list': () => ({}),
   // The middle one: neither the first nor the last that a scan would find.
-  'tools/call': (tools) => ({ name: toToolName(tools >> 1), arguments: { text } }),
+  'tools/call': (row) => ({ name: toToolName(row.tools >> 1), arguments: { text: toText(row) } }),
 }
 
 const envelope = {
@@ -52,12 +62,22 @@ export const toHttpBytes = (request) => {
   return Buffer.from(`POST /mcp HTTP/1.1\r\n${host}${head.join('')}\r\n${body}`)
 }
 
+/** Where the digits are that must differ from one request to the next, and what they begin with. */
+export const toCounters = (bytes, connection) => {
+  const places = []
+  for (let at = bytes.indexOf(counter); at >= 0; at = bytes.indexOf(counter, at + 1))
+    places.push(at)
+  for (const at of places) bytes.write(String(connection).padStart(3, '0'), at)
+  return places
+}
+
 /** The message in a body, which is JSON or the one event of a stream. */
 export const toAnswer = (body) => JSON.parse(/^data: (\{.*)$/m.exec(body)?.[1] ?? body)
 
 /** Throws unless this is the answer that all contestants owe: speed counts only with it. */
-export const checkAnswer = ({ who, method, tools }, answer) => {
-  if (!answered[method](answer.result ?? {}, tools)) {
+export const checkAnswer = (row, answer) => {
+  const { who, method } = row
+  if (!answered[method](answer.result ?? {}, row)) {
     throw new Error(
       `${who} gave a wrong answer to ${method}: ${JSON.stringify(answer).slice(0, 400)}`,
     )
@@ -65,7 +85,7 @@ export const checkAnswer = ({ who, method, tools }, answer) => {
 }
 
 const answered = {
-  'tools/list': (result, tools) => {
+  'tools/list': (result, { tools }) => {
     const names = new Set(result.tools?.map((tool) => tool.name))
     const first = result.tools?.[0]?.inputSchema
     return (
@@ -75,8 +95,12 @@ const answered = {
       first.properties.times.maximum === 10
     )
   },
-  'tools/call': (result) =>
-    !result.isError &&
-    isDeepStrictEqual(result.structuredContent, { text }) &&
-    isDeepStrictEqual(JSON.parse(result.content[0].text), { text }),
+  'tools/call': (result, row) => {
+    const text = toText(row)
+    return (
+      !result.isError &&
+      isDeepStrictEqual(result.structuredContent, { text }) &&
+      isDeepStrictEqual(JSON.parse(result.content[0].text), { text })
+    )
+  },
 }

@@ -121,9 +121,9 @@ const runClean = async ({ row, run }, dose) => {
 }
 
 const runStartUps = async () => {
-  const contestants = startUps.names.map((who) => {
-    return { who, command: commands[who].stdio(1), times: [] }
-  })
+  const contestants = []
+  for (const who of startUps.names)
+    contestants.push({ who, command: await commands[who].stdio(1), times: [] })
   // The first start fills the disk cache and makes the ledger: it is checked, not timed.
   for (let round = 0; round <= (options.quick ? 3 : startUps.rounds); round++) {
     for (const { who, command, times } of contestants) {

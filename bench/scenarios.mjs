@@ -12,6 +12,9 @@ const bySize = (sizes, names, options) =>
 const slow = { connections: 4, rounds: 3 }
 const slowest = { connections: 1, rounds: 3 }
 const list = { method: 'tools/list' }
+// How many runs, keys, callers, approvals and accounts the ledger holds before.
+const few = 1000
+const many = 1_000_000
 
 /**
  * What is timed, in interleaved rounds; the warm-up of `call` is the longest, because the SDK
@@ -51,6 +54,17 @@ export const timed = {
     warmUp: { seconds: 6, limit: 15_000 },
     rows: rows(all, { era: legacy }),
   },
+  governance: {
+    title: 'What governance costs: a call with no rules, under rules, and with a durable effect',
+    warmUp: { seconds: 6, limit: 15_000 },
+    rows: [
+      ...rows(['floor', 'plain']),
+      ...rows(['ruled'], { effect: 'analysis', remembered: few }),
+      ...rows(['ruled'], { effect: 'analysis', remembered: many }),
+      ...rows(['ruled'], { effect: 'write', remembered: few }),
+      ...rows(['ruled'], { effect: 'write', remembered: many }),
+    ],
+  },
   stdio: {
     title: 'tools/call over stdio, 32 outstanding',
     warmUp: { seconds: 4, limit: 15_000 },
@@ -75,6 +89,9 @@ export const memory = {
 
 const ours = { who: 'drawbridge' }
 const sdk = { who: 'mcpserver' }
+const ruled = { who: 'ruled' }
+const read = { effect: 'analysis' }
+const write = { effect: 'write' }
 
 /** Capacity (requests per second of CPU time) of `of`, divided by that of `against`. */
 // biome-ignore format: table
@@ -84,6 +101,9 @@ export const targets = [
   { scenario: 'tools',          atLeast: 0.9, says: 'a governed call at 10,000 tools against one at 1',       of: { ...ours, tools: 10_000 }, against: { ...ours, tools: 1 } },
   { scenario: 'list',           atLeast: 300, says: 'tools/list of 1,000 tools against the bare McpServer',   of: { ...ours, tools: 1000 },   against: { ...sdk, tools: 1000 } },
   { scenario: 'legacy-session', atLeast: 1,   says: 'a call in a 2025 session against the bare McpServer',    of: ours,                       against: sdk },
+  { scenario: 'governance',     atLeast: 0.9, says: 'a read under rules against one through no rules at all', of: { ...ruled, ...read, remembered: few },   against: { who: 'plain' } },
+  { scenario: 'governance',     atLeast: 0.9, says: 'a read over a ledger of 1,000,000 against 1,000',        of: { ...ruled, ...read, remembered: many },  against: { ...ruled, ...read, remembered: few } },
+  { scenario: 'governance',     atLeast: 0.9, says: 'an effect over a ledger of 1,000,000 against 1,000',     of: { ...ruled, ...write, remembered: many }, against: { ...ruled, ...write, remembered: few } },
   { scenario: 'stdio',          atLeast: 1,   says: 'a 2026 call over stdio against the bare McpServer',      of: { ...ours, era: modern },   against: { ...sdk, era: modern } },
   { scenario: 'stdio',          atLeast: 1,   says: 'a 2025 call over stdio against the bare McpServer',      of: { ...ours, era: legacy },   against: { ...sdk, era: legacy } },
 ]

@@ -9,7 +9,7 @@ import {
   start,
   stop,
 } from './processes.mjs'
-import { opening, toAnswer, toHeaders, toHttpBytes, toMessage } from './requests.mjs'
+import { opening, toAnswer, toCounters, toHeaders, toHttpBytes, toMessage } from './requests.mjs'
 
 /**
  * @typedef {import('./load.mjs').Dose} Dose
@@ -26,7 +26,7 @@ export const open = (row) => (row.transport === 'http' ? openHttp(row) : openStd
 
 const openHttp = async (row) => {
   const port = await freePort()
-  const child = start(commands[row.who].http(row.tools, port), 'ignore')
+  const child = start(await commands[row.who].http(row.tools, port, row), 'ignore')
   const post = (headers, message) =>
     fetch(`http://127.0.0.1:${port}/mcp`, {
       method: 'POST',
@@ -48,7 +48,10 @@ const openHttp = async (row) => {
   for (let index = 0; index < row.connections; index++) {
     sessions.push(row.era === '2025-11-25' ? await openSession() : undefined)
   }
-  const requests = sessions.map((session) => toHttpBytes({ ...row, session, port }))
+  const requests = sessions.map((session, connection) => {
+    const bytes = toHttpBytes({ ...row, session, port })
+    return { bytes, counters: toCounters(bytes, connection) }
+  })
 
   return toSubject(row, child, {
     ask: async () => {
@@ -60,7 +63,7 @@ const openHttp = async (row) => {
 }
 
 const openStdio = async (row) => {
-  const child = start(commands[row.who].stdio(row.tools), 'pipe')
+  const child = start(await commands[row.who].stdio(row.tools), 'pipe')
   if (row.era === '2025-11-25') {
     child.stdin.write(`${JSON.stringify(opening[0])}\n`)
     await firstLine(child)

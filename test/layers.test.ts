@@ -6,21 +6,34 @@ import { expect, test } from 'vitest'
 /** The table of `docs/architecture.md`: which folder may import which, besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   capability: [],
+  yaml: [],
+  'sources/manifest': ['capability', 'yaml'],
   'sources/definitions': ['capability'],
   catalog: ['capability'],
   governance: ['capability'],
   mcp: ['capability', 'catalog', 'governance'],
   http: ['capability', 'mcp'],
   storage: ['capability', 'governance'],
-  runtime: ['capability', 'sources/definitions', 'catalog', 'governance', 'mcp', 'http', 'storage'],
+  runtime: [
+    'capability',
+    'yaml',
+    'sources/manifest',
+    'sources/definitions',
+    'catalog',
+    'governance',
+    'mcp',
+    'http',
+    'storage',
+  ],
   cli: ['capability', 'runtime', 'mcp', ''],
-  '': ['capability', 'runtime', 'sources/definitions'],
+  '': ['capability', 'runtime', 'sources/manifest', 'sources/definitions'],
 }
 
 /** Packages that only one folder may know. */
 const ownedBy: Record<string, string> = {
   '@modelcontextprotocol': 'mcp',
   citty: 'cli',
+  yaml: 'yaml',
   libsql: 'storage',
 }
 

@@ -6,14 +6,16 @@ import type { Call } from '../capability/call.ts'
 export const toDigest = (value: unknown): string =>
   hash('sha256', canonicalize(value ?? null) ?? 'null', 'base64url')
 
+type Digested = Pick<Call, 'given' | 'trail'>
+
 /** Of what the client meant, found once and only for who needs it: most reads never do. */
-export const digestOf = ({ given, trail }: Call): string => {
+export const digestOf = ({ given, trail }: Digested): string => {
   trail.digest ??= toDigest(given)
   return trail.digest
 }
 
 /** `undefined` where there is no canonical form: half a pair of surrogates, a number like 1e999. */
-export function findDigest(call: Call): string | undefined {
+export function findDigest(call: Digested): string | undefined {
   try {
     return digestOf(call)
   } catch {

@@ -3,8 +3,8 @@ import type { Check } from './check.ts'
 import { refused } from './failures.ts'
 
 interface Bucket {
-  readonly tokens: number
-  readonly filled: number
+  tokens: number
+  filled: number
 }
 
 /** Callers that were not seen for so long are forgotten, with a full bucket. */
@@ -13,33 +13,36 @@ const mostBuckets = 100_000
 /** A token bucket per caller and rate: bursts up to the whole, then evenly. */
 export function limitRate(steadyNow: () => number): Check {
   const buckets = new Map<string, Bucket>()
-  const look = (rate: Rate, caller: string) => {
-    const id = `${rate.id} ${caller}`
-    const now = steadyNow()
-    const perToken = (rate.seconds * 1000) / rate.calls
-    const former = buckets.get(id)
-    const refilled = former ? former.tokens + (now - former.filled) / perToken : rate.calls
-    const tokens = Math.min(rate.calls, refilled)
-    const wait = tokens >= 1 ? 0 : Math.ceil((1 - tokens) * perToken)
-    return { id, wait, after: { tokens: tokens - 1, filled: now } }
-  }
-  const take = (id: string, after: Bucket) => {
-    // Last used last, so that the first in the map is the one to forget.
+  const find = (id: string, full: number, now: number): Bucket => {
+    const known = buckets.get(id)
+    // Last used last, so that the first is the one to forget; of no interest while there are few.
+    if (known && buckets.size < mostBuckets / 2) return known
+    const bucket = known ?? { tokens: full, filled: now }
     buckets.delete(id)
-    buckets.set(id, after)
-    const [oldest] = buckets.keys()
-    if (buckets.size > mostBuckets && oldest !== undefined) buckets.delete(oldest)
+    buckets.set(id, bucket)
+    if (buckets.size > mostBuckets) buckets.delete(buckets.keys().next().value as string)
+    return bucket
+  }
+  /** Fills a bucket up to now, and says how long until there is a token in it. */
+  const fill = (bucket: Bucket, { calls, seconds }: Rate, now: number): number => {
+    const perToken = (seconds * 1000) / calls
+    bucket.tokens = Math.min(calls, bucket.tokens + (now - bucket.filled) / perToken)
+    bucket.filled = now
+    return bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) * perToken)
   }
   return {
     name: 'rate',
     decide(call, rehearsal) {
       const { rates } = call.capability.rules
       if (rates.length === 0) return { passes: call }
-      const looks = rates.map((rate) => look(rate, call.caller.subject))
-      const wait = Math.max(...looks.map((one) => one.wait))
+      const now = steadyNow()
+      const own = rates.map((rate) => find(`${rate.id} ${call.caller.subject}`, rate.calls, now))
+      let wait = 0
+      for (const [index, bucket] of own.entries())
+        wait = Math.max(wait, fill(bucket, rates[index] as Rate, now))
       if (wait === 0) {
         // From all or from none: what one of them refuses must not use up another.
-        if (!rehearsal) for (const { id, after } of looks) take(id, after)
+        if (!rehearsal) for (const bucket of own) bucket.tokens--
         return { passes: call }
       }
       const message = `${call.capability.name} is called too often. Try again in ${wait} ms.`

@@ -50,8 +50,7 @@ class Deadline {
   static #setAll(): void {
     const fresh = Deadline.#fresh
     Deadline.#fresh = []
-    for (const one of fresh)
-      if (!one.#lifted) one.#timer = setTimeout(one.#pass, one.#limit)
+    for (const one of fresh) if (!one.#lifted) one.#timer = setTimeout(one.#pass, one.#limit)
   }
 }
 

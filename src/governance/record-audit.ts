@@ -45,17 +45,19 @@ export const recordAudit =
     const { kind } = outcome
     const failure = kind === 'failed' ? outcome.failure : undefined
     const duration = now() - at
+    // Only this much of the call lives on until it is written: the rest hangs on to its connection.
+    const { id, caller, capability, fingerprint, given, trail } = call
+    const kept = { id, caller, capability, fingerprint, given, trail }
     ledger.record(() => ({
       event: 'end',
       at,
-      ...toWho(call),
+      ...toWho(kept),
       outcome: kind,
       ...(failure && { code: failure.code }),
       duration,
-      ...(call.trail.cost !== undefined && { cost: call.trail.cost }),
+      ...(trail.cost !== undefined && { cost: trail.cost }),
     }))
-    if (failure?.fixedBy === 'operator')
-      onFault({ id: call.id, capability: call.capability.name, failure })
+    if (failure?.fixedBy === 'operator') onFault({ id, capability: capability.name, failure })
     return outcome
   }
 
@@ -66,9 +68,10 @@ export const toBegin = (call: Call, at: number): AuditEntry => ({
   ...toWho(call),
 })
 
-function toWho(call: Call) {
-  const { id, caller, capability, fingerprint, given, trail } = call
-  const digest = findDigest(call)
+type Kept = Pick<Call, 'id' | 'caller' | 'capability' | 'fingerprint' | 'given' | 'trail'>
+
+function toWho({ id, caller, capability, fingerprint, given, trail }: Kept) {
+  const digest = findDigest({ given, trail })
   return {
     id,
     caller: caller.subject,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
 import { SetupError } from '../capability/setup-error.ts'
+import { readYaml, type YamlReading } from '../yaml/read-yaml.ts'
 import { type Config, configShape } from './config.ts'
 import { nearest } from './nearest.ts'
 
@@ -15,23 +15,18 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads `drawbridge.yaml`. Every complaint names file, line and column, all of them at once. */
 export async function readConfig(file: string, environment: Environment): Promise<ConfigReading> {
-  const lines = new LineCounter()
-  const document = parseDocument(await readFile(file, 'utf8'), { lineCounter: lines })
-  const at = (offset: number | undefined): string => {
-    const { line, col } = lines.linePos(offset ?? 0)
-    return `${file}:${line}:${col}`
-  }
-  const [broken] = document.errors
-  if (broken) throw new SetupError(`${at(broken.pos[0])} ${broken.message.split('\n')[0]}`)
+  const document = readYaml(await readFile(file, 'utf8'), file)
+  const [broken] = document.faults
+  if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
 
   const secrets: string[] = []
   const complaints: string[] = []
   const unset = new Set<string>()
-  const value = resolve(document.toJS({ maxAliasCount: 100 }) ?? {}, [], (name, path) => {
+  const value = resolve(document.value ?? {}, [], (name, path) => {
     const secret = environment[name]
     if (secret === undefined) {
       unset.add(path.join('/'))
-      complaints.push(`${at(offsetOf(document, path))} env://${name} is not set in the environment`)
+      complaints.push(`${document.at(path)} env://${name} is not set in the environment`)
     } else secrets.push(secret)
     return secret ?? ''
   })
@@ -39,8 +34,8 @@ export async function readConfig(file: string, environment: Environment): Promis
   if (!parsed.success) {
     // What stands for a value that is missing cannot be judged.
     const issues = parsed.error.issues.filter(({ path }) => !unset.has(path.join('/')))
-    for (const { offset, words } of issues.flatMap((issue) => explain(issue, document)))
-      complaints.push(`${at(offset)} ${words}`)
+    for (const { at, words } of issues.flatMap((issue) => explain(issue, document)))
+      complaints.push(`${at} ${words}`)
   }
   if (!parsed.success || complaints.length > 0) throw new SetupError(complaints.join('\n'))
   return { config: parsed.data, secrets }
@@ -65,40 +60,40 @@ function resolve(
 }
 
 interface Complaint {
-  readonly offset: number | undefined
+  readonly at: string
   readonly words: string
 }
 
 type Issue = z.core.$ZodIssue
 
-function explain(issue: Issue, document: Document): Complaint[] {
+function explain(issue: Issue, document: YamlReading): Complaint[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => {
       const closest = nearest(key, knownKeys(issue.path))
       const hint = closest === undefined ? '' : ` Did you mean "${closest}"?`
       const words = `unknown key "${key}" at ${toPath(issue.path)}.${hint}`
-      return { offset: keyOffset(document, issue.path, key), words }
+      return { at: document.keyAt(issue.path, key), words }
     })
   if (issue.code === 'invalid_union' && issue.path[0] === 'sources')
     return explainSource(issue, document)
-  return [
-    { offset: offsetOf(document, issue.path), words: `${toPath(issue.path)}: ${issue.message}` },
-  ]
+  return [{ at: document.at(issue.path), words: `${toPath(issue.path)}: ${issue.message}` }]
 }
 
 /** Of a union of sources, only the one that was meant has anything to say. */
-function explainSource(issue: Issue & { code: 'invalid_union' }, document: Document): Complaint[] {
-  const written = document.getIn(issue.path)
-  const keys = isMap(written) ? written.items.map(({ key }) => String(key)) : []
+function explainSource(
+  issue: Issue & { code: 'invalid_union' },
+  document: YamlReading,
+): Complaint[] {
+  const keys = document.keys(issue.path)
   const later = keys.find((key) => plannedKinds.includes(key))
   if (later !== undefined) {
     const words = `${toPath(issue.path)}: this version has no ${later} sources yet`
-    return [{ offset: keyOffset(document, issue.path, later), words }]
+    return [{ at: document.keyAt(issue.path, later), words }]
   }
   const meant = sourceKinds.findIndex((kind) => keys.includes(kind))
   if (meant < 0) {
     const words = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
-    return [{ offset: offsetOf(document, issue.path), words }]
+    return [{ at: document.at(issue.path), words }]
   }
   return (issue.errors[meant] ?? []).flatMap((inner) =>
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
@@ -109,20 +104,6 @@ const sourceKinds = ['definitions', 'source']
 const plannedKinds = ['manifest', 'intents', 'records', 'service']
 
 const toPath = (path: Path): string => (path.length === 0 ? 'the top' : `/${path.join('/')}`)
-
-const offsetOf = (document: Document, path: Path): number | undefined => {
-  for (let length = path.length; length >= 0; length--) {
-    const node = document.getIn(path.slice(0, length), true)
-    if (isNode(node) && node.range) return node.range[0]
-  }
-  return undefined
-}
-
-function keyOffset(document: Document, path: Path, key: string): number | undefined {
-  const map = path.length === 0 ? document.contents : document.getIn(path, true)
-  const pair = isMap(map) ? map.items.find((item) => String(item.key) === key) : undefined
-  return isScalar(pair?.key) ? pair.key.range?.[0] : offsetOf(document, path)
-}
 
 /** The keys that would have been understood at a place of the configuration. */
 function knownKeys(path: Path): string[] {

@@ -44,7 +44,7 @@ export class AuditTable {
   }
 
   /** Inside a transaction: another process may have written since the last time. */
-  append(entries: readonly AuditEntry[], lost: number, at: number): void {
+  append(entries: readonly string[], lost: number, at: number): void {
     if (entries.length === 0) return
     const last = this.#database
       .prepare<Omit<BlockRow, 'lines'>>(
@@ -53,9 +53,8 @@ export class AuditTable {
       .get()
     let head = last ? toText(last.head) : origin
     const lines: string[] = []
-    const gap = lost > 0 ? [{ event: 'lost', at, count: lost }] : []
-    for (const entry of [...gap, ...entries]) {
-      const text = JSON.stringify(entry)
+    const gap = lost > 0 ? [JSON.stringify({ event: 'lost', at, count: lost })] : []
+    for (const text of [...gap, ...entries]) {
       head = toHash(head, text)
       lines.push(`${head} ${text}`)
     }

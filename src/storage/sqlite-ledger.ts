@@ -26,8 +26,6 @@ export interface LedgerOptions {
 /** How long an audit entry that nobody waits for may be on its way. */
 const lingering = 50
 const mostLingering = 100_000
-/** Given up at once when there are too many: one by one, each would move all the others. */
-const givenUp = 1000
 const purgeEvery = 60_000
 const mostPurged = 1000
 
@@ -45,7 +43,10 @@ export class SqliteLedger implements Ledger {
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #jobs: Job[] = []
-  #entries: (() => AuditEntry)[] = []
+  /** Of this turn, not yet in words. */
+  #fresh: (() => AuditEntry)[] = []
+  /** In words: what lives for long is cheap when it is one string. */
+  #entries: string[] = []
   #lost = 0
   #scheduled = false
   /** What the database was last told; at first nothing. */
@@ -65,7 +66,7 @@ export class SqliteLedger implements Ledger {
     }
     this.audit = new AuditTable(this.#database)
     const tables = new LedgerTables(this.#database, options, (entry) =>
-      this.#entries.push(() => entry),
+      this.#entries.push(JSON.stringify(entry)),
     )
     this.read = tables
     this.#writer = tables
@@ -89,11 +90,7 @@ export class SqliteLedger implements Ledger {
   }
 
   record(make: () => AuditEntry): void {
-    if (this.#entries.length >= mostLingering) {
-      this.#entries.splice(0, givenUp)
-      this.#lost += givenUp
-    }
-    this.#entries.push(make)
+    if (this.#fresh.push(make) === 1) setImmediate(() => this.#word())
     this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
   }
 
@@ -147,6 +144,16 @@ export class SqliteLedger implements Ledger {
     }
   }
 
+  #word(): void {
+    const fresh = this.#fresh
+    this.#fresh = []
+    for (const make of fresh) this.#entries.push(JSON.stringify(make()))
+    const tooMany = this.#entries.length - mostLingering
+    if (tooMany <= 0) return
+    this.#entries.splice(0, tooMany)
+    this.#lost += tooMany
+  }
+
   /** Writes what lingers, now. */
   flush(): void {
     this.#writeEntries()
@@ -155,12 +162,12 @@ export class SqliteLedger implements Ledger {
   #writeEntries(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    this.#word()
     if (this.#entries.length === 0 || this.#closed) return
     try {
       this.#commit(() => {}, false)
     } catch (error) {
-      // Kept for the next time, without the calls they tell of; effects are refused until then.
-      this.#entries = this.#entries.map(toMade)
+      // Kept for the next time; what side effects need is refused until then.
       this.#options.onError(error)
       this.#timer = setTimeout(() => this.#writeEntries(), 1000).unref()
     }
@@ -168,6 +175,7 @@ export class SqliteLedger implements Ledger {
 
   /** One transaction with everything that is due, and one flush if somebody waits for it. */
   #commit(work: () => void, durable: boolean): void {
+    this.#word()
     const waiting = this.#entries.length
     if (durable !== this.#durable) {
       this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
@@ -176,8 +184,7 @@ export class SqliteLedger implements Ledger {
     this.#database.exec('begin immediate')
     try {
       work()
-      const made = this.#entries.map((make) => make())
-      this.audit.append(made, this.#lost, this.#options.now())
+      this.audit.append(this.#entries, this.#lost, this.#options.now())
       this.#database.exec('commit')
     } catch (error) {
       this.#entries.length = Math.min(waiting, this.#entries.length)
@@ -204,9 +211,4 @@ export class SqliteLedger implements Ledger {
     // There may be more: they go with the next ones, so that no writer waits for all of them.
     if (changes < mostPurged) this.#purged = now
   }
-}
-
-function toMade(make: () => AuditEntry): () => AuditEntry {
-  const entry = make()
-  return () => entry
 }

@@ -297,9 +297,9 @@ test('more than can be kept while nothing can be written is counted, not forgott
   for (let count = 0; count < 100_005; count++) ledger.record(() => ({ event: 'end', at: count }))
   await ledger.write(() => {})
   const [gap, first] = ledger.audit.records(0)
-  expect(gap?.entry).toMatchObject({ event: 'lost', count: 1000 })
-  expect(first?.entry).toMatchObject({ event: 'end', at: 1000 })
-  expect(ledger.audit.verify()).toEqual({ count: 99_006 })
+  expect(gap?.entry).toMatchObject({ event: 'lost', count: 5 })
+  expect(first?.entry).toMatchObject({ event: 'end', at: 5 })
+  expect(ledger.audit.verify()).toEqual({ count: 100_001 })
 })
 
 test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', {

@@ -1,0 +1,70 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { localUser } from '../../dist/capability/caller.js'
+import { Catalog } from '../../dist/catalog/catalog.js'
+import { catchEverything } from '../../dist/governance/catch-everything.js'
+import { toStep } from '../../dist/governance/check.js'
+import { checkInput } from '../../dist/governance/check-input.js'
+import { checkOutput } from '../../dist/governance/check-output.js'
+import { limitTime } from '../../dist/governance/limit-time.js'
+import { createGuard, loopbackHosts } from '../../dist/http/guard.js'
+import { createHandler } from '../../dist/http/handler.js'
+import { NodeServer } from '../../dist/http/node-server.js'
+import { defineTool, definitionSource, z } from '../../dist/index.js'
+import { HttpEndpoint } from '../../dist/mcp/http-endpoint.js'
+import { createRequestStates } from '../../dist/mcp/request-state.js'
+import { Surface } from '../../dist/mcp/surface.js'
+import { serverInfo, toTools } from './tools.mjs'
+
+/**
+ * The product's edge and projection around a pipeline that keeps no promise: input, time and output
+ * are looked at, nothing is asked, counted or written down. What governance costs is the difference.
+ */
+const [tools, port] = process.argv.slice(2).map(Number)
+
+const source = definitionSource(
+  toTools(tools).map(({ name, description }) =>
+    defineTool({
+      name,
+      description,
+      schema: z.object({
+        text: z.string(),
+        times: z.number().int().min(1).max(10).default(1),
+      }),
+      category: 'analysis',
+      consequenceLevel: 'low',
+      execute: async ({ text }) => ({ text }),
+    }),
+  ),
+)
+const catalog = await Catalog.open([{ source, mount: '/mcp' }], {
+  naming: 'portable',
+  refine: (capability) => capability,
+})
+const steps = [
+  catchEverything,
+  toStep(checkInput, false),
+  limitTime(30_000),
+  checkOutput(4 * 1024 * 1024),
+]
+const govern = steps.reduceRight(
+  (next, step) => (call) => step(call, next),
+  (call) => call.capability.invoke(call),
+)
+const surface = new Surface({
+  mount: '/mcp',
+  identity: serverInfo,
+  catalog,
+  govern,
+  states: createRequestStates(randomBytes(32), Date.now),
+  newId: randomUUID,
+  callersProveThemselves: false,
+})
+const handler = createHandler({
+  mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now)]]),
+  guard: createGuard({ hosts: loopbackHosts, origins: [] }),
+  identify: () => localUser,
+  bodyLimit: 4 * 1024 * 1024,
+  approvals: {},
+  health: () => ({}),
+})
+await NodeServer.listen({ host: '127.0.0.1', port, handler, onError: console.error })
