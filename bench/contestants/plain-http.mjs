@@ -55,6 +55,7 @@ const surface = new Surface({
   identity: serverInfo,
   catalog,
   govern,
+  forbids: () => false,
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
   callersProveThemselves: false,

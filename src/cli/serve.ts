@@ -29,6 +29,8 @@ export const serve = defineCommand({
     })
     outliveTools(log, bridge)
     for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
+    if (found.config.policy.mode === 'observe')
+      say('policy.mode is observe: what would be refused or asked is only written down')
     let stopWatching: (() => void) | undefined
     const watchNow = () => {
       if (args.watch)

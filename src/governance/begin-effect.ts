@@ -86,10 +86,13 @@ function begin(
     started: at,
     charges: charges.map(({ account, window, amount }) => ({ account, window, amount })),
   })
-  for (const { account, window, amount } of charges) writer.charge(account, window, amount)
+  for (const { account, window, amount } of lasting(call)) writer.charge(account, window, amount)
   writer.append(toBegin(call, at))
   return undefined
 }
+
+/** What one call may spend is nobody's concern after it. */
+const lasting = ({ id, plan }: Call) => (plan.charges ?? []).filter(({ window }) => window !== id)
 
 async function settle(
   ledger: Ledger,
@@ -100,7 +103,7 @@ async function settle(
   const work = (writer: LedgerWriter) => {
     if (outcome.kind === 'asking') return undo(writer, call, now())
     writer.endRun(call.id, toEnd(outcome, now()))
-    for (const { account, window, amount, unit } of call.plan.charges ?? [])
+    for (const { account, window, amount, unit } of lasting(call))
       writer.charge(account, window, toActual(outcome, amount, unit) - amount)
   }
   call.trail.cost = toActual(outcome, call.capability.rules.cost?.amount ?? 0, 'money')
@@ -118,10 +121,10 @@ async function writeInTheEnd(ledger: Ledger, work: (writer: LedgerWriter) => voi
 }
 
 /** It did not do anything yet: as if it had not been called. */
-function undo(writer: LedgerWriter, { id, plan }: Call, at: number): void {
+function undo(writer: LedgerWriter, call: Call, at: number): void {
+  const { id, plan } = call
   writer.forgetRun(id)
-  for (const { account, window, amount } of plan.charges ?? [])
-    writer.charge(account, window, -amount)
+  for (const { account, window, amount } of lasting(call)) writer.charge(account, window, -amount)
   if (plan.approval !== undefined) writer.decideApproval(plan.approval, { state: 'approved', at })
 }
 

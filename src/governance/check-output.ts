@@ -81,12 +81,13 @@ function cleanFailed(outcome: Failed, allowance: Allowance): Failed {
   }
 }
 
-const tooLarge = ({ capability }: Call, largest: number): Failed =>
-  refused(
-    'result_too_large',
-    `The answer of ${capability.name} is larger than ${largest} characters and was not sent. Ask for less: a filter, fewer fields, a smaller page.`,
-    { details: { limit: largest } },
-  )
+function tooLarge({ capability }: Call, largest: number): Failed {
+  const advice = capability.effects.writes
+    ? 'It took effect all the same: do not call it again for the answer.'
+    : 'Ask for less: a filter, fewer fields, a smaller page.'
+  const message = `The answer of ${capability.name} is larger than ${largest} characters and was not sent. ${advice}`
+  return refused('result_too_large', message, { details: { limit: largest } })
+}
 
 const broken = ({ capability }: Call, what: string): Failed =>
   refused('invalid_output', 'The answer did not have the promised form.', {

@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/server'
-import type { Listener } from '../capability/call.ts'
+import { type Listener, nobodyListens } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
 
@@ -14,4 +14,12 @@ export interface Exchange {
   readonly requestState: unknown
   /** The headers, where the transport has them and they must agree with the arguments. */
   readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+/** A call without a client at its other end: nobody to tell, nobody to ask. */
+export const nobodyElse = {
+  client: {},
+  listener: nobodyListens,
+  inputResponses: undefined,
+  requestState: undefined,
 }

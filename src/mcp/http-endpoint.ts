@@ -2,6 +2,7 @@ import type { HttpReply, HttpRequest } from './http-port.ts'
 import { LegacySessions, type SessionLimits } from './legacy-http.ts'
 import { serveModern, toRpcError } from './modern-http.ts'
 import { readInbound } from './modern-request.ts'
+import { toId } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 
 /** One mount over HTTP: both eras on the same address. */
@@ -35,11 +36,4 @@ export class HttpEndpoint {
   async close(): Promise<void> {
     await this.#sessions.close()
   }
-}
-
-/** An error carries the id of its request wherever that can be read. */
-function toId(body: unknown): string | number | null {
-  if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body))
-    return null
-  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
 }

@@ -8,9 +8,14 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../capability/caller.ts'
 import { localUser } from '../capability/caller.ts'
+import { isPlainObject } from '../capability/json.ts'
 import { EventLog } from './event-log.ts'
+import { nobodyElse } from './exchange.ts'
 import { findBadHandshake } from './handshake.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
+import { findSubject, methods } from './methods.ts'
+import { toRpcError } from './modern-http.ts'
+import { type RpcError, toId } from './rpc-error.ts'
 import { createSdkServer } from './sdk-server.ts'
 import type { Surface } from './surface.ts'
 
@@ -58,11 +63,37 @@ export class LegacySessions {
     if (session?.subject !== request.caller.subject)
       return refuse(reply, 404, -32001, 'Session not found')
     session.lastSeen = this.#now()
+    const forbidden = await this.#forbid(request)
+    if (forbidden) {
+      const { code, message, data, status, headers } = forbidden
+      const error = { jsonrpc: '2.0', id: toId(request.body), error: { code, message, data } }
+      return reply.answer(status, JSON.stringify(error), headers)
+    }
     if (request.method === 'GET') {
       session.streams++
       request.cancellation.onCancel(() => session.streams--)
     }
     await this.#pass(session, request, reply)
+  }
+
+  /**
+   * A stream has begun with 200 before the SDK asks for an answer, so a call that will be refused
+   * for want of a scope is made here: the same pipeline refuses it, and HTTP can say 403.
+   */
+  async #forbid({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
+    if (!isPlainObject(body) || typeof body.method !== 'string' || !isPlainObject(body.params))
+      return undefined
+    const { method, params } = body
+    const capability = findSubject(this.#surface, method, params)
+    if (!capability || toId(body) === null || !this.#surface.forbids(caller, capability))
+      return undefined
+    try {
+      const exchange = { caller, cancellation, ...nobodyElse }
+      await methods.get(method)?.(this.#surface, params, exchange)
+    } catch (error) {
+      return toRpcError(error)
+    }
+    throw new Error(`${capability.name} was not refused`)
   }
 
   async close(): Promise<void> {

@@ -50,6 +50,24 @@ export const subjects: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
+/** What a request is about, where there is such a thing. */
+export function findSubject(
+  { projection }: Surface,
+  method: string,
+  params: Params,
+): Capability | undefined {
+  const subject = subjects.get(method)
+  const name = subject === undefined ? undefined : params[subject]
+  if (typeof name !== 'string') return undefined
+  const entry =
+    method === 'tools/call'
+      ? projection.tools.get(name)?.entry
+      : method === 'prompts/get'
+        ? projection.snapshot.prompts.get(name)
+        : projection.findView(name)?.entry
+  return entry?.capability
+}
+
 function discover(surface: Surface): Result {
   return {
     supportedVersions: [modernRevision],

@@ -39,3 +39,10 @@ export const brief = (text: string): string => (text.length > 100 ? `${text.slic
 
 export const invalidParams = (message: string, data?: unknown): RpcError =>
   new RpcError(codes.invalidParams, message, { data })
+
+/** An error carries the id of its request wherever that can be read. */
+export function toId(body: unknown): string | number | null {
+  if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body))
+    return null
+  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+}

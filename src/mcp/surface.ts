@@ -1,5 +1,6 @@
 import type { Implementation as Identity, ServerCapabilities } from '@modelcontextprotocol/server'
 import type { Caller } from '../capability/caller.ts'
+import type { Capability } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Next } from '../governance/step.ts'
 import { Announcements } from './announcements.ts'
@@ -16,6 +17,8 @@ export interface SurfaceOptions {
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
+  /** Whether a call would end for want of a scope, so that HTTP can say so in its own words. */
+  readonly forbids: (caller: Caller, capability: Capability) => boolean
   readonly states: RequestStates
   readonly newId: () => string
   /** Whether callers come with credentials, so that nothing may be cached for all. */
@@ -29,6 +32,7 @@ export class Surface {
   readonly instructions: string | undefined
   readonly catalog: Catalog
   readonly govern: Next
+  readonly forbids: SurfaceOptions['forbids']
   readonly states: RequestStates
   readonly newId: () => string
   readonly announcements = new Announcements()
@@ -45,6 +49,7 @@ export class Surface {
     this.instructions = options.instructions
     this.catalog = options.catalog
     this.govern = options.govern
+    this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
     this.#callersProveThemselves = options.callersProveThemselves

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import { nobodyListens } from '../capability/call.ts'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
@@ -11,6 +10,7 @@ import type { Naming } from '../catalog/served-name.ts'
 import type { Refine, Snapshot } from '../catalog/snapshot.ts'
 import { ApprovalDesk } from '../governance/approval-desk.ts'
 import { type Explanation, explain } from '../governance/explain.ts'
+import { permits } from '../governance/permits.ts'
 import { createPipeline, type Pipeline, type Settings } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
 import type { AuditEntry, OnFault } from '../governance/record-audit.ts'
@@ -21,6 +21,7 @@ import { createGuard, loopbackHosts } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
+import { nobodyElse } from '../mcp/exchange.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { methods, toCall } from '../mcp/methods.ts'
 import type { Lists } from '../mcp/projection.ts'
@@ -263,6 +264,8 @@ export class Drawbridge {
       ...(instructions !== undefined && { instructions }),
       catalog,
       govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),
+      forbids: (caller, capability) =>
+        this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
       callersProveThemselves: this.#config.http.tokens !== undefined,
@@ -301,14 +304,6 @@ export interface StdioStreams {
   readonly output: Writable
   readonly mount: string
   readonly caller: Caller
-}
-
-/** A call from within: nobody to tell, nobody to ask. */
-const nobodyElse = {
-  client: {},
-  listener: nobodyListens,
-  inputResponses: undefined,
-  requestState: undefined,
 }
 
 type PolicyConfig = ReturnType<typeof configShape.parse>['policy']

@@ -58,7 +58,13 @@ export class LedgerTables implements LedgerWriter {
   }
 
   register(): void {
-    const { boot, pid } = this.#options
+    const { boot, pid, isAlive } = this.#options
+    // Whoever is gone is not missed: a run without its boot is an orphan just the same.
+    for (const former of this.#database
+      .prepare<{ id: string; pid: number }>('select * from boots')
+      .all())
+      if (former.pid !== pid && !isAlive(former.pid))
+        this.#database.prepare('delete from boots where id = ?').run(former.id)
     this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(boot, pid)
   }
 

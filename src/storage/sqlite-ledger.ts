@@ -208,7 +208,22 @@ export class SqliteLedger implements Ledger {
            select id from runs where started < ? and state in ('done', 'failed') limit ?)`,
       )
       .run(now - this.#options.keep, mostPurged)
+    const answered = this.#purgeApprovals(now - this.#options.keep)
     // There may be more: they go with the next ones, so that no writer waits for all of them.
-    if (changes < mostPurged) this.#purged = now
+    if (changes < mostPurged && answered < mostPurged) this.#purged = now
+  }
+
+  #purgeApprovals(before: number): number {
+    let most = 0
+    for (const state of ['pending', 'approved', 'denied', 'used']) {
+      const { changes } = this.#database
+        .prepare(
+          `delete from approvals where id in (
+             select id from approvals where state = ? and created < ? and expires < ? limit ?)`,
+        )
+        .run(state, before, before, mostPurged)
+      most = Math.max(most, changes)
+    }
+    return most
   }
 }

@@ -140,8 +140,8 @@ test('runs, approvals and spending come back as they were written', async () => 
     caller: 'ann',
     capability: 'pay',
     state: 'pending' as const,
-    created: 1,
-    expires: 2,
+    created: Date.now(),
+    expires: Date.now() + minute,
     approvers: ['eve'],
     shown: { source: 's', description: 'd', arguments: '{}', effects: 'e', cost: 'c' },
   }
@@ -521,4 +521,28 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
 
   expect(stdout).toMatch(/Test Files {2}3 passed/)
   expect(stdout).toMatch(/group commit/)
+})
+
+test('questions that were answered or forgotten long ago go, the others stay', async () => {
+  const clock = aClock()
+  const ledger = aLedger(await aFile(), clock.now)
+  const ask = (id: string, expires: number) =>
+    ledger.write((writer) =>
+      writer.addApproval({
+        id,
+        binding: id,
+        caller: 'ann',
+        capability: 'pay',
+        state: 'pending',
+        created: clock.now(),
+        expires,
+        shown: { source: 's', description: 'd', arguments: '{}', effects: 'writes' },
+      }),
+    )
+  await ask('old', clock.now() + minute)
+  await ask('patient', clock.now() + 9 * day)
+  clock.pass(2 * day)
+  await ask('new', clock.now() + minute)
+  expect(ledger.read.approvals(undefined, 10).map(({ id }) => id)).toEqual(['new', 'patient'])
+  await ledger.close()
 })

@@ -218,7 +218,7 @@ describe('a missing scope', () => {
     expect(response.headers.get('www-authenticate')).toContain('scope="payments:write"')
   })
 
-  test('is a JSON-RPC error in a session of 2025', async () => {
+  test('is the same in a session of 2025', async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, bearer('reader'))
 
@@ -228,10 +228,13 @@ describe('a missing scope', () => {
       bearer('reader'),
     )
 
-    expect(response.status).toBe(200)
-    expect((await answerOf(response)).error).toMatchObject({
-      code: -31403,
-      data: { code: 'insufficient_scope', missing: ['orders:write', 'payments:write'] },
+    expect(response.status).toBe(403)
+    expect(response.headers.get('www-authenticate')).toBe(
+      'Bearer error="insufficient_scope", scope="orders:write payments:write"',
+    )
+    expect(await answerOf(response)).toMatchObject({
+      jsonrpc: '2.0',
+      error: { code: -31403, data: { code: 'insufficient_scope' } },
     })
   })
 

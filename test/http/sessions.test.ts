@@ -111,7 +111,12 @@ describe('a session belongs to the caller who began it', () => {
     const call = aRequestOf2025('tools/call', { name: 'erase', arguments: {} }, session)
 
     expect(await answerOf(await post(url, call, ann))).toHaveProperty('result')
-    expect(await answerOf(await post(url, call, annForLess))).toHaveProperty('error.code', -31403)
+    const refused = await post(url, call, annForLess)
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('www-authenticate')).toBe(
+      'Bearer error="insufficient_scope", scope="admin"',
+    )
+    expect(await answerOf(refused)).toHaveProperty('error.code', -31403)
   })
 
   test('it is not known on another mount', async () => {
