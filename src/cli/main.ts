@@ -14,6 +14,7 @@ const verbs = {
   check: async () => (await import('./check.ts')).check,
   list: async () => (await import('./list.ts')).list,
   call: async () => (await import('./call.ts')).call,
+  project: async () => (await import('./project.ts')).project,
   connect: async () => (await import('./connect.ts')).connect,
   explain: async () => (await import('./explain.ts')).explain,
   approvals: async () => (await import('./approvals.ts')).approvals,

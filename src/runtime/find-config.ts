@@ -1,6 +1,7 @@
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
+import { readYaml } from '../yaml/read-yaml.ts'
 import { configShape } from './config.ts'
 import { type ConfigReading, readConfig } from './read-config.ts'
 
@@ -21,11 +22,20 @@ export async function findConfig(
 ): Promise<Found> {
   const file = await toFile(path.resolve(what))
   const folder = path.dirname(file)
-  if (!moduleExtensions.has(path.extname(file)))
-    return { ...(await readConfig(file, environment)), folder, file }
+  if (!moduleExtensions.has(path.extname(file))) {
+    if (!(await isManifest(file))) return { ...(await readConfig(file, environment)), folder, file }
+    const config = configShape.parse({ sources: [{ manifest: path.basename(file) }] })
+    return { config, secrets: [], folder, file }
+  }
   const name = path.basename(file, path.extname(file))
   const config = configShape.parse({ name, sources: [{ definitions: path.basename(file) }] })
   return { config, secrets: [], folder, file }
+}
+
+/** By what it says, not by its name: an agent's file may have any. */
+async function isManifest(file: string): Promise<boolean> {
+  const keys = readYaml(await readFile(file, 'utf8'), file).keys([])
+  return keys.includes('schema_version') && !keys.includes('sources')
 }
 
 async function toFile(target: string): Promise<string> {

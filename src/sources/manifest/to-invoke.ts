@@ -1,0 +1,76 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Call } from '../../capability/call.ts'
+import type { Capability } from '../../capability/capability.ts'
+import { isPlainObject } from '../../capability/json.ts'
+import { done, type Outcome } from '../../capability/outcome.ts'
+import type { Upstream, UpstreamAnswer } from '../../capability/upstream.ts'
+import { agentFailed } from './failures.ts'
+import { withRetries } from './retry.ts'
+import type { Handler } from './routes.ts'
+import { valueArgument } from './to-schema.ts'
+
+export interface InvokeOptions {
+  readonly id: string
+  /** Whether the input travels as the argument `value`. */
+  readonly wrapped: boolean
+  readonly writes: boolean
+  readonly repeatable: boolean
+  readonly retries: number
+}
+
+export const toHandlerInvoke =
+  (run: Handler, { wrapped }: InvokeOptions): Capability['invoke'] =>
+  async (call) => {
+    const answer = await run(toInput(call, wrapped), {
+      get signal() {
+        return call.cancellation.signal
+      },
+      caller: { subject: call.caller.subject },
+      idempotencyKey: call.key,
+      progress: (done, total, message) =>
+        call.listener.progress({
+          done,
+          ...(total !== undefined && { total }),
+          ...(message !== undefined && { message }),
+        }),
+    })
+    return done(answer)
+  }
+
+export const toUpstreamInvoke =
+  (upstream: () => Upstream, options: InvokeOptions): Capability['invoke'] =>
+  async (call) => {
+    const { id, wrapped, repeatable, retries, writes } = options
+    const attempt = () =>
+      upstream().call({
+        capability: id,
+        input: toInput(call, wrapped),
+        cancellation: call.cancellation,
+        listener: call.listener,
+        ...(call.key !== undefined && { idempotencyKey: call.key }),
+        ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
+      })
+    const answer = await withRetries(attempt, {
+      retries,
+      safe: repeatable,
+      cancellation: call.cancellation,
+      delay,
+    })
+    return writes ? toCertain(answer, id) : answer.outcome
+  }
+
+const toInput = ({ input }: Call, wrapped: boolean): unknown =>
+  wrapped && isPlainObject(input) ? input[valueArgument] : input
+
+/** What may have happened must not be called failed: whoever believes it would do it again. */
+function toCertain({ outcome, reached }: UpstreamAnswer, id: string): Outcome {
+  if (outcome.kind !== 'failed' || reached !== 'maybe') return outcome
+  const message = `Whether ${id} took effect is not known: ${outcome.failure.message} Find out before you call it again.`
+  return agentFailed('outcome_unknown', message, {
+    ...(outcome.failure.cause !== undefined && { cause: outcome.failure.cause }),
+  })
+}
+
+/** A wait that is cut short is not an error: whoever waits looks what ended it. */
+const delay = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(milliseconds, undefined, { signal }).catch(() => {})
