@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Source } from '../capability/source.ts'
-import { openMcpUpstream } from '../mcp/mcp-upstream.ts'
-import { openHttpUpstream } from '../sources/manifest/http-upstream.ts'
+import { McpUpstream } from '../mcp/mcp-upstream.ts'
+import { httpUpstream } from '../sources/manifest/http-upstream.ts'
 import { createLoadReference } from '../sources/manifest/load-reference.ts'
 import { manifestSource as toSource } from '../sources/manifest/manifest-source.ts'
-import type { Handler } from '../sources/manifest/routes.ts'
+import type { Handler, Protocols } from '../sources/manifest/routes.ts'
 import type { SourceConfig } from './config.ts'
 import type { Surroundings } from './open-sources.ts'
 
@@ -38,10 +38,12 @@ export const manifestSource = (file: string, options: ManifestSourceOptions = {}
       folder: path.dirname(file),
       pinned: options.schemas ?? {},
     }),
-    protocols: { MCP: openMcpUpstream, HTTP: openHttpUpstream },
+    protocols,
     resolveSecret:
       options.resolveSecret ?? ((reference) => fromEnvironment(reference, process.env)),
   })
+
+const protocols: Protocols = { MCP: (options) => new McpUpstream(options), HTTP: httpUpstream }
 
 type ManifestConfig = Extract<SourceConfig, { manifest: string }>
 
@@ -63,7 +65,7 @@ export function openManifest(
     all: config.all,
     compose: config.compose,
     loadReference: createLoadReference({ folder: path.dirname(file), pinned: config.schemas }),
-    protocols: { MCP: openMcpUpstream, HTTP: openHttpUpstream },
+    protocols,
     resolveSecret: (reference) => fromEnvironment(reference, environment),
   })
 }
