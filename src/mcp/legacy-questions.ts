@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   type InputRequests,
   type InputRequiredResult,
@@ -24,13 +23,14 @@ export async function askLegacyClient(
   context: ServerContext,
   answer: (exchange: Exchange) => Result | Promise<Result>,
   exchange: Exchange,
+  newId: () => string,
 ): Promise<Result> {
   let result = await answer(exchange)
   for (let round = 0; isInputRequiredResult(result); round++) {
     if (round === mostRounds)
       throw new RpcError(codes.invalidParams, `Still not answered after ${mostRounds} rounds`)
     const { inputRequests = {}, requestState } = result as InputRequiredResult
-    const inputResponses = await put(server, context, inputRequests)
+    const inputResponses = await put(server, context, inputRequests, newId)
     result = await answer({ ...exchange, inputResponses, requestState })
   }
   return result
@@ -40,11 +40,12 @@ async function put(
   server: Server,
   { mcpReq }: ServerContext,
   requests: InputRequests,
+  newId: () => string,
 ): Promise<Record<string, unknown>> {
   const options = { relatedRequestId: mcpReq.id, timeout: patience, signal: mcpReq.signal }
   const responses = Object.entries(requests).map(async ([key, { method, params }]) => {
     try {
-      const request = { method, ...(params && { params: withId(params) }) }
+      const request = { method, ...(params && { params: withId(params, newId) }) }
       return [key, await server.request(request, anyResult, options)]
     } catch {
       // No answer is an answer: whoever asked decides what to do without one.
@@ -60,7 +61,5 @@ const anyResult: StandardSchemaV1 = {
 }
 
 /** 2025 wants an id for a page to visit. */
-const withId = (params: object): Record<string, unknown> =>
-  'mode' in params && params.mode === 'url'
-    ? { ...params, elicitationId: randomUUID() }
-    : { ...params }
+const withId = (params: object, newId: () => string): Record<string, unknown> =>
+  'mode' in params && params.mode === 'url' ? { ...params, elicitationId: newId() } : { ...params }

@@ -52,7 +52,7 @@ export function createSdkServer(
       const exchange = toExchange(server, era, callerOf(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (again: Exchange) => method(surface, params, again)
-      const result = await askLegacyClient(server, context, answer, exchange)
+      const result = await askLegacyClient(server, context, answer, exchange, surface.newId)
       return toLegacy(server, name, result, surface, params)
     } catch (error) {
       const { code, message, data } = toRpcError(error)

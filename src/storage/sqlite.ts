@@ -32,15 +32,15 @@ interface Driver {
 /** Node's own SQLite where there is one, a driver with its binary inside the package elsewhere. */
 export function openSqlite(file: string): Sqlite {
   const driver = openDriver(file)
-  const statements = new Map<string, Statement<never>>()
+  const statements = new Map<string, Statement<unknown>>()
   return {
     prepare<Row>(sql: string): Statement<Row> {
       let statement = statements.get(sql)
       if (!statement) {
-        statement = toStatement(driver, sql) as Statement<never>
+        statement = toStatement(driver, sql)
         statements.set(sql, statement)
       }
-      return statement as unknown as Statement<Row>
+      return statement as Statement<Row>
     },
     exec: (sql) => void attempt(() => driver.exec(sql)),
     close: () => driver.close(),
