@@ -19,6 +19,7 @@ export {
   type DrawbridgeOptions,
 } from './runtime/drawbridge.ts'
 export { type ManifestSourceOptions, manifestSource } from './runtime/open-manifest.ts'
+export { recordSource } from './runtime/open-records.ts'
 export { definitionSource } from './sources/definitions/definition-source.ts'
 export { definePrompt, type PromptDefinition } from './sources/definitions/prompt-definition.ts'
 export { ask, content } from './sources/definitions/reply.ts'

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
+import { CredentialError } from '../capability/credential-error.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { output, print, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
@@ -20,6 +21,8 @@ const verbs = {
   approvals: async () => (await import('./approvals.ts')).approvals,
   runs: async () => (await import('./runs.ts')).runs,
   audit: async () => (await import('./audit.ts')).audit,
+  records: async () => (await import('./records.ts')).records,
+  grants: async () => (await import('./grants.ts')).grants,
   token: async () => (await import('./token.ts')).token,
 } satisfies SubCommandsDef
 
@@ -38,7 +41,7 @@ const main = defineCommand({
   subCommands: verbs,
 })
 
-/** 0 fine, 1 the answer is no, 2 could not run. */
+/** 0 fine, 1 the answer is no, 2 could not run, 77 an owner's credential, 78 none that is good. */
 async function run(words: readonly string[]): Promise<number> {
   const [verb, ...rest] = words
   if (verb === '--version' || verb === '-v') {
@@ -97,6 +100,7 @@ try {
 } catch (error) {
   const expected = error instanceof SetupError || error instanceof UsageError
   const cause = error as Error
+  if (error instanceof CredentialError) code = error.exitCode
   say(expected || cause.name === 'CLIError' ? cause.message : (cause.stack ?? String(cause)))
 }
 // Whatever a module keeps open is no reason to stay, once everything is written.

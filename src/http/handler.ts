@@ -1,14 +1,19 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
+import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
+import { admitByGrant, holdsOwner, refuseByGrant } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
+import { isRecordsPath, serveRecords } from './records-routes.ts'
 
 export interface HandlerOptions {
   /** By path. */
   readonly mounts: ReadonlyMap<string, HttpEndpoint>
+  /** Of mounts that look at tokens themselves. */
+  readonly doors: ReadonlyMap<string, Door>
   readonly guard: Guard
   readonly identify: Identify
   readonly bodyLimit: number
@@ -20,6 +25,8 @@ export interface HandlerOptions {
 export interface Arrival {
   readonly method: string
   readonly path: string
+  /** Without its question mark. */
+  readonly query: string
   readonly headers: HttpRequest['headers']
   readonly cancellation: Cancellation
   /** The body as text, or `undefined` when it is longer than the limit. */
@@ -30,7 +37,7 @@ export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Everything that happens to a request before it reaches a mount, on every route alike. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { mounts, guard, identify, bodyLimit, approvals, health } = options
+  const { mounts, doors, guard, identify, bodyLimit, approvals, health } = options
   return async (arrival, reply) => {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
@@ -39,10 +46,14 @@ export function createHandler(options: HandlerOptions): Handler {
     if (method === 'OPTIONS') return reply.answer(204, '')
     if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
+    if (isRecordsPath(path)) return serveRecords(doors, arrival, reply)
     const endpoint = mounts.get(path)
+    const door = doors.get(path)
     if (!endpoint && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
-    const caller = identify(headers.authorization)
+    const admitted = door && admitByGrant(door, arrival)
+    if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
+    const caller = admitted ? admitted.caller : identify(headers.authorization)
     if (!caller) return reply.answer(401, unauthorized, challenge)
 
     if (!endpoint) return serveApprovals(approvals, arrival, caller, reply)
@@ -51,6 +62,7 @@ export function createHandler(options: HandlerOptions): Handler {
       return refuse(reply, 415, 'Content-Type must be application/json')
     const text = await arrival.readBody(bodyLimit)
     if (text === undefined) return refuse(reply, 413, `The body is larger than ${bodyLimit} bytes`)
+    if (door && holdsOwner(door, text)) return refuseByGrant('owner', arrival, reply)
     if (isTooDeep(text)) return refuse(reply, 400, 'The body is nested too deeply', -32600)
     const body = parse(text)
     if (body === undefined) return refuse(reply, 400, 'The body is not valid JSON', -32700)

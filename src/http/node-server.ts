@@ -106,6 +106,7 @@ function toArrival(
   return {
     method: request.method ?? 'GET',
     path: query < 0 ? url : url.slice(0, query),
+    query: query < 0 ? '' : url.slice(query + 1),
     // Node joins what may repeat and keeps the first of what may not.
     headers: request.headers as Arrival['headers'],
     cancellation,

@@ -14,6 +14,7 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
         {
           method: request.method,
           path: url.pathname,
+          query: url.search.slice(1),
           // A `Request` made in process has no Host header: its address says the same.
           headers: { ...headers, host: headers.host ?? url.host },
           cancellation,

@@ -20,6 +20,7 @@ const source = z.union([
     ...placement,
   }),
   z.strictObject({ definitions: z.union([z.string(), z.array(z.string())]), ...placement }),
+  z.strictObject({ records: z.string(), ...placement }),
   z.strictObject({ source: z.string(), ...placement }),
 ])
 

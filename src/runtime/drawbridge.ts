@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
+import { CredentialError } from '../capability/credential-error.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
@@ -29,6 +30,7 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
+import { type Door, refusalWords } from '../sources/records/door.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
 import { type ConfigInput, configShape } from './config.ts'
@@ -52,6 +54,8 @@ export interface DrawbridgeOptions {
   readonly store?: string
   /** Values that must never be part of an answer. */
   readonly secrets?: readonly string[]
+  /** Of a grant: whose reads on stdio these are, where a mount wants one. */
+  readonly token?: string
   /** Hears of what only the operator can put right. */
   readonly onFault?: OnFault
   readonly onError?: (error: unknown) => void
@@ -77,6 +81,7 @@ export class Drawbridge {
   readonly #refine: Refine
   readonly #mounts = new Map<string, Mount>()
   readonly #endpoints = new Map<string, HttpEndpoint>()
+  readonly #doors = new Map<string, Door>()
   readonly #handler: Handler
   readonly #inFlight = new InFlight()
   readonly #strike: (text: string) => string
@@ -110,6 +115,7 @@ export class Drawbridge {
     })
     this.#handler = createHandler({
       mounts: this.#endpoints,
+      doors: this.#doors,
       guard: createGuard(toGuardOptions(this.#config.http)),
       identify: createIdentify(
         this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
@@ -191,10 +197,11 @@ export class Drawbridge {
   /** Serves one client on standard input and output, or on the streams given. */
   async stdio(streams: Partial<StdioStreams> = {}): Promise<StdioConnection> {
     await this.ready
-    const { input = process.stdin, output = process.stdout, mount = '/mcp', caller } = streams
+    const { input = process.stdin, output = process.stdout, mount = this.#usualMount } = streams
     const { onError = () => {} } = this.#options
     const { surface } = this.#mount(mount)
-    return connectStdio(surface, { input, output, onError, ...(caller && { caller }) })
+    const caller = streams.caller ?? this.#localCaller(mount)
+    return connectStdio(surface, { input, output, onError, caller })
   }
 
   /** One governed call, exactly as a client's would be. */
@@ -204,7 +211,8 @@ export class Drawbridge {
     options: CallOptions = {},
   ): Promise<CallToolResult> {
     await this.ready
-    const { caller = localUser, mount = '/mcp', signal } = options
+    const { mount = this.#usualMount, signal } = options
+    const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
     if (signal?.aborted) leave()
@@ -222,7 +230,7 @@ export class Drawbridge {
     options: CallOptions = {},
   ): Promise<readonly Explanation[] | undefined> {
     await this.ready
-    const { caller = localUser, mount = '/mcp', meta } = options
+    const { caller = localUser, mount = this.#usualMount, meta } = options
     const entry = this.#mount(mount).surface.projection.tools.get(name)?.entry
     if (!entry) return undefined
     const params = { ...(meta && { _meta: meta }) }
@@ -238,12 +246,13 @@ export class Drawbridge {
   /** The exact answer to `tools/list`. */
   async list(options: Omit<CallOptions, 'signal'> = {}): Promise<Lists['tools']> {
     await this.ready
-    const { caller = localUser, mount = '/mcp' } = options
+    const { caller = localUser, mount = this.#usualMount } = options
     return this.#mount(mount).surface.lists(caller).tools
   }
 
   /** Takes new sources in place of all old ones, on every mount or on none. */
   async replace(placed: readonly PlacedSource[], accepts: Accepts = () => true): Promise<boolean> {
+    checkAlone(placed)
     const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
     const here = (path: string) => placed.filter(({ mount }) => mount === path)
     const known = [...paths].filter((path) => this.#mounts.has(path))
@@ -255,6 +264,8 @@ export class Drawbridge {
     for (const { commit, discard } of prepared)
       void (accepted ? commit() : discard()).catch((error) => this.#options.onError?.(error))
     if (!accepted) return false
+    this.#doors.clear()
+    for (const { mount, door } of placed) if (door) this.#doors.set(mount, door)
     for (const path of paths) if (!this.#mounts.has(path)) await this.#open(path, here(path))
     return true
   }
@@ -274,7 +285,7 @@ export class Drawbridge {
   async #open(path: string, placed: readonly PlacedSource[]): Promise<void> {
     const naming: Naming = this.#config.mounts[path]?.names ?? 'portable'
     const catalog = await Catalog.open(placed, { naming, refine: this.#refine })
-    const { instructions } = this.#options
+    const { instructions = placed[0]?.instructions } = this.#options
     const surface = new Surface({
       mount: path,
       identity: this.#toIdentity(catalog.snapshot),
@@ -285,11 +296,30 @@ export class Drawbridge {
         this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
-      callersProveThemselves: this.#config.http.tokens !== undefined,
+      callersProveThemselves: this.#config.http.tokens !== undefined || this.#doors.has(path),
     })
     const endpoint = new HttpEndpoint(surface, Date.now)
     this.#mounts.set(path, { catalog, surface, endpoint })
     this.#endpoints.set(path, endpoint)
+  }
+
+  /** The only mount that offers anything, where there is only one. */
+  get #usualMount(): string {
+    const offering = [...this.#mounts].filter(([, { catalog }]) => !isEmpty(catalog.snapshot))
+    return offering.length === 1 ? (offering[0]?.[0] ?? '/mcp') : '/mcp'
+  }
+
+  /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
+  #localCaller(mount: string): Caller {
+    const door = this.#doors.get(mount)
+    if (!door) return localUser
+    const admitted = door.admit(this.#options.token)
+    if ('caller' in admitted) return admitted.caller
+    const { refusal } = admitted
+    throw new CredentialError(
+      refusal === 'owner' ? 77 : 78,
+      `DRAWBRIDGE_TOKEN: ${refusalWords[refusal]}`,
+    )
   }
 
   #compare(name: string, former: string, present: string): readonly string[] | undefined {
@@ -336,6 +366,20 @@ const toSettings = ({ mode, limits, keys, duplicates, approvals }: PolicyConfig)
 
 const toPlaced = (source: Source | PlacedSource): PlacedSource =>
   'read' in source ? { source, mount: '/mcp' } : source
+
+const isEmpty = ({ capabilities, views, templates, prompts }: Snapshot): boolean =>
+  capabilities.size + views.size + templates.length + prompts.size === 0
+
+/** Readers of records see nothing else, and nobody else sees records. */
+function checkAlone(placed: readonly PlacedSource[]): void {
+  const crowded = placed.find(
+    ({ door, mount }) => door && placed.filter((one) => one.mount === mount).length > 1,
+  )
+  if (crowded)
+    throw new SetupError(
+      `${crowded.source.id} shares ${crowded.mount} with another source. Give it a mount of its own, such as mount: /mcp/records.`,
+    )
+}
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)

@@ -4,6 +4,7 @@ import { Drawbridge, type DrawbridgeOptions } from './drawbridge.ts'
 import type { Found } from './find-config.ts'
 import { findConfig } from './find-config.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
+import { refuseOwner } from './open-records.ts'
 import { openSources, type PlacedSource } from './open-sources.ts'
 
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError'> {
@@ -40,6 +41,7 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
     ...(keeps && { store: toStore(found) }),
     http: { ...config.http, ...(host !== undefined && { host }) },
     secrets: [...secrets, ...secretsIn(environment)],
+    ...(environment.DRAWBRIDGE_TOKEN !== undefined && { token: environment.DRAWBRIDGE_TOKEN }),
   })
   await bridge.ready
   return { bridge, found: { ...found, files, since } }
@@ -62,6 +64,7 @@ export async function readAll(
     folder: found.folder,
     environment,
   })
+  for (const { door } of placed) if (door) refuseOwner(door, environment, found.config)
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 

@@ -3,12 +3,17 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import type { Placement } from '../catalog/catalog.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
+import type { Door } from '../sources/records/door.ts'
 import type { SourceConfig } from './config.ts'
 import type { ModuleLoader } from './load-modules.ts'
 import { openManifest } from './open-manifest.ts'
+import { openRecords } from './open-records.ts'
 
 export interface PlacedSource extends Placement {
   readonly mount: string
+  /** Where it looks at tokens itself, callers of its mount come in by it alone. */
+  readonly door?: Door
+  readonly instructions?: string
 }
 
 /** The one place that knows which kinds of source there are. */
@@ -19,8 +24,10 @@ export async function openSources(
   return Promise.all(
     sources.map(async (config) => {
       const { prefix, mount } = config
-      const source = await openSource(config, surroundings)
-      return { source, mount, ...(prefix !== undefined && { prefix }) }
+      const named = { mount, ...(prefix !== undefined && { prefix }) }
+      if ('records' in config)
+        return { ...openRecords(config.records, surroundings.folder), ...named }
+      return { source: await openSource(config, surroundings), ...named }
     }),
   )
 }
@@ -33,7 +40,9 @@ export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-async function openSource(config: SourceConfig, surroundings: Surroundings): Promise<Source> {
+type OtherSource = Exclude<SourceConfig, { records: string }>
+
+async function openSource(config: OtherSource, surroundings: Surroundings): Promise<Source> {
   const { loader, folder } = surroundings
   if ('manifest' in config) return openManifest(config, surroundings)
   if ('definitions' in config) {

@@ -1,0 +1,49 @@
+import type { HttpReply } from '../mcp/http-port.ts'
+import { type Admitted, type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
+import type { Arrival } from './handler.ts'
+
+/** Who holds a grant. An owner's token is refused wherever in a request it is found. */
+export function admitByGrant(
+  door: Door,
+  { headers, query }: Arrival,
+): Admitted | { readonly refusal: Refusal } {
+  const carried = [...Object.values(headers), query]
+  if (carried.some((text) => text !== undefined && holdsOwner(door, text)))
+    return { refusal: 'owner' }
+  return door.admit(toBearer(headers.authorization))
+}
+
+/** Also where it is written as addresses and cookies write it. */
+export const holdsOwner = (door: Door, text: string): boolean =>
+  door.holdsOwner(text) || (text.includes('%') && door.holdsOwner(decode(text)))
+
+const decode = (text: string): string =>
+  text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+
+export const toBearer = (authorization: string | undefined): string | undefined =>
+  authorization?.match(/^Bearer ([\x21-\x7e]{1,4096})$/i)?.[1]
+
+/** By refusal: what HTTP calls it, and its code. */
+export const refusalStatus: Readonly<Record<Refusal, readonly [401 | 403, string]>> = {
+  missing: [401, 'authentication_error'],
+  unknown: [401, 'authentication_error'],
+  owner: [403, 'owner_token_refused'],
+  revoked: [403, 'grant_revoked'],
+  expired: [403, 'grant_expired'],
+}
+
+export function refuseByGrant(
+  refusal: Refusal,
+  { headers, path }: Arrival,
+  reply: HttpReply,
+): void {
+  const [status, code] = refusalStatus[refusal]
+  const error = { code: -32000, message: refusalWords[refusal], data: { code } }
+  reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error, id: null }), {
+    ...(status === 401 && toChallenge(headers.host, path)),
+  })
+}
+
+export const toChallenge = (host: string | undefined, path: string): Record<string, string> => ({
+  'www-authenticate': `Bearer resource_metadata="http://${host ?? 'localhost'}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
+})

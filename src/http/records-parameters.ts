@@ -1,0 +1,75 @@
+import type { Failed } from '../capability/outcome.ts'
+import type { Field } from '../sources/records/model.ts'
+import { isFailed } from '../sources/records/reader.ts'
+import type { Scope } from '../sources/records/scope.ts'
+
+/** What a query string says, as the read contract writes it. */
+export interface Parameters {
+  readonly one: (name: string) => string | undefined
+  /** Repeated, or separated by commas. */
+  readonly many: (name: string) => readonly string[] | undefined
+  /** `filter[field]=v` and `filter[field][gte]=v`, with values of the fields' types. */
+  readonly filter: (scope: Scope | Failed) => Record<string, unknown> | string | undefined
+  readonly limits: Readonly<Record<string, number>> | undefined
+}
+
+/** Nothing is ever ignored: what is not understood is named. */
+export function readParameters(
+  query: string,
+  known: readonly string[],
+): Parameters | { readonly unknown: string } {
+  const search = new URLSearchParams(query)
+  const pattern = /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/
+  const plain = new Map<string, string[]>()
+  const nested: { name: string; key: string; operator?: string; value: string }[] = []
+  for (const [name, value] of search) {
+    const found = name.endsWith('[]') ? null : pattern.exec(name)
+    const base = found?.[1] ?? name
+    if (base !== 'connection_id' && base !== 'connector_instance_id' && !known.includes(base))
+      return { unknown: base.slice(0, 100) }
+    if (found)
+      nested.push({
+        name: base,
+        key: found[2] ?? '',
+        ...(found[3] !== undefined && { operator: found[3] }),
+        value,
+      })
+    else plain.set(name, [...(plain.get(name) ?? []), value])
+  }
+  const one = (name: string) =>
+    plain.get(name)?.[0] ??
+    (name === 'connection_id' ? plain.get('connector_instance_id')?.[0] : undefined)
+  const limits = nested.filter(({ name }) => name === 'expand_limit')
+  return {
+    one,
+    many: (name) =>
+      plain.get(name)?.flatMap((value) => value.split(',').filter((word) => word !== '')),
+    limits:
+      limits.length === 0
+        ? undefined
+        : Object.fromEntries(limits.map(({ key, value }) => [key, Number(value) || 1])),
+    filter(scope) {
+      const bare = one('filter')
+      if (bare !== undefined) return bare
+      const parts = nested.filter(({ name }) => name === 'filter')
+      if (parts.length === 0) return undefined
+      const filter: Record<string, unknown> = Object.create(null)
+      for (const { key, operator, value } of parts) {
+        const typed = isFailed(scope) ? value : toTyped(scope.fields.get(key), value)
+        filter[key] =
+          operator === undefined
+            ? typed
+            : { ...(filter[key] as object | undefined), [operator]: typed }
+      }
+      return filter
+    },
+  }
+}
+
+/** A query string has only text: what it means is said by the field. */
+function toTyped(field: Field | undefined, value: string): unknown {
+  if (field?.type === 'number' || field?.type === 'integer')
+    return value.trim() === '' ? value : Number(value)
+  if (field?.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
+  return value
+}

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { CredentialError } from '../capability/credential-error.ts'
+import type { Diagnostic } from '../capability/diagnostic.ts'
+import type { Source } from '../capability/source.ts'
+import { createDoor, type Door, refusalWords } from '../sources/records/door.ts'
+import type { ReaderOptions } from '../sources/records/reader.ts'
+import { instructions, recordSource as toSource } from '../sources/records/record-source.ts'
+import { SqliteRecords } from '../storage/sqlite-records.ts'
+import type { PlacedSource } from './open-sources.ts'
+
+/** Milliseconds one read may take. */
+const patience = 10_000
+
+export interface OpenedRecords {
+  readonly source: Source
+  readonly door: Door
+  readonly instructions: string
+}
+
+/** A store of records, and the door its readers come in by. A store that is not there yet may come. */
+export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
+  const file = path.resolve(folder, store)
+  let opened: SqliteRecords | undefined
+  const find = (): ReaderOptions | undefined => {
+    if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, () => {})
+    return opened && { store: opened, now: Date.now, patience }
+  }
+  const door = createDoor(find)
+  const source = toSource({
+    id,
+    open: door.open,
+    diagnostics: () => (find() ? [] : [toMissing(id, store)]),
+    close: () => opened?.close(),
+  })
+  return { source, door, instructions }
+}
+
+const toMissing = (source: string, store: string): Diagnostic => ({
+  code: 'store_missing',
+  severity: 'warning',
+  message: `There is no store yet. "drawbridge records import FILE --store ${store}" makes it.`,
+  source,
+  pointer: '',
+})
+
+/** The same for those who put a server together in code. It stands alone on its mount. */
+export const recordSource = (
+  store: string,
+  { mount = '/mcp' }: { readonly mount?: string } = {},
+): PlacedSource => ({ ...openRecords(store), mount })
+
+/** Names that say by themselves whose credential it is. */
+const ownerNames = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
+
+/** Nothing starts that could read with more than a grant. */
+export function refuseOwner(
+  door: Door,
+  environment: Readonly<Record<string, string | undefined>>,
+  config: unknown,
+): void {
+  const named = ownerNames.find((name) => environment[name] !== undefined)
+  const held = Object.keys(environment).find((name) => door.holdsOwner(environment[name] ?? ''))
+  const found = named ?? held
+  if (found !== undefined)
+    throw new CredentialError(77, `The environment has ${found}. ${refusalWords.owner}`)
+  if (door.holdsOwner(JSON.stringify(config)))
+    throw new CredentialError(77, `The configuration holds one. ${refusalWords.owner}`)
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { SetupError } from '../capability/setup-error.ts'
+
+/** One record of a file, or what is wrong with it; numbered as an editor does. */
+export interface Line {
+  readonly number: number
+  readonly text: string
+  readonly value?: unknown
+  readonly fault?: string
+  /** How much of the file is read. */
+  readonly bytes: number
+}
+
+/** A value of a table has no type of its own: text, which the stream's fields say more about. */
+export type Cell = (name: string, text: string) => unknown
+
+/** NDJSON, a JSON array, or CSV with a header: by the name of the file. */
+export async function* readLines(file: string, toCell: Cell): AsyncGenerator<Line> {
+  const kind = path.extname(file).toLowerCase()
+  if (kind === '.csv') yield* readCsv(file, toCell)
+  else if (kind === '.json') yield* readJson(file)
+  else yield* readNdjson(file)
+}
+
+async function* readNdjson(file: string): AsyncGenerator<Line> {
+  let [number, bytes] = [0, 0]
+  for await (const text of createInterface({
+    input: createReadStream(file),
+    crlfDelay: Infinity,
+  })) {
+    number += 1
+    bytes += Buffer.byteLength(text) + 1
+    if (text.trim() !== '') yield { number, text, bytes, ...parse(text) }
+  }
+}
+
+function parse(text: string): { value: unknown } | { fault: string } {
+  try {
+    return { value: JSON.parse(text) }
+  } catch (error) {
+    return { fault: `it is no JSON: ${(error as Error).message}` }
+  }
+}
+
+async function* readJson(file: string): AsyncGenerator<Line> {
+  const text = await readFile(file, 'utf8')
+  const whole = parse(text)
+  if ('fault' in whole || !Array.isArray(whole.value)) {
+    // Many call a file of lines `.json`.
+    if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is no JSON array`)
+    return yield* readNdjson(file)
+  }
+  for (const [index, value] of whole.value.entries())
+    yield {
+      number: index + 1,
+      text: JSON.stringify(value),
+      value,
+      bytes: Math.round((text.length * (index + 1)) / whole.value.length),
+    }
+}
+
+/** RFC 4180, with records that may span lines. */
+async function* readCsv(file: string, toCell: Cell): AsyncGenerator<Line> {
+  let names: readonly string[] | undefined
+  let [pending, number, start, bytes] = ['', 0, 1, 0]
+  for await (const text of createInterface({
+    input: createReadStream(file),
+    crlfDelay: Infinity,
+  })) {
+    number += 1
+    bytes += Buffer.byteLength(text) + 1
+    pending = pending === '' ? text : `${pending}\n${text}`
+    if ((pending.match(/"/g)?.length ?? 0) % 2 === 1) continue
+    const row = pending
+    const at = start
+    pending = ''
+    start = number + 1
+    if (row.trim() === '') continue
+    const cells = splitRow(row.replace(/^\ufeff/, ''))
+    if (!names) {
+      names = cells
+      continue
+    }
+    if (cells.length !== names.length) {
+      yield {
+        number: at,
+        text: row,
+        bytes,
+        fault: `it has ${cells.length} cells, not ${names.length}`,
+      }
+      continue
+    }
+    const known = names
+    const entries = cells.flatMap((cell, index): [string, unknown][] => {
+      const name = known[index] ?? ''
+      return cell === '' ? [] : [[name, toCell(name, cell)]]
+    })
+    yield { number: at, text: row, bytes, value: Object.fromEntries(entries) }
+  }
+  if (pending !== '')
+    yield { number: start, text: pending, bytes, fault: 'a quote is never closed' }
+}
+
+const splitRow = (row: string): string[] =>
+  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? '',
+  )
+
+/** What tells one file from another, whatever it is called. */
+export async function digestFile(file: string): Promise<{ digest: string; size: number }> {
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const chunk of createReadStream(file)) {
+    hash.update(chunk)
+    size += chunk.length
+  }
+  return { digest: hash.digest('hex'), size }
+}

@@ -1,0 +1,221 @@
+import type { Json } from '../../capability/json.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import { cannotRead } from './failures.ts'
+import { toConditions, unknownField } from './filter.ts'
+import { findScope, type Wanted } from './find-scope.ts'
+import type { AggregateUse, Comparable, Field } from './model.ts'
+import { breathe, isFailed, type Reader } from './reader.ts'
+import type { Condition, Tally, TallyQuery } from './record-store.ts'
+import type { Scope } from './scope.ts'
+import { createBuckets, type Granularity, stepOf } from './time-buckets.ts'
+import { fromComparable } from './to-comparable.ts'
+
+export const metrics = ['count', 'sum', 'avg', 'min', 'max', 'count_distinct'] as const
+export type Metric = (typeof metrics)[number]
+
+export interface AggregateQuery extends Wanted {
+  readonly metric: Metric
+  readonly field?: string | undefined
+  readonly groupBy?: string | undefined
+  readonly groupByTime?: string | undefined
+  readonly granularity?: Granularity | undefined
+  readonly timeZone?: string | undefined
+  readonly limit?: number | undefined
+  readonly filter?: unknown
+}
+
+export interface Group {
+  readonly key: Json
+  readonly count: number
+  readonly value: Json
+}
+
+export interface Aggregation {
+  readonly scope: Scope
+  readonly query: AggregateQuery
+  readonly filteredRecordCount: number
+  readonly value?: Json
+  readonly groups?: readonly Group[]
+  /** Records of the groups that are not shown. */
+  readonly otherCount?: number
+  readonly groupCount?: number
+}
+
+const usualGroups = 10
+
+export async function aggregateRecords(
+  reader: Reader,
+  query: AggregateQuery,
+): Promise<Aggregation | Failed> {
+  const scope = findScope(reader, query)
+  if (isFailed(scope)) return scope
+  const conditions = toConditions(scope, query.filter)
+  if (isFailed(conditions)) return conditions
+  const plan = toPlan(scope, query)
+  if (isFailed(plan)) return plan
+  const gathered = await gather(reader, scope, { conditions, ...plan })
+  if (gathered instanceof Map === false) return gathered
+  const { field, toKey } = plan
+  const merged = new Map<Json, Tally>()
+  for (const tally of gathered.values()) {
+    const key = toKey(tally.group)
+    const known = merged.get(key)
+    merged.set(key, known ? add(known, tally) : tally)
+  }
+  const tallies = [...merged]
+  const filteredRecordCount = tallies.reduce((sum, [, { count }]) => sum + count, 0)
+  const base = { scope, query, filteredRecordCount }
+  if (query.metric === 'count_distinct')
+    return { ...base, value: tallies.filter(([, { group }]) => group !== null).length }
+  if (!plan.group) {
+    const total = tallies[0]?.[1] ?? nothing
+    return { ...base, value: toValue(query.metric, total, field) }
+  }
+  const ordered = tallies.sort(query.groupByTime === undefined ? byCount : byKey)
+  const shown = ordered.slice(0, query.limit ?? usualGroups)
+  return {
+    ...base,
+    groups: shown.map(([key, tally]) => ({
+      key,
+      count: tally.count,
+      value: toValue(query.metric, tally, field),
+    })),
+    groupCount: ordered.length,
+    otherCount: ordered.slice(shown.length).reduce((sum, [, { count }]) => sum + count, 0),
+  }
+}
+
+export async function countRecords(
+  reader: Reader,
+  scope: Scope,
+  conditions: readonly Condition[],
+): Promise<number | Failed> {
+  const tallies = await gather(reader, scope, { conditions, distinct: false })
+  return tallies instanceof Map ? (tallies.get(null)?.count ?? 0) : tallies
+}
+
+interface Plan {
+  readonly field?: Field
+  readonly group?: NonNullable<TallyQuery['group']>
+  readonly distinct: boolean
+  readonly toKey: (group: Comparable | null) => Json
+}
+
+function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
+  const { metric, groupBy, groupByTime, granularity, timeZone = 'UTC' } = query
+  if (groupBy !== undefined && groupByTime !== undefined)
+    return cannotRead('invalid_argument', 'Give either group_by or group_by_time, not both.')
+  if (metric === 'count' && query.field !== undefined)
+    return cannotRead(
+      'invalid_argument',
+      'count takes no field; leave it out, or use count_distinct.',
+    )
+  if (metric !== 'count' && query.field === undefined)
+    return cannotRead('invalid_argument', `${metric} needs a field.`)
+  if (metric === 'count_distinct' && (groupBy !== undefined || groupByTime !== undefined))
+    return cannotRead('invalid_argument', 'count_distinct cannot be grouped.')
+  if ((groupByTime === undefined) !== (granularity === undefined))
+    return cannotRead('invalid_argument', 'group_by_time and granularity go together.')
+  const field = metric === 'count' ? undefined : usable(scope, query.field ?? '', metric)
+  if (field && 'kind' in field) return field
+  const base = { ...(field && { field }), distinct: metric === 'count_distinct' }
+  if (metric === 'count_distinct') return { ...base, toKey: (group) => group }
+  if (groupBy !== undefined) {
+    const by = usable(scope, groupBy, 'group_by')
+    if ('kind' in by) return by
+    const toKey = (group: Comparable | null) => (group === null ? null : fromComparable(by, group))
+    return { ...base, group: { field: by }, toKey }
+  }
+  if (groupByTime === undefined || granularity === undefined) return { ...base, toKey: () => null }
+  const by = usable(scope, groupByTime, 'group_by_time')
+  if ('kind' in by) return by
+  const buckets = createBuckets(granularity, timeZone)
+  if (!buckets)
+    return cannotRead(
+      'invalid_argument',
+      `time_zone ${JSON.stringify(timeZone.slice(0, 100))} is not known. Use a name such as Europe/Rome.`,
+    )
+  return {
+    ...base,
+    group: { field: by, step: stepOf(granularity) },
+    toKey: (group) => (group === null ? null : buckets(Number(group))),
+  }
+}
+
+/** A use that the stream does not declare is told; a field that is not granted is not there. */
+function usable(scope: Scope, name: string, use: AggregateUse): Field | Failed {
+  const field = scope.fields.get(name)
+  if (!field) return unknownField(scope, name)
+  if (field.aggregates.includes(use)) return field
+  const others = [...scope.fields.values()].filter(({ aggregates }) => aggregates.includes(use))
+  return cannotRead(
+    'invalid_argument',
+    `${name} cannot be used for ${use}. ${others.length === 0 ? 'No field of this stream can.' : `These can: ${others.map((one) => one.name).join(', ')}.`}`,
+  )
+}
+
+/** Span by span, so that nobody waits long for anybody. */
+async function gather(
+  reader: Reader,
+  scope: Scope,
+  query: Omit<TallyQuery, 'span'>,
+): Promise<Map<Comparable | null, Tally> | Failed> {
+  const gathered = new Map<Comparable | null, Tally>()
+  for (let after = 0; ; ) {
+    const end = reader.store.span(scope, after)
+    if (end === undefined) return gathered
+    for (const tally of reader.store.tally(scope, { ...query, span: [after, end] })) {
+      const known = gathered.get(tally.group)
+      gathered.set(tally.group, known ? add(known, tally) : tally)
+    }
+    after = end
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
+}
+
+const nothing: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, max: null }
+
+const add = (a: Tally, b: Tally): Tally => ({
+  group: a.group,
+  count: a.count + b.count,
+  valued: a.valued + b.valued,
+  sum: a.sum + b.sum,
+  min: pick(a.min, b.min, -1),
+  max: pick(a.max, b.max, 1),
+})
+
+function pick(a: Comparable | null, b: Comparable | null, sign: 1 | -1): Comparable | null {
+  if (a === null || b === null) return a ?? b
+  return Math.sign(compare(a, b)) === sign ? a : b
+}
+
+/** As the store compares: numbers by size, texts by their bytes. */
+export const compare = (a: Comparable, b: Comparable): number =>
+  typeof a === 'number' && typeof b === 'number'
+    ? a - b
+    : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))
+
+function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
+  switch (metric) {
+    case 'count':
+    case 'count_distinct':
+      return tally.count
+    case 'sum':
+      return toExact(tally.sum)
+    case 'avg':
+      return tally.valued === 0 ? null : toExact(tally.sum / tally.valued)
+    case 'min':
+      return tally.min === null || !field ? null : fromComparable(field, tally.min)
+    case 'max':
+      return tally.max === null || !field ? null : fromComparable(field, tally.max)
+  }
+}
+
+/** The last digit depends on the order of adding, which is nobody's business. */
+const toExact = (sum: number): number => Number(sum.toPrecision(15))
+
+type Entry = readonly [Json, Tally]
+const text = (key: Json): string => (key === null ? '' : String(key))
+const byKey = ([a]: Entry, [b]: Entry): number => compare(text(a), text(b))
+const byCount = (a: Entry, b: Entry): number => b[1].count - a[1].count || byKey(a, b)

@@ -1,0 +1,274 @@
+import { text } from '../../capability/content.ts'
+import type { Json, JsonObject } from '../../capability/json.ts'
+import type { Done, Failed } from '../../capability/outcome.ts'
+import { word } from './abilities.ts'
+import type { Aggregation } from './aggregate-records.ts'
+import { note } from './note.ts'
+import type { RecordPage, ServedRecord } from './query-records.ts'
+import type { Reader } from './reader.ts'
+import { toRecordId, toUrl } from './record-id.ts'
+import type { Hit, SearchPage } from './search-records.ts'
+import { toSnippet } from './snippet.ts'
+import { toAuthoredAt, toTitle } from './title.ts'
+
+/** Characters of records that one text holds; what does not fit is shortened, and said. */
+const longestRecords = 40_000
+const longestValue = 400
+
+/** A page of records, twice: as data, and as text that needs nothing else. */
+export function toPageAnswer(reader: Reader, page: RecordPage, tool = 'query_records'): Done {
+  const { scope, fields, records, warnings } = page
+  const { connection, stream } = scope.source
+  note(reader, scope, { tool, fields, records: records.map(({ id }) => id) })
+  const { lines, shortened } = toLines(records)
+  const head = [
+    `${records.length} of stream ${word(stream.name)}, connection_id ${word(connection.id)}.`,
+    ...toHandles(page),
+    ...(shortened ? ['Long values are shortened; fetch one to read it whole.'] : []),
+    ...warnings.map(({ message }) => message),
+    ...(records.length > 0
+      ? [
+          `To fetch one, its id is ${JSON.stringify(toRecordId(connection.id, stream.name, ''))} followed by the id below.`,
+        ]
+      : []),
+  ].join(' ')
+  return {
+    kind: 'done',
+    data: { data: toEnvelope(page) },
+    content: [text([head, ...lines].join('\n'))],
+  }
+}
+
+export const toEnvelope = (page: RecordPage): JsonObject => ({
+  object: 'list',
+  data: page.records,
+  has_more: page.hasMore,
+  ...(page.nextCursor !== undefined && { next_cursor: page.nextCursor }),
+  ...(page.nextChangesSince !== undefined && { next_changes_since: page.nextChangesSince }),
+  meta: {
+    count: page.count === undefined ? { kind: 'none' } : { kind: 'exact', value: page.count },
+    warnings: page.warnings.map(({ code, message }) => ({ code, message })),
+  },
+})
+
+/** Whatever goes on from here must be in the text. */
+const toHandles = (page: Partial<RecordPage>): readonly string[] => [
+  `has_more ${page.hasMore}.`,
+  ...(page.nextCursor === undefined ? [] : [`next_cursor ${JSON.stringify(page.nextCursor)}.`]),
+  ...(page.nextChangesSince === undefined
+    ? []
+    : [`next_changes_since ${JSON.stringify(page.nextChangesSince)}.`]),
+  ...(page.count === undefined ? [] : [`count exact ${page.count}.`]),
+]
+
+function toLines(records: readonly ServedRecord[]): {
+  lines: readonly string[]
+  shortened: boolean
+} {
+  const short = records.map(({ id, emitted_at, deleted, data, expanded }) => ({
+    id,
+    emitted_at,
+    ...(deleted === true && { deleted }),
+    ...(data && { data }),
+    ...(expanded !== undefined && { expanded }),
+  }))
+  const whole = short.map((record) => JSON.stringify(record))
+  if (size(whole) <= longestRecords) return { lines: whole, shortened: false }
+  const most = Math.max(40, Math.min(longestValue, Math.floor(longestRecords / records.length / 8)))
+  const cut = short.map((record) => JSON.stringify(record, (_, value) => shorten(value, most)))
+  let room = longestRecords
+  const lines = cut.map((line, index) => {
+    room -= line.length
+    return room >= 0
+      ? line
+      : JSON.stringify({ id: short[index]?.id, left_out: 'too long; fetch it' })
+  })
+  return { lines, shortened: true }
+}
+
+const shorten = (value: unknown, most: number): unknown =>
+  typeof value === 'string' && value.length > most
+    ? `${value.slice(0, most)}… (${value.length} characters)`
+    : value
+
+const size = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + line.length, 0)
+
+export function toAggregateAnswer(reader: Reader, answer: Aggregation): Done {
+  const { scope, query, groups } = answer
+  const { connection, stream } = scope.source
+  const used = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
+    name === undefined ? [] : (scope.fields.get(name) ?? []),
+  )
+  note(reader, scope, { tool: 'aggregate', fields: used, records: [] })
+  const what = `${query.metric}${query.field === undefined ? '' : ` of ${word(query.field)}`} in stream ${word(stream.name)}, connection_id ${word(connection.id)}`
+  const lines = groups
+    ? [
+        `${what}, by ${word(query.groupBy ?? query.groupByTime ?? '')}${query.granularity ? ` per ${query.granularity} (${query.timeZone ?? 'UTC'})` : ''}: ${groups.length} of ${answer.groupCount} groups, ${answer.filteredRecordCount} records, other_count ${answer.otherCount}.`,
+        ...groups.map(({ key, value }) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`),
+        ...((answer.groupCount ?? 0) > groups.length
+          ? ['Raise limit (at most 100) or filter to see more groups.']
+          : []),
+      ]
+    : [`${what} = ${JSON.stringify(answer.value)}. ${answer.filteredRecordCount} records match.`]
+  return {
+    kind: 'done',
+    data: { data: toAggregationData(answer) },
+    content: [text(lines.join('\n'))],
+  }
+}
+
+export function toAggregationData(answer: Aggregation): JsonObject {
+  const { scope, query, groups } = answer
+  return {
+    object: 'aggregation',
+    stream: scope.source.stream.name,
+    connection_id: scope.source.connection.id,
+    metric: query.metric,
+    field: query.field ?? null,
+    group_by: query.groupBy ?? null,
+    group_by_time: query.groupByTime ?? null,
+    granularity: query.granularity ?? null,
+    time_zone: query.groupByTime === undefined ? null : (query.timeZone ?? 'UTC'),
+    approximate: false,
+    filtered_record_count: answer.filteredRecordCount,
+    ...(groups
+      ? {
+          groups: groups.map(({ key, count, value }) => ({
+            key,
+            count,
+            ...(query.metric !== 'count' && { value }),
+          })),
+          group_count: answer.groupCount ?? 0,
+          other_count: answer.otherCount ?? 0,
+        }
+      : { value: answer.value ?? null }),
+  }
+}
+
+export function toSearchAnswer(reader: Reader, { hits, nextCursor, ranked }: SearchPage): Done {
+  noteHits(reader, hits)
+  const results = hits.map(toResult)
+  const mix = toSourceMix(hits)
+  const hasMore = nextCursor !== undefined
+  const head = [
+    `${hits.length} ${hits.length === 1 ? 'hit' : 'hits'}.`,
+    ...toHandles({ hasMore, ...(hasMore && { nextCursor }) }),
+    ...(mix.length > 1
+      ? [
+          `Sources: ${mix
+            .slice(0, 12)
+            .map(
+              ({ connection_id, display_name, count }) =>
+                `${word(connection_id)}${display_name === undefined ? '' : ` (${JSON.stringify(display_name)})`} ${count}`,
+            )
+            .join(', ')}${mix.length > 12 ? `, and ${mix.length - 12} more` : ''}.`,
+        ]
+      : []),
+    ...(ranked === undefined ? [] : [toRankedWords(ranked)]),
+    ...(hits.length > 0
+      ? ['Pass an id to fetch to read it.']
+      : ['Nothing granted and searchable has all of these words.']),
+  ].join(' ')
+  const lines = results.map(
+    ({ id, title, connector_key, stream, snippet }) =>
+      `id ${JSON.stringify(id)} | ${word(String(connector_key))} ${word(String(stream))} | ${title} | ${snippet}`,
+  )
+  return {
+    kind: 'done',
+    data: {
+      data: {
+        object: 'list',
+        result_count: results.length,
+        has_more: hasMore,
+        ...(hasMore && { next_cursor: nextCursor }),
+        meta: toSearchMeta(mix, ranked),
+      },
+      results,
+    },
+    content: [text([head, ...lines].join('\n'))],
+  }
+}
+
+export function toSearchEnvelope({ hits, nextCursor, ranked }: SearchPage): JsonObject {
+  return {
+    object: 'list',
+    data: hits.map(toResult).map(({ id, record_id, snippet, ...hit }) => ({
+      object: 'search_result',
+      ...hit,
+      record_key: record_id,
+      connector_id: hit.connector_key,
+      snippet: { field: (hit.matched_fields as readonly string[])[0] ?? '', text: snippet },
+    })),
+    has_more: nextCursor !== undefined,
+    ...(nextCursor !== undefined && { next_cursor: nextCursor }),
+    meta: toSearchMeta(toSourceMix(hits), ranked),
+  }
+}
+
+const toSearchMeta = (mix: readonly SourceCount[], ranked: number | undefined): JsonObject => ({
+  source_mix: mix,
+  warnings:
+    ranked === undefined ? [] : [{ code: 'ranking_window', message: toRankedWords(ranked) }],
+})
+
+const toRankedWords = (ranked: number): string =>
+  `Ranked among the newest ${ranked} matches; older ones follow on later pages.`
+
+export function noteHits(reader: Reader, hits: readonly Hit[]): void {
+  const byScope = new Map<Hit['scope'], string[]>()
+  for (const { scope, row } of hits) byScope.set(scope, [...(byScope.get(scope) ?? []), row.key])
+  for (const [scope, records] of byScope)
+    note(reader, scope, { tool: 'search', fields: [...scope.fields.values()], records })
+}
+
+interface SourceCount extends JsonObject {
+  readonly connection_id: string
+  readonly connector_key: string
+  readonly display_name?: string
+  readonly count: number
+}
+
+function toSourceMix(hits: readonly Hit[]): readonly SourceCount[] {
+  const mix = new Map<string, SourceCount>()
+  for (const { scope } of hits) {
+    const { id, connector, label } = scope.source.connection
+    const count = (mix.get(id)?.count ?? 0) + 1
+    mix.set(id, {
+      connection_id: id,
+      connector_key: connector,
+      ...(label !== undefined && { display_name: label }),
+      count,
+    })
+  }
+  return [...mix.values()].sort((a, b) => b.count - a.count)
+}
+
+function toResult({ scope, row, data, matched, words, score }: Hit): JsonObject {
+  const { connection, stream } = scope.source
+  const [best] = matched
+  const found = best && data[best.name]
+  const authoredAt = toAuthoredAt(stream.consentTimeField, data)
+  return {
+    id: toRecordId(connection.id, stream.name, row.key),
+    title: toTitle(scope, data, row),
+    url: toUrl({ connection: connection.id, stream: stream.name, key: row.key }, data),
+    stream: stream.name,
+    record_id: row.key,
+    connection_id: connection.id,
+    connector_key: connection.connector,
+    ...(connection.label !== undefined && { display_name: connection.label }),
+    emitted_at: row.emittedAt,
+    ...(authoredAt !== undefined && { authored_at: authoredAt }),
+    matched_fields: matched.map(({ name }) => name),
+    snippet: typeof found === 'string' ? toSnippet(found, words) : '',
+    score,
+  }
+}
+
+/** What went wrong, with everything that is needed to do it right, for those who read text alone. */
+export function toFailedAnswer(failed: Failed): Failed {
+  const { code, message, details = {} } = failed.failure
+  if (failed.failure.fixedBy !== 'model') return failed
+  const error: Record<string, Json | undefined> = { code, message, ...details }
+  return { ...failed, content: [text(`Error: ${message}\n${JSON.stringify({ error })}`)] }
+}

@@ -1,0 +1,64 @@
+import type { Caller } from '../../capability/caller.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import { toStanding } from './grant.ts'
+import { openReader, type Reader, type ReaderOptions } from './reader.ts'
+import { noGrant, toCaller } from './record-source.ts'
+
+/** Why a token opens nothing. */
+export type Refusal = 'missing' | 'unknown' | 'owner' | 'revoked' | 'expired'
+
+/** Where tokens are looked at: by what they are, never by what somebody calls them. */
+export interface Door {
+  admit(token: string | undefined): Admitted | { readonly refusal: Refusal }
+  /** Whether an owner's token is anywhere in a text. It must not be used, not even by mistake. */
+  holdsOwner(text: string): boolean
+  open(given: string): Reader | Failed
+  isOwner(token: string): boolean
+}
+
+export interface Admitted {
+  readonly caller: Caller
+  readonly given: string
+}
+
+/** The same for all kinds of token: what one may do with it cannot be read off it. */
+export const tokenPrefix = 'drb_'
+const shape = /drb_[\w-]{43}/g
+
+/** The store may come later than the door: until then nobody is known. */
+export function createDoor(find: () => ReaderOptions | undefined): Door {
+  const callers = new Map<string, Caller>()
+  const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
+  return {
+    isOwner,
+    holdsOwner: (text) => (text.match(shape) ?? []).some(isOwner),
+    open: (given) => {
+      const options = find()
+      return options ? openReader(given, options) : noGrant()
+    },
+    admit(token) {
+      if (token === undefined) return { refusal: 'missing' }
+      const options = find()
+      const found = options?.store.findToken(token)
+      if (!options || !found) return { refusal: 'unknown' }
+      if (found.kind === 'owner') return { refusal: 'owner' }
+      const given = options.store.findPackage(found.package)
+      const standing = given && toStanding(given, options.now())
+      if (standing !== 'live') return { refusal: standing ?? 'unknown' }
+      // One object per grant: lists are cached by it.
+      const caller = callers.get(found.package) ?? Object.freeze(toCaller(found.package))
+      callers.set(found.package, caller)
+      return { caller, given: found.package }
+    },
+  }
+}
+
+/** In words for whoever brought the token. */
+export const refusalWords: Readonly<Record<Refusal, string>> = {
+  missing: 'A token is needed that "drawbridge grants create" gave out.',
+  unknown: 'The token is not known here.',
+  owner:
+    'An owner’s token is refused here: reading goes by grants alone. Give the client a token of a grant.',
+  revoked: 'The grant was revoked. Ask its owner for a new one.',
+  expired: 'The grant has expired. Ask its owner for a new one.',
+}

@@ -1,0 +1,27 @@
+import { type FailureTable, failureSet } from '../../capability/failure.ts'
+
+/** What can go wrong in a read, and who can put it right. */
+export const readFailures = {
+  invalid_request: 'model',
+  invalid_argument: 'model',
+  invalid_filter: 'model',
+  invalid_sort: 'model',
+  invalid_expand: 'model',
+  invalid_cursor: 'model',
+  cursor_expired: 'model',
+  unknown_field: 'model',
+  unknown_stream: 'model',
+  not_found: 'model',
+  connection_not_found: 'model',
+  conflicting_connection_id: 'model',
+  ambiguous_connection: 'model',
+  ambiguous_schema_detail: 'model',
+  timed_out: 'model',
+  grant_missing: 'client',
+  grant_revoked: 'client',
+  grant_expired: 'client',
+} as const satisfies FailureTable
+
+export type ReadFailureCode = keyof typeof readFailures
+
+export const cannotRead = failureSet(readFailures)

@@ -1,0 +1,235 @@
+import type { Json, JsonObject } from '../../capability/json.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import { countRecords } from './aggregate-records.ts'
+import { type CursorBinding, seal, unseal } from './cursor.ts'
+import { expandRecords, toExpansions } from './expand.ts'
+import { cannotRead } from './failures.ts'
+import { toConditions } from './filter.ts'
+import { findScope, type Wanted } from './find-scope.ts'
+import type { Field } from './model.ts'
+import { type Projection, toData, toFields } from './project.ts'
+import { breathe, isFailed, type Reader } from './reader.ts'
+import type { PlacedRow, Position, Row, SliceQuery } from './record-store.ts'
+import type { Scope } from './scope.ts'
+
+export interface RecordsQuery extends Wanted, Projection {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+  readonly sort?: string | undefined
+  readonly order?: 'asc' | 'desc' | undefined
+  readonly count?: 'none' | 'estimated' | 'exact' | undefined
+  readonly filter?: unknown
+  readonly expand?: readonly string[] | undefined
+  readonly expandLimit?: Readonly<Record<string, number>> | undefined
+  readonly changesSince?: string | undefined
+}
+
+/** A record as it is given out: who it is outside, what it says inside `data`. */
+export interface ServedRecord extends JsonObject {
+  readonly object: 'record'
+  readonly id: string
+  readonly stream: string
+  readonly connection_id: string
+  readonly emitted_at: string
+  readonly data?: JsonObject
+}
+
+export interface RecordPage {
+  readonly scope: Scope
+  readonly fields: readonly Field[]
+  readonly records: readonly ServedRecord[]
+  readonly hasMore: boolean
+  readonly nextCursor?: string
+  readonly nextChangesSince?: string
+  readonly count?: number
+  readonly warnings: readonly Warning[]
+}
+
+export interface Warning {
+  readonly code: string
+  readonly message: string
+}
+
+export const usualLimit = 25
+export const mostRecords = 100
+
+/** One page of the records of one source. */
+export async function queryRecords(
+  reader: Reader,
+  query: RecordsQuery,
+): Promise<RecordPage | Failed> {
+  const scope = findScope(reader, query)
+  if (isFailed(scope)) return scope
+  const fields = toFields(scope, query)
+  if (isFailed(fields)) return fields
+  if (query.changesSince !== undefined) return readChanges(reader, scope, fields, query)
+  const order = toOrder(scope, query)
+  if (isFailed(order)) return order
+  const conditions = toConditions(scope, query.filter)
+  if (isFailed(conditions)) return conditions
+  const expansions = toExpansions(reader, scope, query)
+  if (isFailed(expansions)) return expansions
+  const binding = toBinding(reader, scope, 'page', {
+    filter: (query.filter ?? {}) as Json,
+    sort: order.sort?.name ?? null,
+    descending: order.descending,
+  })
+  const after = query.cursor === undefined ? undefined : toPosition(reader, binding, query.cursor)
+  if (query.cursor !== undefined && !after) return invalidCursor()
+  const limit = Math.min(query.limit ?? usualLimit, mostRecords)
+  const wanted = { ...order, conditions, ...(after && { after }) }
+  const page = await walk(reader, scope, wanted, limit)
+  if ('kind' in page) return page
+  const { rows, end } = page
+  const count =
+    query.count === 'exact' || query.count === 'estimated'
+      ? await countRecords(reader, scope, conditions)
+      : undefined
+  if (typeof count === 'object') return count
+  const records = rows.map((row) => toRecord(scope, fields, row))
+  const nextCursor = end && seal(reader.store.key, binding, [end.value, end.key])
+  return {
+    scope,
+    fields,
+    records: expandRecords(reader, scope, rows, records, expansions),
+    hasMore: end !== undefined,
+    ...(nextCursor !== undefined && { nextCursor }),
+    ...(count !== undefined && { count }),
+    warnings: [],
+  }
+}
+
+interface Walked {
+  readonly rows: readonly Row[]
+  /** Where the next page begins, if there is one. */
+  readonly end?: Position | undefined
+}
+
+/** Slice by slice, until there is one record more than asked for, or no more. */
+async function walk(
+  reader: Reader,
+  scope: Scope,
+  query: Omit<SliceQuery, 'limit'>,
+  limit: number,
+): Promise<Walked | Failed> {
+  const rows: PlacedRow[] = []
+  let after = query.after
+  for (;;) {
+    const slice = reader.store.slice(scope, {
+      ...query,
+      ...(after && { after }),
+      limit: limit + 1 - rows.length,
+    })
+    rows.push(...slice.rows)
+    if (rows.length > limit) {
+      const page = rows.slice(0, limit)
+      return { rows: page, end: page.at(-1)?.position }
+    }
+    if (!slice.resume) return { rows }
+    after = slice.resume
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
+}
+
+function toOrder(
+  { source, fields }: Scope,
+  { sort, order }: RecordsQuery,
+): { readonly sort?: Field; readonly descending: boolean } | Failed {
+  const { cursorField, name } = source.stream
+  const field = cursorField === undefined ? undefined : fields.get(cursorField)
+  const asked = sort?.replace(/^-/, '')
+  if (asked !== undefined && asked !== field?.name)
+    return cannotRead(
+      'invalid_sort',
+      field
+        ? `${name} can be sorted by ${field.name} or -${field.name} only.`
+        : `${name} cannot be sorted; leave sort out.`,
+    )
+  const direction = sort === undefined ? undefined : sort.startsWith('-') ? 'desc' : 'asc'
+  if (order !== undefined && direction !== undefined && order !== direction)
+    return cannotRead('invalid_sort', 'sort and order disagree; leave order out.')
+  const descending = (direction ?? order ?? 'desc') === 'desc'
+  return { ...(field && { sort: field }), descending }
+}
+
+/** The key of a source and what is asked of it: a cursor is good for nothing else. */
+const toBinding = (
+  { fingerprint }: Reader,
+  { source }: Scope,
+  kind: CursorBinding['kind'],
+  query: JsonObject,
+): CursorBinding => ({ kind, grant: fingerprint, query: { ...query, source: source.n } })
+
+function toPosition(reader: Reader, binding: CursorBinding, cursor: string): Position | undefined {
+  const place = unseal(reader.store.key, binding, cursor)
+  const [value, key] = place ?? []
+  const isValue = value === null || typeof value === 'string' || typeof value === 'number'
+  return isValue && typeof key === 'string' ? { value, key } : undefined
+}
+
+export const invalidCursor = (): Failed =>
+  cannotRead(
+    'invalid_cursor',
+    'The cursor is not valid for this read. Repeat the read it came from without changes, or begin again without a cursor.',
+  )
+
+export const toRecord = (
+  { source }: Scope,
+  fields: readonly Field[],
+  { key, emittedAt, body }: Row,
+): ServedRecord => ({
+  object: 'record',
+  id: key,
+  stream: source.stream.name,
+  connection_id: source.connection.id,
+  ...(source.connection.label !== undefined && { display_name: source.connection.label }),
+  emitted_at: emittedAt,
+  data: toData(body, fields) as JsonObject,
+})
+
+/** What changed since a bookmark: each record once, as it is now, and those that are gone. */
+function readChanges(
+  reader: Reader,
+  scope: Scope,
+  fields: readonly Field[],
+  query: RecordsQuery,
+): RecordPage | Failed {
+  const { changesSince = '', cursor } = query
+  for (const name of ['filter', 'sort', 'order', 'expand', 'count'] as const)
+    if (query[name] !== undefined && query[name] !== 'none')
+      return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
+  const binding = toBinding(reader, scope, 'changes', {})
+  const mark = cursor ?? changesSince
+  const place = mark === 'beginning' ? [0] : unseal(reader.store.key, binding, mark)
+  const [after] = place ?? []
+  if (typeof after !== 'number') return invalidCursor()
+  const limit = Math.min(query.limit ?? usualLimit, mostRecords)
+  const changes = reader.store.changes(scope, after, limit + 1)
+  const page = changes.slice(0, limit)
+  const next = seal(reader.store.key, binding, [page.at(-1)?.seq ?? after])
+  const hasMore = changes.length > limit
+  return {
+    scope,
+    fields,
+    records: page.map((change) =>
+      'row' in change ? toRecord(scope, fields, change.row) : toTombstone(scope, change.removed),
+    ),
+    hasMore,
+    ...(hasMore ? { nextCursor: next } : { nextChangesSince: next }),
+    warnings: [],
+  }
+}
+
+const toTombstone = (
+  { source }: Scope,
+  { key, at }: { readonly key: string; readonly at: string },
+): ServedRecord => ({
+  object: 'record',
+  id: key,
+  stream: source.stream.name,
+  connection_id: source.connection.id,
+  emitted_at: at,
+  deleted: true,
+  deleted_at: at,
+})

@@ -1,0 +1,64 @@
+import { hash } from 'node:crypto'
+import type { Failed } from '../../capability/outcome.ts'
+import { cannotRead } from './failures.ts'
+import { type GrantPackage, toStanding } from './grant.ts'
+import type { RecordStore } from './record-store.ts'
+import { type Scope, toScopes } from './scope.ts'
+
+/** One who may read, and all that is there for them at this moment. */
+export interface Reader {
+  readonly store: RecordStore
+  readonly package: GrantPackage
+  readonly scopes: readonly Scope[]
+  /** Cursors of a grant are bound to what it said when they were made. */
+  readonly fingerprint: string
+  /** Milliseconds since the epoch by which an answer must be there. */
+  readonly deadline: number
+  readonly now: () => number
+}
+
+export interface ReaderOptions {
+  readonly store: RecordStore
+  readonly now: () => number
+  /** Milliseconds one read may take. */
+  readonly patience: number
+}
+
+/** Looked up for every read: what was revoked a moment ago is revoked. */
+export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
+  const given = store.findPackage(id)
+  if (!given) return cannotRead('grant_missing', 'This needs a token that a grant was given for.')
+  const standing = toStanding(given, now())
+  switch (standing) {
+    case 'revoked':
+      return cannotRead('grant_revoked', 'The grant was revoked. Ask its owner for a new one.')
+    case 'expired':
+      return cannotRead('grant_expired', 'The grant has expired. Ask its owner for a new one.')
+    case 'live': {
+      const live = given.grants.filter(({ revokedAt }) => revokedAt === undefined)
+      return {
+        store,
+        package: given,
+        scopes: toScopes(given, store.sources()),
+        fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),
+        deadline: now() + patience,
+        now,
+      }
+    }
+  }
+}
+
+export const isFailed = (value: object): value is Failed =>
+  'kind' in value && value.kind === 'failed'
+
+/** Lets everybody else have a turn, and says when there is no time left. */
+export async function breathe({ deadline, now }: Reader): Promise<Failed | undefined> {
+  if (now() > deadline)
+    return cannotRead(
+      'timed_out',
+      'This read takes too long. Narrow it: a filter on the time, another connection_id, fewer groups.',
+      { retryable: true },
+    )
+  await new Promise<void>((resolve) => setImmediate(resolve))
+  return undefined
+}

@@ -1,0 +1,46 @@
+import type { Caller } from '../../capability/caller.ts'
+import type { Diagnostic } from '../../capability/diagnostic.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import type { Source } from '../../capability/source.ts'
+import { cannotRead } from './failures.ts'
+import type { Reader } from './reader.ts'
+import { type OpenReader, toCapabilities } from './tools.ts'
+
+export interface RecordSourceOptions {
+  readonly id: string
+  /** What a grant shows at this moment. */
+  readonly open: (given: string) => Reader | Failed
+  readonly diagnostics: () => readonly Diagnostic[]
+  readonly close: () => void
+}
+
+/** A store of records, read under grants: exactly five capabilities, whoever calls. */
+export function recordSource({ id, open, diagnostics, close }: RecordSourceOptions): Source {
+  const openFor: OpenReader = ({ caller }) => {
+    const given = fromCaller(caller)
+    return given === undefined ? noGrant() : open(given)
+  }
+  const capabilities = toCapabilities(openFor, id)
+  return {
+    id,
+    read: async () => ({ capabilities, diagnostics: diagnostics() }),
+    close: async () => close(),
+  }
+}
+
+export const noGrant = (): Failed =>
+  cannotRead('grant_missing', 'This needs a token that a grant was given for.')
+
+const prefix = 'grant:'
+
+/** Who holds a grant's token, as everything else here knows callers: no scope of its own. */
+export const toCaller = (given: string): Caller => ({ subject: `${prefix}${given}`, scopes: none })
+
+const none: ReadonlySet<string> = new Set()
+
+export const fromCaller = ({ subject }: Caller): string | undefined =>
+  subject.startsWith(prefix) ? subject.slice(prefix.length) : undefined
+
+/** What a model should know before it reads. */
+export const instructions =
+  'Personal records, read under a grant. Call schema first: it lists the streams and connections. Pass connection_id wherever there are several connections. filter is an object: {"field": value} or {"field": {"gte": v}}. Page with next_cursor; the text of every answer holds all you need to go on. search finds words over all connections; fetch reads one hit.'

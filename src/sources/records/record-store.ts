@@ -1,0 +1,119 @@
+import type { JsonObject } from '../../capability/json.ts'
+import type { GrantPackage, TokenKind } from './grant.ts'
+import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model.ts'
+import type { Scope } from './scope.ts'
+
+/**
+ * What reading needs of a store. Every function that gives out records takes a `Scope`, and gives
+ * nothing outside of it. Each looks at a bounded number of rows; those who need more come again.
+ */
+export interface RecordStore {
+  /** Every connection and stream there is; for the owner, and for making scopes. */
+  sources(): readonly RecordSource[]
+  findToken(token: string): TokenKind | undefined
+  findPackage(id: string): GrantPackage | undefined
+  /** What cursors are sealed with. */
+  readonly key: Uint8Array
+
+  slice(scope: Scope, query: SliceQuery): Slice
+  find(scope: Scope, key: string): Row | undefined
+  /** The newest arrivals that have every word in one of these fields, below a number. */
+  match(scope: Scope, query: MatchQuery): readonly number[]
+  byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[]
+  changes(scope: Scope, after: number, limit: number): readonly Change[]
+  /** Where the next so many rows end; `undefined` at the end. */
+  span(scope: Scope, after: number): number | undefined
+  tally(scope: Scope, query: TallyQuery): readonly Tally[]
+  lastUpdated(scope: Scope): string | undefined
+
+  disclose(disclosure: Disclosure): void
+  close(): void
+}
+
+/** A record as it lies in the store. */
+export interface Row {
+  /** Grows with every record that arrives, over all sources. */
+  readonly arrival: number
+  readonly key: string
+  readonly emittedAt: string
+  /** The record as JSON text. */
+  readonly body: string
+}
+
+export interface Condition {
+  readonly field: Field
+  readonly operator: 'eq' | RangeOperator
+  readonly value: Comparable
+}
+
+/** Where a page begins: after this one. The value is `null` among those that have none. */
+export interface Position {
+  readonly value: Comparable | null
+  /** `null` is before all of those that have no value. */
+  readonly key: string | null
+}
+
+export interface PlacedRow extends Row {
+  readonly position: Position
+}
+
+export interface SliceQuery {
+  /** In key order where absent. */
+  readonly sort?: Field
+  readonly descending: boolean
+  readonly after?: Position
+  readonly conditions: readonly Condition[]
+  readonly limit: number
+}
+
+export interface Slice {
+  readonly rows: readonly PlacedRow[]
+  /** Where looking stopped, when there may be more; not necessarily at a row that fits. */
+  readonly resume?: Position
+}
+
+export interface MatchQuery {
+  readonly words: readonly string[]
+  readonly fields: readonly Field[]
+  readonly conditions: readonly Condition[]
+  /** Only arrivals below this. */
+  readonly below: number
+  readonly limit: number
+}
+
+export type Change =
+  | { readonly seq: number; readonly row: Row }
+  | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
+
+export interface TallyQuery {
+  /** Arrivals after the first and up to the second. */
+  readonly span: readonly [number, number]
+  readonly conditions: readonly Condition[]
+  readonly field?: Field
+  readonly group?: { readonly field: Field; readonly step?: number }
+  /** The values themselves, each once. */
+  readonly distinct: boolean
+}
+
+/** Partial sums of one group in one span. */
+export interface Tally {
+  readonly group: Comparable | null
+  readonly count: number
+  /** How many have a value. */
+  readonly valued: number
+  readonly sum: number
+  readonly min: Comparable | null
+  readonly max: Comparable | null
+}
+
+/** What was read under which grant; ids only hashed. */
+export interface Disclosure {
+  readonly package: GrantPackage['id']
+  readonly grant: string
+  readonly tool: string
+  readonly connection: Connection['id']
+  readonly stream: string
+  readonly fields: readonly string[]
+  readonly records: readonly string[]
+  readonly details?: JsonObject
+}

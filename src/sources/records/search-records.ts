@@ -1,0 +1,242 @@
+import type { Json } from '../../capability/json.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import { type CursorBinding, seal, unseal } from './cursor.ts'
+import { cannotRead } from './failures.ts'
+import { toConditions } from './filter.ts'
+import { unknownConnection, unknownStream } from './find-scope.ts'
+import type { Field } from './model.ts'
+import { type Data, toData } from './project.ts'
+import { invalidCursor } from './query-records.ts'
+import { breathe, isFailed, type Reader } from './reader.ts'
+import type { Condition, Row } from './record-store.ts'
+import type { Scope } from './scope.ts'
+import { listWords, placeWords } from './words.ts'
+
+export interface SearchQuery {
+  readonly q: string
+  readonly streams?: readonly string[] | undefined
+  readonly connection?: string | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+  readonly filter?: unknown
+}
+
+export interface Hit {
+  readonly scope: Scope
+  readonly row: Row
+  /** All that is granted of it. */
+  readonly data: Data
+  readonly score: number
+  /** Granted, searchable, and with a match in it; the best one first. */
+  readonly matched: readonly Field[]
+  readonly words: ReadonlySet<string>
+}
+
+export interface SearchPage {
+  readonly hits: readonly Hit[]
+  readonly nextCursor?: string
+  /** How many of the newest matches were compared with each other, when there are older ones. */
+  readonly ranked?: number
+}
+
+/** Matches that are compared with each other; older ones come after all of these. */
+const windowLength = 400
+const usualHits = 10
+const mostHits = 100
+const mostWords = 16
+
+/**
+ * One ranking, one limit and one cursor over everything that is granted. Only granted, searchable
+ * fields are matched, and only their text is scored: nothing else can move a hit. Matches are ranked
+ * in windows by arrival, so that paging to the end meets each of them exactly once.
+ */
+export async function searchRecords(
+  reader: Reader,
+  query: SearchQuery,
+): Promise<SearchPage | Failed> {
+  const words = [...new Set(listWords(query.q))]
+  if (words.length === 0)
+    return cannotRead('invalid_argument', 'q has no word to look for: use letters or digits.')
+  if (words.length > mostWords)
+    return cannotRead('invalid_argument', `q has more than ${mostWords} different words.`)
+  const places = toPlaces(reader, query)
+  if (isFailed(places)) return places
+  const binding: CursorBinding = {
+    kind: 'search',
+    grant: reader.fingerprint,
+    query: {
+      words,
+      streams: [...(query.streams ?? [])].sort(),
+      connection: query.connection ?? null,
+      filter: (query.filter ?? null) as Json,
+    },
+  }
+  const start = toStart(reader, binding, query.cursor)
+  if (!start) return invalidCursor()
+  const limit = Math.min(query.limit ?? usualHits, mostHits)
+  const hits: Hit[] = []
+  let { below, after } = start
+  let ranked: number | undefined
+  for (;;) {
+    const window = readWindow(reader, places, words, below)
+    if (window.older) ranked ??= window.hits.length
+    const left = window.hits.filter((hit) => isAfter(hit, after))
+    const taken = left.slice(0, limit - hits.length)
+    hits.push(...taken)
+    const last = taken.at(-1)
+    const next: Start | undefined =
+      taken.length < left.length
+        ? { below, after: last && { score: last.score, arrival: last.row.arrival } }
+        : window.older
+          ? { below: window.oldest, after: undefined }
+          : undefined
+    if (!next) return { hits, ...(ranked !== undefined && { ranked }) }
+    if (hits.length === limit)
+      return {
+        hits,
+        nextCursor: seal(reader.store.key, binding, toPlace(next)),
+        ...(ranked !== undefined && { ranked }),
+      }
+    ;({ below, after } = next)
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
+}
+
+interface Place {
+  readonly scope: Scope
+  readonly fields: readonly Field[]
+  readonly conditions: readonly Condition[]
+}
+
+/** Where to look: what is granted, searchable and asked for. */
+function toPlaces(reader: Reader, query: SearchQuery): readonly Place[] | Failed {
+  const { streams, connection, filter } = query
+  if (filter !== undefined && streams?.length !== 1)
+    return cannotRead('invalid_filter', 'A filter needs exactly one stream: streams: ["name"].')
+  if (
+    connection !== undefined &&
+    !reader.scopes.some(({ source }) => source.connection.id === connection)
+  )
+    return unknownConnection(reader)
+  for (const stream of streams ?? [])
+    if (!reader.scopes.some(({ source }) => source.stream.name === stream))
+      return unknownStream(reader, stream)
+  const places: Place[] = []
+  for (const scope of reader.scopes) {
+    const { source, fields } = scope
+    if (connection !== undefined && source.connection.id !== connection) continue
+    if (streams && !streams.includes(source.stream.name)) continue
+    const conditions = toConditions(scope, filter)
+    if (isFailed(conditions)) return conditions
+    const lexical = [...fields.values()].filter((field) => field.lexical)
+    if (lexical.length > 0) places.push({ scope, fields: lexical, conditions })
+  }
+  return places
+}
+
+interface Start {
+  /** Only arrivals below this. */
+  readonly below: number
+  /** The last hit that was given out of this window. */
+  readonly after: { readonly score: number; readonly arrival: number } | undefined
+}
+
+const toPlace = ({ below, after }: Start): Json =>
+  after ? [below, after.score, after.arrival] : [below]
+
+function toStart(
+  reader: Reader,
+  binding: CursorBinding,
+  cursor: string | undefined,
+): Start | undefined {
+  if (cursor === undefined) return { below: Number.MAX_SAFE_INTEGER, after: undefined }
+  const [below, score, arrival] = unseal(reader.store.key, binding, cursor) ?? []
+  if (typeof below !== 'number') return undefined
+  return typeof score === 'number' && typeof arrival === 'number'
+    ? { below, after: { score, arrival } }
+    : { below, after: undefined }
+}
+
+interface Ranked {
+  readonly hits: readonly Hit[]
+  readonly oldest: number
+  /** Whether there may be matches before the oldest of these. */
+  readonly older: boolean
+}
+
+function readWindow(
+  { store }: Reader,
+  places: readonly Place[],
+  words: readonly string[],
+  below: number,
+): Ranked {
+  const found = places.flatMap((place) =>
+    store
+      .match(place.scope, { words, ...place, below, limit: windowLength + 1 })
+      .map((arrival) => ({ place, arrival })),
+  )
+  found.sort((a, b) => b.arrival - a.arrival)
+  const kept = found.slice(0, windowLength)
+  const byPlace = group(kept)
+  const wanted = new Set(words)
+  const hits = [...byPlace].flatMap(([{ scope, fields }, matches]) =>
+    store
+      .byArrival(
+        scope,
+        matches.map(({ arrival }) => arrival),
+      )
+      .map((row) => toHit(scope, fields, row, wanted)),
+  )
+  return {
+    hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
+    oldest: kept.at(-1)?.arrival ?? 0,
+    older: found.length > windowLength,
+  }
+}
+
+const isAfter = ({ score, row }: Hit, after: Start['after']): boolean =>
+  !after || score < after.score || (score === after.score && row.arrival < after.arrival)
+
+/** Fields that say what a record is about count twice. */
+const heading = new Set(['title', 'subject', 'name', 'headline'])
+
+/** From granted text alone; whole numbers, so that two machines agree. */
+function toHit(scope: Scope, lexical: readonly Field[], row: Row, words: ReadonlySet<string>): Hit {
+  const data = toData(row.body, [...scope.fields.values()])
+  const counts = new Map<string, number>()
+  const matched: [Field, number][] = []
+  let length = 0
+  for (const field of lexical) {
+    const text = data[field.name]
+    if (typeof text !== 'string') continue
+    const seen = new Set<string>()
+    for (const { word } of placeWords(text)) {
+      length += 1
+      if (!words.has(word)) continue
+      seen.add(word)
+      counts.set(word, (counts.get(word) ?? 0) + (heading.has(field.name) ? 2 : 1))
+    }
+    if (seen.size > 0) matched.push([field, seen.size])
+  }
+  const norm = 0.5 + length / 200
+  const score = [...counts.values()].reduce((sum, count) => sum + count / (count + norm), 0)
+  return {
+    scope,
+    row,
+    data,
+    score: Math.round((1000 * score) / words.size),
+    matched: matched.sort(([, a], [, b]) => b - a).map(([field]) => field),
+    words,
+  }
+}
+
+function group<T extends { readonly place: Place }>(items: readonly T[]): Map<Place, T[]> {
+  const groups = new Map<Place, T[]>()
+  for (const item of items) {
+    const known = groups.get(item.place)
+    if (known) known.push(item)
+    else groups.set(item.place, [item])
+  }
+  return groups
+}

@@ -1,0 +1,45 @@
+import type { Comparable, Field } from './model.ts'
+
+/** A value of a field as it is compared: the same rule for what is stored and what is asked. */
+export function toComparable(
+  { type }: Pick<Field, 'type'>,
+  value: unknown,
+): Comparable | undefined {
+  switch (type) {
+    case 'string':
+      return typeof value === 'string' ? value : undefined
+    case 'number':
+    case 'integer':
+      return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+    case 'boolean':
+      return typeof value === 'boolean' ? Number(value) : undefined
+    case 'date':
+    case 'date-time':
+      return typeof value === 'string' ? toMilliseconds(value) : undefined
+    case 'other':
+      return undefined
+  }
+}
+
+const iso =
+  /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
+
+/** ISO 8601 alone: what `Date` takes besides depends on the machine. Without a zone it is UTC. */
+export function toMilliseconds(text: string): number | undefined {
+  if (!iso.test(text)) return undefined
+  const upper = text.toUpperCase().replace(' ', 'T')
+  const zoned = upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
+  const time = Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2'))
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** The way back, for what is computed from comparables alone. */
+export function fromComparable(
+  { type }: Pick<Field, 'type'>,
+  value: Comparable,
+): string | number | boolean {
+  if (type === 'boolean') return value === 1
+  if (type === 'date') return new Date(Number(value)).toISOString().slice(0, 10)
+  if (type === 'date-time') return new Date(Number(value)).toISOString()
+  return value
+}

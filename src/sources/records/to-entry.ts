@@ -1,0 +1,59 @@
+import { isPlainObject } from '../../capability/json.ts'
+import { type Comparable, isScalar, type Stream } from './model.ts'
+import { toComparable } from './to-comparable.ts'
+import { toWords } from './words.ts'
+
+/** A record ready to be written: nothing about it is left to decide. */
+export interface Entry {
+  readonly key: string
+  readonly emittedAt: string
+  /** `undefined` is a record that is gone. */
+  readonly written?: {
+    readonly body: string
+    /** By field number; of scalar fields alone. */
+    readonly values: readonly (Comparable | null)[]
+    /** Of searchable fields, their words; in the order of the stream's fields. */
+    readonly texts: readonly string[]
+  }
+}
+
+/** From one line of an import to what is written, or why it cannot be. */
+export function toEntry(stream: Stream, line: unknown, now: string): Entry | string {
+  if (!isPlainObject(line)) return 'it is no JSON object'
+  const enveloped = line.object === 'record' && ('data' in line || line.deleted === true)
+  const emittedAt = enveloped && typeof line.emitted_at === 'string' ? line.emitted_at : now
+  if (enveloped && line.deleted === true)
+    return typeof line.id === 'string'
+      ? { key: line.id, emittedAt }
+      : 'it is deleted, and does not say which it was'
+  const data = enveloped ? line.data : line
+  if (!isPlainObject(data)) return 'its data is no JSON object'
+  const key = toKey(stream, data)
+  if (key === undefined) return `${stream.primaryKey.join(', ')} is missing, and says which it is`
+  return {
+    key,
+    emittedAt,
+    written: {
+      body: JSON.stringify(data),
+      values: stream.fields
+        .filter(isScalar)
+        .map((field) => toComparable(field, data[field.name]) ?? null),
+      texts: stream.fields.filter(({ lexical }) => lexical).map(({ name }) => toWords(data[name])),
+    },
+  }
+}
+
+/** The value itself, or a JSON array of several. */
+function toKey(
+  { primaryKey }: Stream,
+  data: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const parts = primaryKey.map((name) => data[name])
+  if (
+    parts.length > 0 &&
+    !parts.every((part) => typeof part === 'string' || typeof part === 'number')
+  )
+    return undefined
+  const [only, ...others] = parts.map(String)
+  return others.length === 0 ? (only ?? '') : JSON.stringify([only, ...others])
+}

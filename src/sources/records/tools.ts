@@ -1,0 +1,188 @@
+import { z } from 'zod'
+import type { Call } from '../../capability/call.ts'
+import type { Capability } from '../../capability/capability.ts'
+import { text } from '../../capability/content.ts'
+import { reads } from '../../capability/effects.ts'
+import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { readContract } from '../../capability/read-contract.ts'
+import { noRules } from '../../capability/rules.ts'
+import { aggregateRecords, metrics } from './aggregate-records.ts'
+import { toAggregateAnswer, toFailedAnswer, toPageAnswer, toSearchAnswer } from './answers.ts'
+import { describeSchema } from './describe-schema.ts'
+import { fetchDocument } from './fetch-document.ts'
+import { note } from './note.ts'
+import { queryRecords } from './query-records.ts'
+import { isFailed, type Reader } from './reader.ts'
+import { searchRecords } from './search-records.ts'
+import { granularities } from './time-buckets.ts'
+
+const connection_id = z.string().min(1).optional().describe('Which connection, from schema.')
+const stream = z.string().min(1)
+const filter = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .describe('{"field": value} or {"field": {"gte": v, "lt": v}}, all of them together.')
+const fields = z.array(z.string()).min(1).optional().describe('Only these fields.')
+const limit = z.number().int().min(1).max(100).optional()
+const cursor = z.string().max(4096).optional().describe('next_cursor of the same read.')
+
+interface Tool<Input extends z.ZodType> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Input
+  read(reader: Reader, input: z.output<Input>): Promise<Outcome> | Outcome
+}
+
+/** Returns its argument; exists so that `read` is typed by `input`. */
+const tool = <Input extends z.ZodType>(one: Tool<Input>) => one
+
+/** All of them: there is no sixth. Their words never depend on what is in the store. */
+const tools = [
+  tool({
+    name: 'schema',
+    title: 'What there is to read',
+    description:
+      'Lists the streams and connections you may read. Call it first, without arguments; then with stream for its fields, filters, sorting and aggregations. detail "full" adds the JSON Schema and needs a stream.',
+    input: z.strictObject({
+      stream: stream.optional(),
+      connection_id,
+      detail: z.enum(['compact', 'full']).optional(),
+    }),
+    read(reader, { connection_id: connection, ...query }) {
+      const answer = describeSchema(reader, { ...query, connection })
+      if (isFailed(answer)) return answer
+      return { kind: 'done', data: { data: answer.data }, content: [text(answer.text)] }
+    },
+  }),
+  tool({
+    name: 'query_records',
+    title: 'Read records',
+    description:
+      'Reads the records of one stream, newest first: filter, sort, project, page with cursor, count, or follow changes. For words in text use search; for numbers over many records use aggregate.',
+    input: z.strictObject({
+      stream,
+      connection_id,
+      filter,
+      fields,
+      view: z.string().optional().describe('A named set of fields instead.'),
+      sort: z.string().optional().describe('"field" or "-field", as schema says.'),
+      order: z.enum(['asc', 'desc']).optional(),
+      limit: limit.describe('Records per page (25).'),
+      cursor,
+      count: z.enum(['none', 'exact']).optional(),
+      expand: z.array(z.string()).optional().describe('Relations to include, as schema says.'),
+      expand_limit: z.record(z.string(), z.number().int().min(1)).optional(),
+      changes_since: z
+        .string()
+        .max(4096)
+        .optional()
+        .describe('"beginning", or next_changes_since of an earlier read.'),
+    }),
+    async read(reader, { connection_id: connection, expand_limit, changes_since, ...query }) {
+      const page = await queryRecords(reader, {
+        ...query,
+        connection,
+        expandLimit: expand_limit,
+        changesSince: changes_since,
+      })
+      return isFailed(page) ? page : toPageAnswer(reader, page)
+    },
+  }),
+  tool({
+    name: 'aggregate',
+    title: 'Count and sum',
+    description:
+      'Counts, sums, averages, or finds extremes over all matching records of one stream, in all or by group. The fields each metric can use are in schema.',
+    input: z.strictObject({
+      stream,
+      metric: z.enum(metrics),
+      connection_id,
+      field: z.string().optional().describe('What is summed or compared; not for count.'),
+      group_by: z.string().optional(),
+      group_by_time: z.string().optional(),
+      granularity: z.enum(granularities).optional().describe('With group_by_time.'),
+      time_zone: z.string().max(100).optional().describe('IANA name (UTC).'),
+      limit: limit.describe('Groups shown (10).'),
+      filter,
+    }),
+    async read(reader, { connection_id: connection, ...input }) {
+      const answer = await aggregateRecords(reader, {
+        ...input,
+        connection,
+        groupBy: input.group_by,
+        groupByTime: input.group_by_time,
+        timeZone: input.time_zone,
+      })
+      return isFailed(answer) ? answer : toAggregateAnswer(reader, answer)
+    },
+  }),
+  tool({
+    name: 'search',
+    title: 'Search text',
+    description:
+      'Finds records that contain every word of q, over all connections at once or one of them. Each hit has an id for fetch. limit is for all hits together.',
+    input: z.strictObject({
+      q: z.string().min(1).max(1000),
+      streams: z.array(z.string()).min(1).optional().describe('Only these streams.'),
+      connection_id,
+      limit: limit.describe('Hits in all (10).'),
+      cursor,
+      filter,
+    }),
+    async read(reader, { connection_id: connection, ...query }) {
+      const page = await searchRecords(reader, { ...query, connection })
+      return isFailed(page) ? page : toSearchAnswer(reader, page)
+    },
+  }),
+  tool({
+    name: 'fetch',
+    title: 'Read one document',
+    description:
+      'Reads one record as a document, by an id that search or query_records gave. Long texts come in parts: next_offset in metadata says where the next one begins.',
+    input: z.strictObject({
+      id: z.string().min(1).max(4096),
+      connection_id,
+      fields,
+      offset: z.number().int().min(0).optional().describe('Where in the text to begin.'),
+    }),
+    read(reader, { connection_id: connection, ...query }) {
+      const fetched = fetchDocument(reader, { ...query, connection })
+      if (isFailed(fetched)) return fetched
+      const { scope, fields: shown, row, document } = fetched
+      note(reader, scope, { tool: 'fetch', fields: shown, records: [row.key] })
+      return { kind: 'done', data: document, content: [text(JSON.stringify(document))] }
+    },
+  }),
+] as const
+
+export type OpenReader = (call: Call) => Reader | Failed
+
+/** The five, each opening what its caller may read anew. */
+export const toCapabilities = (open: OpenReader, source: string): readonly Capability[] =>
+  tools.map((one) => toCapability(one as Tool<z.ZodType>, open, source))
+
+function toCapability(
+  { name, title, description, input, read }: Tool<z.ZodType>,
+  open: OpenReader,
+  source: string,
+): Capability {
+  const reading = readContract(input, 'input')
+  if ('fault' in reading) throw new Error(`${name}: ${reading.fault}`)
+  return Object.freeze({
+    name,
+    title,
+    description,
+    input: reading.contract,
+    effects: reads,
+    rules: noRules,
+    origin: { source, pointer: `/${name}` },
+    extras: {},
+    async invoke(call: Call): Promise<Outcome> {
+      const reader = open(call)
+      if (isFailed(reader)) return reader
+      const outcome = await read(reader, call.input)
+      return outcome.kind === 'failed' ? toFailedAnswer(outcome) : outcome
+    },
+  })
+}

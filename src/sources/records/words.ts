@@ -1,0 +1,32 @@
+/** Letters and digits; everything else stands between words. */
+const word = /[\p{L}\p{N}\p{M}]+/gu
+const marks = /\p{M}+/gu
+
+/**
+ * The words of a text as they are matched: in lower case, without accents. The index is given these
+ * and not the text, so that what the index finds and what is shown as found can never differ.
+ */
+export const toWords = (text: unknown): string =>
+  typeof text === 'string' ? listWords(text).join(' ') : ''
+
+export function listWords(text: string): readonly string[] {
+  return (text.match(word) ?? []).map(fold).filter((one) => one !== '')
+}
+
+/** Where each word stands in the text, and what it is when folded. */
+export function* placeWords(text: string): Generator<{ word: string; start: number; end: number }> {
+  for (const found of text.matchAll(word)) {
+    const folded = fold(found[0])
+    if (folded !== '')
+      yield { word: folded, start: found.index, end: found.index + found[0].length }
+  }
+}
+
+const fold = (text: string): string =>
+  isPlain.test(text)
+    ? text.toLowerCase()
+    : text.normalize('NFKD').replace(marks, '').toLowerCase().replace(rest, '')
+
+const isPlain = /^[a-zA-Z0-9]+$/
+/** Folding can bring forth what is no letter. */
+const rest = /[^\p{L}\p{N}]+/gu

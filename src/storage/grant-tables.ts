@@ -1,0 +1,112 @@
+import { hash } from 'node:crypto'
+import type { Grant, GrantPackage, TokenKind } from '../sources/records/grant.ts'
+import type { Sqlite } from './sqlite.ts'
+
+interface PackageRow {
+  readonly id: string
+  readonly client: string
+  readonly created: number
+  readonly expires: number | null
+  readonly mode: GrantPackage['mode']
+  readonly revoked: number | null
+}
+
+interface GrantRow {
+  readonly id: string
+  readonly connection: string
+  readonly streams: string
+  readonly revoked: number | null
+}
+
+/** Who may read what. Tokens are kept as digests alone: the file gives none away. */
+export class GrantTables {
+  readonly #database: Sqlite
+
+  constructor(database: Sqlite) {
+    this.#database = database
+  }
+
+  findToken(token: string): TokenKind | undefined {
+    const row = this.#database
+      .prepare<{ kind: string; package: string | null }>(
+        'select kind, package from tokens where hash = ?',
+      )
+      .get(digest(token))
+    if (row?.kind === 'owner') return { kind: 'owner' }
+    return row?.package ? { kind: 'client', package: row.package } : undefined
+  }
+
+  find(id: string): GrantPackage | undefined {
+    const row = this.#database
+      .prepare<PackageRow>(
+        'select id, client, created, expires, mode, revoked from packages where id = ?',
+      )
+      .get(id)
+    return row && this.#toPackage(row)
+  }
+
+  list(): readonly GrantPackage[] {
+    return this.#database
+      .prepare<PackageRow>(
+        'select id, client, created, expires, mode, revoked from packages order by created, id',
+      )
+      .all()
+      .map((row) => this.#toPackage(row))
+  }
+
+  add(given: GrantPackage, token: string): void {
+    const { id, client, createdAt, expiresAt, mode, grants } = given
+    this.#database
+      .prepare('insert into packages (id, client, created, expires, mode) values (?, ?, ?, ?, ?)')
+      .run(id, client, createdAt, expiresAt ?? null, mode)
+    const put = this.#database.prepare(
+      'insert into grants (id, package, place, connection, streams) values (?, ?, ?, ?, ?)',
+    )
+    for (const [place, grant] of grants.entries())
+      put.run(grant.id, id, place, grant.connection, JSON.stringify(grant.streams))
+    this.addToken(token, { kind: 'client', package: id })
+  }
+
+  addToken(token: string, kind: TokenKind): void {
+    this.#database
+      .prepare('insert into tokens (hash, kind, package) values (?, ?, ?)')
+      .run(digest(token), kind.kind, kind.kind === 'client' ? kind.package : null)
+  }
+
+  /** A package, or one grant of one; whether there is such a thing. */
+  revoke(id: string, at: number): boolean {
+    const packages = this.#database
+      .prepare('update packages set revoked = coalesce(revoked, ?) where id = ?')
+      .run(at, id)
+    const grants = this.#database
+      .prepare('update grants set revoked = coalesce(revoked, ?) where id = ?')
+      .run(at, id)
+    return packages.changes + grants.changes > 0
+  }
+
+  #toPackage({ id, client, created, expires, mode, revoked }: PackageRow): GrantPackage {
+    const grants = this.#database
+      .prepare<GrantRow>(
+        'select id, connection, streams, revoked from grants where package = ? order by place',
+      )
+      .all(id)
+    return {
+      id,
+      client,
+      createdAt: created,
+      ...(expires !== null && { expiresAt: expires }),
+      mode,
+      ...(revoked !== null && { revokedAt: revoked }),
+      grants: grants.map(toGrant),
+    }
+  }
+}
+
+const toGrant = ({ id, connection, streams, revoked }: GrantRow): Grant => ({
+  id,
+  connection,
+  streams: JSON.parse(streams),
+  ...(revoked !== null && { revokedAt: revoked }),
+})
+
+const digest = (token: string): string => hash('sha256', token, 'hex')

@@ -1,0 +1,72 @@
+import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
+import type { Sqlite } from './sqlite.ts'
+
+interface SourceRow {
+  readonly n: number
+  readonly connection: string
+  readonly connector: string
+  readonly label: string | null
+  readonly declaration: string
+}
+
+/** Every connection and stream of a file, read again only when somebody changed one. */
+export class RecordCatalogue {
+  readonly #database: Sqlite
+  #version: string | undefined
+  #sources: readonly RecordSource[] = []
+
+  constructor(database: Sqlite) {
+    this.#database = database
+  }
+
+  /** Changes with every connection and stream. */
+  get version(): string {
+    return (
+      this.#database
+        .prepare<{ value: string }>(`select value from meta where name = 'catalogue'`)
+        .get()?.value ?? ''
+    )
+  }
+
+  get sources(): readonly RecordSource[] {
+    const version = this.version
+    if (version !== this.#version) {
+      this.#sources = this.#read()
+      this.#version = version
+    }
+    return this.#sources
+  }
+
+  /** Streams as they were declared, with or without a connection. */
+  streams(): readonly (Stream & { readonly n: number })[] {
+    return this.#database
+      .prepare<{ n: number; declaration: string }>('select n, declaration from streams order by n')
+      .all()
+      .map(({ n, declaration }) => ({ ...(JSON.parse(declaration) as Stream), n }))
+  }
+
+  #read(): readonly RecordSource[] {
+    const rows = this.#database
+      .prepare<SourceRow>(
+        `select sources.n, connection, connections.connector, label, declaration
+         from sources
+         join connections on connections.id = sources.connection
+         join streams on streams.n = sources.stream
+         order by connections.connector, connection, streams.name`,
+      )
+      .all()
+    // One object per stream, however many connections share it.
+    const streams = new Map<string, Stream>()
+    return rows.map(({ n, connection, connector, label, declaration }) => {
+      const stream = streams.get(declaration) ?? (JSON.parse(declaration) as Stream)
+      streams.set(declaration, stream)
+      return { n, connection: toConnection(connection, connector, label), stream }
+    })
+  }
+}
+
+const toConnection = (id: string, connector: string, label: string | null): Connection => ({
+  id,
+  connector,
+  ...(label !== null && { label }),
+})

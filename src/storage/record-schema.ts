@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { SetupError } from '../capability/setup-error.ts'
+import { type Field, isScalar, isTime, type Stream } from '../sources/records/model.ts'
+import type { Sqlite } from './sqlite.ts'
+
+/** Says whose file it is, in the four bytes SQLite keeps for that: "drwb". */
+const application = 0x64727762
+
+const migrations = [
+  `create table meta (name text primary key, value text not null) strict, without rowid;
+   create table connections (
+     id text primary key, connector text not null, label text
+   ) strict, without rowid;
+   create table streams (
+     n integer primary key, connector text not null, name text not null, declaration text not null,
+     unique (connector, name)
+   ) strict;
+   create table sources (
+     n integer primary key, connection text not null, stream integer not null,
+     unique (connection, stream)
+   ) strict;
+   create table tokens (
+     hash text primary key, kind text not null, package text
+   ) strict, without rowid;
+   create table packages (
+     id text primary key, client text not null, created integer not null, expires integer,
+     mode text not null, revoked integer
+   ) strict, without rowid;
+   create table grants (
+     id text primary key, package text not null, place integer not null, connection text not null,
+     streams text not null, revoked integer
+   ) strict, without rowid;
+   create index grants_by_package on grants (package, place);
+   create table imports (
+     source integer not null, file text not null, lines integer not null,
+     primary key (source, file)
+   ) strict, without rowid;
+   create table reads (
+     n integer primary key, at integer not null, package text not null, entry text not null,
+     hash text not null
+   ) strict;
+   create index reads_by_package on reads (package, n);`,
+]
+
+/** What the file must be before anything is done with it. */
+export function prepareRecords(database: Sqlite, file: string): void {
+  try {
+    database.exec('pragma busy_timeout = 5000')
+    database.exec('pragma journal_mode = wal')
+    database.exec('pragma synchronous = normal')
+    database.exec('pragma cache_size = -65536')
+    const version = pragma(database, 'user_version')
+    const owner = pragma(database, 'application_id')
+    if (version > 0 && owner !== application) throw new Error('it is no store of records')
+    if (version > migrations.length) throw new Error('it was written by a later version')
+    if (version === migrations.length) return
+    database.exec('begin immediate')
+    try {
+      for (const migration of migrations.slice(pragma(database, 'user_version')))
+        database.exec(migration)
+      database.exec(`pragma user_version = ${migrations.length}`)
+      database.exec(`pragma application_id = ${application}`)
+      const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
+      put.run('counter', '0')
+      put.run('catalogue', '0')
+      put.run('key', randomBytes(32).toString('hex'))
+      database.exec('commit')
+    } catch (error) {
+      database.exec('rollback')
+      throw error
+    }
+  } catch (error) {
+    throw new SetupError(
+      `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is.`,
+    )
+  }
+}
+
+const pragma = (database: Sqlite, name: 'user_version' | 'application_id'): number =>
+  database.prepare<Record<string, number>>(`pragma ${name}`).get()?.[name] ?? 0
+
+/** The tables of one source: records, words, what changed later, and what is gone. */
+export function createTables(database: Sqlite, n: number, stream: Stream): void {
+  const scalars = stream.fields.filter(isScalar)
+  const columns = scalars.map((field) => `f${field.n} ${affinity(field)}`)
+  const lexical = stream.fields.filter((field) => field.lexical)
+  database.exec(
+    `create table r${n} (
+       id integer primary key, key text not null, seq integer not null, at text not null,
+       ${[...columns, 'body text not null'].join(', ')}
+     );
+     create unique index r${n}_k on r${n} (key);
+     create index r${n}_s on r${n} (seq);
+     create table h${n} (
+       id integer not null, field integer not null, seq integer not null, was integer,
+       primary key (id, field)
+     ) strict, without rowid;
+     create index h${n}_s on h${n} (seq);
+     create table d${n} (
+       seq integer primary key, key text not null, at text not null, time integer
+     ) strict;`,
+  )
+  for (const field of scalars)
+    if (field.name === stream.cursorField || field.name === stream.consentTimeField)
+      database.exec(`create index r${n}_f${field.n} on r${n} (f${field.n}, key)`)
+  if (lexical.length > 0)
+    database.exec(
+      `create virtual table s${n} using fts5(
+         ${lexical.map((field) => `c${field.n}`).join(', ')},
+         content='', contentless_delete=1, detail=column, tokenize='ascii')`,
+    )
+}
+
+const affinity = (field: Field): string =>
+  field.type === 'string'
+    ? 'text'
+    : field.type === 'number'
+      ? 'real'
+      : isTime(field) || field.type === 'boolean'
+        ? 'integer'
+        : 'real'

@@ -1,0 +1,356 @@
+import type { GrantPackage } from '../sources/records/grant.ts'
+import {
+  type Connection,
+  isScalar,
+  type RecordSource,
+  type Stream,
+} from '../sources/records/model.ts'
+import { type Entry, toEntry } from '../sources/records/to-entry.ts'
+import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
+import { GrantTables } from './grant-tables.ts'
+import { RecordCatalogue } from './record-catalogue.ts'
+import { createTables, prepareRecords } from './record-schema.ts'
+import { openSqlite, type Sqlite, type Value } from './sqlite.ts'
+
+export interface Written {
+  readonly added: number
+  readonly changed: number
+  readonly removed: number
+  readonly same: number
+}
+
+interface Existing {
+  readonly id: number
+  readonly body: string
+  readonly time: number | null
+}
+
+/** The owner's side of a store of records: everything that writes. */
+export class RecordWriter {
+  readonly #database: Sqlite
+  readonly #catalogue: RecordCatalogue
+  readonly #grants: GrantTables
+  readonly #log: DisclosureLog
+
+  constructor(file: string, now: () => number) {
+    this.#database = openSqlite(file)
+    prepareRecords(this.#database, file)
+    this.#catalogue = new RecordCatalogue(this.#database)
+    this.#grants = new GrantTables(this.#database)
+    this.#log = new DisclosureLog(this.#database, now, () => {})
+  }
+
+  get sources(): readonly RecordSource[] {
+    return this.#catalogue.sources
+  }
+
+  get streams(): readonly Stream[] {
+    return this.#catalogue.streams()
+  }
+
+  get packages(): readonly GrantPackage[] {
+    return this.#grants.list()
+  }
+
+  /** Declares a stream, or declares it anew: then what is there is written again to fit. */
+  declare(stream: Stream): void {
+    const known = this.#catalogue
+      .streams()
+      .find(({ connector, name }) => connector === stream.connector && name === stream.name)
+    const declaration = JSON.stringify(stream)
+    if (known && JSON.stringify(withoutNumber(known)) === declaration) return
+    this.#commit(() => {
+      if (!known)
+        this.#database
+          .prepare('insert into streams (connector, name, declaration) values (?, ?, ?)')
+          .run(stream.connector, stream.name, declaration)
+      else {
+        this.#database
+          .prepare('update streams set declaration = ? where n = ?')
+          .run(declaration, known.n)
+        for (const { n } of this.#database
+          .prepare<{ n: number }>('select n from sources where stream = ?')
+          .all(known.n))
+          this.#rebuild(n, known, stream)
+      }
+      this.#touch()
+    })
+  }
+
+  /** The source of a stream and a connection; both of them are made when they are new. */
+  open(stream: Stream, connection: Connection): RecordSource {
+    const find = () =>
+      this.sources.find(
+        (one) =>
+          one.connection.id === connection.id &&
+          one.stream.name === stream.name &&
+          one.stream.connector === stream.connector,
+      )
+    this.#commit(() => {
+      this.#database
+        .prepare(
+          `insert into connections (id, connector, label) values (?, ?, ?)
+           on conflict do update set label = coalesce(excluded.label, label)`,
+        )
+        .run(connection.id, connection.connector, connection.label ?? null)
+      const known = this.#database
+        .prepare<{ n: number }>('select n from streams where connector = ? and name = ?')
+        .get(stream.connector, stream.name)
+      const { changes } = this.#database
+        .prepare('insert or ignore into sources (connection, stream) values (?, ?)')
+        .run(connection.id, known?.n ?? 0)
+      if (changes > 0) {
+        const made = this.#database.prepare<{ n: number }>('select max(n) as n from sources').get()
+        createTables(this.#database, made?.n ?? 0, stream)
+      }
+      this.#touch()
+    })
+    const source = find()
+    if (!source) throw new Error(`${stream.name} of ${connection.id} was not made`)
+    return source
+  }
+
+  /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
+  write(source: RecordSource, entries: readonly Entry[], place?: Place): Written {
+    const tally = { added: 0, changed: 0, removed: 0, same: 0 }
+    this.#commit(() => {
+      let counter = this.#counter()
+      for (const entry of entries) {
+        const existing = this.#find(source, entry.key)
+        if (!entry.written) {
+          if (existing) {
+            this.#remove(source, entry, existing, ++counter)
+            tally.removed++
+          } else tally.same++
+        } else if (!existing) {
+          this.#insert(source, entry, entry.written, ++counter)
+          tally.added++
+        } else if (existing.body === entry.written.body) tally.same++
+        else {
+          this.#update(source, entry, entry.written, existing, ++counter)
+          tally.changed++
+        }
+      }
+      this.#database
+        .prepare(`update meta set value = ? where name = 'counter'`)
+        .run(String(counter))
+      if (place)
+        this.#database
+          .prepare(
+            `insert into imports (source, file, lines) values (?, ?, ?)
+             on conflict do update set lines = excluded.lines`,
+          )
+          .run(source.n, place.file, place.lines)
+    })
+    return tally
+  }
+
+  /** How many lines of a file are in the store already. */
+  linesOf(source: RecordSource, file: string): number {
+    return (
+      this.#database
+        .prepare<{ lines: number }>('select lines from imports where source = ? and file = ?')
+        .get(source.n, file)?.lines ?? 0
+    )
+  }
+
+  count({ n }: RecordSource): number {
+    return (
+      this.#database.prepare<{ count: number }>(`select count(*) as count from r${n}`).get()
+        ?.count ?? 0
+    )
+  }
+
+  /** Every record of a source in the order of its arrival, in pages. */
+  *export({ n }: RecordSource): Generator<{ key: string; at: string; body: string }> {
+    for (let after = 0; ; ) {
+      const rows = this.#database
+        .prepare<{ id: number; key: string; at: string; body: string }>(
+          `select id, key, at, body from r${n} where id > ? order by id limit 500`,
+        )
+        .all(after)
+      yield* rows
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < 500) return
+    }
+  }
+
+  grant(given: GrantPackage, token: string): void {
+    this.#commit(() => this.#grants.add(given, token))
+  }
+
+  addOwnerToken(token: string): void {
+    this.#commit(() => this.#grants.addToken(token, { kind: 'owner' }))
+  }
+
+  revoke(id: string, at: number): boolean {
+    return this.#commit(() => this.#grants.revoke(id, at))
+  }
+
+  reads(package_: string): {
+    readonly records: readonly DisclosureRecord[]
+    readonly broken?: number
+  } {
+    return this.#log.read(package_)
+  }
+
+  close(): void {
+    try {
+      this.#database.exec('pragma wal_checkpoint(truncate)')
+    } catch {
+      // Another process writes: it will do so when it closes.
+    }
+    this.#database.close()
+  }
+
+  #find({ n, stream }: RecordSource, key: string): Existing | undefined {
+    const time = stream.fields.find(({ name }) => name === stream.consentTimeField)
+    return this.#database
+      .prepare<Existing>(
+        `select id, body, ${time ? `f${time.n}` : 'null'} as time from r${n} where key = ?`,
+      )
+      .get(key)
+  }
+
+  #insert({ n, stream }: RecordSource, entry: Entry, written: Content, seq: number): void {
+    const { columns, marks } = toColumns(stream)
+    this.#database
+      .prepare(
+        `insert into r${n} (id, key, seq, at${columns}, body) values (?, ?, ?, ?${marks}, ?)`,
+      )
+      .run(seq, entry.key, seq, entry.emittedAt, ...written.values, written.body)
+    this.#index(n, stream, seq, written)
+  }
+
+  #update(
+    { n, stream }: RecordSource,
+    entry: Entry,
+    written: Content,
+    existing: Existing,
+    seq: number,
+  ): void {
+    const sets = stream.fields.filter(isScalar).map((field) => `, f${field.n} = ?`)
+    this.#database
+      .prepare(`update r${n} set at = ?${sets.join('')}, body = ? where id = ?`)
+      .run(entry.emittedAt, ...written.values, written.body, existing.id)
+    this.#unindex(n, stream, existing.id)
+    this.#index(n, stream, existing.id, written)
+    const mark = this.#database.prepare(
+      `insert into h${n} (id, field, seq, was) values (?, ?, ?, ?)
+       on conflict do update set seq = excluded.seq, was = excluded.was`,
+    )
+    const [before, after] = [JSON.parse(existing.body), JSON.parse(written.body)]
+    for (const field of stream.fields)
+      if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
+        const was = field.name === stream.consentTimeField ? existing.time : null
+        mark.run(existing.id, field.n, seq, was)
+      }
+  }
+
+  #remove({ n, stream }: RecordSource, entry: Entry, existing: Existing, seq: number): void {
+    this.#unindex(n, stream, existing.id)
+    this.#database.prepare(`delete from r${n} where id = ?`).run(existing.id)
+    this.#database.prepare(`delete from h${n} where id = ?`).run(existing.id)
+    this.#database
+      .prepare(`insert into d${n} (seq, key, at, time) values (?, ?, ?, ?)`)
+      .run(seq, entry.key, entry.emittedAt, existing.time)
+  }
+
+  #index(n: number, stream: Stream, rowid: number, { texts }: Content): void {
+    const lexical = stream.fields.filter((field) => field.lexical)
+    if (lexical.length === 0) return
+    const columns = lexical.map((field) => `c${field.n}`).join(', ')
+    const marks = lexical.map(() => ', ?').join('')
+    this.#database
+      .prepare(`insert into s${n} (rowid, ${columns}) values (?${marks})`)
+      .run(rowid, ...texts)
+  }
+
+  #unindex(n: number, stream: Stream, rowid: number): void {
+    if (stream.fields.some(({ lexical }) => lexical))
+      this.#database.prepare(`delete from s${n} where rowid = ?`).run(rowid)
+  }
+
+  /** The columns come from the declaration, so another one needs other columns. */
+  #rebuild(n: number, former: Stream, stream: Stream): void {
+    // Numbers of fields may mean others now: what changed later is remembered for the whole record.
+    this.#database.exec(
+      `update r${n} set seq = max(seq, coalesce((select max(seq) from h${n} where h${n}.id = r${n}.id), 0))`,
+    )
+    this.#database.exec(`alter table r${n} rename to former${n}`)
+    this.#database.exec(`drop index r${n}_k; drop index r${n}_s; drop table h${n}`)
+    for (const { n: field, name } of former.fields)
+      if (name === former.cursorField || name === former.consentTimeField)
+        this.#database.exec(`drop index r${n}_f${field}`)
+    if (former.fields.some(({ lexical }) => lexical)) this.#database.exec(`drop table s${n}`)
+    this.#database.exec(`alter table d${n} rename to gone${n}`)
+    createTables(this.#database, n, stream)
+    this.#database.exec(`insert into d${n} select * from gone${n}; drop table gone${n}`)
+    const { columns, marks } = toColumns(stream)
+    const insert = this.#database.prepare(
+      `insert into r${n} (id, key, seq, at${columns}, body) values (?, ?, ?, ?${marks}, ?)`,
+    )
+    const rows = this.#database
+      .prepare<{ id: number; key: string; seq: number; at: string; body: string }>(
+        `select id, key, seq, at, body from former${n}`,
+      )
+      .all()
+    for (const { id, key, seq, at, body } of rows) {
+      const entry = toEntry({ ...stream, primaryKey: [] }, JSON.parse(body), at)
+      const written = typeof entry === 'string' ? undefined : entry.written
+      if (!written) continue
+      insert.run(id, key, seq, at, ...written.values, body)
+      this.#index(n, stream, id, written)
+    }
+    this.#database.exec(`drop table former${n}`)
+  }
+
+  #counter(): number {
+    return Number(
+      this.#database
+        .prepare<{ value: string }>(`select value from meta where name = 'counter'`)
+        .get()?.value ?? 0,
+    )
+  }
+
+  #touch(): void {
+    this.#database.exec(
+      `update meta set value = cast(cast(value as integer) + 1 as text) where name = 'catalogue'`,
+    )
+  }
+
+  #commit<T>(work: () => T): T {
+    this.#database.exec('begin immediate')
+    try {
+      const result = work()
+      this.#database.exec('commit')
+      return result
+    } catch (error) {
+      try {
+        this.#database.exec('rollback')
+      } catch {
+        // SQLite has undone it already.
+      }
+      throw error
+    }
+  }
+}
+
+/** How far into a file a batch goes. */
+export interface Place {
+  /** Its digest: the same file again is the same place. */
+  readonly file: string
+  readonly lines: number
+}
+
+type Content = NonNullable<Entry['written']> & { readonly values: readonly Value[] }
+
+function toColumns(stream: Stream): { columns: string; marks: string } {
+  const scalars = stream.fields.filter(isScalar)
+  return {
+    columns: scalars.map((field) => `, f${field.n}`).join(''),
+    marks: scalars.map(() => ', ?').join(''),
+  }
+}
+
+const withoutNumber = ({ n, ...stream }: Stream & { readonly n: number }): Stream => stream

@@ -1,0 +1,196 @@
+import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
+import { isTime, type RecordSource } from '../sources/records/model.ts'
+import type {
+  Change,
+  Disclosure,
+  MatchQuery,
+  PlacedRow,
+  Position,
+  RecordStore,
+  Row,
+  Slice,
+  SliceQuery,
+  Tally,
+  TallyQuery,
+} from '../sources/records/record-store.ts'
+import type { Scope } from '../sources/records/scope.ts'
+import { DisclosureLog } from './disclosure-log.ts'
+import { GrantTables } from './grant-tables.ts'
+import { RecordCatalogue } from './record-catalogue.ts'
+import { readChanges } from './record-changes.ts'
+import { prepareRecords } from './record-schema.ts'
+import { inWindow, toWalk, toWalkOfMissing, toWhere, type Walk } from './record-sql.ts'
+import { id, type Sql, sql } from './sql.ts'
+import { openSqlite, type Sqlite } from './sqlite.ts'
+
+/** Rows that one statement looks at when not all of them will fit. */
+const walkLength = 1000
+/** Rows that one statement counts. */
+const spanLength = 10_000
+
+interface StoredRow {
+  readonly id: number
+  readonly key: string
+  readonly at: string
+  readonly body: string
+  readonly sorted: string | number | null
+}
+
+/** Reads of a store of records. Its connection cannot write; only what was read is noted elsewhere. */
+export class SqliteRecords implements RecordStore {
+  readonly key: Uint8Array
+  readonly #database: Sqlite
+  readonly #catalogue: RecordCatalogue
+  readonly #grants: GrantTables
+  readonly #log: DisclosureLog
+
+  constructor(file: string, now: () => number, onError: (error: unknown) => void) {
+    const writer = openSqlite(file)
+    prepareRecords(writer, file)
+    this.#log = new DisclosureLog(writer, now, onError)
+    this.#database = openSqlite(file)
+    this.#database.exec('pragma busy_timeout = 5000')
+    this.#database.exec('pragma cache_size = -65536')
+    this.#database.exec('pragma query_only = 1')
+    this.#catalogue = new RecordCatalogue(this.#database)
+    this.#grants = new GrantTables(this.#database)
+    const key = this.#database
+      .prepare<{ value: string }>(`select value from meta where name = 'key'`)
+      .get()
+    this.key = Buffer.from(key?.value ?? '', 'hex')
+  }
+
+  sources(): readonly RecordSource[] {
+    return this.#catalogue.sources
+  }
+
+  findToken(token: string): TokenKind | undefined {
+    return this.#grants.findToken(token)
+  }
+
+  findPackage(package_: string): GrantPackage | undefined {
+    return this.#grants.find(package_)
+  }
+
+  slice(scope: Scope, query: SliceQuery): Slice {
+    const { sort, descending, after, conditions, limit } = query
+    const where = toWhere(scope, conditions)
+    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    const walk: Walk = {
+      table: id('r', scope.source.n),
+      ...(sort && { column: id('f', sort.n) }),
+      descending,
+      ...(after && { after }),
+      within: sort && scope.window?.field === sort ? inWindow(scope.window) : [],
+      rows: isWhole ? limit : Math.max(walkLength, limit),
+    }
+    const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
+    const rows = this.#all<StoredRow>(
+      sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
+    )
+    const last = rows.at(-1)
+    if (rows.length === limit && last) return { rows: rows.map(toPlaced), resume: toPosition(last) }
+    const end = this.#endOf(walkOn, walk)
+    if (end) return { rows: rows.map(toPlaced), resume: toPosition(end) }
+    // After all that have a value come those that have none.
+    return sort && walkOn === toWalk
+      ? { rows: rows.map(toPlaced), resume: { value: null, key: null } }
+      : { rows: rows.map(toPlaced) }
+  }
+
+  #endOf(walkOn: (walk: Walk) => Sql, walk: Walk): StoredRow | undefined {
+    const [end] = this.#all<StoredRow>(
+      sql`select key, sorted from (${walkOn(walk)}) limit 1 offset ${walk.rows - 1}`,
+    )
+    return end
+  }
+
+  find(scope: Scope, key: string): Row | undefined {
+    const [row] = this.#all<StoredRow>(
+      sql`select id, key, at, body from ${id('r', scope.source.n)} where key = ${key} and ${toWhere(scope)}`,
+    )
+    return row && toRow(row)
+  }
+
+  match(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): readonly number[] {
+    if (words.length === 0 || fields.length === 0) return []
+    const columns = fields.map(({ n }) => `c${n}`).join(' ')
+    const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
+    const index = id('s', scope.source.n)
+    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    const table = id('r', scope.source.n)
+    const fits = isWhole
+      ? sql`1`
+      : sql`exists (select 1 from ${table} where ${table}.id = ${index}.rowid and ${toWhere(scope, conditions)})`
+    return this.#all<{ id: number }>(
+      sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < ${below} and ${fits} order by rowid desc limit ${limit}`,
+    ).map((row) => row.id)
+  }
+
+  byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[] {
+    const list = JSON.stringify(arrivals)
+    return this.#all<StoredRow>(
+      sql`select id, key, at, body from ${id('r', scope.source.n)} where id in (select value from json_each(${list})) and ${toWhere(scope)}`,
+    ).map(toRow)
+  }
+
+  changes(scope: Scope, after: number, limit: number): readonly Change[] {
+    return readChanges((query) => this.#all(query), scope, after, limit)
+  }
+
+  span(scope: Scope, after: number): number | undefined {
+    const [row] = this.#all<{ last: number | null }>(
+      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${after} order by id limit ${spanLength})`,
+    )
+    return row?.last ?? undefined
+  }
+
+  tally(scope: Scope, { span, conditions, field, group, distinct }: TallyQuery): readonly Tally[] {
+    const table = id('r', scope.source.n)
+    const value = field ? id('f', field.n) : sql`null`
+    const where = sql`id > ${span[0]} and id <= ${span[1]} and ${toWhere(scope, conditions)}`
+    if (distinct)
+      return this.#all<Tally>(
+        sql`select ${value} as "group", count(*) as count, count(${value}) as valued, 0 as sum, null as min, null as max from ${table} where ${where} group by 1`,
+      )
+    const by = group ? toGroup(id('f', group.field.n), group.step) : sql`null`
+    const isNumber = field !== undefined && field.type !== 'string' && !isTime(field)
+    const sum = isNumber ? sql`coalesce(sum(${value}), 0)` : sql`0`
+    return this.#all<Tally>(
+      sql`select ${by} as "group", count(*) as count, count(${value}) as valued, ${sum} as sum, min(${value}) as min, max(${value}) as max from ${table} where ${where} group by 1`,
+    )
+  }
+
+  lastUpdated(scope: Scope): string | undefined {
+    const [row] = this.#all<{ at: string }>(
+      sql`select at from ${id('r', scope.source.n)} where ${toWhere(scope)} order by seq desc limit 1`,
+    )
+    return row?.at
+  }
+
+  disclose(disclosure: Disclosure): void {
+    this.#log.add(disclosure)
+  }
+
+  close(): void {
+    this.#log.close()
+    this.#database.close()
+  }
+
+  #all<Row>({ text, values }: Sql): Row[] {
+    return this.#database.prepare<Row>(text).all(...values)
+  }
+}
+
+/** The start of the step that a time falls into, also before 1970. */
+const toGroup = (column: Sql, step: number | undefined): Sql =>
+  step === undefined ? column : sql`${column} - ((${column} % ${step}) + ${step}) % ${step}`
+
+const toRow = ({ id, key, at, body }: StoredRow): Row => ({ arrival: id, key, emittedAt: at, body })
+
+const toPosition = ({ sorted, key }: Pick<StoredRow, 'sorted' | 'key'>): Position => ({
+  value: sorted,
+  key,
+})
+
+const toPlaced = (row: StoredRow): PlacedRow => ({ ...toRow(row), position: toPosition(row) })
