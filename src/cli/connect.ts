@@ -63,7 +63,9 @@ export const connect = defineCommand({
       throw new UsageError(
         `There is no client "${args.client}". There is: ${Object.keys(clients).join(', ')}`,
       )
-    const { name, entry } = await toEntry(args as Where)
+    const { name, entry, isReader } = await toEntry(args as Where)
+    if (isReader && process.env.DRAWBRIDGE_TOKEN === undefined)
+      say('DRAWBRIDGE_TOKEN is the token that "drawbridge grants create" printed.')
     const addition = { [client.key]: { [name]: entry } }
     if (!args.write) {
       printJson(addition)
@@ -88,10 +90,16 @@ async function toEntry({ url, name, what }: Where) {
     if (!URL.canParse(url))
       throw new UsageError(`--url must be an address, not ${JSON.stringify(url)}.`)
     const given = name ?? (await findConfig(what, process.env).catch(() => undefined))?.config.name
-    return { name: given ?? 'drawbridge', entry: { type: 'http', url } }
+    return { name: given ?? 'drawbridge', entry: { type: 'http', url }, isReader: false }
   }
   const { config, file } = await findConfig(what, process.env)
-  return { name: name ?? config.name ?? 'drawbridge', entry: toCommand(file) }
+  const isReader = config.sources.some((source) => 'records' in source)
+  const env = { DRAWBRIDGE_TOKEN: process.env.DRAWBRIDGE_TOKEN ?? 'the token of a grant' }
+  return {
+    name: name ?? config.name ?? 'drawbridge',
+    entry: { ...toCommand(file), ...(isReader && { env }) },
+    isReader,
+  }
 }
 
 /** How to start this very installation; through npx where it is only a cache of npx. */

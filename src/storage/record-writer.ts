@@ -127,7 +127,7 @@ export class RecordWriter {
           tally.added++
         } else if (existing.body === entry.written.body) tally.same++
         else {
-          this.#update(source, entry, entry.written, existing, ++counter)
+          this.#update(source, entry.written, existing, ++counter)
           tally.changed++
         }
       }
@@ -222,17 +222,12 @@ export class RecordWriter {
     this.#index(n, stream, seq, written)
   }
 
-  #update(
-    { n, stream }: RecordSource,
-    entry: Entry,
-    written: Content,
-    existing: Existing,
-    seq: number,
-  ): void {
-    const sets = stream.fields.filter(isScalar).map((field) => `, f${field.n} = ?`)
+  #update({ n, stream }: RecordSource, written: Content, existing: Existing, seq: number): void {
+    const sets = stream.fields.filter(isScalar).map((field) => `f${field.n} = ?, `)
+    // When it first arrived stays: a later time would tell of changes that are not granted.
     this.#database
-      .prepare(`update r${n} set at = ?${sets.join('')}, body = ? where id = ?`)
-      .run(entry.emittedAt, ...written.values, written.body, existing.id)
+      .prepare(`update r${n} set ${sets.join('')}body = ? where id = ?`)
+      .run(...written.values, written.body, existing.id)
     this.#unindex(n, stream, existing.id)
     this.#index(n, stream, existing.id, written)
     const mark = this.#database.prepare(

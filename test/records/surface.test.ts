@@ -1,0 +1,130 @@
+import path from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { expect, onTestFinished, test } from 'vitest'
+import { put } from '../support/a-project.ts'
+import { aReader, aRecordStore, bytes, messages, someMessages } from '../support/a-record-store.ts'
+import { aClientOf2025 } from '../support/official-clients.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const five = ['aggregate', 'fetch', 'query_records', 'schema', 'search']
+/** Names of developer, event and control tools that must never be part of the surface. */
+const foreign = /list_streams|fetch_blob|subscri|event|webhook|full|admin|owner|introspect/i
+
+async function aServedStore() {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(5))
+  const { token } = store.grant({ stream: 'messages' })
+  return { store, token, reader: await aReader(store, token) }
+}
+
+test('exactly five tools are served, in both eras [R8, R9, R12, R13]', async () => {
+  const { reader, token } = await aServedStore()
+  const older = await aClientOf2025(reader.url, { authorization: `Bearer ${token}` })
+
+  const modern = await reader.client.listTools()
+  const legacy = await older.listTools()
+
+  expect(modern.tools.map(({ name }) => name).sort()).toEqual(five)
+  expect(legacy.tools.map(({ name }) => name).sort()).toEqual(five)
+})
+
+test('every tool takes an optional connection_id and none the old alias [R10, R11, R14, R15]', async () => {
+  const { reader } = await aServedStore()
+
+  const { tools } = await reader.client.listTools()
+
+  for (const { inputSchema, name } of tools) {
+    expect(inputSchema.properties, name).toHaveProperty('connection_id')
+    expect(inputSchema.required ?? [], name).not.toContain('connection_id')
+  }
+  expect(JSON.stringify(tools)).not.toContain('connector_instance_id')
+  const refused = await reader.call('query_records', {
+    stream: 'messages',
+    connector_instance_id: 'work',
+  })
+  expect(refused.failure?.code).toBe('invalid_input')
+})
+
+test('the list stays within its budget, and nothing foreign is in it [R22, R23, R24, R25, R26]', async () => {
+  const { reader } = await aServedStore()
+
+  const { tools } = await reader.client.listTools()
+
+  expect(bytes({ tools })).toBeLessThanOrEqual(8192)
+  expect(tools.map(({ name }) => name).sort()).toEqual(five)
+  expect(tools.filter(({ name }) => foreign.test(name))).toEqual([])
+  expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true)
+})
+
+test('descriptions and instructions say nothing about the store and name no profile [R2, R3]', async () => {
+  const { reader } = await aServedStore()
+
+  const { tools } = await reader.client.listTools()
+  const words = JSON.stringify([tools, reader.client.getInstructions()])
+
+  expect(words).not.toMatch(/profile|toolset|\bcore\b|\bevents\b|developer/i)
+  expect(words).not.toContain('messages')
+  expect(reader.client.getInstructions()?.slice(0, 512)).toMatch(
+    /schema.*connection_id.*filter.*next_cursor/s,
+  )
+})
+
+test('setup is one path: connect, and a token in the environment [R1, R4, R5]', async () => {
+  const { store } = await aServedStore()
+  const folder = path.dirname(store.file)
+  await put(path.join(folder, 'records.yaml'), 'name: mine\nsources:\n  - records: ./personal.db\n')
+
+  const { code, stdout, stderr } = await drawbridge(['connect', 'claude-desktop', 'records.yaml'], {
+    cwd: folder,
+  })
+
+  expect(code).toBe(0)
+  const { mine } = JSON.parse(stdout).mcpServers
+  expect(mine.args).toEqual([
+    expect.any(String),
+    'serve',
+    path.join(folder, 'records.yaml'),
+    '--stdio',
+  ])
+  expect(Object.keys(mine.env)).toEqual(['DRAWBRIDGE_TOKEN'])
+  expect(stderr).toContain('drawbridge grants create')
+  expect(`${stdout}${stderr}`).not.toMatch(/profile|toolset|owner|subscri|full/i)
+})
+
+test('no flag and no variable chooses a profile, in any help [R6]', async () => {
+  const verbs = ['serve', 'connect', 'records', 'grants', 'call', 'list']
+
+  const helps = await Promise.all(verbs.map((verb) => drawbridge([verb, '--help'])))
+
+  for (const { stdout } of helps)
+    expect(stdout).not.toMatch(/profile|toolset|--mode|--full\b|--core/i)
+})
+
+test('stdio serves the very tools that HTTP serves, under the same grant [R7]', async () => {
+  const { store, token, reader } = await aServedStore()
+  const folder = path.dirname(store.file)
+  await put(
+    path.join(folder, 'drawbridge.yaml'),
+    'sources:\n  - records: ./personal.db\n    mount: /mcp/records\n',
+  )
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  onTestFinished(() => client.close())
+
+  await client.connect(
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [path.resolve('dist/cli/main.js'), 'serve', folder, '--stdio'],
+      env: { PATH: process.env.PATH ?? '', DRAWBRIDGE_TOKEN: token },
+      stderr: 'ignore',
+    }),
+  )
+
+  const strip = ({ tools }: { tools: { _meta?: unknown }[] }) =>
+    tools.map(({ _meta, ...tool }) => tool)
+  expect(strip(await client.listTools())).toEqual(strip(await reader.client.listTools()))
+  const result = await client.callTool({ name: 'query_records', arguments: { stream: 'messages' } })
+  expect(result.structuredContent).toEqual(
+    (await reader.call('query_records', { stream: 'messages' })).data,
+  )
+})

@@ -1,0 +1,193 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { onTestFinished } from 'vitest'
+import { recordSource } from '../../src/runtime/open-records.ts'
+import { createGrant, mintToken, type WantedTerms } from '../../src/runtime/owner-store.ts'
+import { declareStream, streamShape } from '../../src/sources/records/declare-stream.ts'
+import type { RecordSource, Stream } from '../../src/sources/records/model.ts'
+import { toEntry } from '../../src/sources/records/to-entry.ts'
+import { RecordWriter } from '../../src/storage/record-writer.ts'
+import { aModernClient } from './official-clients.ts'
+import { serveHere } from './serve-here.ts'
+
+export type Data = Readonly<Record<string, unknown>>
+
+/** A stream as `streams.yaml` would declare it. */
+export function aStream(
+  name: string,
+  declaration: Record<string, unknown>,
+  connector = 'mail',
+): Stream {
+  const declared = declareStream(name, connector, streamShape.parse(declaration))
+  if ('faults' in declared) throw new Error(JSON.stringify(declared.faults))
+  return declared.stream
+}
+
+const all = ['gte', 'gt', 'lte', 'lt']
+
+export const messages = (connector = 'mail', name = 'messages'): Stream =>
+  aStream(
+    name,
+    {
+      primary_key: 'id',
+      cursor_field: 'sent_at',
+      consent_time_field: 'sent_at',
+      schema: {
+        type: 'object',
+        required: ['id', 'sent_at'],
+        properties: {
+          id: { type: 'string' },
+          sent_at: { type: 'string', format: 'date-time' },
+          author: { type: 'string', description: 'Who wrote it.' },
+          body: { type: 'string' },
+          size: { type: 'integer' },
+          unread: { type: 'boolean' },
+          thread: { type: 'string' },
+          labels: { type: 'array', items: { type: 'string' } },
+        },
+      },
+      views: [{ name: 'brief', fields: ['id', 'author'] }],
+      relationships: [
+        { name: 'replies', stream: name, foreign_key: 'thread', cardinality: 'has_many' },
+      ],
+      query: {
+        range_filters: { sent_at: all, size: all },
+        expand: ['replies'],
+        search: { lexical_fields: ['author', 'body'] },
+        aggregations: {
+          sum: ['size'],
+          min: ['size', 'sent_at'],
+          max: ['size', 'sent_at'],
+          group_by: ['author', 'unread'],
+          group_by_time: ['sent_at'],
+          count_distinct: ['author'],
+        },
+      },
+    },
+    connector,
+  )
+
+export const aMessage = (number: number, rest: Data = {}): Data => ({
+  id: `m${number}`,
+  sent_at: new Date(Date.UTC(2026, 0, 1) + number * 3_600_000).toISOString(),
+  author: ['ann', 'bob', 'cyd'][number % 3],
+  body: `Message ${number} about the invoice`,
+  size: number,
+  unread: number % 2 === 0,
+  ...rest,
+})
+
+export const someMessages = (count: number, rest?: (number: number) => Data): Data[] =>
+  Array.from({ length: count }, (_, number) => aMessage(number, rest?.(number)))
+
+export interface TestStore {
+  readonly file: string
+  readonly writer: RecordWriter
+  put(stream: Stream, connection: string, records: readonly Data[], label?: string): RecordSource
+  remove(source: RecordSource, key: string): void
+  grant(...streams: readonly WantedTerms[]): {
+    token: string
+    id: string
+    grants: readonly string[]
+  }
+  owner(): string
+}
+
+/** A store in a file, for as long as the test runs. */
+export async function aRecordStore(): Promise<TestStore> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-records-'))
+  const file = path.join(folder, 'personal.db')
+  const writer = new RecordWriter(file, Date.now)
+  onTestFinished(async () => {
+    writer.close()
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  })
+  const emittedAt = '2026-06-01T00:00:00.000Z'
+  return {
+    file,
+    writer,
+    put(stream, connection, records, label) {
+      writer.declare(stream)
+      const source = writer.open(stream, {
+        id: connection,
+        connector: stream.connector,
+        ...(label !== undefined && { label }),
+      })
+      const entries = records.map((record) => {
+        const entry = toEntry(stream, record, emittedAt)
+        if (typeof entry === 'string') throw new Error(entry)
+        return entry
+      })
+      for (let at = 0; at < entries.length; at += 500)
+        writer.write(source, entries.slice(at, at + 500))
+      return source
+    },
+    remove: (source, key) => writer.write(source, [{ key, emittedAt }]),
+    grant(...streams) {
+      const { given, token } = createGrant(
+        writer,
+        { client: 'test', streams, mode: 'continuous' },
+        Date.now(),
+      )
+      return { token, id: given.id, grants: given.grants.map(({ id }) => id) }
+    },
+    owner() {
+      const token = mintToken()
+      writer.addOwnerToken(token)
+      return token
+    },
+  }
+}
+
+export interface Result {
+  readonly text: string
+  readonly data: Record<string, unknown>
+  readonly isError: boolean
+  readonly failure: { code: string; message: string; details?: Record<string, unknown> } | undefined
+  /** The whole result as it came. */
+  readonly whole: unknown
+}
+
+export interface ReadingClient {
+  readonly client: Awaited<ReturnType<typeof aModernClient>>
+  readonly url: string
+  readonly origin: string
+  call(name: string, input?: Data): Promise<Result>
+}
+
+/** An official client that holds a token, at a server of this store. */
+export async function aReader({ file }: TestStore, token: string): Promise<ReadingClient> {
+  const { port } = await serveHere({ sources: [recordSource(file, { mount: '/mcp/records' })] })
+  const origin = `http://127.0.0.1:${port}`
+  const url = `${origin}/mcp/records`
+  const client = await aModernClient(url, { authorization: `Bearer ${token}` })
+  return {
+    client,
+    url,
+    origin,
+    async call(name, input = {}) {
+      const result = await client.callTool({ name, arguments: { ...input } })
+      return toResult(result)
+    },
+  }
+}
+
+export function toResult(result: unknown): Result {
+  const { content, structuredContent, isError, _meta } = result as {
+    content: { type: string; text: string }[]
+    structuredContent?: Record<string, unknown>
+    isError?: boolean
+    _meta?: Record<string, unknown>
+  }
+  return {
+    text: content.map(({ text }) => text).join('\n'),
+    data: structuredContent ?? {},
+    isError: isError === true,
+    failure: _meta?.['dev.drawbridge/failure'] as Result['failure'],
+    whole: { content, structuredContent },
+  }
+}
+
+export const bytes = (value: unknown): number =>
+  Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value))
