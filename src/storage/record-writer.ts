@@ -54,11 +54,14 @@ export class RecordWriter {
 
   /** Declares a stream, or declares it anew: then what is there is written again to fit. */
   declare(stream: Stream): void {
-    const known = this.#catalogue
-      .streams()
-      .find(({ connector, name }) => connector === stream.connector && name === stream.name)
+    const row = this.#database
+      .prepare<{ n: number; declaration: string }>(
+        'select n, declaration from streams where connector = ? and name = ?',
+      )
+      .get(stream.connector, stream.name)
     const declaration = JSON.stringify(stream)
-    if (known && JSON.stringify(withoutNumber(known)) === declaration) return
+    if (row?.declaration === declaration) return
+    const known = row && { n: row.n, stream: JSON.parse(row.declaration) as Stream }
     this.#commit(() => {
       if (!known)
         this.#database
@@ -71,7 +74,7 @@ export class RecordWriter {
         for (const { n } of this.#database
           .prepare<{ n: number }>('select n from sources where stream = ?')
           .all(known.n))
-          this.#rebuild(n, known, stream)
+          this.#rebuild(n, known.stream, stream)
       }
       this.#touch()
     })
@@ -79,14 +82,7 @@ export class RecordWriter {
 
   /** The source of a stream and a connection; both of them are made when they are new. */
   open(stream: Stream, connection: Connection): RecordSource {
-    const find = () =>
-      this.sources.find(
-        (one) =>
-          one.connection.id === connection.id &&
-          one.stream.name === stream.name &&
-          one.stream.connector === stream.connector,
-      )
-    this.#commit(() => {
+    return this.#commit(() => {
       this.#database
         .prepare(
           `insert into connections (id, connector, label) values (?, ?, ?)
@@ -99,15 +95,14 @@ export class RecordWriter {
       const { changes } = this.#database
         .prepare('insert or ignore into sources (connection, stream) values (?, ?)')
         .run(connection.id, known?.n ?? 0)
-      if (changes > 0) {
-        const made = this.#database.prepare<{ n: number }>('select max(n) as n from sources').get()
-        createTables(this.#database, made?.n ?? 0, stream)
-      }
+      const made = this.#database
+        .prepare<{ n: number }>('select n from sources where connection = ? and stream = ?')
+        .get(connection.id, known?.n ?? 0)
+      if (!made) throw new Error(`${stream.name} of ${connection.id} was not made`)
+      if (changes > 0) createTables(this.#database, made.n, stream)
       this.#touch()
+      return { n: made.n, connection, stream }
     })
-    const source = find()
-    if (!source) throw new Error(`${stream.name} of ${connection.id} was not made`)
-    return source
   }
 
   /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
@@ -347,5 +342,3 @@ function toColumns(stream: Stream): { columns: string; marks: string } {
     marks: scalars.map(() => ', ?').join(''),
   }
 }
-
-const withoutNumber = ({ n, ...stream }: Stream & { readonly n: number }): Stream => stream

@@ -59,7 +59,7 @@ const tools = [
     name: 'query_records',
     title: 'Read records',
     description:
-      'Reads the records of one stream, newest first: filter, sort, project, page with cursor, count, or follow changes. For words in text use search; for numbers over many records use aggregate.',
+      'Reads the records of one stream, newest first: filter, sort, project, page with cursor, count, or follow changes. Besides data, each record always has id, stream, connection_id and emitted_at. For words in text use search; for numbers over many records use aggregate.',
     input: z.strictObject({
       stream,
       connection_id,

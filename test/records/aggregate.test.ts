@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
+
+async function aMailbox() {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(60))
+  return aReader(store, store.grant({ stream: 'messages' }).token)
+}
+
+test.each([
+  [{ metric: 'count' }, 60],
+  [{ metric: 'sum', field: 'size' }, 1770],
+  [{ metric: 'avg', field: 'size' }, 29.5],
+  [{ metric: 'min', field: 'size' }, 0],
+  [{ metric: 'max', field: 'sent_at' }, '2026-01-03T11:00:00.000Z'],
+  [{ metric: 'count_distinct', field: 'author' }, 3],
+  [{ metric: 'count', filter: { unread: true } }, 30],
+])('%j is %j', async (input, value) => {
+  const reader = await aMailbox()
+
+  const { data, text } = await reader.call('aggregate', { stream: 'messages', ...input })
+
+  expect(data.data).toMatchObject({ object: 'aggregation', value })
+  expect(text).toContain(`= ${JSON.stringify(value)}.`)
+})
+
+test('groups are counted, the largest first, and the rest is said', async () => {
+  const reader = await aMailbox()
+
+  const { data, text } = await reader.call('aggregate', {
+    stream: 'messages',
+    metric: 'sum',
+    field: 'size',
+    group_by: 'author',
+    limit: 2,
+  })
+
+  expect(data.data).toMatchObject({
+    groups: [
+      { key: 'ann', count: 20, value: 570 },
+      { key: 'bob', count: 20, value: 590 },
+    ],
+    other_count: 20,
+    group_count: 3,
+  })
+  expect(text).toContain('2 of 3 groups, 60 records, other_count 20.')
+})
+
+test('a day is a day of the zone that is asked for', async () => {
+  const reader = await aMailbox()
+  const days = async (time_zone: string) => {
+    const { data } = await reader.call('aggregate', {
+      stream: 'messages',
+      metric: 'count',
+      group_by_time: 'sent_at',
+      granularity: 'day',
+      time_zone,
+    })
+    return (data.data as { groups: { key: string; count: number }[] }).groups.map(
+      ({ key, count }) => [key, count],
+    )
+  }
+
+  expect(await days('UTC')).toEqual([
+    ['2026-01-01', 24],
+    ['2026-01-02', 24],
+    ['2026-01-03', 12],
+  ])
+  expect(await days('Asia/Kathmandu')).toEqual([
+    ['2026-01-01', 19],
+    ['2026-01-02', 24],
+    ['2026-01-03', 17],
+  ])
+  expect(await days('America/New_York')).toEqual([
+    ['2025-12-31', 5],
+    ['2026-01-01', 24],
+    ['2026-01-02', 24],
+    ['2026-01-03', 7],
+  ])
+})

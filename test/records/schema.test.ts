@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'vitest'
+import {
+  aReader,
+  aRecordStore,
+  aStream,
+  bytes,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
+
+const aWideStream = (name: string, fields: number, connector = 'wide', words = 200) =>
+  aStream(
+    name,
+    {
+      primary_key: 'id',
+      schema: {
+        type: 'object',
+        properties: Object.fromEntries([
+          ['id', { type: 'string' }],
+          ...Array.from({ length: fields - 1 }, (_, index) => [
+            `field_${index}`,
+            { type: index % 3 === 0 ? 'number' : 'string', description: 'words '.repeat(words) },
+          ]),
+        ]),
+      },
+    },
+    connector,
+  )
+
+/** One stream name under two connectors, one of them with two connections. */
+async function aSharedStream() {
+  const store = await aRecordStore()
+  store.put(messages('mail'), 'work', someMessages(3), 'Work mail')
+  store.put(messages('mail'), 'home', someMessages(3))
+  store.put(messages('chat'), 'team', someMessages(3), 'Team chat')
+  const { token } = store.grant(
+    { stream: 'messages', connection: 'work' },
+    { stream: 'messages', connection: 'home', fields: ['id', 'sent_at', 'size'] },
+    { stream: 'messages', connection: 'team' },
+  )
+  return aReader(store, token)
+}
+
+describe('schema without a stream', () => {
+  test('is a compact index with which a stream can be chosen [R27, R28, R35, R36]', async () => {
+    const reader = await aSharedStream()
+
+    const { data, text } = await reader.call('schema')
+
+    expect(data.data).toMatchObject({
+      object: 'schema',
+      detail: 'compact',
+      stream_count: 2,
+      connection_count: 3,
+    })
+    expect(text).toContain('connector_key mail')
+    expect(text).toContain('connection_id work ("Work mail")')
+    expect(text).toContain('stream messages')
+    expect(text).toMatch(/Next: schema with stream/)
+  })
+
+  test('does not grow with what fields can do, and holds no field [R33]', async () => {
+    const sizes = await Promise.all(
+      [30, 60].map(async (fields) => {
+        const store = await aRecordStore()
+        for (let index = 0; index < 24; index++)
+          store.put(aWideStream(`stream_${index}`, fields), 'one', [])
+        const wanted = Array.from({ length: 24 }, (_, index) => ({ stream: `stream_${index}` }))
+        const reader = await aReader(store, store.grant(...wanted).token)
+        const { whole, text } = await reader.call('schema')
+        expect(text).not.toContain('field_1')
+        return bytes(whole)
+      }),
+    )
+
+    expect(sizes[0]).toBeLessThanOrEqual(12 * 1024)
+    expect(sizes[1]).toBe(sizes[0])
+  })
+
+  test('names every stream by connector however many there are, within its bounds [R31, R32, R37]', async () => {
+    const store = await aRecordStore()
+    const names = Array.from(
+      { length: 3000 },
+      (_, index) => `stream_${String(index).padStart(4, '0')}`,
+    )
+    for (const [index, name] of names.entries())
+      store.put(aWideStream(name, 2, `kind_${index % 3}`, 1), `connection_${index % 3}`, [])
+    const reader = await aReader(store, store.grant(...names.map((stream) => ({ stream }))).token)
+
+    const { text, whole } = await reader.call('schema')
+
+    for (const name of names) expect(text).toContain(name)
+    const lines = text.split('\n').filter((line) => line.startsWith('connector_key'))
+    expect(lines).toHaveLength(3)
+    expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
+  }, 120_000)
+})
+
+describe('schema with a stream', () => {
+  test('tells fields and aggregations of every matching row in text [R34, R38, R39]', async () => {
+    const reader = await aSharedStream()
+
+    const { text } = await reader.call('schema', { stream: 'messages' })
+    const rows = text.split(/^stream /m).slice(1)
+
+    expect(rows).toHaveLength(3)
+    for (const connection of ['work', 'home', 'team'])
+      expect(rows.filter((row) => row.includes(`connection_id ${connection}`))).toHaveLength(1)
+    const home = rows.find((row) => row.includes('connection_id home')) ?? ''
+    expect(home).toContain('sum size')
+    expect(home).not.toContain('author')
+    expect(text).toContain('pass connection_id')
+  })
+
+  test('what the text says can be done can be done, by those who read text alone [R39, R42, R43]', async () => {
+    const reader = await aSharedStream()
+    const { text } = await reader.call('schema', { stream: 'messages', connection_id: 'work' })
+    const listed = (flags: string) =>
+      (new RegExp(`^  ${flags}: (.*)$`, 'm').exec(text)?.[1] ?? '').split(', ')
+    const [sort = ''] = /sort: (\S+)/.exec(text)?.slice(1) ?? []
+    const [sum = ''] = /aggregate: .*\bsum (\w+)/.exec(text)?.slice(1) ?? []
+    const [group = ''] = /group_by (\w+)/.exec(text)?.slice(1) ?? []
+    const base = { stream: 'messages', connection_id: 'work' }
+
+    const calls = [
+      ...listed('string eq').map(
+        (name) => ['query_records', { ...base, filter: { [name]: 'x' } }] as const,
+      ),
+      ...listed('integer eq range').map(
+        (name) => ['query_records', { ...base, filter: { [name]: { gte: 1 } } }] as const,
+      ),
+      ['query_records', { ...base, sort, fields: listed('string eq search') }] as const,
+      ['query_records', { ...base, view: 'brief', expand: ['replies'] }] as const,
+      ['aggregate', { ...base, metric: 'sum', field: sum }] as const,
+      ['aggregate', { ...base, metric: 'count', group_by: group }] as const,
+    ]
+
+    expect(text).toContain('Legend: eq: filter')
+    expect(sort).toBe('-sent_at')
+    for (const [name, input] of calls)
+      expect(await reader.call(name, input), JSON.stringify(input)).toMatchObject({
+        isError: false,
+      })
+  })
+
+  test('and a connection is about that one alone, and says all the next read needs [R40, R41]', async () => {
+    const reader = await aSharedStream()
+
+    const { text, data } = await reader.call('schema', {
+      stream: 'messages',
+      connection_id: 'work',
+    })
+
+    expect(text).not.toMatch(/home|team|chat/)
+    expect(JSON.stringify(data)).not.toMatch(/home|team|chat/)
+    for (const words of [
+      'connection_id work ("Work mail")',
+      'connector_key mail',
+      'stream messages',
+      'string eq: id',
+      'projection: fields, or view brief (id author)',
+      'sort: -sent_at or sent_at',
+      'count: none or exact',
+      'expand: replies (has_many messages)',
+      'search modes: lexical over author, body',
+      'aggregate: count; sum size',
+    ])
+      expect(text).toContain(words)
+  })
+
+  test('stays within 3 KB, with every field of 60 in the text', async () => {
+    const store = await aRecordStore()
+    store.put(aWideStream('wide', 60), 'one', [])
+    const reader = await aReader(store, store.grant({ stream: 'wide' }).token)
+
+    const { text, whole } = await reader.call('schema', { stream: 'wide' })
+
+    for (let index = 0; index < 59; index++) expect(text).toContain(`field_${index}`)
+    expect(bytes(whole)).toBeLessThanOrEqual(3 * 1024)
+  })
+})
+
+describe('schema in full', () => {
+  test('without a stream is refused, and says what to call [R29, R44, R45]', async () => {
+    const reader = await aSharedStream()
+
+    const { isError, text, data } = await reader.call('schema', { detail: 'full' })
+
+    expect(isError).toBe(true)
+    expect(text).toContain('schema(stream, connection_id, detail: "full")')
+    expect(data).toEqual({})
+  })
+
+  test('of a stream in several connections asks which one, and gives no schema [R47]', async () => {
+    const reader = await aSharedStream()
+
+    const { failure, text } = await reader.call('schema', { stream: 'messages', detail: 'full' })
+
+    expect(failure).toMatchObject({
+      code: 'ambiguous_schema_detail',
+      details: { retry_with: 'connection_id', available_connection_count: 3 },
+    })
+    expect(text).not.toContain('"properties"')
+    expect(text).toContain('"retry_with":"connection_id"')
+  })
+
+  test('is the JSON Schema of one stream of one connection, directly under data, once [R46, R48, R50, R51]', async () => {
+    const reader = await aSharedStream()
+
+    const { data, text } = await reader.call('schema', {
+      stream: 'messages',
+      connection_id: 'home',
+      detail: 'full',
+    })
+
+    expect(data.data).toMatchObject({
+      detail: 'full',
+      connectors: [
+        {
+          connections: [{ connection_id: 'home' }],
+          streams: [{ name: 'messages', schema: { properties: { size: { type: 'integer' } } } }],
+        },
+      ],
+    })
+    expect(data.data).not.toHaveProperty('data')
+    expect(data.data).not.toHaveProperty('streams')
+    expect(JSON.stringify(data)).not.toMatch(/author|work|team/)
+    expect(text).toContain('"size":{"type":"integer"}')
+  })
+
+  test('of a stream with a huge schema is one bounded answer that says what it shortened [R49]', async () => {
+    const store = await aRecordStore()
+    store.put(aWideStream('wide', 200), 'one', [])
+    const reader = await aReader(store, store.grant({ stream: 'wide' }).token)
+
+    const { text, whole } = await reader.call('schema', { stream: 'wide', detail: 'full' })
+
+    expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
+    expect(text).toContain('Shortened, because they are long:')
+  })
+})
