@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest'
+import {
+  aReader,
+  aRecordStore,
+  aStream,
+  bytes,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
+
+type Hit = Record<string, string>
+const hitsOf = (data: Record<string, unknown>) => data.results as Hit[]
+
+async function threeConnections(each = 8) {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(each), 'Work mail')
+  store.put(messages(), 'home', someMessages(each))
+  store.put(messages('chat'), 'team', someMessages(each))
+  return aReader(store, store.grant({ stream: 'messages' }).token)
+}
+
+test('a limit is for all hits together, and each says where it is from [R54, R55, R56, R57, R58]', async () => {
+  const reader = await threeConnections()
+
+  const { data, text } = await reader.call('search', { q: 'invoice', limit: 7 })
+
+  const hits = hitsOf(data)
+  expect(hits).toHaveLength(7)
+  for (const hit of hits) {
+    expect(hit).toMatchObject({
+      connection_id: expect.stringMatching(/work|home|team/),
+      connector_key: expect.stringMatching(/mail|chat/),
+      stream: 'messages',
+      record_id: expect.stringMatching(/^m\d$/),
+    })
+    if (hit.connection_id === 'work') expect(hit.display_name).toBe('Work mail')
+    expect(text).toContain(`id "${hit.id}"`)
+  }
+})
+
+test('the text says how many hits come from which connection, when there are several [R59]', async () => {
+  const reader = await threeConnections(3)
+
+  const { text } = await reader.call('search', { q: 'invoice', limit: 9 })
+  const scoped = await reader.call('search', { q: 'invoice', connection_id: 'work' })
+
+  expect(text).toContain('Sources: ')
+  for (const source of ['work ("Work mail") 3', 'home 3', 'team 3']) expect(text).toContain(source)
+  expect(scoped.text).not.toContain('Sources:')
+})
+
+test('paging to the end meets every match exactly once, whatever the window', async () => {
+  const store = await aRecordStore()
+  for (const connection of ['a', 'b', 'c'])
+    store.put(
+      messages(),
+      connection,
+      someMessages(250, (n) => ({ body: `invoice ${'x '.repeat(n % 5)}` })),
+    )
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const { data, text } = await reader.call('search', {
+      q: 'invoice',
+      limit: 97,
+      ...(cursor && { cursor }),
+    })
+    seen.push(...hitsOf(data).map(({ id }) => id ?? ''))
+    cursor = /next_cursor "([^"]+)"/.exec(text)?.[1]
+    if (seen.length <= 97) expect(text).toContain('Ranked among the newest 400 matches')
+  } while (cursor)
+
+  expect(seen).toHaveLength(750)
+  expect(new Set(seen).size).toBe(750)
+})
+
+test('snippets have balanced tags of ours alone [R60]', async () => {
+  const store = await aRecordStore()
+  const bodies = [
+    'an <mark>invoice</mark>',
+    'invoice <mark>',
+    '</mark> invoice',
+    '**invoice** [[x]]',
+    'INVOICE </MARK >x',
+    `${'long '.repeat(100)} invoice ${'tail '.repeat(100)}`,
+  ]
+  store.put(
+    messages(),
+    'work',
+    someMessages(bodies.length, (n) => ({ body: bodies[n] ?? '' })),
+  )
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+
+  const { data } = await reader.call('search', { q: 'invoice' })
+
+  expect(hitsOf(data)).toHaveLength(bodies.length)
+  for (const { snippet = '' } of hitsOf(data)) {
+    expect(snippet).toMatch(/<mark>invoice<\/mark>/i)
+    const tags = snippet.match(/<\/?mark[^>]*>/gi) ?? []
+    expect(tags.join('')).toBe('<mark></mark>'.repeat(tags.length / 2))
+  }
+})
+
+test('a title is who a record is, and not what matched; its time is the author’s [R61, R62]', async () => {
+  const reader = await threeConnections(1)
+
+  const { data } = await reader.call('search', { q: 'invoice', connection_id: 'work' })
+
+  const [hit] = hitsOf(data)
+  expect(hit?.title).toBe('Work mail / messages / 2026-01-01T00:00:00.000Z')
+  expect(hit?.title).not.toBe(hit?.snippet)
+  expect(hit?.emitted_at).toBe('2026-06-01T00:00:00.000Z')
+})
+
+test('a title that the source gives is the title', async () => {
+  const store = await aRecordStore()
+  const stream = aStream('notes', {
+    primary_key: 'id',
+    schema: {
+      type: 'object',
+      properties: { id: { type: 'string' }, title: { type: 'string' }, text: { type: 'string' } },
+    },
+    query: { search: { lexical_fields: ['text'] } },
+  })
+  store.put(stream, 'one', [{ id: '1', title: 'Taxes', text: 'an invoice' }])
+  const reader = await aReader(store, store.grant({ stream: 'notes' }).token)
+
+  expect(hitsOf((await reader.call('search', { q: 'invoice' })).data)).toMatchObject([
+    { title: 'Taxes' },
+  ])
+})
+
+test('with a connection only that one is searched, and limited [R63, R64]', async () => {
+  const reader = await threeConnections(8)
+
+  const { data, text } = await reader.call('search', {
+    q: 'invoice',
+    connection_id: 'home',
+    limit: 5,
+  })
+  const unknown = await reader.call('search', { q: 'invoice', connection_id: 'nope' })
+
+  expect(hitsOf(data).map(({ connection_id }) => connection_id)).toEqual(Array(5).fill('home'))
+  expect(text).toContain('has_more true. next_cursor')
+  expect(unknown.failure?.code).toBe('connection_not_found')
+})
+
+test('a hundred hits are told in few words besides themselves', async () => {
+  const store = await aRecordStore()
+  for (let index = 0; index < 20; index++)
+    store.put(messages(), `connection_${index}`, someMessages(10))
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+
+  const { text } = await reader.call('search', { q: 'invoice', limit: 100 })
+
+  expect(bytes(text.split('\n')[0] ?? '')).toBeLessThanOrEqual(1800)
+})
+
+test('syntax of the index is only words here', async () => {
+  const reader = await threeConnections(2)
+  const odd = [
+    '"',
+    'a" OR "b',
+    'invoice*',
+    '{c1}: x',
+    'NOT invoice',
+    'NEAR(a b)',
+    '^invoice',
+    "'; drop table r1",
+    'in\u0000voice',
+    '(((',
+    'invoice AND',
+    'c1:invoice',
+  ]
+
+  for (const q of odd) {
+    const { failure, isError } = await reader.call('search', { q })
+    expect(isError === false || failure?.code === 'invalid_argument', q).toBe(true)
+  }
+  expect(hitsOf((await reader.call('search', { q: 'İnvoıce' })).data)).toEqual([])
+  expect(hitsOf((await reader.call('search', { q: 'ÎNVOICÉ' })).data)).toHaveLength(6)
+})
