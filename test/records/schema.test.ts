@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Stream } from '../../src/sources/records/model.ts'
+import { openSqlite } from '../../src/storage/sqlite.ts'
 import {
   aReader,
   aRecordStore,
@@ -26,6 +28,27 @@ const aWideStream = (name: string, fields: number, connector = 'wide', words = 2
     },
     connector,
   )
+
+/** Streams that have no records yet, as far as the catalogue knows them. */
+function declareEmpty(file: string, streams: readonly Stream[]) {
+  const database = openSqlite(file)
+  database.exec('begin')
+  for (const [index, stream] of streams.entries()) {
+    const { connector, name } = stream
+    database
+      .prepare('insert into streams (n, connector, name, declaration) values (?, ?, ?, ?)')
+      .run(index + 1, connector, name, JSON.stringify(stream))
+    database
+      .prepare('insert or ignore into connections (id, connector) values (?, ?)')
+      .run(`of_${connector}`, connector)
+    database
+      .prepare('insert into sources (connection, stream) values (?, ?)')
+      .run(`of_${connector}`, index + 1)
+  }
+  database.exec(`update meta set value = 'changed' where name = 'catalogue'`)
+  database.exec('commit')
+  database.close()
+}
 
 /** One stream name under two connectors, one of them with two connections. */
 async function aSharedStream() {
@@ -83,8 +106,8 @@ describe('schema without a stream', () => {
       { length: 3000 },
       (_, index) => `stream_${String(index).padStart(4, '0')}`,
     )
-    for (const [index, name] of names.entries())
-      store.put(aWideStream(name, 2, `kind_${index % 3}`, 1), `connection_${index % 3}`, [])
+    const streams = names.map((name, index) => aWideStream(name, 2, `kind_${index % 3}`, 1))
+    declareEmpty(store.file, streams)
     const reader = await aReader(store, store.grant(...names.map((stream) => ({ stream }))).token)
 
     const { text, whole } = await reader.call('schema')
@@ -93,7 +116,7 @@ describe('schema without a stream', () => {
     const lines = text.split('\n').filter((line) => line.startsWith('connector_key'))
     expect(lines).toHaveLength(3)
     expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
-  }, 120_000)
+  })
 })
 
 describe('schema with a stream', () => {

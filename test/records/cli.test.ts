@@ -1,0 +1,206 @@
+import { readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { aProject, put } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const streams = `streams:
+  orders:
+    connector: shop
+    primary_key: [id]
+    cursor_field: placed_at
+    consent_time_field: placed_at
+    schema:
+      type: object
+      properties:
+        id: { type: string }
+        placed_at: { type: string, format: date }
+        item: { type: string }
+        price: { type: number }
+        gift: { type: boolean }
+    query:
+      search: { lexical_fields: [item] }
+      aggregations: { sum: [price] }
+`
+const csv = `id,placed_at,item,price,gift
+1,2026-01-01,"A ""blue"" lamp, small",12.5,true
+2,2026-01-02,"two
+lines",3,false
+3,2026-01-03
+4,2026-01-04,chair,40,
+`
+const files = {
+  'streams.yaml': streams,
+  'orders.csv': csv,
+  'drawbridge.yaml': 'sources:\n  - records: ./personal.db\n',
+}
+const words = [
+  'records',
+  'import',
+  'orders.csv',
+  '--streams',
+  'streams.yaml',
+  '--connection',
+  'mine',
+  '--label',
+  'My shop',
+]
+
+test('a file is taken in, what is wrong with it is told by its line and set aside, and again nothing is taken twice', async () => {
+  const cwd = await aProject(files)
+
+  const first = await drawbridge(words, { cwd })
+  const second = await drawbridge([...words, '--json'], { cwd })
+
+  expect(first.code).toBe(1)
+  expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line set aside')
+  expect(first.stderr).toContain('orders.csv:5 is set aside: it has 2 cells, not 5')
+  expect(await readFile(path.join(cwd, 'orders.csv.rejected'), 'utf8')).toBe('3,2026-01-03\n')
+  expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, skipped: 4 })
+  expect((await stat(path.join(cwd, 'personal.db'))).mode & 0o777).toBe(0o600)
+})
+
+test('what goes in comes out whole, and goes in again as the same', async () => {
+  const cwd = await aProject(files)
+  await drawbridge(words, { cwd })
+
+  const out = await drawbridge(['records', 'export', '--stream', 'orders'], { cwd })
+  await put(path.join(cwd, 'again.ndjson'), out.stdout)
+  const again = await drawbridge(
+    ['records', 'import', 'again.ndjson', '--stream', 'orders', '--connection', 'mine'],
+    { cwd },
+  )
+
+  const records = out.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).data)
+  expect(records).toEqual([
+    { id: '1', placed_at: '2026-01-01', item: 'A "blue" lamp, small', price: 12.5, gift: true },
+    { id: '2', placed_at: '2026-01-02', item: 'two\nlines', price: 3, gift: false },
+    { id: '4', placed_at: '2026-01-04', item: 'chair', price: 40 },
+  ])
+  expect(again.stdout).toContain('0 added, 0 changed, 0 removed, 3 unchanged')
+})
+
+test('a grant is made, shown, used, its reads are told to the owner, and it is revoked', async () => {
+  const cwd = await aProject(files)
+  await drawbridge(words, { cwd })
+  const create = [
+    'grants',
+    'create',
+    '--client',
+    'claude',
+    '--stream',
+    'orders',
+    '--fields',
+    'id,item',
+    '--since',
+    '2026-01-02',
+  ]
+  const created = await drawbridge(create, { cwd })
+  const { grant_id, token } = JSON.parse(created.stdout)
+  const call = () =>
+    drawbridge(['call', '.', 'query_records', '{"stream":"orders"}'], {
+      cwd,
+      env: { DRAWBRIDGE_TOKEN: token },
+    })
+
+  const read = await call()
+  const list = await drawbridge(['grants', 'list', '--json'], { cwd })
+  const shown = await drawbridge(['grants', 'show', grant_id, '--reads'], { cwd })
+  const revoked = await drawbridge(['grants', 'revoke', grant_id], { cwd })
+  const after = await call()
+
+  expect(Object.keys(JSON.parse(created.stdout))).toEqual(['grant_id', 'token'])
+  expect(read.stdout).toContain('"data":{"id":"4","item":"chair"}')
+  expect(read.stdout).not.toMatch(/lamp|price/)
+  expect(JSON.parse(list.stdout)).toMatchObject([{ id: grant_id, client: 'claude', state: 'live' }])
+  expect(JSON.parse(shown.stdout).reads).toMatchObject([
+    {
+      tool: 'query_records',
+      stream: 'orders',
+      fields: ['id', 'item'],
+      records: [expect.any(String), expect.any(String)],
+    },
+  ])
+  expect(shown.stdout).not.toContain(token)
+  expect(await readFile(path.join(cwd, 'personal.db'), 'latin1')).not.toContain(token)
+  expect(revoked.code).toBe(0)
+  expect(after.code).toBe(78)
+})
+
+test('a declaration that cannot be right is refused with its place', async () => {
+  const cwd = await aProject({
+    ...files,
+    'streams.yaml': streams
+      .replace('sum: [price]', 'sum: [item]')
+      .replace('cursor_field: placed_at', 'cursor_field: nope'),
+  })
+
+  const { code, stderr } = await drawbridge(words, { cwd })
+
+  expect(code).toBe(2)
+  expect(stderr).toMatch(
+    /streams\.yaml:5:19 orders\/cursor_field: nope is no property of the schema/,
+  )
+})
+
+test('a draft of a declaration comes from data, and is good as it is', async () => {
+  const cwd = await aProject({
+    'things.ndjson':
+      '{"id":"a","at":"2026-01-01T00:00:00Z","note":"some words","n":1}\n{"id":"b","at":"2026-01-02T00:00:00Z","note":"more words","n":2.5}\n',
+  })
+
+  const draft = await drawbridge(['records', 'streams', 'things.ndjson', '--stream', 'things'], {
+    cwd,
+  })
+  await put(path.join(cwd, 'streams.yaml'), draft.stdout)
+  const taken = await drawbridge(
+    ['records', 'import', 'things.ndjson', '--streams', 'streams.yaml', '--connection', 'c'],
+    { cwd },
+  )
+
+  expect(JSON.parse(draft.stdout).streams.things).toMatchObject({
+    primary_key: ['id'],
+    cursor_field: 'at',
+  })
+  expect(taken.stdout).toContain('2 added')
+})
+
+test('a grant of several connections is one token over one grant each', async () => {
+  const cwd = await aProject(files)
+  await drawbridge(words, { cwd })
+  await drawbridge(
+    ['records', 'import', 'orders.csv', '--stream', 'orders', '--connection', 'yours'],
+    { cwd },
+  )
+
+  const { stdout } = await drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders'], {
+    cwd,
+  })
+  const unknown = await drawbridge(
+    ['grants', 'create', '--client', 'c', '--stream', 'orders', '--fields', 'nope'],
+    { cwd },
+  )
+
+  expect(JSON.parse(stdout).grants).toMatchObject([
+    { connection_id: 'mine' },
+    { connection_id: 'yours' },
+  ])
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringContaining('orders has no field nope'),
+  ])
+})
+
+test('a records source shares its mount with nobody', async () => {
+  const cwd = await aProject({
+    'drawbridge.yaml': 'sources:\n  - records: ./personal.db\n  - definitions: ./tools/*.ts\n',
+  })
+
+  const { code, stderr } = await drawbridge(['check'], { cwd })
+
+  expect(code).toBe(2)
+  expect(stderr).toContain('Give it a mount of its own')
+})

@@ -1,0 +1,283 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
+import { queryRecords, type RecordsQuery } from '../../src/sources/records/query-records.ts'
+import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
+import { searchRecords } from '../../src/sources/records/search-records.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { aRecordStore, aStream, type Data } from '../support/a-record-store.ts'
+
+const stream = aStream('things', {
+  primary_key: 'id',
+  cursor_field: 'rank',
+  consent_time_field: 'time',
+  schema: {
+    type: 'object',
+    properties: {
+      id: { type: 'string' },
+      rank: { type: ['integer', 'null'] },
+      time: { type: 'string', format: 'date-time' },
+      kind: { type: 'string' },
+      note: { type: 'string' },
+      hidden: { type: 'string' },
+    },
+  },
+  query: {
+    range_filters: { rank: ['gte', 'gt', 'lte', 'lt'] },
+    search: { lexical_fields: ['note', 'hidden'] },
+    aggregations: { sum: ['rank'], group_by: ['kind'] },
+  },
+})
+
+const names = stream.fields.map(({ name }) => name)
+const hours = (n: number) => new Date(Date.UTC(2026, 0, 1, n)).toISOString()
+
+const word = fc.constantFrom('alpha', 'beta', 'gamma')
+const aThing = fc.record(
+  {
+    rank: fc.option(fc.integer({ min: 0, max: 5 })),
+    time: fc.integer({ min: 0, max: 9 }).map(hours),
+    kind: fc.constantFrom('a', 'b', '\u{1f600}', '\uffee'),
+    note: fc.array(word, { maxLength: 3 }).map((words) => words.join(' ')),
+    hidden: fc.array(word, { maxLength: 3 }).map((words) => words.join(' ')),
+  },
+  { requiredKeys: [] },
+)
+const things = fc
+  .array(aThing, { maxLength: 25 })
+  .map((list): Data[] =>
+    list.map((thing, n) => ({ id: `t${String((n * 7) % 25).padStart(2, '0')}`, ...thing })),
+  )
+
+const aGrant = fc.record({
+  fields: fc.subarray(names, { minLength: 1 }),
+  since: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
+  until: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
+  resources: fc.option(
+    fc.subarray(Array.from({ length: 25 }, (_, n) => `t${String(n).padStart(2, '0')}`)),
+    { nil: undefined },
+  ),
+})
+
+const aQuery = fc.record({
+  limit: fc.integer({ min: 1, max: 7 }),
+  order: fc.constantFrom('asc' as const, 'desc' as const),
+  filter: fc.option(
+    fc.oneof(
+      fc.record({ kind: fc.constantFrom('a', 'b') }),
+      fc.record({ rank: fc.record({ gte: fc.integer({ min: 0, max: 5 }) }) }),
+      fc.record({ rank: fc.integer({ min: 0, max: 5 }) }),
+      fc.record({ hidden: word }),
+    ),
+    { nil: undefined },
+  ),
+})
+
+type Grant = {
+  fields: string[]
+  since?: string | undefined
+  until?: string | undefined
+  resources?: string[] | undefined
+}
+
+/** The simplest thing that can be right: look at every record, one by one. */
+function toModel(records: readonly Data[], grant: Grant) {
+  const visible = records.filter(
+    ({ id, time }) =>
+      (!grant.resources || grant.resources.includes(String(id))) &&
+      ((grant.since === undefined && grant.until === undefined) || time !== undefined) &&
+      (grant.since === undefined || String(time) >= grant.since) &&
+      (grant.until === undefined || String(time) < grant.until),
+  )
+  const project = (record: Data) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => grant.fields.includes(name)))
+  const has = (name: string) => grant.fields.includes(name)
+  return { visible, project, has }
+}
+
+function toExpected(
+  records: readonly Data[],
+  grant: Grant,
+  { order, filter = {} }: { order: string; filter?: Data | undefined },
+) {
+  const { visible, project, has } = toModel(records, grant)
+  if (Object.keys(filter).some((name) => !has(name))) return 'unknown_field'
+  const fits = visible.filter((record) =>
+    Object.entries(filter).every(([name, wanted]) =>
+      typeof wanted === 'object' && wanted !== null
+        ? typeof record[name] === 'number' &&
+          Number(record[name]) >= Number((wanted as { gte: number }).gte)
+        : record[name] === wanted,
+    ),
+  )
+  const sign = order === 'desc' ? -1 : 1
+  const byKey = (a: Data, b: Data) => sign * (String(a.id) < String(b.id) ? -1 : 1)
+  const rank = (record: Data) => (typeof record.rank === 'number' ? record.rank : undefined)
+  const sorted = [...fits].sort((a, b) => {
+    if (!has('rank')) return byKey(a, b)
+    const [x, y] = [rank(a), rank(b)]
+    if (x === undefined || y === undefined) return x === y ? byKey(a, b) : x === undefined ? 1 : -1
+    return sign * (x - y) || byKey(a, b)
+  })
+  return sorted.map((record) => ({ id: String(record.id), data: project(record) }))
+}
+
+async function readAll(reader: Reader, query: RecordsQuery) {
+  const seen: { id: string; data: unknown }[] = []
+  let cursor: string | undefined
+  do {
+    const page = await queryRecords(reader, { ...query, ...(cursor && { cursor }) })
+    if (isFailed(page)) return page.failure.code
+    expect(page.records.length).toBeLessThanOrEqual(query.limit ?? 25)
+    seen.push(...page.records.map(({ id, data }) => ({ id, data })))
+    cursor = page.nextCursor
+  } while (cursor)
+  return seen
+}
+
+async function aWorld() {
+  const store = await aRecordStore()
+  const reads = new SqliteRecords(store.file, Date.now, () => {})
+  onTestFinished(() => reads.close())
+  let round = 0
+  return (records: readonly Data[], grant: Grant) => {
+    const connection = `c${round++}`
+    store.put(stream, connection, records)
+    const { resources, since, until, fields } = grant
+    const { id } = store.grant({
+      stream: 'things',
+      connection,
+      fields,
+      ...(since !== undefined && { since }),
+      ...(until !== undefined && { until }),
+      ...(resources && { resources }),
+    })
+    const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+    if (isFailed(reader)) throw new Error(reader.failure.message)
+    return reader
+  }
+}
+
+test('a page shows what the grant shows: no record and no field more, and none missing', async () => {
+  const open = await aWorld()
+  await fc.assert(
+    fc.asyncProperty(things, aGrant, aQuery, async (records, grant, query) => {
+      const reader = open(records, grant)
+
+      const seen = await readAll(reader, { stream: 'things', ...query })
+
+      expect(seen).toEqual(toExpected(records, grant, query))
+    }),
+    { numRuns: 300 },
+  )
+}, 60_000)
+
+test('search and aggregates see what the grant shows', async () => {
+  const open = await aWorld()
+  await fc.assert(
+    fc.asyncProperty(things, aGrant, word, async (records, grant, q) => {
+      const reader = open(records, grant)
+      const { visible, has } = toModel(records, grant)
+
+      const page = await searchRecords(reader, { q, limit: 100 })
+      const count = await aggregateRecords(reader, { stream: 'things', metric: 'count' })
+      const sum = await aggregateRecords(reader, { stream: 'things', metric: 'sum', field: 'rank' })
+
+      if (isFailed(page) || isFailed(count)) throw new Error('failed')
+      const found = visible.filter((record) =>
+        ['note', 'hidden'].some(
+          (name) =>
+            has(name) &&
+            String(record[name] ?? '')
+              .split(' ')
+              .includes(q),
+        ),
+      )
+      expect(page.hits.map(({ row }) => row.key).sort()).toEqual(found.map(({ id }) => id).sort())
+      expect(count.value).toBe(visible.length)
+      if (isFailed(sum)) expect([sum.failure.code, has('rank')]).toEqual(['unknown_field', false])
+      else expect(sum.value).toBe(visible.reduce((total, { rank }) => total + Number(rank ?? 0), 0))
+    }),
+    { numRuns: 200 },
+  )
+}, 60_000)
+
+test('a thousand edits of what is not granted change nothing that can be seen', async () => {
+  const store = await aRecordStore()
+  const reads = new SqliteRecords(store.file, Date.now, () => {})
+  onTestFinished(() => reads.close())
+  const thing = (n: number): Data => ({
+    id: `t${n}`,
+    rank: n % 7,
+    time: hours(n % 20),
+    kind: 'abc'[n % 3],
+    note: `alpha ${n % 2 ? 'beta' : 'gamma'} ${'x '.repeat(n % 5)}`,
+    hidden: 'alpha',
+  })
+  const records = Array.from({ length: 60 }, (_, n) => thing(n))
+  store.put(stream, 'granted', records)
+  store.put(stream, 'other', records)
+  const { id } = store.grant({
+    stream: 'things',
+    connection: 'granted',
+    fields: ['id', 'rank', 'note', 'kind'],
+    since: hours(2),
+    until: hours(15),
+  })
+  const look = async () => {
+    const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+    if (isFailed(reader)) throw new Error('failed')
+    const strip = (value: unknown) =>
+      JSON.stringify(value, (key, item) =>
+        key === 'scope' ? undefined : item instanceof Set ? [...item] : item,
+      )
+    return [
+      await queryRecords(reader, { stream: 'things', limit: 10, count: 'exact' }),
+      await queryRecords(reader, { stream: 'things', changesSince: 'beginning', limit: 100 }),
+      await searchRecords(reader, { q: 'alpha', limit: 10 }).then((page) =>
+        'hits' in page
+          ? {
+              ...page,
+              hits: page.hits.map(({ row, score, data }) => [row.key, row.emittedAt, score, data]),
+            }
+          : page,
+      ),
+      await aggregateRecords(reader, {
+        stream: 'things',
+        metric: 'sum',
+        field: 'rank',
+        groupBy: 'kind',
+      }),
+    ].map(strip)
+  }
+  const before = await look()
+  let state = 7
+  const random = (most: number) => {
+    state = (state * 1103515245 + 12345) % 2147483648
+    return state % most
+  }
+  const current = new Map(records.map((record) => [String(record.id), record]))
+
+  for (let round = 0; round < 1000; round++) {
+    const n = random(60)
+    const known = current.get(`t${n}`) ?? thing(n)
+    const isInside = n % 20 >= 2 && n % 20 < 15
+    const edits: (() => void)[] = [
+      () => {
+        const next = { ...known, hidden: `alpha ${round} ${'y '.repeat(random(50))}` }
+        current.set(`t${n}`, next)
+        store.put(stream, 'granted', [next])
+      },
+      () => {
+        // Within the range if it was, outside of it if it was.
+        const next = { ...known, time: hours(isInside ? 2 + random(13) : 15 + random(5)) }
+        current.set(`t${n}`, next)
+        store.put(stream, 'granted', [next])
+      },
+      () => store.put(stream, 'other', [{ ...thing(n), note: `alpha ${round}` }]),
+      () => store.put(stream, 'granted', [{ ...thing(1000 + round), time: hours(15 + random(5)) }]),
+    ]
+    edits[random(edits.length)]?.()
+    if (round % 100 === 99) expect(await look()).toEqual(before)
+  }
+}, 120_000)
