@@ -12,7 +12,7 @@ export { inferStream } from '../sources/records/infer-stream.ts'
 export { importRecords } from './import-records.ts'
 export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
-export type { GrantPackage, RecordSource, Stream }
+export type { GrantPackage, Stream }
 
 /** The store as its owner opens it; a new one only where something will be put in. */
 export function openOwnerStore(file: string, mayBeNew: boolean): RecordWriter {
