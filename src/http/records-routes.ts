@@ -289,6 +289,7 @@ const statuses: Readonly<Record<ReadFailureCode, readonly [number, string]>> = {
   ambiguous_connection: [409, 'ambiguous_connection'],
   ambiguous_schema_detail: [409, 'ambiguous_schema_detail'],
   timed_out: [503, 'timed_out'],
+  owner_token_refused: [403, 'owner_token_refused'],
   grant_missing: [401, 'authentication_error'],
   grant_revoked: [403, 'grant_revoked'],
   grant_expired: [403, 'grant_expired'],

@@ -30,6 +30,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
   const source = toSource({
     id,
     open: door.open,
+    holdsOwner: door.holdsOwner,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
     close: () => opened?.close(),
   })

@@ -18,9 +18,12 @@ interface GrantRow {
   readonly revoked: number | null
 }
 
+const mostKnown = 1000
+
 /** Who may read what. Tokens are kept as digests alone: the file gives none away. */
 export class GrantTables {
   readonly #database: Sqlite
+  readonly #known = new Map<string, { text: string; given: GrantPackage }>()
 
   constructor(database: Sqlite) {
     this.#database = database
@@ -90,7 +93,12 @@ export class GrantTables {
         'select id, connection, streams, revoked from grants where package = ? order by place',
       )
       .all(id)
-    return {
+    // The same object for the same rows, so that what is made of it can be kept.
+    const text = JSON.stringify([expires, revoked, grants])
+    const known = this.#known.get(id)
+    if (known?.text === text) return known.given
+    if (this.#known.size >= mostKnown) this.#known.clear()
+    const given: GrantPackage = {
       id,
       client,
       createdAt: created,
@@ -99,6 +107,8 @@ export class GrantTables {
       ...(revoked !== null && { revokedAt: revoked }),
       grants: grants.map(toGrant),
     }
+    this.#known.set(id, { text, given })
+    return given
   }
 }
 

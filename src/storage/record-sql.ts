@@ -53,13 +53,16 @@ export interface Walk {
   /** Bounds on the column itself, so that the walk begins and ends there. */
   readonly within: readonly Sql[]
   readonly rows: number
+  /** Whether anything is asked of other columns afterwards. */
+  readonly isWhole: boolean
 }
 
 /** A bounded walk along an index, from a position on. */
-export function toWalk({ table, column, descending, after, within, rows }: Walk): Sql {
+export function toWalk({ table, column, descending, after, within, rows, isWhole }: Walk): Sql {
+  const columns = isWhole ? sql`id, key, at, body` : sql`*`
   const select = column
-    ? sql`select *, ${column} as sorted from ${table}`
-    : sql`select *, null as sorted from ${table}`
+    ? sql`select ${columns}, ${column} as sorted from ${table}`
+    : sql`select ${columns}, null as sorted from ${table}`
   if (!column) {
     const start = after ? [descending ? sql`key < ${after.key}` : sql`key > ${after.key}`] : []
     const order = descending ? sql`order by key desc` : sql`order by key`

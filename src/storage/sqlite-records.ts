@@ -26,7 +26,7 @@ import { openSqlite, type Sqlite } from './sqlite.ts'
 /** Rows that one statement looks at when not all of them will fit. */
 const walkLength = 1000
 /** Rows that one statement counts. */
-const spanLength = 10_000
+const spanLength = 4000
 
 interface StoredRow {
   readonly id: number
@@ -83,10 +83,13 @@ export class SqliteRecords implements RecordStore {
       ...(after && { after }),
       within: sort && scope.window?.field === sort ? inWindow(scope.window) : [],
       rows: isWhole ? limit : Math.max(walkLength, limit),
+      isWhole,
     }
     const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
     const rows = this.#all<StoredRow>(
-      sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
+      isWhole
+        ? walkOn(walk)
+        : sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
     )
     const last = rows.at(-1)
     if (rows.length === limit && last) return { rows: rows.map(toPlaced), resume: toPosition(last) }

@@ -37,6 +37,9 @@ export function openSqlite(file: string): Sqlite {
     prepare<Row>(sql: string): Statement<Row> {
       let statement = statements.get(sql)
       if (!statement) {
+        // Reads of records come in many shapes: the oldest are compiled again when they come again.
+        if (statements.size >= mostStatements)
+          statements.delete(statements.keys().next().value ?? '')
         statement = toStatement(driver, sql)
         statements.set(sql, statement)
       }
@@ -46,6 +49,8 @@ export function openSqlite(file: string): Sqlite {
     close: () => driver.close(),
   }
 }
+
+const mostStatements = 1000
 
 function openDriver(file: string): Driver {
   const load = createRequire(import.meta.url)

@@ -89,6 +89,7 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   const source = recordSource({
     id: 'records',
     open: door.open,
+    holdsOwner: door.holdsOwner,
     diagnostics: () => [],
     close: () => records.close(),
   })

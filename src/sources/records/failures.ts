@@ -17,6 +17,7 @@ export const readFailures = {
   ambiguous_connection: 'model',
   ambiguous_schema_detail: 'model',
   timed_out: 'model',
+  owner_token_refused: 'client',
   grant_missing: 'client',
   grant_revoked: 'client',
   grant_expired: 'client',

@@ -51,7 +51,9 @@ export function toData(body: string, fields: Fields): Data {
   if (isPlainObject(whole))
     for (const { name } of fields)
       if (Object.hasOwn(whole, name))
-        Object.defineProperty(data, name, { value: whole[name], ...plain })
+        if (name === '__proto__')
+          Object.defineProperty(data, name, { value: whole[name], ...plain })
+        else data[name] = whole[name]
   return data
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from './failures.ts'
 import { type GrantPackage, toStanding } from './grant.ts'
+import type { RecordSource } from './model.ts'
 import type { RecordStore } from './record-store.ts'
 import { type Scope, toScopes } from './scope.ts'
 
@@ -34,17 +35,14 @@ export function openReader(id: string, { store, now, patience }: ReaderOptions):
       return cannotRead('grant_revoked', 'The grant was revoked. Ask its owner for a new one.')
     case 'expired':
       return cannotRead('grant_expired', 'The grant has expired. Ask its owner for a new one.')
-    case 'live': {
-      const live = given.grants.filter(({ revokedAt }) => revokedAt === undefined)
+    case 'live':
       return {
         store,
         package: given,
-        scopes: toScopes(given, store.sources()),
-        fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),
+        ...toShown(given, store.sources()),
         deadline: now() + patience,
         now,
       }
-    }
   }
 }
 
@@ -61,4 +59,21 @@ export async function breathe({ deadline, now }: Reader): Promise<Failed | undef
     )
   await new Promise<void>((resolve) => setImmediate(resolve))
   return undefined
+}
+
+type Shown = Pick<Reader, 'scopes' | 'fingerprint'>
+
+/** Worked out once for the same grants over the same catalogue: stores give the same objects then. */
+const shown = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; shown: Shown }>()
+
+function toShown(given: GrantPackage, sources: readonly RecordSource[]): Shown {
+  const known = shown.get(given)
+  if (known?.sources === sources) return known.shown
+  const live = given.grants.filter(({ revokedAt }) => revokedAt === undefined)
+  const fresh: Shown = {
+    scopes: toScopes(given, sources),
+    fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),
+  }
+  shown.set(given, { sources, shown: fresh })
+  return fresh
 }

@@ -10,13 +10,18 @@ export interface RecordSourceOptions {
   readonly id: string
   /** What a grant shows at this moment. */
   readonly open: (given: string) => Reader | Failed
+  /** Whether an owner's token is in a text. */
+  readonly holdsOwner: (text: string) => boolean
   readonly diagnostics: () => readonly Diagnostic[]
   readonly close: () => void
 }
 
 /** A store of records, read under grants: exactly five capabilities, whoever calls. */
-export function recordSource({ id, open, diagnostics, close }: RecordSourceOptions): Source {
-  const openFor: OpenReader = ({ caller }) => {
+export function recordSource(options: RecordSourceOptions): Source {
+  const { id, open, holdsOwner, diagnostics, close } = options
+  const openFor: OpenReader = ({ caller, given: input }) => {
+    if (holdsOwner(JSON.stringify(input) ?? ''))
+      return cannotRead('owner_token_refused', 'An owner’s token is refused here.')
     const given = fromCaller(caller)
     return given === undefined ? noGrant() : open(given)
   }

@@ -3,6 +3,7 @@ import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import { text } from '../../capability/content.ts'
 import { reads } from '../../capability/effects.ts'
+import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { readContract } from '../../capability/read-contract.ts'
 import { noRules } from '../../capability/rules.ts'
@@ -181,8 +182,15 @@ function toCapability(
     async invoke(call: Call): Promise<Outcome> {
       const reader = open(call)
       if (isFailed(reader)) return reader
-      const outcome = await read(reader, call.input)
+      const outcome = await read(reader, withWholeFilter(call))
       return outcome.kind === 'failed' ? toFailedAnswer(outcome) : outcome
     },
   })
+}
+
+/** Parsing leaves out a key called `__proto__`; a condition that is left out would be a wider read. */
+function withWholeFilter({ input, given }: Call): unknown {
+  return isPlainObject(input) && isPlainObject(given) && input.filter !== undefined
+    ? { ...input, filter: given.filter }
+    : input
 }

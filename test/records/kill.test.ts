@@ -1,0 +1,75 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { RecordWriter } from '../../src/storage/record-writer.ts'
+import { openSqlite } from '../../src/storage/sqlite.ts'
+import { aProject } from '../support/a-project.ts'
+import { messages, someMessages } from '../support/a-record-store.ts'
+import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
+
+const rounds = 12
+const records = 20_000
+
+test('an import that is killed again and again loses nothing, doubles nothing and leaves no gap', async () => {
+  const stream = messages()
+  const declaration = {
+    streams: {
+      messages: {
+        connector: 'mail',
+        primary_key: stream.primaryKey,
+        cursor_field: 'sent_at',
+        consent_time_field: 'sent_at',
+        schema: stream.schema,
+        query: { search: { lexical_fields: ['author', 'body'] } },
+      },
+    },
+  }
+  const cwd = await aProject({
+    'streams.yaml': JSON.stringify(declaration),
+    'mail.ndjson': someMessages(records)
+      .map((one) => `${JSON.stringify(one)}\n`)
+      .join(''),
+  })
+  const words = [
+    'records',
+    'import',
+    'mail.ndjson',
+    '--streams',
+    'streams.yaml',
+    '--connection',
+    'work',
+    '--json',
+  ]
+  const file = path.join(cwd, 'personal.db')
+  const look = () => {
+    const writer = new RecordWriter(file, Date.now)
+    const [source] = writer.sources
+    const count = source ? writer.count(source) : 0
+    writer.close()
+    const database = openSqlite(file)
+    const sound = database.prepare<{ integrity_check: string }>('pragma integrity_check').get()
+    const lines = database
+      .prepare<{ lines: number }>('select max(lines) as lines from imports')
+      .get()
+    database.close()
+    return { sound: sound?.integrity_check, count, lines: lines?.lines ?? 0 }
+  }
+  let before = 0
+
+  for (let round = 0; round < rounds; round++) {
+    const { process: child, exited } = startDrawbridge(words, { cwd })
+    await new Promise((resolve) => setTimeout(resolve, 300 + ((round * 137) % 400)))
+    child.kill('SIGKILL')
+    await exited
+    const { sound, count, lines } = look()
+    expect(sound).toBe('ok')
+    // How far the file has come and what is in the store are one and the same.
+    expect(count).toBe(lines)
+    expect(count).toBeGreaterThanOrEqual(before)
+    before = count
+  }
+  const { code, stdout } = await drawbridge(words, { cwd })
+
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({ added: records - before, skipped: before, changed: 0 })
+  expect(look()).toEqual({ sound: 'ok', count: records, lines: records })
+}, 120_000)
