@@ -13,12 +13,14 @@ export function admitByGrant(
   return door.admit(toBearer(headers.authorization))
 }
 
-/** Also where it is written as addresses and cookies write it. */
+/** Also where it is written as addresses, cookies or JSON may write it. */
 export const holdsOwner = (door: Door, text: string): boolean =>
-  door.holdsOwner(text) || (text.includes('%') && door.holdsOwner(decode(text)))
+  door.holdsOwner(text) || (/%|\\u/.test(text) && door.holdsOwner(decode(text)))
 
 const decode = (text: string): string =>
-  text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+  text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  )
 
 export const toBearer = (authorization: string | undefined): string | undefined =>
   authorization?.match(/^Bearer ([\x21-\x7e]{1,4096})$/i)?.[1]

@@ -50,6 +50,15 @@ test('an owner’s token is refused wherever a request carries it [R18, R19, R20
     'the address': post(`${reader.url}?access_token=${owner}`, good),
     'an argument': post(reader.url, good, call({ q: owner })),
     metadata: post(reader.url, good, call({ q: 'invoice' }, { 'x/token': owner })),
+    'metadata, in disguise': fetch(reader.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...good },
+      body: JSON.stringify(call({ q: 'invoice' }, { 'x/token': owner })).replace(
+        'drb_',
+        '\\u0064rb_',
+      ),
+    }),
+    'behind its own beginning': post(reader.url, { ...good, 'x-api-key': `drb_${owner}` }),
     'the resource server': fetch(`${reader.origin}/v1/schema`, {
       headers: { authorization: `Bearer ${owner}` },
     }),

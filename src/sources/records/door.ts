@@ -13,7 +13,6 @@ export interface Door {
   /** Whether an owner's token is anywhere in a text. It must not be used, not even by mistake. */
   holdsOwner(text: string): boolean
   open(given: string): Reader | Failed
-  isOwner(token: string): boolean
 }
 
 export interface Admitted {
@@ -23,15 +22,17 @@ export interface Admitted {
 
 /** The same for all kinds of token: what one may do with it cannot be read off it. */
 export const tokenPrefix = 'drb_'
-const shape = /drb_[\w-]{43}/g
+/** Also where one begins within another that is none. */
+const shape = /(?=(drb_[\w-]{43}))/g
 
 /** The store may come later than the door: until then nobody is known. */
 export function createDoor(find: () => ReaderOptions | undefined): Door {
   const callers = new Map<string, Caller>()
   const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
   return {
-    isOwner,
-    holdsOwner: (text) => (text.match(shape) ?? []).some(isOwner),
+    holdsOwner: (text) =>
+      text.includes(tokenPrefix) &&
+      [...text.matchAll(shape)].some(([, token = '']) => isOwner(token)),
     open: (given) => {
       const options = find()
       return options ? openReader(given, options) : noGrant()
