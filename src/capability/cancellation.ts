@@ -4,17 +4,26 @@
  * costs as much as the rest of the pipeline.
  */
 export class Cancellation {
+  /** Somebody else's signal that stops it too: not listened to before somebody listens here. */
+  readonly #outer: AbortSignal | undefined
   #reason: string | undefined
   #controller: AbortController | undefined
   #listener: ((reason: string) => void) | undefined
+  #listensOutside = false
+
+  constructor(outer?: AbortSignal) {
+    this.#outer = outer
+  }
 
   get cancelled(): boolean {
+    if (this.#outer?.aborted) this.cancel(outerReason)
     return this.#reason !== undefined
   }
 
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
+      this.#listenOutside()
       if (this.#reason !== undefined) this.#controller.abort(toAbort(this.#reason))
     }
     return this.#controller.signal
@@ -30,9 +39,19 @@ export class Cancellation {
 
   /** Hears of it at most once, even when it happened before. */
   onCancel(listener: (reason: string) => void): void {
-    if (this.#reason === undefined) this.#listener = listener
-    else listener(this.#reason)
+    if (this.#reason !== undefined) return listener(this.#reason)
+    this.#listener = listener
+    this.#listenOutside()
+  }
+
+  #listenOutside(): void {
+    if (!this.#outer || this.#listensOutside) return
+    this.#listensOutside = true
+    if (this.#outer.aborted) this.cancel(outerReason)
+    else this.#outer.addEventListener('abort', () => this.cancel(outerReason), { once: true })
   }
 }
+
+const outerReason = 'The client cancelled the request.'
 
 const toAbort = (reason: string): DOMException => new DOMException(reason, 'AbortError')

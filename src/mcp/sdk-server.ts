@@ -8,7 +8,13 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Listener, type LogLevel, logLevels } from '../capability/call.ts'
+import {
+  type Listener,
+  type LogEntry,
+  type LogLevel,
+  logLevels,
+  type Progress,
+} from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import { toNotification } from './announcements.ts'
@@ -48,7 +54,7 @@ export function createSdkServer(
     try {
       const method = methods.get(name) ?? own.get(name)
       if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
-      const listener = toListener(context, era, session)
+      const listener = new ContextListener(context, era, session)
       const exchange = toExchange(server, era, callerOf(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (again: Exchange) => method(surface, params, again)
@@ -105,10 +111,6 @@ function toExchange(
   listener: Listener,
 ): Exchange {
   const { mcpReq } = context
-  const cancellation = new Cancellation()
-  const leave = () => cancellation.cancel('The client cancelled the request.')
-  if (mcpReq.signal.aborted) leave()
-  else mcpReq.signal.addEventListener('abort', leave, { once: true })
   const key = context.http?.req?.headers.get('idempotency-key')
   const client =
     era === 'modern'
@@ -117,7 +119,7 @@ function toExchange(
   return {
     caller,
     client: (client ?? {}) as ClientCapabilities,
-    cancellation,
+    cancellation: new Cancellation(mcpReq.signal),
     listener,
     inputResponses: mcpReq.inputResponses,
     requestState: mcpReq.requestState(),
@@ -144,26 +146,36 @@ const logging = (session: Session): ReadonlyMap<string, Method> =>
     ],
   ])
 
-function toListener({ mcpReq }: ServerContext, era: Era, session: Session): Listener {
-  const progressToken = mcpReq._meta?.progressToken
-  const asked = (mcpReq.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
-  return {
-    progress: ({ done, total, message }) => {
-      if (progressToken === undefined) return
-      const params = {
-        progressToken,
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      }
-      mcpReq.notify({ method: 'notifications/progress', params }).catch(gone)
-    },
-    log: (entry) => {
-      const wanted = (era === 'modern' ? asked : session.level) as LogLevel | undefined
-      if (wanted === undefined || logLevels.indexOf(entry.level) < logLevels.indexOf(wanted)) return
-      const params = { level: entry.level, data: entry.data, logger: entry.logger }
-      mcpReq.notify({ method: 'notifications/message', params } as Note).catch(gone)
-    },
+/** A class, because one is made for every request and hardly any is ever told anything. */
+class ContextListener implements Listener {
+  readonly #request: ServerContext['mcpReq']
+  readonly #era: Era
+  readonly #session: Session
+
+  constructor({ mcpReq }: ServerContext, era: Era, session: Session) {
+    this.#request = mcpReq
+    this.#era = era
+    this.#session = session
+  }
+
+  progress({ done, total, message }: Progress): void {
+    const progressToken = this.#request._meta?.progressToken
+    if (progressToken === undefined) return
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    }
+    this.#request.notify({ method: 'notifications/progress', params }).catch(gone)
+  }
+
+  log({ level, data, logger }: LogEntry): void {
+    const asked = (this.#request.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
+    const wanted = (this.#era === 'modern' ? asked : this.#session.level) as LogLevel | undefined
+    if (wanted === undefined || logLevels.indexOf(level) < logLevels.indexOf(wanted)) return
+    const params = { level, data, logger }
+    this.#request.notify({ method: 'notifications/message', params } as Note).catch(gone)
   }
 }
 
