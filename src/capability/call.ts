@@ -2,6 +2,7 @@ import type { Caller } from './caller.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Capability } from './capability.ts'
 import type { Json, JsonObject } from './json.ts'
+import type { Outcome } from './outcome.ts'
 import type { Answer } from './question.ts'
 
 /** One request to run one capability. Steps change it by passing a new one. */
@@ -32,10 +33,25 @@ export interface Call {
   readonly expects: string | undefined
   /** Where to tell what happens meanwhile. */
   readonly listener: Listener
+  /** As W3C Trace Context writes it, where the client sent one. */
+  readonly traceparent: string | undefined
+  /** Runs another capability of the same source, for the same caller, through the same pipeline. */
+  readonly run: RunInner
   /** What became of it on its way, for the audit. The one thing here that steps write to. */
   readonly trail: Trail
   /** What has to be written down before it may take effect. */
   readonly plan: Plan
+}
+
+/** Shared by all calls, so that making one costs nothing: the outer call is handed in. */
+export type RunInner = (outer: Call, name: string, inner: InnerCall) => Promise<Outcome>
+
+export interface InnerCall {
+  /** Tells it from others within the same call. */
+  readonly step: string
+  readonly input: unknown
+  readonly answers?: Call['answers']
+  readonly state?: Json
 }
 
 export interface Trail {

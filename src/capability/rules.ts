@@ -45,9 +45,10 @@ export interface Thresholds {
 
 export const usualThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }
 
-/** How often one caller may call. */
+/** How often one caller may call, or all of them together where it is shared. */
 export interface Rate {
   readonly id: string
+  readonly shared?: boolean
   readonly calls: number
   readonly seconds: number
 }

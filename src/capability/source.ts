@@ -1,5 +1,6 @@
 import type { Capability, Prompt, View } from './capability.ts'
 import type { Diagnostic } from './diagnostic.ts'
+import type { JsonObject } from './json.ts'
 
 /** Where capabilities come from. */
 export interface Source {
@@ -17,6 +18,17 @@ export interface Reading {
   readonly views?: readonly View[]
   readonly prompts?: readonly Prompt[]
   readonly diagnostics?: readonly Diagnostic[]
+  readonly about?: About
+}
+
+/** What a source says of itself as a whole. */
+export interface About {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+  readonly description?: string
+  /** What has no place in any capability, and only travels. */
+  readonly extension: JsonObject
 }
 
 export type Change = { readonly kind: 'reading' } | { readonly kind: 'view'; readonly uri: string }

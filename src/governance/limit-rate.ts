@@ -1,3 +1,4 @@
+import type { Call } from '../capability/call.ts'
 import type { Rate } from '../capability/rules.ts'
 import type { Check } from './check.ts'
 import { refused } from './failures.ts'
@@ -36,7 +37,7 @@ export function limitRate(steadyNow: () => number): Check {
       const { rates } = call.capability.rules
       if (rates.length === 0) return { passes: call }
       const now = steadyNow()
-      const own = rates.map((rate) => find(`${rate.id} ${call.caller.subject}`, rate.calls, now))
+      const own = rates.map((rate) => find(toId(rate, call), rate.calls, now))
       let wait = 0
       for (const [index, bucket] of own.entries())
         wait = Math.max(wait, fill(bucket, rates[index] as Rate, now))
@@ -51,3 +52,6 @@ export function limitRate(steadyNow: () => number): Check {
     },
   }
 }
+
+const toId = ({ id, shared }: Rate, { caller }: Call): string =>
+  shared ? id : `${id} ${caller.subject}`

@@ -54,6 +54,8 @@ export const aCall = (parts: Partial<Call> = {}): Call => ({
   transportKey: undefined,
   expects: undefined,
   listener: nobodyListens,
+  traceparent: undefined,
+  run: () => Promise.reject(new Error('nothing inside')),
   trail: { decisions: [] },
   plan: emptyPlan,
   ...parts,
