@@ -86,20 +86,20 @@ export class Catalog {
     await Promise.all(held.map((one) => one.read()))
     return {
       snapshot: this.#toSnapshot(held),
-      discard: () => closeAll(held),
+      discard: () => closeAll(held, longestCall),
       commit: () => {
         const former = this.#held
         this.#held = held
         this.#rebuild()
         for (const one of held) one.watch()
-        return closeAll(former)
+        return closeAll(former, longestCall)
       },
     }
   }
 
   async close(): Promise<void> {
     this.#listeners.clear()
-    await closeAll(this.#held)
+    await closeAll(this.#held, lastWords)
   }
 
   #hear(change: Change): void {
@@ -151,8 +151,12 @@ function differ(former: Entries, present: Entries): boolean {
   return false
 }
 
-const closeAll = async (held: readonly Held[]): Promise<void> => {
-  await Promise.all(held.map((one) => one.close()))
+/** Milliseconds for calls on sources that were replaced, and for what is left when all is over. */
+const longestCall = 10 * 60_000
+const lastWords = 100
+
+const closeAll = async (held: readonly Held[], patience: number): Promise<void> => {
+  await Promise.all(held.map((one) => one.close(patience)))
 }
 
 /** One source while it is held: its last good reading, and at most one reading under way. */
@@ -204,13 +208,14 @@ class Held {
     })
   }
 
-  /** A source is let go when its last call has ended. */
-  async close(): Promise<void> {
+  /** A source is let go when its last call has ended, or will not end any more. */
+  async close(patience: number): Promise<void> {
     this.#closed = true
     this.#stop?.()
     if (this.#calls > 0)
       await new Promise<void>((resolve) => {
         this.#lastEnded = resolve
+        setTimeout(resolve, patience).unref()
       })
     await this.#placement.source.close?.()
   }

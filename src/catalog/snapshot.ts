@@ -1,7 +1,7 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import { byCodePoint } from '../capability/json.ts'
-import type { Reading } from '../capability/source.ts'
+import type { About, Reading } from '../capability/source.ts'
 import { toFingerprint } from './fingerprint.ts'
 import { type Naming, toServedName } from './served-name.ts'
 
@@ -13,6 +13,8 @@ export interface Snapshot {
   readonly templates: readonly Entry<View>[]
   readonly prompts: ReadonlyMap<string, Entry<Prompt>>
   readonly diagnostics: readonly Diagnostic[]
+  /** What sources say of themselves, in the order of the configuration. */
+  readonly abouts: readonly About[]
 }
 
 export interface Entry<T extends Capability> {
@@ -63,6 +65,7 @@ export function toSnapshot(
     ),
     templates: [...unique(views.filter(isTemplate), (view) => view.uri, diagnostics).values()],
     diagnostics,
+    abouts: readings.flatMap(({ reading }) => reading.about ?? []),
   })
 }
 
