@@ -10,7 +10,7 @@ import { checkParamHeaders } from './param-headers.ts'
 import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { Binding } from './request-state.ts'
 import { brief, invalidParams } from './rpc-error.ts'
-import { type Surface, serverCapabilities } from './surface.ts'
+import { type Surface, toAddress, toServerCapabilities } from './surface.ts'
 import { toContents } from './to-resource.ts'
 import { toProtocolError, toResult } from './to-result.ts'
 import { modernRevision, requestMeta } from './wire-names.ts'
@@ -71,7 +71,7 @@ export function findSubject(
 function discover(surface: Surface): Result {
   return {
     supportedVersions: [modernRevision],
-    capabilities: serverCapabilities,
+    capabilities: toServerCapabilities(surface),
     ...(surface.instructions !== undefined && { instructions: surface.instructions }),
     ttlMs: 60_000,
     cacheScope: 'public',
@@ -182,14 +182,13 @@ interface Run {
 /** The one way in: everything a client can have done passes here into the pipeline. */
 function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
   const { requestState, caller } = exchange
-  const go = (state: Json | undefined) =>
-    surface.govern(toCall(surface.mount, run, exchange, state))
+  const go = (state: Json | undefined) => surface.govern(toCall(surface, run, exchange, state))
   if (requestState === undefined) return go(undefined)
   return surface.states.open(requestState, { subject: caller.subject, ...run.binding }).then(go)
 }
 
 export function toCall(
-  mount: string,
+  { mount, run }: Pick<Surface, 'mount' | 'run'>,
   { id, entry, binding, params }: Run,
   exchange: Exchange,
   state: Json | undefined,
@@ -199,7 +198,7 @@ export function toCall(
   return {
     id,
     capability: entry.capability,
-    address: mount === '/mcp' ? entry.capability.name : `${mount} ${entry.capability.name}`,
+    address: toAddress(mount, entry.capability),
     fingerprint: entry.fingerprint,
     caller,
     input: binding.input,
@@ -212,9 +211,19 @@ export function toCall(
     transportKey: headers?.['idempotency-key'],
     expects: optionalString(meta, requestMeta.expectFingerprint),
     listener,
+    traceparent: toTraceparent(meta, headers),
+    run,
     trail: { decisions: [] },
     plan: emptyPlan,
   }
+}
+
+/** Anything else is not worth passing on, and not worth refusing a call for. */
+function toTraceparent(meta: Params, headers: Exchange['headers']): string | undefined {
+  const said = meta.traceparent ?? headers?.traceparent
+  return typeof said === 'string' && /^[0-9a-f]{2}(-[0-9a-f]{2,32}){3}$/.test(said)
+    ? said
+    : undefined
 }
 
 async function runOrThrow(

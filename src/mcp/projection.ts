@@ -46,6 +46,7 @@ export class Projection {
   readonly #dependsOnCaller: boolean
   readonly #cacheScope: 'public' | 'private'
   #forAll: Lists | undefined
+  #inner: ReadonlyMap<string, Entry<Capability>> | undefined
 
   constructor(snapshot: Snapshot, callersProveThemselves: boolean) {
     this.snapshot = snapshot
@@ -67,6 +68,17 @@ export class Projection {
       ({ capability }) => capability.rules.permissions.length > 0,
     )
     this.#cacheScope = callersProveThemselves || this.#dependsOnCaller ? 'private' : 'public'
+  }
+
+  /** By the source it came from and its name there; what is served may be called otherwise. */
+  findInner(source: string, name: string): Entry<Capability> | undefined {
+    this.#inner ??= new Map(
+      [...this.snapshot.capabilities.values()].map((entry) => {
+        const { origin, name: served } = entry.capability
+        return [`${origin.source}\n${origin.name ?? served}`, entry]
+      }),
+    )
+    return this.#inner.get(`${source}\n${name}`)
   }
 
   lists(caller: Caller): Lists {

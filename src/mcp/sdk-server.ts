@@ -24,7 +24,7 @@ import { mayRead } from './listen.ts'
 import { type Method, methods, type Params } from './methods.ts'
 import { toRpcError } from './modern-http.ts'
 import { brief, codes, invalidParams, RpcError } from './rpc-error.ts'
-import { type Surface, serverCapabilities } from './surface.ts'
+import { type Surface, toServerCapabilities } from './surface.ts'
 
 export type Era = 'legacy' | 'modern'
 
@@ -40,7 +40,7 @@ export function createSdkServer(
   callerOf: (context: ServerContext) => Caller,
 ): Server {
   const server = new Server(surface.identity, {
-    capabilities: serverCapabilities,
+    capabilities: toServerCapabilities(surface),
     ...(surface.instructions !== undefined && { instructions: surface.instructions }),
   })
   // The SDK calls a level that does not exist its own internal error.

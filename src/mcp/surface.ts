@@ -1,4 +1,10 @@
-import type { Implementation as Identity, ServerCapabilities } from '@modelcontextprotocol/server'
+import { hash } from 'node:crypto'
+import type {
+  Implementation as Identity,
+  JSONObject,
+  ServerCapabilities,
+} from '@modelcontextprotocol/server'
+import { emptyPlan, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -6,6 +12,7 @@ import type { Next } from '../governance/step.ts'
 import { Announcements } from './announcements.ts'
 import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
+import { manifestExtension } from './wire-names.ts'
 
 /** How the server calls itself. */
 export type { Identity }
@@ -67,6 +74,30 @@ export class Surface {
     return this.projection.lists(caller)
   }
 
+  /** A step inside a call: looked up as it is served, and governed like any call. */
+  readonly run: RunInner = async (outer, name, { step, input, answers = {}, state }) => {
+    const { source } = outer.capability.origin
+    const entry = this.projection.findInner(source, name)
+    if (!entry) throw new Error(`${source} serves no ${name}`)
+    const { capability, fingerprint } = entry
+    return this.govern({
+      ...outer,
+      id: `${outer.id}/${step}`,
+      capability,
+      fingerprint,
+      address: toAddress(this.mount, capability),
+      input,
+      given: input,
+      answers,
+      state,
+      key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
+      transportKey: undefined,
+      expects: undefined,
+      trail: { decisions: [] },
+      plan: emptyPlan,
+    })
+  }
+
   /** Told before everything ends, so that open streams can say goodbye. */
   onClose(listener: () => void): () => void {
     this.#closing.add(listener)
@@ -84,8 +115,26 @@ export class Surface {
   }
 }
 
-/** Always the same: a source may begin to offer anything at any time. */
-export const serverCapabilities: ServerCapabilities = {
+export const toAddress = (mount: string, { name }: Capability): string =>
+  mount === '/mcp' ? name : `${mount} ${name}`
+
+const longestKey = 255
+
+/** The same step under the same key is the same, whatever else the call does. */
+function toStepKey(key: string, step: string): string {
+  const whole = `${key}/${step}`
+  return whole.length <= longestKey ? whole : hash('sha256', whole, 'base64url')
+}
+
+/** What is offered is always the same: a source may begin to offer anything at any time. */
+export function toServerCapabilities({ projection }: Surface): ServerCapabilities {
+  const { abouts } = projection.snapshot
+  if (abouts.length === 0) return serverCapabilities
+  const byName = Object.fromEntries(abouts.map(({ name, extension }) => [name, extension]))
+  return { ...serverCapabilities, extensions: { [manifestExtension]: byName as JSONObject } }
+}
+
+const serverCapabilities: ServerCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
   prompts: { listChanged: true },

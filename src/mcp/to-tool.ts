@@ -15,7 +15,7 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
     description,
     inputSchema: toInputSchema(input.schema, capability.rules) as Tool['inputSchema'],
     ...(output && { outputSchema: output.schema as NonNullable<Tool['outputSchema']> }),
-    annotations: toHints(capability),
+    annotations: { ...literalKeys(extras), ...toHints(capability) },
     _meta: {
       [toolMeta.origin]: origin,
       [toolMeta.effects]: effects,
@@ -25,6 +25,10 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
     },
   }
 }
+
+/** Keys that a mapping asks for by name; official clients strip them, so `_meta` has them too. */
+const literalKeys = ({ annotations }: JsonObject): JsonObject =>
+  isPlainObject(annotations) ? (annotations as JsonObject) : {}
 
 /** A model can only send what a schema lets it send, so the key has a place there. */
 function toInputSchema(schema: JsonObject, { idempotencyKey }: Rules): JsonObject {

@@ -22,5 +22,8 @@ export const requestMeta = {
   expectFingerprint: ours('expect-fingerprint'),
 } as const
 
+/** Of the server as a whole, by the id of the manifest it comes from. */
+export const manifestExtension = ours('manifest')
+
 /** The one revision of the stateless era that is spoken here. */
 export const modernRevision = '2026-07-28'
