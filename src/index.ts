@@ -18,6 +18,7 @@ export {
   Drawbridge,
   type DrawbridgeOptions,
 } from './runtime/drawbridge.ts'
+export { type ManifestSourceOptions, manifestSource } from './runtime/open-manifest.ts'
 export { definitionSource } from './sources/definitions/definition-source.ts'
 export { definePrompt, type PromptDefinition } from './sources/definitions/prompt-definition.ts'
 export { ask, content } from './sources/definitions/reply.ts'

@@ -4,14 +4,27 @@ const names = z.enum(['portable', 'literal'])
 const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
 const placement = { prefix: z.string().min(1).optional(), mount: path.default('/mcp') }
 
+const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
+
 /** One key says the kind of a source, its value says where. */
 const source = z.union([
+  z.strictObject({
+    manifest: z.string(),
+    handlers: z.string().optional(),
+    /** Namespaces of fields v0.1 does not know that are projected. */
+    extensions: z.array(z.string().regex(/^x-[\w.-]+$/, 'must be like x-acme')).default([]),
+    strict: z.boolean().default(true),
+    all: z.boolean().default(false),
+    compose: z.boolean().default(false),
+    schemas: z.record(z.url({ protocol: /^https$/ }), hash).default({}),
+    ...placement,
+  }),
   z.strictObject({ definitions: z.union([z.string(), z.array(z.string())]), ...placement }),
   z.strictObject({ source: z.string(), ...placement }),
 ])
 
 const token = z.strictObject({
-  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits'),
+  hash,
   subject: z.string().min(1),
   scopes: z.array(z.string()).default([]),
 })
@@ -57,7 +70,12 @@ const seconds = (fallback: number) => z.number().min(0).default(fallback)
 /** `drawbridge.yaml`, as `docs/configuration.md` describes it. */
 export const configShape = z.strictObject({
   name: z.string().min(1).optional(),
-  version: z.string().default('0.0.0'),
+  /** Reverse DNS, before the name in a registry. */
+  namespace: z
+    .string()
+    .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, 'must be reverse DNS such as com.acme')
+    .optional(),
+  version: z.string().optional(),
   description: z.string().optional(),
   instructions: z.string().optional(),
   sources: z.array(source).default([]),

@@ -124,8 +124,22 @@ export class Drawbridge {
   }
 
   get identity(): Identity {
-    const { name = 'drawbridge', version = '0.0.0', description } = this.#options
-    return { name, version, ...(description !== undefined && { description }) }
+    return this.#toIdentity(this.#mounts.get('/mcp')?.catalog.snapshot)
+  }
+
+  /** As the operator says; else as the only source says of itself. */
+  #toIdentity(snapshot: Snapshot | undefined): Identity {
+    const [about, ...others] = snapshot?.abouts ?? []
+    const said = others.length === 0 ? about : undefined
+    const { name = said?.name ?? 'drawbridge', version = said?.version ?? '0.0.0' } = this.#options
+    const { description = said?.description } = this.#options
+    const title = this.#options.name === undefined ? said?.title : undefined
+    return {
+      name,
+      version,
+      ...(title !== undefined && { title }),
+      ...(description !== undefined && { description }),
+    }
   }
 
   /** What was left out, renamed or is doubtful, on all mounts. */
@@ -215,7 +229,10 @@ export class Drawbridge {
     const binding = { method: 'tools/call', name, input }
     const exchange = { ...nobodyElse, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
-    return explain(this.#pipeline.checks, toCall(mount, run, exchange, undefined))
+    return explain(
+      this.#pipeline.checks,
+      toCall(this.#mount(mount).surface, run, exchange, undefined),
+    )
   }
 
   /** The exact answer to `tools/list`. */
@@ -260,7 +277,7 @@ export class Drawbridge {
     const { instructions } = this.#options
     const surface = new Surface({
       mount: path,
-      identity: this.identity,
+      identity: this.#toIdentity(catalog.snapshot),
       ...(instructions !== undefined && { instructions }),
       catalog,
       govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
 import { configShape } from './config.ts'
@@ -21,11 +21,22 @@ export async function findConfig(
 ): Promise<Found> {
   const file = await toFile(path.resolve(what))
   const folder = path.dirname(file)
-  if (!moduleExtensions.has(path.extname(file)))
-    return { ...(await readConfig(file, environment)), folder, file }
+  if (!moduleExtensions.has(path.extname(file))) {
+    if (!(await isManifest(file))) return { ...(await readConfig(file, environment)), folder, file }
+    const config = configShape.parse({ sources: [{ manifest: path.basename(file) }] })
+    return { config, secrets: [], folder, file }
+  }
   const name = path.basename(file, path.extname(file))
   const config = configShape.parse({ name, sources: [{ definitions: path.basename(file) }] })
   return { config, secrets: [], folder, file }
+}
+
+/** By what it says, not by its name: an agent's file may have any. Read in full by its source. */
+async function isManifest(file: string): Promise<boolean> {
+  const text = await readFile(file, 'utf8')
+  const says = (key: string) =>
+    new RegExp(`^(?:\\{?\\s*["']${key}["']|${key})\\s*:`, 'm').test(text)
+  return says('schema_version') && !says('sources')
 }
 
 async function toFile(target: string): Promise<string> {

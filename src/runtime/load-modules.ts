@@ -37,6 +37,11 @@ export class ModuleLoader {
     return [...new Set([...this.#loaded, ...translated, ...present])]
   }
 
+  /** A file that is no module, and that is watched like one. */
+  note(file: string): void {
+    this.#loaded.add(file)
+  }
+
   async load(file: string): Promise<Readonly<Record<string, unknown>>> {
     this.#loaded.add(file)
     if (!this.#options.fresh && isPlain(file))

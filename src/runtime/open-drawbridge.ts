@@ -30,8 +30,8 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
   const keeps = remembers === true || (remembers !== false && existsSync(toStore(found)))
   const bridge = new Drawbridge({
     ...hooks,
-    name: config.name ?? 'drawbridge',
-    version: config.version,
+    ...(config.name !== undefined && { name: config.name }),
+    ...(config.version !== undefined && { version: config.version }),
     ...(config.description !== undefined && { description: config.description }),
     ...(config.instructions !== undefined && { instructions: config.instructions }),
     sources: placed,
@@ -57,7 +57,11 @@ export async function readAll(
   const since = Date.now()
   const found = await findConfig(what, environment)
   const loader = new ModuleLoader({ folder: found.folder, library, fresh })
-  const placed = await openSources(found.config.sources, loader, found.folder)
+  const placed = await openSources(found.config.sources, {
+    loader,
+    folder: found.folder,
+    environment,
+  })
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 

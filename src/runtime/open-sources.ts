@@ -5,6 +5,7 @@ import type { Placement } from '../catalog/catalog.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { SourceConfig } from './config.ts'
 import type { ModuleLoader } from './load-modules.ts'
+import { openManifest } from './open-manifest.ts'
 
 export interface PlacedSource extends Placement {
   readonly mount: string
@@ -13,23 +14,28 @@ export interface PlacedSource extends Placement {
 /** The one place that knows which kinds of source there are. */
 export async function openSources(
   sources: readonly SourceConfig[],
-  loader: ModuleLoader,
-  folder: string,
+  surroundings: Surroundings,
 ): Promise<PlacedSource[]> {
   return Promise.all(
     sources.map(async (config) => {
       const { prefix, mount } = config
-      const source = await openSource(config, loader, folder)
+      const source = await openSource(config, surroundings)
       return { source, mount, ...(prefix !== undefined && { prefix }) }
     }),
   )
 }
 
-async function openSource(
-  config: SourceConfig,
-  loader: ModuleLoader,
-  folder: string,
-): Promise<Source> {
+/** What sources are opened with. */
+export interface Surroundings {
+  readonly loader: ModuleLoader
+  /** What paths are relative to. */
+  readonly folder: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+async function openSource(config: SourceConfig, surroundings: Surroundings): Promise<Source> {
+  const { loader, folder } = surroundings
+  if ('manifest' in config) return openManifest(config, surroundings)
   if ('definitions' in config) {
     const patterns = [config.definitions].flat()
     return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))

@@ -100,8 +100,8 @@ function explainSource(
   )
 }
 
-const sourceKinds = ['definitions', 'source']
-const plannedKinds = ['manifest', 'intents', 'records', 'service']
+const sourceKinds = ['manifest', 'definitions', 'source']
+const plannedKinds = ['intents', 'records', 'service']
 
 const toPath = (path: Path): string => (path.length === 0 ? 'the top' : `/${path.join('/')}`)
 

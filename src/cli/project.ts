@@ -1,0 +1,52 @@
+import path from 'node:path'
+import canonicalize from 'canonicalize'
+import { defineCommand } from 'citty'
+import { findConfig } from '../runtime/find-config.ts'
+import { projectManifest, type Target } from '../runtime/project-manifest.ts'
+import { print, say, toLine } from './print.ts'
+import { UsageError } from './usage-error.ts'
+
+const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
+
+export const project = defineCommand({
+  meta: {
+    name: 'project',
+    description: 'What a manifest becomes, as canonical JSON: the same bytes for the same input.',
+  },
+  args: {
+    what: {
+      type: 'positional',
+      default: '.',
+      required: false,
+      description: 'an agent.yaml, or a drawbridge.yaml with one manifest',
+    },
+    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')} (mcp)` },
+    all: { type: 'boolean', description: 'also what is not offered over MCP' },
+    namespace: { type: 'string', description: 'reverse DNS for server-json, such as com.acme' },
+  },
+  async run({ args }) {
+    const target = targets.find((one) => one === args.to)
+    if (!target) throw new UsageError(`--to must be one of ${targets.join(', ')}.`)
+    const { config, folder } = await findConfig(args.what, process.env)
+    const manifests = config.sources.flatMap((source) => ('manifest' in source ? [source] : []))
+    const [manifest, ...others] = manifests
+    if (!manifest || others.length > 0)
+      throw new UsageError(`${args.what} has ${manifests.length} manifests; point at one of them.`)
+    const namespace = args.namespace ?? config.namespace
+    if (target === 'server-json' && namespace === undefined)
+      throw new UsageError(
+        'A registry wants a namespace: --namespace com.acme, or "namespace" in drawbridge.yaml.',
+      )
+    const { json, diagnostics } = await projectManifest(target, {
+      file: path.resolve(folder, manifest.manifest),
+      extensions: manifest.extensions,
+      strict: manifest.strict,
+      all: args.all ?? manifest.all,
+      ...(namespace !== undefined && { namespace }),
+    })
+    for (const diagnostic of diagnostics) say(toLine(diagnostic))
+    if (!json) return 1
+    print(canonicalize(json) ?? '')
+    return 0
+  },
+})

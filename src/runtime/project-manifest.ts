@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Capability } from '../capability/capability.ts'
+import type { Diagnostic } from '../capability/diagnostic.ts'
+import { byCodePoint, type JsonObject } from '../capability/json.ts'
+import { toFingerprint } from '../catalog/fingerprint.ts'
+import { toTool } from '../mcp/to-tool.ts'
+import { manifestExtension } from '../mcp/wire-names.ts'
+import { readManifest, type Understood } from '../sources/manifest/read-manifest.ts'
+import { toAgentCard } from '../sources/manifest/to-agent-card.ts'
+import { findDoor, toDeclaration } from '../sources/manifest/to-declaration.ts'
+import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
+import { toInputSchema, toOutputSchema } from '../sources/manifest/to-schema.ts'
+import { toServerJson } from '../sources/manifest/to-server-json.ts'
+
+export interface ProjectOptions {
+  readonly file: string
+  readonly extensions: readonly string[]
+  readonly strict: boolean
+  /** Whether capabilities that are not offered over MCP are projected too. */
+  readonly all: boolean
+  readonly namespace?: string
+}
+
+export type Target = 'mcp' | 'server-json' | 'a2a'
+
+export interface Projection {
+  /** Absent when the manifest is not valid, or has no form of this kind. */
+  readonly json?: JsonObject
+  readonly diagnostics: readonly Diagnostic[]
+}
+
+/** From the text of a manifest alone to what the world is told of it: same input, same bytes. */
+export async function projectManifest(
+  target: Target,
+  { file, extensions, strict, all, namespace }: ProjectOptions,
+): Promise<Projection> {
+  const text = await readFile(file, 'utf8')
+  const source = path.basename(file)
+  const { manifest, diagnostics, whereIs } = readManifest(text, {
+    source,
+    file,
+    extensions,
+    strict,
+  })
+  const invalid = diagnostics.some(({ severity }) => severity === 'error')
+  if (!manifest || invalid) return { diagnostics }
+  if (target === 'mcp') return { json: toDeclarations(manifest, diagnostics, all), diagnostics }
+  const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`
+  const exported =
+    target === 'a2a'
+      ? toAgentCard(manifest)
+      : toServerJson(manifest, { namespace: namespace ?? 'local', digest })
+  const complaints = 'warnings' in exported ? exported.warnings : []
+  const said = complaints.map(({ path: pointer, message }) => ({
+    code: 'export_inexact',
+    severity: 'warning' as const,
+    message,
+    source,
+    pointer,
+    at: whereIs(pointer.slice(1).split('/')),
+  }))
+  if ('fault' in exported)
+    return {
+      diagnostics: [
+        ...diagnostics,
+        {
+          code: 'export_impossible',
+          severity: 'error',
+          message: exported.fault,
+          source,
+          pointer: '/interfaces',
+        },
+      ],
+    }
+  return { json: exported.json, diagnostics: [...diagnostics, ...said] }
+}
+
+function toDeclarations(
+  manifest: Understood,
+  diagnostics: readonly Diagnostic[],
+  all: boolean,
+): JsonObject {
+  const { identity, interfaces, composition } = manifest
+  const offered = manifest.capabilities.filter(({ protocols }) => all || protocols.includes('MCP'))
+  const dropped = toDropped(manifest, new Set(offered.map(({ index }) => index)))
+  const warnings = [
+    ...dropped.map(({ pointer, message }) => ({ code: 'field_dropped', path: pointer, message })),
+    ...diagnostics.map(({ code, pointer, message }) => ({ code, path: pointer, message })),
+  ]
+  const endpoint = interfaces.find(({ protocol }) => protocol === 'MCP')?.endpoint
+  return JSON.parse(
+    JSON.stringify({
+      server: {
+        name: identity.id,
+        version: identity.version,
+        description: identity.description,
+        title: identity.name,
+      },
+      endpoint: endpoint ?? null,
+      tools: offered
+        .map((capability) => toDeclared(manifest, capability))
+        .sort((a, b) => byCodePoint(a.name, b.name)),
+      extensions: {
+        ...(composition && { 'agenthub.composition': composition }),
+        [manifestExtension]: toExtension(manifest),
+      },
+      warnings: warnings.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.code, b.code)),
+    }),
+  ) as JsonObject
+}
+
+/** The tool as the mapping says, before anything is added for serving it. */
+function toDeclared(manifest: Understood, capability: Understood['capabilities'][number]) {
+  const { input_schema, output_schema } = capability
+  const by = findDoor(manifest, capability)
+  const inputSchema = toInputSchema(input_schema)
+  const declared: Capability = {
+    ...toDeclaration(manifest, capability, by, manifest.identity.id),
+    input: { schema: inputSchema, parse: neverCalled },
+    output: { schema: toOutputSchema(output_schema), parse: neverCalled },
+    invoke: neverCalled,
+  }
+  return { ...toTool({ capability: declared, fingerprint: toFingerprint(declared) }), inputSchema }
+}
+
+function neverCalled(): never {
+  throw new Error('a projection is only printed')
+}
