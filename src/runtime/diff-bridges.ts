@@ -1,7 +1,7 @@
 import { byCodePoint } from '../capability/json.ts'
 import { diffSnapshots } from '../catalog/diff-snapshots.ts'
 import type { Difference } from '../catalog/difference.ts'
-import { toSnapshot } from '../catalog/snapshot.ts'
+import { Stock } from '../catalog/stock.ts'
 import type { Config } from './config.ts'
 import type { Opened } from './open-drawbridge.ts'
 
@@ -11,7 +11,7 @@ export interface MountedDifference extends Omit<Difference, 'noun'> {
   readonly mount: string
 }
 
-const empty = toSnapshot([], 'portable', (capability) => capability)
+const empty = new Stock('portable', (capability) => capability).toSnapshot()
 
 /** What changed between two configurations: first what holds for all, then mount by mount. */
 export function diffBridges(before: Opened, now: Opened): MountedDifference[] {

@@ -4,13 +4,20 @@ import type { Capability } from '../../src/capability/capability.ts'
 import { reads } from '../../src/capability/effects.ts'
 import type { JsonObject } from '../../src/capability/json.ts'
 import { type Rules, usualThresholds } from '../../src/capability/rules.ts'
+import type { Reading } from '../../src/capability/source.ts'
 import { diffSnapshots } from '../../src/catalog/diff-snapshots.ts'
 import { type Difference, opposite } from '../../src/catalog/difference.ts'
-import { toSnapshot } from '../../src/catalog/snapshot.ts'
+import { Stock } from '../../src/catalog/stock.ts'
 import { aCapability, aContract } from '../support/builders.ts'
 
-const aSnapshot = (...capabilities: Capability[]) =>
-  toSnapshot([{ source: 'test', reading: { capabilities } }], 'literal', (one) => one)
+const toSnapshot = (reading: Reading) => {
+  const stock = new Stock('literal', (one) => one)
+  stock.put('test', { reading, diagnostics: [], count: (one) => one })
+  stock.settle()
+  return stock.toSnapshot()
+}
+
+const aSnapshot = (...capabilities: Capability[]) => toSnapshot({ capabilities })
 
 const diff = (before: Parts, now: Parts) =>
   diffSnapshots(aSnapshot(aCapability(before)), aSnapshot(aCapability(now)))
@@ -45,11 +52,7 @@ describe('capabilities', () => {
   test('views and prompts are told apart from capabilities of the same name', () => {
     const view = { ...aCapability({ name: 'x' }), uri: 'x://{y}' }
     const prompt = { ...aCapability({ name: 'x' }), parameters: [] }
-    const now = toSnapshot(
-      [{ source: 'test', reading: { capabilities: [], views: [view], prompts: [prompt] } }],
-      'literal',
-      (one) => one,
-    )
+    const now = toSnapshot({ capabilities: [], views: [view], prompts: [prompt] })
 
     expect(diffSnapshots(aSnapshot(), now)).toMatchObject([
       { noun: 'view', capability: 'x://{y}', kind: 'view_added' },
