@@ -21,6 +21,7 @@ const verbs = {
   import: async () => (await import('./import.ts')).importDraft,
   approvals: async () => (await import('./approvals.ts')).approvals,
   runs: async () => (await import('./runs.ts')).runs,
+  executions: async () => (await import('./executions.ts')).executions,
   audit: async () => (await import('./audit.ts')).audit,
   token: async () => (await import('./token.ts')).token,
 } satisfies SubCommandsDef

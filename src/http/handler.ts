@@ -3,6 +3,7 @@ import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
+import { type FrameEndpoint, serveFrame } from './frame-route.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
 
@@ -13,6 +14,8 @@ export interface HandlerOptions {
   readonly identify: Identify
   readonly bodyLimit: number
   readonly approvals: ApprovalRoutes
+  /** By path, where other runtimes may ask. */
+  readonly frames: (path: string) => FrameEndpoint | undefined
   readonly health: () => object
 }
 
@@ -30,7 +33,7 @@ export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Everything that happens to a request before it reaches a mount, on every route alike. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { mounts, guard, identify, bodyLimit, approvals, health } = options
+  const { mounts, guard, identify, bodyLimit, approvals, frames, health } = options
   return async (arrival, reply) => {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
@@ -40,11 +43,13 @@ export function createHandler(options: HandlerOptions): Handler {
     if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
     const endpoint = mounts.get(path)
-    if (!endpoint && !isApprovalPath(path))
+    const frame = frames(path)
+    if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
     const caller = identify(headers.authorization)
     if (!caller) return reply.answer(401, unauthorized, challenge)
 
+    if (frame) return serveFrame(frame, arrival, caller, bodyLimit, reply)
     if (!endpoint) return serveApprovals(approvals, arrival, caller, reply)
     if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, reply)
     if (!isJson(headers['content-type']))

@@ -28,6 +28,18 @@ const migrations = [
      first integer primary key, count integer not null, at integer not null,
      head text not null, lines text not null
    ) strict;`,
+  `create table chain_anchors (
+     chain text primary key, next integer not null, head text not null
+   ) strict, without rowid;
+   create table executions (
+     first integer primary key, last integer not null, id text not null unique,
+     boot text not null, intent text not null, version text not null, caller text not null,
+     state text not null, started integer not null, finished integer
+   ) strict;
+   create table execution_events (
+     first integer primary key, count integer not null, at integer not null,
+     head text not null, lines text not null
+   ) strict;`,
 ]
 
 /** What the file must be before anything is done with it: sound, and of a known version. */
