@@ -8,7 +8,7 @@ export class Cancellation {
   readonly #outer: AbortSignal | undefined
   #reason: string | undefined
   #controller: AbortController | undefined
-  #listener: ((reason: string) => void) | undefined
+  #listeners: Listener[] | undefined
   #listensOutside = false
 
   constructor(outer?: AbortSignal) {
@@ -34,14 +34,20 @@ export class Cancellation {
     if (this.#reason !== undefined) return
     this.#reason = reason
     this.#controller?.abort(toAbort(reason))
-    this.#listener?.(reason)
+    for (const listener of this.#listeners ?? []) listener(reason)
   }
 
-  /** Hears of it at most once, even when it happened before. */
-  onCancel(listener: (reason: string) => void): void {
-    if (this.#reason !== undefined) return listener(this.#reason)
-    this.#listener = listener
+  /** Hears of it at most once, even when it happened before. Returns how to stop listening. */
+  onCancel(listener: Listener): () => void {
+    if (this.#reason !== undefined) {
+      listener(this.#reason)
+      return () => {}
+    }
+    this.#listeners = [...(this.#listeners ?? []), listener]
     this.#listenOutside()
+    return () => {
+      this.#listeners = this.#listeners?.filter((one) => one !== listener)
+    }
   }
 
   #listenOutside(): void {
@@ -51,6 +57,8 @@ export class Cancellation {
     else this.#outer.addEventListener('abort', () => this.cancel(outerReason), { once: true })
   }
 }
+
+type Listener = (reason: string) => void
 
 const outerReason = 'The client cancelled the request.'
 

@@ -17,10 +17,10 @@ import {
 } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
-import { toNotification } from './announcements.ts'
+import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy-questions.ts'
-import { mayRead } from './listen.ts'
+import { concerns, mayRead } from './listen.ts'
 import { type Method, methods, type Params } from './methods.ts'
 import { toRpcError } from './modern-http.ts'
 import { brief, codes, invalidParams, RpcError } from './rpc-error.ts'
@@ -37,7 +37,8 @@ export type Era = 'legacy' | 'modern'
 export function createSdkServer(
   surface: Surface,
   era: Era,
-  callerOf: (context: ServerContext) => Caller,
+  owner: Caller,
+  callerOf: (context: ServerContext) => Caller = () => owner,
 ): Server {
   const server = new Server(surface.identity, {
     capabilities: toServerCapabilities(surface),
@@ -65,11 +66,12 @@ export function createSdkServer(
       throw new ProtocolError(code, message, data)
     }
   }
-  forward(server, surface, (uri) => {
+  forward(server, surface, (announcement) => {
     // 2026 over stdio: the SDK holds the subscriptions and picks from what it is told.
-    if (era === 'modern') return true
-    const caller = subscriptions.get(uri)
-    return caller !== undefined && mayRead(surface, caller, uri)
+    if (era === 'modern' || announcement.kind !== 'updated')
+      return concerns(surface, owner, announcement)
+    const caller = subscriptions.get(announcement.uri)
+    return caller !== undefined && concerns(surface, caller, announcement)
   })
   return server
 }
@@ -193,7 +195,7 @@ function toLegacy(
   params: Params,
 ): Result {
   if (name === 'tools/call') {
-    const tool = surface.projection.tools.get(String(params.name))?.tool
+    const tool = surface.projection.findTool(String(params.name))?.tool
     return server.projectCallToolResult(result as CallToolResult, tool?.outputSchema)
   }
   if (!('ttlMs' in result)) return result
@@ -201,9 +203,13 @@ function toLegacy(
   return rest
 }
 
-function forward(server: Server, surface: Surface, wantsUpdate: (uri: string) => boolean): void {
+function forward(
+  server: Server,
+  surface: Surface,
+  wants: (announcement: Announcement) => boolean,
+): void {
   const stop = surface.announcements.subscribe((announcement) => {
-    if (announcement.kind === 'updated' && !wantsUpdate(announcement.uri)) return
+    if (!wants(announcement)) return
     const { method, params } = toNotification(announcement)
     const note = announcement.kind === 'updated' ? { method, params } : { method }
     server.notification(note as Parameters<Server['notification']>[0]).catch(gone)

@@ -27,7 +27,7 @@ export async function findConfig(
     return { config, secrets: [], folder, file }
   }
   const name = path.basename(file, path.extname(file))
-  const config = configShape.parse({ name, sources: [{ definitions: path.basename(file) }] })
+  const config = configShape.parse({ name, sources: [{ module: path.basename(file) }] })
   return { config, secrets: [], folder, file }
 }
 
