@@ -9,16 +9,20 @@ const mayImport: Record<string, readonly string[]> = {
   yaml: [],
   'sources/manifest': ['capability', 'yaml'],
   'sources/definitions': ['capability'],
+  'sources/intents': ['capability'],
+  'sources/services': ['capability'],
   catalog: ['capability'],
   governance: ['capability'],
   mcp: ['capability', 'catalog', 'governance'],
   http: ['capability', 'mcp'],
-  storage: ['capability', 'governance'],
+  storage: ['capability', 'governance', 'sources/intents'],
   runtime: [
     'capability',
     'yaml',
     'sources/manifest',
     'sources/definitions',
+    'sources/intents',
+    'sources/services',
     'catalog',
     'governance',
     'mcp',
@@ -26,7 +30,14 @@ const mayImport: Record<string, readonly string[]> = {
     'storage',
   ],
   cli: ['capability', 'runtime', 'mcp', ''],
-  '': ['capability', 'runtime', 'sources/manifest', 'sources/definitions'],
+  '': [
+    'capability',
+    'runtime',
+    'sources/manifest',
+    'sources/definitions',
+    'sources/intents',
+    'sources/services',
+  ],
 }
 
 /** Packages that only one folder may know. */
