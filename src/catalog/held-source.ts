@@ -104,7 +104,9 @@ export class HeldSource {
 
   /** What it offered before is still true as far as anybody knows. */
   #fail(error: unknown): void {
-    const message = `The source could not be read: ${(error as Error).message}`
+    // What loads modules adds a list of who wanted them, which helps nobody here.
+    const [reason] = (error instanceof Error ? error.message : String(error)).split('\nRequire')
+    const message = `The source could not be read: ${reason}`
     const at = { source: this.#placement.source.id, pointer: '' }
     this.#trouble = [{ code: 'source_unreadable', severity: 'error', message, ...at }]
     this.#held = this.#toHeld()

@@ -151,7 +151,14 @@ function findCode(error: unknown): string {
   return ''
 }
 
-const toWords = (error: unknown): string => {
-  const below = error instanceof Error && error.cause instanceof Error ? `: ${error.cause}` : ''
-  return toForeignWords(`${error}${below}`)
+/** The address that refused, and the like, stand at the very bottom. */
+function toWords(error: unknown): string {
+  const words: string[] = []
+  let at = error
+  for (let depth = 0; depth < 5 && at !== undefined; depth++) {
+    words.push(String(at))
+    if (!(at instanceof Error)) break
+    at = at instanceof AggregateError ? at.errors[0] : at.cause
+  }
+  return toForeignWords(words.join(': '))
 }
