@@ -8,7 +8,6 @@ import type { Content } from '../capability/content.ts'
 import { toForeignWords } from '../capability/foreign-words.ts'
 import type { Json } from '../capability/json.ts'
 import type { Failed } from '../capability/outcome.ts'
-import { toRetryAfter } from '../capability/retry-after.ts'
 import type { Reached, UpstreamAnswer } from '../capability/upstream.ts'
 import {
   busy,
@@ -110,11 +109,10 @@ const misunderstandings = new Set<number>([
 function toHttpTrouble(
   status: number,
   cause: string,
-  { retryAfter }: Exchange,
+  { retryAfter: wait }: Exchange,
   hadSession: boolean,
 ): LinkAnswer {
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
-  const wait = toRetryAfter(retryAfter, Date.now())
   if (status === 401 || status === 403) return { outcome: unproven(cause), reached, link: 'broken' }
   if (status === 429) return { outcome: busy(wait), reached, link: 'sound' }
   if (status >= 500) return { outcome: unavailable(cause, wait), reached, link: 'broken' }

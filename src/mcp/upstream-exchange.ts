@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Failed } from '../capability/outcome.ts'
+import { toRetryAfter } from '../capability/retry-after.ts'
 import { tooLarge } from '../capability/upstream-failures.ts'
 
 /** What a line of an event counts for besides its bytes: to read it costs more than to hold it. */
@@ -20,7 +21,8 @@ export class Exchange {
   #fault: Failed | undefined
   /** Of the last answer, where one has begun. */
   status: number | undefined
-  retryAfter: string | null = null
+  /** Milliseconds it asks to wait. */
+  retryAfter: number | undefined
   streams = false
   /** Whether any request was handed to the network. */
   sent = false
@@ -70,7 +72,7 @@ export class Exchange {
   /** Notes what is announced of an answer, and counts what comes of it. */
   watch({ status, statusText, headers, body }: Response): Response {
     this.status = status
-    this.retryAfter = headers.get('retry-after')
+    this.retryAfter = toRetryAfter(headers.get('retry-after'), headers.get('date'))
     this.streams = headers.get('content-type')?.startsWith('text/event-stream') ?? false
     if (Number(headers.get('content-length')) > this.#limit) this.#overflow()
     return new Response(body && this.#count(body), { status, statusText, headers })

@@ -58,7 +58,7 @@ function toRefusal(reply: Reply): Outcome {
   const { status, headers } = reply
   const complaint = toComplaint(reply)
   const said = `HTTP ${status}${complaint === '' ? '' : `: ${complaint}`}`
-  const retryAfter = toRetryAfter(headers['retry-after'], Date.now())
+  const retryAfter = toRetryAfter(headers['retry-after'], headers.date)
   if (status === 401 || status === 403 || status === 407) return unproven(said)
   if (status === 429) return busy(retryAfter)
   if (status >= 500) return unavailable(said, retryAfter)
