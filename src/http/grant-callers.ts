@@ -42,10 +42,14 @@ export function refuseByGrant(
   const [status, code] = refusalStatus[refusal]
   const error = { code: -32000, message: refusalWords[refusal], data: { code } }
   reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error, id: null }), {
-    ...(status === 401 && toChallenge(headers.host, path)),
+    ...(status === 401 && toChallenge(headers, path)),
   })
 }
 
-export const toChallenge = (host: string | undefined, path: string): Record<string, string> => ({
-  'www-authenticate': `Bearer resource_metadata="http://${host ?? 'localhost'}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
+export const toChallenge = (headers: Arrival['headers'], path: string): Record<string, string> => ({
+  'www-authenticate': `Bearer resource_metadata="${toOrigin(headers)}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
 })
+
+/** As the client knows it, also behind a proxy that speaks TLS. */
+export const toOrigin = ({ host, 'x-forwarded-proto': scheme }: Arrival['headers']): string =>
+  `${scheme === 'https' ? 'https' : 'http'}://${host ?? 'localhost'}`

@@ -1,20 +1,19 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
-import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
 import { type FrameEndpoint, serveFrame } from './frame-route.ts'
 import { admitByGrant, holdsOwner, refuseByGrant } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
-import { isRecordsPath, serveRecords } from './records-routes.ts'
+import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
 
 export interface HandlerOptions {
   /** By path. */
   readonly mounts: ReadonlyMap<string, HttpEndpoint>
   /** Of mounts that look at tokens themselves. */
-  readonly doors: ReadonlyMap<string, Door>
+  readonly records: RecordsDesk
   readonly guard: Guard
   readonly identify: Identify
   readonly bodyLimit: number
@@ -34,13 +33,15 @@ export interface Arrival {
   readonly cancellation: Cancellation
   /** The body as text, or `undefined` when it is longer than the limit. */
   readBody(limit: number): Promise<string | undefined>
+  /** The same as it is. */
+  readBytes(limit: number): Promise<Uint8Array | undefined>
 }
 
 export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Everything that happens to a request before it reaches a mount, on every route alike. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { mounts, doors, guard, identify, bodyLimit, approvals, frames, health } = options
+  const { mounts, records, guard, identify, bodyLimit, approvals, frames, health } = options
   return async (arrival, reply) => {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
@@ -49,10 +50,11 @@ export function createHandler(options: HandlerOptions): Handler {
     if (method === 'OPTIONS') return reply.answer(204, '')
     if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
-    if (doors.size > 0 && isRecordsPath(path)) return serveRecords(doors, arrival, reply)
+    if (records.doors.size > 0 && isRecordsPath(path))
+      return serveRecords(records, arrival, bodyLimit, reply)
     const endpoint = mounts.get(path)
     const frame = frames(path)
-    const door = doors.get(path)
+    const door = records.doors.get(path)
     if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
     const admitted = door && admitByGrant(door, arrival)

@@ -40,6 +40,12 @@ const migrations = [
      hash text not null
    ) strict;
    create index reads_by_package on reads (package, n);`,
+  `alter table packages add column consumed integer;
+   create table blobs (id text primary key, mime text not null, bytes blob not null) strict;
+   create table bindings (
+     blob text not null, source integer not null, key text not null,
+     primary key (blob, source, key)
+   ) strict, without rowid;`,
 ]
 
 /** What the file must be before anything is done with it. */

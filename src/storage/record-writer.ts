@@ -1,11 +1,14 @@
 import type { GrantPackage } from '../sources/records/grant.ts'
+import type { RecordSink } from '../sources/records/intake.ts'
 import {
   type Connection,
   isScalar,
   type RecordSource,
   type Stream,
 } from '../sources/records/model.ts'
+import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import { type Entry, toEntry } from '../sources/records/to-entry.ts'
+import { BlobTable } from './blob-table.ts'
 import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -26,7 +29,7 @@ interface Existing {
 }
 
 /** The owner's side of a store of records: everything that writes. */
-export class RecordWriter {
+export class RecordWriter implements RecordSink {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
@@ -168,6 +171,10 @@ export class RecordWriter {
       after = rows.at(-1)?.id ?? after
       if (rows.length < 500) return
     }
+  }
+
+  keep(blob: KeptBlob, binding: Binding): void {
+    this.#commit(() => new BlobTable(this.#database).put(blob, binding))
   }
 
   grant(given: GrantPackage, token: string): void {

@@ -1,8 +1,10 @@
 import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
 import { isTime, type RecordSource } from '../sources/records/model.ts'
 import type {
+  Binding,
   Change,
   Disclosure,
+  KeptBlob,
   MatchQuery,
   PlacedRow,
   Position,
@@ -14,6 +16,7 @@ import type {
   TallyQuery,
 } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
+import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -42,6 +45,7 @@ export class SqliteRecords implements RecordStore {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
+  readonly #blobs: BlobTable
   readonly #log: DisclosureLog
 
   constructor(file: string, now: () => number, onError: (error: unknown) => void) {
@@ -54,6 +58,7 @@ export class SqliteRecords implements RecordStore {
     this.#database.exec('pragma query_only = 1')
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
+    this.#blobs = new BlobTable(this.#database)
     const key = this.#database
       .prepare<{ value: string }>(`select value from meta where name = 'key'`)
       .get()
@@ -70,6 +75,14 @@ export class SqliteRecords implements RecordStore {
 
   findPackage(package_: string): GrantPackage | undefined {
     return this.#grants.find(package_)
+  }
+
+  bindings(blob: string): readonly Binding[] {
+    return this.#blobs.bindings(blob)
+  }
+
+  blob(blob: string): KeptBlob | undefined {
+    return this.#blobs.find(blob)
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {

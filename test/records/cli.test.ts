@@ -1,8 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { recordSource } from '../../src/runtime/open-records.ts'
 import { aProject, put } from '../support/a-project.ts'
 import { drawbridge } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
 
 const streams = `streams:
   orders:
@@ -203,4 +205,20 @@ test('a records source shares its mount with nobody', async () => {
 
   expect(code).toBe(2)
   expect(stderr).toContain('Give it a mount of its own')
+})
+
+test('streams are declared without records, for an owner who sends them by HTTP', async () => {
+  const cwd = await aProject(files)
+
+  const declared = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
+  const minted = await drawbridge(['grants', 'create', '--owner'], { cwd })
+
+  expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
+  const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
+  const response = await fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=mine`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${JSON.parse(minted.stdout).token}` },
+    body: '{"key":"1","data":{"id":"1","placed_at":"2026-01-01","item":"lamp"}}',
+  })
+  expect(await response.json()).toMatchObject({ connection_id: 'mine', records_accepted: 1 })
 })

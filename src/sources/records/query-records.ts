@@ -45,9 +45,11 @@ export interface RecordPage {
   readonly warnings: readonly Warning[]
 }
 
-export interface Warning {
+export interface Warning extends JsonObject {
   readonly code: string
   readonly message: string
+  readonly param?: string
+  readonly detail?: JsonObject
 }
 
 export const usualLimit = 25

@@ -26,6 +26,10 @@ export interface RecordStore {
   tally(scope: Scope, query: TallyQuery): readonly Tally[]
   lastUpdated(scope: Scope): string | undefined
 
+  /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
+  bindings(blob: string): readonly Binding[]
+  blob(id: string): KeptBlob | undefined
+
   disclose(disclosure: Disclosure): void
   close(): void
 }
@@ -104,6 +108,20 @@ export interface Tally {
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null
+}
+
+/** One record of one source. */
+export interface Binding {
+  /** Its number in the store. */
+  readonly source: number
+  readonly key: string
+}
+
+/** Bytes beside the records. */
+export interface KeptBlob {
+  readonly id: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
 }
 
 /** What was read under which grant; ids only hashed. */
