@@ -1,12 +1,9 @@
 import type { Call } from '../../capability/call.ts'
 import { Cancellation } from '../../capability/cancellation.ts'
-import { toPointer } from '../../capability/contract.ts'
-import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { isPlainObject } from '../../capability/json.ts'
-import { type LoadedModule, tellOfModule } from '../../capability/loaded-module.ts'
+import type { LoadedModule } from '../../capability/loaded-module.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Reading, Source } from '../../capability/source.ts'
-import { type Agent, type AgentDefinition, type Offer, toStrategy } from './agent.ts'
+import { type AgentDefinition, toStrategy } from './agent.ts'
 import { checkFallbacks } from './check-fallbacks.ts'
 import { type Decision, type RoutingPolicy, toWay } from './decide.ts'
 import type { IntentEnvelope } from './envelope.ts'
@@ -19,9 +16,8 @@ import { Poster } from './http-poster.ts'
 import { type KeyRing, toKeyRing } from './key-ring.ts'
 import { createProtect } from './log-seal.ts'
 import { type Machine, thisMachine } from './machine.ts'
-import { readAgent, readOffers } from './read-agent.ts'
+import { type AgentsReading, readAgents } from './read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './registry.ts'
-import { readRemoteAgent } from './remote-agent.ts'
 import { ReplayCache } from './replay-cache.ts'
 import type { Resumption } from './resumption.ts'
 import { type Routed, Router } from './router.ts'
@@ -84,7 +80,7 @@ export class IntentSource implements Source {
   }
 
   async read(): Promise<Reading> {
-    const { agents, offers, diagnostics } = await this.#readAll()
+    const { agents, offers, diagnostics } = await this.#readAgents()
     const registry = toRegistry(agents, offers)
     const fallbacks = checkFallbacks(registry, this.id)
     const { now, steadyNow, log, onTrouble } = this.#machine
@@ -161,6 +157,17 @@ export class IntentSource implements Source {
     this.#poster.close()
   }
 
+  async #readAgents(): Promise<AgentsReading> {
+    const modules: readonly LoadedModule[] =
+      typeof this.#agents === 'function'
+        ? await this.#agents()
+        : [{ file: '', exports: { default: this.#agents } }]
+    const { remote, declared, node } = this.#routing
+    const { now } = this.#machine
+    const options = { poster: this.#poster, sealing: this.#sealing, node, now }
+    return readAgents({ source: this.id, modules, remote, declared, options })
+  }
+
   get #sealing() {
     return {
       ring: this.keys,
@@ -228,106 +235,4 @@ export class IntentSource implements Source {
     })
     return toOutcome(routed)
   }
-
-  async #readAll(): Promise<Found> {
-    const readings = await this.#readings()
-    const place = { source: this.id, pointer: '/declared' }
-    const declared = readOffers(this.#routing.declared, place, false)
-    const agents = readings.flatMap(({ agent, pointer }) => (agent ? [{ agent, pointer }] : []))
-    const twins = new Set(
-      agents.map(({ agent }) => agent.name).filter((name, index, all) => all.indexOf(name) < index),
-    )
-    const collisions = agents
-      .filter(({ agent }) => twins.has(agent.name))
-      .map(({ agent, pointer }) => ({
-        code: 'name_collision',
-        severity: 'error' as const,
-        message: `There are several agents called ${agent.name}; none of them is asked.`,
-        source: this.id,
-        pointer,
-      }))
-    return {
-      agents: agents.map(({ agent }) => agent).filter(({ name }) => !twins.has(name)),
-      offers: declared.offers,
-      diagnostics: [
-        ...readings.flatMap(({ diagnostics }) => diagnostics),
-        ...declared.diagnostics,
-        ...collisions,
-      ],
-    }
-  }
-
-  async #readings(): Promise<readonly PlacedReading[]> {
-    const source = this.id
-    const { now } = this.#machine
-    const modules: readonly LoadedModule[] =
-      typeof this.#agents === 'function'
-        ? await this.#agents()
-        : [{ file: '', exports: { default: this.#agents } }]
-    const local = modules.flatMap((module): PlacedReading[] => {
-      const pointer = module.file === '' ? '' : toPointer([module.file])
-      const told = { diagnostics: tellOfModule(module, source), pointer }
-      const found = agentsIn(module)
-      if (module.error !== undefined || module.file === '' || found.length > 0)
-        return [
-          told,
-          ...found.map(({ candidate, path }) => {
-            const pointer = toPointer(path)
-            return { ...readAgent(candidate, { source, pointer }), pointer }
-          }),
-        ]
-      const message = `${module.file} exports no agent.`
-      const empty: Diagnostic = {
-        code: 'module_empty',
-        severity: 'error',
-        message,
-        source,
-        pointer,
-      }
-      return [told, { diagnostics: [empty], pointer }]
-    })
-    const { remote, node } = this.#routing
-    const options = { poster: this.#poster, sealing: this.#sealing, node, now }
-    const elsewhere = remote.map((candidate, index) => {
-      const pointer = `/remote/${index}`
-      return { ...readRemoteAgent(candidate, { source, pointer }, options), pointer }
-    })
-    return [...local, ...elsewhere]
-  }
 }
-
-interface Found {
-  readonly agents: readonly Agent[]
-  readonly offers: readonly Offer[]
-  readonly diagnostics: readonly Diagnostic[]
-}
-
-interface PlacedReading {
-  readonly agent?: Agent
-  readonly diagnostics: readonly Diagnostic[]
-  readonly pointer: string
-}
-
-/** One agent, or an array of them, under any name; the same one counts once. */
-function agentsIn({ file, exports }: LoadedModule) {
-  const place = file === '' ? [] : [file]
-  const seen = new Set<unknown>()
-  return Object.entries(exports)
-    .flatMap(([name, value]) =>
-      Array.isArray(value)
-        ? value.map((candidate, index) => ({
-            candidate: candidate as unknown,
-            path: [...place, name, String(index)],
-          }))
-        : [{ candidate: value, path: [...place, name] }],
-    )
-    .filter(({ candidate }) => {
-      const isNew = isAgent(candidate) && !seen.has(candidate)
-      seen.add(candidate)
-      return isNew
-    })
-}
-
-/** Something meant as an agent, right or wrong: wrong ones are said, other exports are not. */
-const isAgent = (value: unknown): boolean =>
-  isPlainObject(value) && ('handle' in value || 'capabilities' in value)
