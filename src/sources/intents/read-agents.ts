@@ -3,13 +3,15 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { type LoadedModule, tellOfModule } from '../../capability/loaded-module.ts'
 import type { Agent, Offer } from './agent.ts'
-import { readAgent, readOffers } from './read-agent.ts'
-import { type RemoteOptions, readRemoteAgent } from './remote-agent.ts'
+import { type AgentReading, readAgent, readOffers } from './read-agent.ts'
+import { type Remote, type RemoteOptions, readRemoteAgent } from './remote-agent.ts'
 import type { Routing } from './routing-options.ts'
 
 export interface AgentsToRead extends Pick<Routing, 'remote' | 'declared'> {
   readonly source: string
   readonly modules: readonly LoadedModule[]
+  /** Agents that were not configured but have announced themselves. */
+  readonly discovered: readonly Remote[]
   readonly options: RemoteOptions
 }
 
@@ -25,6 +27,7 @@ export function readAgents({
   source,
   modules,
   remote,
+  discovered,
   declared,
   options,
 }: AgentsToRead): AgentsReading {
@@ -48,14 +51,35 @@ export function readAgents({
       source,
       pointer,
     }))
+  const strangers = discovered.map((candidate) => readStranger(candidate, new Set(names)))
   return {
-    agents: found.map(({ agent }) => agent).filter(({ name }) => !twins.has(name)),
+    agents: [
+      ...found.map(({ agent }) => agent).filter(({ name }) => !twins.has(name)),
+      ...strangers.flatMap(({ agent }) => agent ?? []),
+    ],
     offers: expected.offers,
     diagnostics: [
       ...readings.flatMap(({ diagnostics }) => diagnostics),
       ...expected.diagnostics,
       ...collisions,
+      ...strangers.flatMap(({ diagnostics }) => diagnostics),
     ],
+  }
+
+  /** Whoever announces itself takes nobody's place. */
+  function readStranger(candidate: Remote, taken: ReadonlySet<string>): AgentReading {
+    const { name } = candidate
+    const pointer = `/discovered/${name}`
+    if (!taken.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)
+    const message = `${name} has announced itself, but there is an agent of that name: that one is asked.`
+    const diagnostic: Diagnostic = {
+      code: 'name_taken',
+      severity: 'info',
+      message,
+      source,
+      pointer,
+    }
+    return { diagnostics: [diagnostic] }
   }
 }
 
