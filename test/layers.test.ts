@@ -48,6 +48,7 @@ const ownedBy: Record<string, string> = {
   citty: 'cli',
   yaml: 'yaml',
   libsql: 'storage',
+  '@nats-io': 'sources/intents',
 }
 
 const root = path.resolve('src')

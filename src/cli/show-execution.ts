@@ -19,6 +19,7 @@ export function toParts({ events, ...summary }: Execution) {
       outcome: answer ? (answer.error?.code ?? 'ok') : 'no answer',
       ...(answer?.error && { message: answer.error.message, certainty: answer.certainty }),
       ...(answer && { duration: answer.duration }),
+      ...(answer?.instance !== undefined && { instance: answer.instance }),
       ...(after && { late: after.outcome }),
     }
   })
@@ -79,13 +80,15 @@ interface Attempt {
   readonly message?: string
   readonly certainty?: string | undefined
   readonly duration?: number
+  readonly instance?: string
   readonly late?: string
 }
 
-function toWords({ outcome, message, certainty, duration, late }: Attempt): string {
+function toWords({ outcome, message, certainty, duration, instance, late }: Attempt): string {
   const words = [
     `asked: ${outcome}`,
     ...(duration === undefined ? [] : [`after ${duration} ms`]),
+    ...(instance === undefined ? [] : [`by its replica ${instance}`]),
     ...(message === undefined ? [] : [`(${message})`]),
     ...(certainty === 'unknown' ? ['and may have acted'] : []),
     ...(late === undefined ? [] : [`; it answered ${late} when nobody waited any more`]),

@@ -21,7 +21,7 @@ import { createRefine, type PolicyRule } from '../governance/policy.ts'
 import type { AuditEntry, OnFault } from '../governance/record-audit.ts'
 import { toCause } from '../governance/to-cause.ts'
 import { createStrike } from '../governance/withhold-secrets.ts'
-import { createIdentify, type TokenEntry } from '../http/callers.ts'
+import { createIdentify, type Identify, type TokenEntry } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frame-route.ts'
 import { createGuard, loopbackHosts } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
@@ -37,13 +37,14 @@ import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
 import { IntentSource } from '../sources/intents/intent-source.ts'
+import type { Serving } from '../sources/intents/nats/bus.ts'
 import { type Door, refusalWords } from '../sources/records/door.ts'
 import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
 import { type ConfigInput, configShape } from './config.ts'
 import { ExecutionReaderDesk, type Resumed, resumeExecution } from './execution-desk.ts'
-import { toFrameEndpoint } from './frame-endpoint.ts'
+import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
 import { InFlight } from './in-flight.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './open-sources.ts'
@@ -102,7 +103,10 @@ export class Drawbridge {
   readonly #strike: (text: string) => string
   readonly #key = randomBytes(32)
   readonly #steadyNow = createSteadyClock()
+  readonly #identify: Identify
   #server: NodeServer | undefined
+  /** Where this is asked in other ways than HTTP. */
+  #servings: readonly Serving[] = []
 
   constructor(options: DrawbridgeOptions) {
     const { sources, mounts = {}, policy = {}, http = {}, onFault = () => {} } = options
@@ -131,13 +135,14 @@ export class Drawbridge {
       secrets: options.secrets ?? [],
       settings: toSettings(rules),
     })
+    this.#identify = createIdentify(
+      this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
+    )
     this.#handler = createHandler({
       mounts: this.#endpoints,
       records: { doors: this.#doors, run: (mount, errand) => this.#runErrand(mount, errand) },
       guard: createGuard(toGuardOptions(this.#config.http)),
-      identify: createIdentify(
-        this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
-      ),
+      identify: this.#identify,
       bodyLimit: this.#config.http.bodyLimit,
       approvals: this.approvals,
       frames: (path) => this.#frames(path),
@@ -224,8 +229,10 @@ export class Drawbridge {
       throw new SetupError(
         `${host} can be reached from other machines, and nobody would have to prove who they are. Configure http.tokens ("drawbridge token" mints one), or stay on 127.0.0.1.`,
       )
+    checkDoors(this.#intents, tokens !== undefined)
     const { onError = () => {} } = this.#options
     this.#server = await NodeServer.listen({ host, port, handler: this.#handler, onError })
+    await this.#serveElsewhere()
     return { port: this.#server.port }
   }
 
@@ -296,6 +303,7 @@ export class Drawbridge {
     const intents = placed.filter(isIntents)
     checkPaths(placed)
     checkAlone(placed)
+    if (this.#server) checkDoors(intents, this.#config.http.tokens !== undefined)
     for (const { source } of intents) source.connect(this.#machine)
     const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
     const here = (path: string) => placed.filter(({ mount }) => mount === path)
@@ -312,6 +320,7 @@ export class Drawbridge {
     this.#doors.clear()
     for (const { mount, door } of placed) if (door) this.#doors.set(mount, door)
     for (const path of paths) if (!this.#mounts.has(path)) await this.#open(path, here(path))
+    if (this.#server) await this.#serveElsewhere()
     return true
   }
 
@@ -319,6 +328,7 @@ export class Drawbridge {
   async close(patience = 5000): Promise<void> {
     await this.ready.catch(() => {})
     this.#server?.refuse()
+    for (const serving of this.#servings) serving.stop()
     for (const { surface } of this.#mounts.values()) surface.close()
     await this.#inFlight.settle(patience)
     for (const { endpoint } of this.#mounts.values()) await endpoint.close()
@@ -358,11 +368,26 @@ export class Drawbridge {
     }
   }
 
+  /** Besides HTTP. The old ones are shut when the new ones stand open: nobody finds nobody. */
+  async #serveElsewhere(): Promise<void> {
+    const former = this.#servings
+    this.#servings = this.#intents.flatMap((placed) => {
+      const endpoint = this.#toEndpoint(placed)
+      const receive = endpoint && toReceive(endpoint, this.#identify)
+      return (receive && placed.source.serve(receive)) ?? []
+    })
+    await Promise.all(this.#servings.map(({ opened }) => opened))
+    for (const serving of former) serving.stop()
+  }
+
   #frames(path: string): FrameEndpoint | undefined {
     const placed = this.#intents.find(({ source }) => source.desk?.path === path)
-    const desk = placed?.source.desk
-    if (!placed || !desk) return undefined
-    const { mount, source } = placed
+    return placed && this.#toEndpoint(placed)
+  }
+
+  #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
+    const { desk } = source
+    if (!desk) return undefined
     const { surface } = this.#mount(mount)
     return toFrameEndpoint({
       desk,
@@ -449,6 +474,15 @@ function checkPaths(placed: readonly PlacedSource[]): void {
   }
   const hidden = placed.some(({ door }) => door) && [...taken].find(isRecordsPath)
   if (hidden) throw new SetupError(`${hidden} is where records are served: choose another path.`)
+}
+
+/** Who can be asked from other machines must know who asks. */
+function checkDoors(placed: readonly PlacedIntents[], knowsCallers: boolean): void {
+  const open = placed.find(({ source }) => source.isPublic && !knowsCallers)
+  if (open)
+    throw new SetupError(
+      `${open.source.id} is served by a NATS server on another machine, and nobody would have to prove who they are. Configure http.tokens ("drawbridge token" mints one).`,
+    )
 }
 
 export interface CallOptions {

@@ -2,8 +2,12 @@ import type { Call, RunInner } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
+import type { Identify } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frame-route.ts'
+import { toFrame } from '../sources/intents/frame.ts'
 import type { FrameDesk } from '../sources/intents/frame-desk.ts'
+import type { Receive } from '../sources/intents/nats/door.ts'
+import { toErrorInfo } from '../sources/intents/response.ts'
 import { toPlainCall } from './plain-call.ts'
 
 export interface FrameParts {
@@ -49,3 +53,16 @@ export const toFrameEndpoint = ({
     return accepted.answer(outcome)
   },
 })
+
+/** The same for frames that come by other ways than HTTP; who sent them is found out alike. */
+export const toReceive =
+  (endpoint: FrameEndpoint, identify: Identify): Receive =>
+  async (frame, { authorization, cancellation }) => {
+    const caller = identify(authorization)
+    return caller ? endpoint.receive(frame, { caller, cancellation }) : unknownSender
+  }
+
+const unknownSender = toFrame(
+  'error',
+  toErrorInfo('UNAUTHORIZED', 'A valid bearer token is required.'),
+)

@@ -188,6 +188,18 @@ describe('two runtimes', () => {
     expect((await fetch(`${url}/more`)).status).toBe(404)
   })
 
+  test('what goes round in a circle is stopped', async () => {
+    const asked: string[] = []
+    const { url } = await twoRuntimes([anAgent('teller', { handle: () => void asked.push('x') })])
+    const identityChain = Array.from({ length: 9 }, (_, index) => `proxy:node-${index}:bank`)
+
+    expect(await post(url, toFrame(anEnvelope({ metadata: { identityChain } })))).toMatchObject({
+      messageType: 'error',
+      body: { code: 'ROUTING_ERROR' },
+    })
+    expect(asked).toEqual([])
+  })
+
   test('frames and tools cannot share an address', async () => {
     const source = intentSource({ agents: [anAgent('a')], serve: { path: '/mcp' } })
 

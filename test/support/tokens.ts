@@ -16,7 +16,10 @@ export const asBearer = (subject: string): Record<string, string> => ({
 export const httpWithTokens = (...holders: readonly TokenHolder[]): string =>
   `http:\n  tokens:\n${holders.map(toEntry).join('')}`
 
-const toEntry = ({ subject, scopes }: TokenHolder): string => {
-  const hash = createHash('sha256').update(tokenOf(subject)).digest('hex')
-  return `    - { hash: "sha256:${hash}", subject: ${subject}, scopes: ${JSON.stringify(scopes)} }\n`
-}
+export const toTokenEntry = ({ subject, scopes }: TokenHolder) => ({
+  hash: `sha256:${createHash('sha256').update(tokenOf(subject)).digest('hex')}`,
+  subject,
+  scopes: [...scopes],
+})
+
+const toEntry = (holder: TokenHolder): string => `    - ${JSON.stringify(toTokenEntry(holder))}\n`

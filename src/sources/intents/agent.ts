@@ -109,6 +109,8 @@ export interface Offer {
 export type Answer = Said & {
   /** Where more is known than the code of the error says. */
   readonly certainty?: Certainty
+  /** Which replica of the agent it was. */
+  readonly instance?: string
   /** For the log only. */
   readonly cause?: string
 }

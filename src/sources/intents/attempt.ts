@@ -10,9 +10,10 @@ import { toTraceparent } from './trace.ts'
 
 /** How one attempt ended. */
 export type Ending =
-  | { readonly payload: JsonObject }
+  | { readonly payload: JsonObject; readonly instance?: string }
   | {
       readonly error: ErrorInfo
+      readonly instance?: string
       readonly certainty: Certainty
       /** Whether another agent may do better, where the code does not say. */
       readonly elsewhere?: boolean
@@ -88,13 +89,16 @@ class Asking {
     this.#begun = true
     const answer = await agent.invoke(given, new Context(this.#options))
     if ('error' in answer) return toFailed(answer)
+    const { instance } = answer
+    const from = instance === undefined ? {} : { instance }
     const output = await parse(offer.output, answer.payload)
-    if (output.ok) return { payload: answer.payload }
+    if (output.ok) return { payload: answer.payload, ...from }
     const message = `${agent.name} answered with something it did not promise.`
     return {
       error: toErrorInfo('PROTOCOL_ERROR', message),
       certainty: 'unknown',
       cause: toWords(output),
+      ...from,
     }
   }
 
@@ -105,9 +109,12 @@ class Asking {
   }
 }
 
-const toFailed = ({ error, certainty, cause }: Answer & Extract<Said, { error: unknown }>) => ({
+type Failing = Answer & Extract<Said, { error: unknown }>
+
+const toFailed = ({ error, certainty, cause, instance }: Failing) => ({
   error,
   certainty: certainty ?? errorCodes[error.code].certainty,
+  ...(instance !== undefined && { instance }),
   ...(cause !== undefined && { cause }),
 })
 

@@ -225,6 +225,8 @@ function findRefusal(
       `${called} must not happen twice, so it cannot be asked of several agents at once.`,
     )
   if (standings.some(({ skipped }) => !skipped)) return undefined
+  if (standings.every(({ skipped }) => skipped === 'absent'))
+    return refuse('AGENT_UNAVAILABLE', `No agent for ${called} is there now.`, true)
   return standings.some(({ skipped }) => skipped === 'busy')
     ? refuse('RATE_LIMIT', `Every agent for ${called} is busy. Try again in a moment.`, true)
     : refuse(

@@ -92,6 +92,8 @@ export interface Answered extends About {
   readonly event: 'answered'
   readonly number: number
   readonly agent: string
+  /** Which of its replicas, where it has any. */
+  readonly instance?: string
   readonly duration: number
   readonly payload?: JsonObject | Sealed
   readonly error?: ErrorInfo

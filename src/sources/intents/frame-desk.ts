@@ -10,7 +10,8 @@ import type { SealOptions } from './seal.ts'
 import { toToolName } from './tool-name.ts'
 
 export interface FrameDeskOptions {
-  readonly path: string
+  /** Over HTTP; absent where there is only another way. */
+  readonly path?: string
   readonly seal?: SealChoice
   readonly sealing: SealOptions
   readonly reception: Reception
@@ -40,7 +41,7 @@ export class FrameDesk {
     this.#options = options
   }
 
-  get path(): string {
+  get path(): string | undefined {
     return this.#options.path
   }
 
@@ -52,6 +53,11 @@ export class FrameDesk {
     if ('refused' in opened) return opened
     const reading = readEnvelope(opened.plain)
     if ('fault' in reading) return refuse('VALIDATION_ERROR', reading.fault)
+    if (isLost(reading.envelope))
+      return refuse(
+        'ROUTING_ERROR',
+        'It was passed on too often: two runtimes may be asking each other.',
+      )
     return this.#accept(reading.envelope, frame.headers, opened.answer)
   }
 
@@ -89,6 +95,11 @@ export class FrameDesk {
     }
   }
 }
+
+const mostPassedOn = 8
+
+const isLost = ({ metadata }: IntentEnvelope): boolean =>
+  metadata.identityChain.filter((one) => one.startsWith('proxy:')).length > mostPassedOn
 
 interface Unsealed {
   readonly plain: unknown

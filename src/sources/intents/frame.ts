@@ -20,6 +20,8 @@ export interface FrameHeaders {
   readonly timeout?: number
   /** What the sender wants to be able to repeat this under. */
   readonly idempotencyKey?: string
+  /** Of an answer: which of its replicas gave it. */
+  readonly instance?: string
 }
 
 export const toFrame = (
@@ -34,11 +36,13 @@ export function readFrame(value: unknown): Frame | { readonly fault: string } {
   if (value.protocol !== protocol) return { fault: `The protocol must be ${protocol}.` }
   const messageType = messageTypes.find((type) => type === value.messageType)
   if (!messageType) return { fault: `The messageType must be one of ${messageTypes.join(', ')}.` }
-  const { traceparent, timeout, idempotencyKey } = isPlainObject(value.headers) ? value.headers : {}
+  const said = isPlainObject(value.headers) ? value.headers : {}
+  const { traceparent, timeout, idempotencyKey, instance } = said
   const headers: FrameHeaders = {
     ...(typeof traceparent === 'string' && { traceparent }),
     ...(typeof timeout === 'number' && timeout > 0 && { timeout }),
     ...(typeof idempotencyKey === 'string' && { idempotencyKey }),
+    ...(typeof instance === 'string' && { instance: instance.slice(0, 128) }),
   }
   return { protocol, messageType, headers, body: value.body }
 }

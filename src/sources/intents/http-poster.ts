@@ -1,25 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
-
-export interface PostRequest {
-  readonly url: string
-  readonly body: string
-  readonly headers: Readonly<Record<string, string>>
-  /** On a connection of its own: an old one may break for reasons that have nothing to do with this. */
-  readonly fresh: boolean
-  readonly signal: AbortSignal
-}
-
-/** What came back, or how far it got. */
-export type Posted =
-  | { readonly status: number; readonly body: string }
-  | {
-      /** `not_sent`: not a byte of it can have been read. */
-      readonly failed: 'not_sent' | 'sent' | 'too_large'
-      readonly cause: string
-    }
-
-const largest = 4 * 1024 * 1024
+import { type Carried, type Carry, largestAnswer } from './carry.ts'
 
 /** Posts JSON and never throws. Not `fetch`: that hides whether anything can have been read. */
 export class Poster {
@@ -28,7 +9,13 @@ export class Poster {
     'https:': new https.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
   }
 
-  post({ url, body, headers, fresh, signal }: PostRequest): Promise<Posted> {
+  /** How an agent behind an address is asked. */
+  carry(url: string): Carry {
+    return (parcel) => this.#post(url, parcel)
+  }
+
+  #post(url: string, parcel: Parameters<Carry>[0]): Promise<Carried> {
+    const { body, traceparent, token, delicate, signal } = parcel
     const secure = url.startsWith('https:')
     const { request } = secure ? https : http
     return new Promise((resolve) => {
@@ -37,12 +24,14 @@ export class Poster {
         resolve({ failed: written ? 'sent' : 'not_sent', cause: error.message })
       const outgoing = request(url, {
         method: 'POST',
-        agent: fresh ? false : this.#agents[secure ? 'https:' : 'http:'],
+        // A connection of its own: an old one may break for reasons that have nothing to do with this.
+        agent: delicate ? false : this.#agents[secure ? 'https:' : 'http:'],
         headers: {
           'content-type': 'application/json',
           accept: 'application/json',
           'content-length': Buffer.byteLength(body),
-          ...headers,
+          traceparent,
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
         },
         signal,
       })
@@ -68,16 +57,16 @@ export class Poster {
 
 function read(
   response: http.IncomingMessage,
-  resolve: (posted: Posted) => void,
+  resolve: (carried: Carried) => void,
   fail: (error: Error) => void,
 ): void {
   const chunks: Buffer[] = []
   let size = 0
   response.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size <= largest) chunks.push(chunk)
+    if (size <= largestAnswer) chunks.push(chunk)
     else {
-      resolve({ failed: 'too_large', cause: `more than ${largest} bytes` })
+      resolve({ failed: 'endless', cause: `more than ${largestAnswer} bytes` })
       response.destroy()
     }
   })

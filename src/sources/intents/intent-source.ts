@@ -1,12 +1,9 @@
 import type { Call } from '../../capability/call.ts'
 import { Cancellation } from '../../capability/cancellation.ts'
-import { toPointer } from '../../capability/contract.ts'
-import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { isPlainObject } from '../../capability/json.ts'
-import { type LoadedModule, tellOfModule } from '../../capability/loaded-module.ts'
+import type { LoadedModule } from '../../capability/loaded-module.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import type { Reading, Source } from '../../capability/source.ts'
-import { type Agent, type AgentDefinition, type Offer, toStrategy } from './agent.ts'
+import type { Change, Reading, Source } from '../../capability/source.ts'
+import { type AgentDefinition, toStrategy } from './agent.ts'
 import { checkFallbacks } from './check-fallbacks.ts'
 import { type Decision, type RoutingPolicy, toWay } from './decide.ts'
 import type { IntentEnvelope } from './envelope.ts'
@@ -15,17 +12,19 @@ import { FrameDesk } from './frame-desk.ts'
 import { NotJson } from './frozen-copy.ts'
 import { Health } from './health.ts'
 import type { Hooks } from './hooks.ts'
-import { Poster } from './http-poster.ts'
 import { type KeyRing, toKeyRing } from './key-ring.ts'
 import { createProtect } from './log-seal.ts'
 import { type Machine, thisMachine } from './machine.ts'
-import { readAgent, readOffers } from './read-agent.ts'
+import type { Serving } from './nats/bus.ts'
+import type { Receive } from './nats/door.ts'
+import { checkNetwork, isPublic, Network } from './network.ts'
+import { type AgentsReading, readAgents } from './read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './registry.ts'
-import { readRemoteAgent } from './remote-agent.ts'
 import { ReplayCache } from './replay-cache.ts'
 import type { Resumption } from './resumption.ts'
 import { type Routed, Router } from './router.ts'
 import { type Routing, type RoutingInput, readRouting, toPolicy } from './routing-options.ts'
+import { toAnnounced } from './to-announced.ts'
 import { toCapability } from './to-capability.ts'
 import { toEnvelope, toForwarded } from './to-envelope.ts'
 import { toOutcome } from './to-outcome.ts'
@@ -63,10 +62,14 @@ export class IntentSource implements Source {
   readonly #hooks: Hooks | undefined
   readonly #routing: Routing
   readonly #policy: RoutingPolicy
-  readonly #poster = new Poster()
+  readonly #watchers = new Set<() => void>()
   #machine: Machine = thisMachine
+  #modules: Promise<readonly LoadedModule[]> | undefined
+  #health: Health | undefined
+  #network: Network | undefined
   #router: Router | undefined
   #registry: Registry = toRegistry([])
+  #served: readonly Intent[] = []
 
   constructor({ agents = [], hooks, id = 'intents', ...routing }: IntentOptions) {
     this.id = id
@@ -75,6 +78,7 @@ export class IntentSource implements Source {
     this.#routing = readRouting(routing)
     this.#policy = toPolicy(this.#routing)
     this.keys = toKeyRing(this.#routing.keys)
+    checkNetwork(this.#routing, new Set(this.keys.keys()))
     this.desk = this.#openDesk()
   }
 
@@ -84,18 +88,11 @@ export class IntentSource implements Source {
   }
 
   async read(): Promise<Reading> {
-    const { agents, offers, diagnostics } = await this.#readAll()
+    const { agents, offers, diagnostics } = await this.#readAgents()
     const registry = toRegistry(agents, offers)
     const fallbacks = checkFallbacks(registry, this.id)
     const { now, steadyNow, log, onTrouble } = this.#machine
-    const { failures, seconds } = this.#routing.ejection
-    const ejection = seconds * 1000
-    const health = new Health({
-      failures,
-      ejection,
-      longest: Math.max(ejection, longestEjection),
-      now: steadyNow,
-    })
+    const health = this.#openHealth()
     const { logKey } = this.#routing
     const router = new Router({
       registry,
@@ -110,9 +107,8 @@ export class IntentSource implements Source {
     })
     this.#router = router
     this.#registry = registry
-    const readings = registry.intents
-      .filter((intent) => !fallbacks.refused.has(intent))
-      .map((intent) => this.#toCapability(intent, router))
+    this.#served = registry.intents.filter((intent) => !fallbacks.refused.has(intent))
+    const readings = this.#served.map((intent) => this.#toCapability(intent, router))
     return {
       capabilities: readings.map(({ capability }) => capability),
       diagnostics: [
@@ -157,8 +153,73 @@ export class IntentSource implements Source {
     return { routed, outcome: toOutcome(routed) }
   }
 
+  /** Announces when other agents can be asked than before. */
+  watch(announce: (change: Change) => void): () => void {
+    const watcher = () => announce({ kind: 'reading' })
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  /** Whether others than this machine could ask, were it served. */
+  get isPublic(): boolean {
+    return isPublic(this.#routing)
+  }
+
+  /** Lets others ask in other ways than HTTP, where that is configured. */
+  serve(receive: Receive): Serving | undefined {
+    return this.#openNetwork().serve(receive, () => toAnnounced(this.#served))
+  }
+
   async close(): Promise<void> {
-    this.#poster.close()
+    await this.#network?.close()
+  }
+
+  async #readAgents(): Promise<AgentsReading> {
+    this.#modules ??= this.#loadModules()
+    const { remote, declared, node } = this.#routing
+    const { now } = this.#machine
+    const network = this.#openNetwork()
+    const options = { carry: network.carry, sealing: this.#sealing, node, now }
+    return readAgents({
+      source: this.id,
+      modules: await this.#modules,
+      remote,
+      discovered: await network.discover(),
+      declared,
+      options,
+    })
+  }
+
+  async #loadModules(): Promise<readonly LoadedModule[]> {
+    return typeof this.#agents === 'function'
+      ? this.#agents()
+      : [{ file: '', exports: { default: this.#agents } }]
+  }
+
+  /** What is known of the agents outlasts what is read of them. */
+  #openHealth(): Health {
+    const { failures, seconds } = this.#routing.ejection
+    const ejection = seconds * 1000
+    this.#health ??= new Health({
+      failures,
+      ejection,
+      longest: Math.max(ejection, longestEjection),
+      now: this.#machine.steadyNow,
+    })
+    return this.#health
+  }
+
+  #openNetwork(): Network {
+    this.#network ??= new Network({
+      routing: this.#routing,
+      sealing: this.#sealing,
+      machine: this.#machine,
+      health: this.#openHealth(),
+      onChange: () => {
+        for (const watcher of this.#watchers) watcher()
+      },
+    })
+    return this.#network
   }
 
   get #sealing() {
@@ -175,7 +236,7 @@ export class IntentSource implements Source {
     const now = () => this.#machine.now()
     const { path, seal } = serve
     return new FrameDesk({
-      path,
+      ...(path !== undefined && { path }),
       ...(seal && { seal }),
       sealing: this.#sealing,
       reception: { node, replays: new ReplayCache(now), since: now() },
@@ -228,106 +289,4 @@ export class IntentSource implements Source {
     })
     return toOutcome(routed)
   }
-
-  async #readAll(): Promise<Found> {
-    const readings = await this.#readings()
-    const place = { source: this.id, pointer: '/declared' }
-    const declared = readOffers(this.#routing.declared, place, false)
-    const agents = readings.flatMap(({ agent, pointer }) => (agent ? [{ agent, pointer }] : []))
-    const twins = new Set(
-      agents.map(({ agent }) => agent.name).filter((name, index, all) => all.indexOf(name) < index),
-    )
-    const collisions = agents
-      .filter(({ agent }) => twins.has(agent.name))
-      .map(({ agent, pointer }) => ({
-        code: 'name_collision',
-        severity: 'error' as const,
-        message: `There are several agents called ${agent.name}; none of them is asked.`,
-        source: this.id,
-        pointer,
-      }))
-    return {
-      agents: agents.map(({ agent }) => agent).filter(({ name }) => !twins.has(name)),
-      offers: declared.offers,
-      diagnostics: [
-        ...readings.flatMap(({ diagnostics }) => diagnostics),
-        ...declared.diagnostics,
-        ...collisions,
-      ],
-    }
-  }
-
-  async #readings(): Promise<readonly PlacedReading[]> {
-    const source = this.id
-    const { now } = this.#machine
-    const modules: readonly LoadedModule[] =
-      typeof this.#agents === 'function'
-        ? await this.#agents()
-        : [{ file: '', exports: { default: this.#agents } }]
-    const local = modules.flatMap((module): PlacedReading[] => {
-      const pointer = module.file === '' ? '' : toPointer([module.file])
-      const told = { diagnostics: tellOfModule(module, source), pointer }
-      const found = agentsIn(module)
-      if (module.error !== undefined || module.file === '' || found.length > 0)
-        return [
-          told,
-          ...found.map(({ candidate, path }) => {
-            const pointer = toPointer(path)
-            return { ...readAgent(candidate, { source, pointer }), pointer }
-          }),
-        ]
-      const message = `${module.file} exports no agent.`
-      const empty: Diagnostic = {
-        code: 'module_empty',
-        severity: 'error',
-        message,
-        source,
-        pointer,
-      }
-      return [told, { diagnostics: [empty], pointer }]
-    })
-    const { remote, node } = this.#routing
-    const options = { poster: this.#poster, sealing: this.#sealing, node, now }
-    const elsewhere = remote.map((candidate, index) => {
-      const pointer = `/remote/${index}`
-      return { ...readRemoteAgent(candidate, { source, pointer }, options), pointer }
-    })
-    return [...local, ...elsewhere]
-  }
 }
-
-interface Found {
-  readonly agents: readonly Agent[]
-  readonly offers: readonly Offer[]
-  readonly diagnostics: readonly Diagnostic[]
-}
-
-interface PlacedReading {
-  readonly agent?: Agent
-  readonly diagnostics: readonly Diagnostic[]
-  readonly pointer: string
-}
-
-/** One agent, or an array of them, under any name; the same one counts once. */
-function agentsIn({ file, exports }: LoadedModule) {
-  const place = file === '' ? [] : [file]
-  const seen = new Set<unknown>()
-  return Object.entries(exports)
-    .flatMap(([name, value]) =>
-      Array.isArray(value)
-        ? value.map((candidate, index) => ({
-            candidate: candidate as unknown,
-            path: [...place, name, String(index)],
-          }))
-        : [{ candidate: value, path: [...place, name] }],
-    )
-    .filter(({ candidate }) => {
-      const isNew = isAgent(candidate) && !seen.has(candidate)
-      seen.add(candidate)
-      return isNew
-    })
-}
-
-/** Something meant as an agent, right or wrong: wrong ones are said, other exports are not. */
-const isAgent = (value: unknown): boolean =>
-  isPlainObject(value) && ('handle' in value || 'capabilities' in value)

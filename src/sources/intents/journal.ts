@@ -59,7 +59,9 @@ export class Journal {
   }
 
   answer(number: number, agent: string, duration: number, ending: Ending): void {
-    const event = { event: 'answered' as const, ...this.#about(), number, agent, duration }
+    const { instance } = ending
+    const about = { ...this.#about(), number, agent, ...(instance !== undefined && { instance }) }
+    const event = { event: 'answered' as const, ...about, duration }
     if ('payload' in ending) {
       this.#waiting.push({ ...event, payload: this.#protect(ending.payload, `answer ${number}`) })
       return

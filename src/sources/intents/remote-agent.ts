@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Agent, AgentContext, Answer, Offer } from './agent.ts'
+import { type Carried, type Carry, type Mishap, mishaps } from './carry.ts'
 import type { IntentEnvelope } from './envelope.ts'
 import { sealFormats, sealRequest } from './envelope-seal.ts'
 import type { Certainty, ErrorCode } from './error-codes.ts'
 import { readFrame, toFrame } from './frame.ts'
-import type { Posted, Poster } from './http-poster.ts'
+import { isThisMachine, natsFields } from './nats/address.ts'
 import {
   type AgentReading,
   agentFields,
@@ -20,7 +21,11 @@ import { mayRepeat } from './to-effects.ts'
 /** An agent that runs elsewhere, as configuration describes it. */
 export const remoteShape = z.strictObject({
   ...agentFields,
-  url: z.url({ protocol: /^https?$/ }),
+  url: z.union([z.url({ protocol: /^https?$/ }), natsFields.url], {
+    error: 'must be an address such as https://… or nats://…',
+  }),
+  /** To the NATS server; what the agent itself wants to see is the token. */
+  access: natsFields.access,
   /** Sent as a bearer token. */
   token: z.string().min(1).optional(),
   seal: z.strictObject({ format: z.enum(sealFormats).default('v2'), key: z.string() }).optional(),
@@ -28,10 +33,10 @@ export const remoteShape = z.strictObject({
   node: z.string().optional(),
 })
 
-type Remote = z.output<typeof remoteShape>
+export type Remote = z.output<typeof remoteShape>
 
 export interface RemoteOptions {
-  readonly poster: Poster
+  readonly carry: (remote: Remote) => Carry
   readonly sealing: SealOptions
   /** What this side calls itself. */
   readonly node: string
@@ -51,6 +56,7 @@ export function readRemoteAgent(
   const { offers, diagnostics } = readOffers(remote.capabilities, place, true)
   if (offers.length === 0) return { diagnostics }
   const { name, version, priority, concurrency, timeout } = remote
+  const carry = options.carry(remote)
   const agent: Agent = Object.freeze({
     name,
     version,
@@ -60,19 +66,24 @@ export function readRemoteAgent(
     remote: true,
     offers,
     invoke: (envelope: IntentEnvelope, context: AgentContext) =>
-      ask(remote, options, envelope, context, isDelicate(offers, envelope)),
+      ask({ ...options, remote, carry, delicate: isDelicate(offers, envelope) }, envelope, context),
   })
   return { agent, diagnostics }
 }
 
-function findFault({ name, url, seal }: Remote, { sealing }: RemoteOptions): string | undefined {
+function findFault(remote: Remote, { sealing }: RemoteOptions): string | undefined {
+  const { name, url, seal, access } = remote
   const { protocol, hostname } = new URL(url)
-  if (protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname))
+  if (access && !isOverNats(remote))
+    return `${name} is left out: access is for NATS; over HTTP it is the token.`
+  if (protocol === 'http:' && !isThisMachine(url))
     return `${name} is left out: ${hostname} is another machine, so its address must be https.`
   if (seal && !sealing.ring.has(seal.key))
     return `${name} is left out: there is no key ${seal.key}.`
   return undefined
 }
+
+export const isOverNats = ({ url }: Pick<Remote, 'url'>): boolean => /^(nats|tls):/.test(url)
 
 const toFault = (message: string, { source, pointer }: Place): Diagnostic => ({
   code: 'agent_invalid',
@@ -88,14 +99,18 @@ const isDelicate = (offers: readonly Offer[], { intent }: IntentEnvelope): boole
     (offer) => (offer.intent === intent.name || offer.intent === '*') && !mayRepeat(offer.effects),
   )
 
+interface Asking extends Pick<RemoteOptions, 'sealing' | 'node' | 'now'> {
+  readonly remote: Remote
+  readonly carry: Carry
+  readonly delicate: boolean
+}
+
 async function ask(
-  remote: Remote,
-  { poster, sealing, node, now }: RemoteOptions,
+  { remote, carry, delicate, sealing, node, now }: Asking,
   envelope: IntentEnvelope,
   context: AgentContext,
-  fresh: boolean,
 ): Promise<Answer> {
-  const { name } = remote
+  const { name, token } = remote
   const forwarded = {
     ...envelope,
     metadata: {
@@ -105,7 +120,7 @@ async function ask(
     // Whom to ask is decided here; how it does that is its own business.
     routing: { ...envelope.routing, strategy: 'direct', targetAgent: null, fallbackAgents: [] },
   } satisfies IntentEnvelope
-  const { traceparent } = context
+  const { traceparent, signal } = context
   const headers = {
     traceparent,
     timeout: Math.max(1, Math.round(context.deadline - now())),
@@ -117,44 +132,43 @@ async function ask(
   const frame = seal
     ? toFrame('emcl', seal.seal(forwarded), headers)
     : toFrame('intent', forwarded, headers)
-  const posted = await poster.post({
-    url: remote.url,
-    body: JSON.stringify(frame),
-    headers: {
-      traceparent,
-      ...(remote.token !== undefined && { authorization: `Bearer ${remote.token}` }),
-    },
-    fresh,
-    signal: context.signal,
-  })
-  return 'failed' in posted ? toUnsent(name, posted) : toAnswer(name, posted, seal?.open)
+  const body = JSON.stringify(frame)
+  const carried = await carry({ body, traceparent, token, delicate, signal })
+  return 'failed' in carried ? toUnsent(name, carried) : toAnswer(name, carried, seal?.open)
 }
 
-type Trouble = Extract<Posted, { failed: unknown }>
-type Reply = Exclude<Posted, Trouble>
-
 /** Whether it may have acted depends on whether it can have read anything. */
-function toUnsent(name: string, { failed, cause }: Trouble): Answer {
+function toUnsent(name: string, { failed, cause }: Mishap): Answer {
+  const certainty = mishaps[failed]
   switch (failed) {
     case 'not_sent':
-      return fault('AGENT_UNAVAILABLE', `${name} cannot be reached.`, 'nothing', cause)
-    case 'sent':
-      return fault('TRANSPORT_ERROR', `The connection to ${name} broke.`, 'unknown', cause)
+      return fault('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
     case 'too_large':
-      return fault('PROTOCOL_ERROR', `The answer of ${name} is too large.`, 'unknown', cause)
+      return fault('PAYLOAD_TOO_LARGE', `That is too much for ${name}.`, certainty, cause)
+    case 'forbidden':
+      return fault('UNAUTHORIZED', `${name} may not be asked from here.`, certainty, cause)
+    case 'sent':
+      return fault('TRANSPORT_ERROR', `The connection to ${name} broke.`, certainty, cause)
+    case 'endless':
+      return fault('PROTOCOL_ERROR', `The answer of ${name} is too large.`, certainty, cause)
   }
 }
 
 function toAnswer(
   name: string,
-  { status, body }: Reply,
+  { status, body }: Exclude<Carried, Mishap>,
   open?: (body: unknown) => { readonly plain: unknown } | { readonly fault: string },
 ): Answer {
   const frame = readFrame(parse(body))
-  if ('fault' in frame) return toStatus(name, status, frame.fault)
+  if ('fault' in frame)
+    return status === undefined
+      ? fault('PROTOCOL_ERROR', `${name} gave no answer that can be read.`, 'unknown', frame.fault)
+      : toStatus(name, status, frame.fault)
+  const { instance } = frame.headers
+  const from = instance === undefined ? {} : { instance }
   // Where answers are sealed, one that is not may come from anybody.
   if (frame.messageType === 'error')
-    return { error: readError(frame.body), ...(open && { certainty: 'unknown' }) }
+    return { error: readError(frame.body), ...(open && { certainty: 'unknown' }), ...from }
   let inner = frame.body
   if (open) {
     const opened =
@@ -168,9 +182,9 @@ function toAnswer(
       )
     inner = opened.plain
   }
-  return (
+  const said =
     tryRead(inner) ?? fault('PROTOCOL_ERROR', `${name} gave no answer that can be read.`, 'unknown')
-  )
+  return { ...said, ...from }
 }
 
 function tryRead(value: unknown): Said | undefined {

@@ -3,8 +3,12 @@ import { ways } from './agent.ts'
 import type { RoutingPolicy } from './decide.ts'
 import { toDigest } from './digest.ts'
 import { sealFormats } from './envelope-seal.ts'
+import { natsFields } from './nats/address.ts'
 import { capabilityShape } from './read-agent.ts'
 import { remoteShape } from './remote-agent.ts'
+
+/** What a node is called that nobody has named. */
+export const nameless = 'drawbridge'
 
 const milliseconds = z.number().int().positive()
 
@@ -25,18 +29,39 @@ export const routingFields = {
     })
     .prefault({}),
   /** What this side calls itself to other runtimes. */
-  node: z.string().min(1).default('drawbridge'),
+  node: z.string().min(1).default(nameless),
   keys: z.record(z.string().min(1), z.string()).default({}),
   /** Which of the keys makes payloads in the log unreadable to others. */
   logKey: z.string().optional(),
   /** Where other runtimes may ask. */
   serve: z
     .strictObject({
-      path: z.string().regex(/^\/[\w./-]+$/, 'must be a path such as /intents'),
+      path: z
+        .string()
+        .regex(/^\/[\w./-]+$/, 'must be a path such as /intents')
+        .optional(),
+      nats: z
+        .strictObject({
+          ...natsFields,
+          /** Milliseconds between two announcements; three missed ones mean that it is gone. */
+          heartbeat: milliseconds.min(20).max(60_000).default(5000),
+        })
+        .optional(),
       /** Only sealed requests are taken. */
       seal: z
         .strictObject({ format: z.enum(sealFormats).default('v2'), key: z.string() })
         .optional(),
+    })
+    .refine(({ path, nats }) => path ?? nats, 'needs a path, or nats')
+    .optional(),
+  /** Agents that announce themselves are asked, too. */
+  discover: z
+    .strictObject({
+      ...natsFields,
+      /** What the agents want to see. */
+      token: z.string().min(1).optional(),
+      /** Only who has the key is believed, and whoever is asked is asked in sealed envelopes. */
+      seal: z.strictObject({ key: z.string() }).optional(),
     })
     .optional(),
 }

@@ -11,7 +11,7 @@ const headerShape = z.strictObject({
   intent: z.string(),
   sender: z.string(),
   recipient: z.string(),
-  direction: z.enum(['request', 'response']),
+  direction: z.enum(['request', 'response', 'notice']),
   requestId: z.string(),
   /** Milliseconds since the epoch. */
   issuedAt: z.number(),

@@ -1,0 +1,146 @@
+import type { Carry } from '../carry.ts'
+import type { Health } from '../health.ts'
+import type { ReplayCache } from '../replay-cache.ts'
+import type { SealOptions } from '../seal.ts'
+import { type Address, type AddressInput, toAddress } from './address.ts'
+import { Announcer } from './announcer.ts'
+import { Door, type Receive } from './door.ts'
+import { Inquiries } from './inquiries.ts'
+import { Line } from './line.ts'
+import { Notices } from './notices.ts'
+import { Roster } from './roster.ts'
+import { shareHealth } from './shared-health.ts'
+import {
+  toCancelSubject,
+  toHealthSubject,
+  toRegistrySubject,
+  toRollCallSubject,
+  toSubject,
+} from './subjects.ts'
+
+export interface BusOptions {
+  readonly node: string
+  /** This process among the replicas of the node. */
+  readonly instance: string
+  readonly sealing: SealOptions
+  readonly replays: ReplayCache
+  readonly onTrouble: (error: unknown) => void
+}
+
+export interface ServeOptions {
+  readonly address: AddressInput
+  readonly key: string | undefined
+  readonly heartbeat: number
+  readonly describe: () => object
+  readonly receive: Receive
+}
+
+export interface Serving {
+  /** Settles when it can be asked, or cannot be for now. */
+  readonly opened: Promise<void>
+  /** Takes nothing more; what was taken is answered. */
+  stop(): void
+}
+
+export interface DiscoverOptions {
+  readonly address: AddressInput
+  readonly key: string | undefined
+  readonly health: Health
+  readonly isShared: (agent: string) => boolean
+  readonly onChange: () => void
+}
+
+interface Connected {
+  readonly line: Line
+  readonly inquiries: Inquiries
+}
+
+/** Everything that goes over NATS, in both directions. Connects when something does. */
+export class Bus {
+  readonly #options: BusOptions
+  readonly #connected = new Map<string, Connected>()
+  readonly #stops: (() => void)[] = []
+
+  constructor(options: BusOptions) {
+    this.#options = options
+  }
+
+  /** How an agent behind an address is asked. */
+  carry(input: AddressInput, agent: string): Carry {
+    const address = toAddress(input)
+    const subject = toSubject(address.prefix, agent)
+    const { line, inquiries } = this.#connect(address)
+    // So that the first question need not wait for it.
+    line.reach().catch(() => {})
+    return ({ body, traceparent, token, delicate, signal }) =>
+      inquiries.ask({
+        subject,
+        body,
+        headers: { traceparent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+        delicate,
+        signal,
+        onLeave: (reply) =>
+          line.connected &&
+          line.send({ subject: toCancelSubject(address.prefix, agent), body: reply }),
+      })
+  }
+
+  /** Lets others ask this node, and tells them what for. */
+  serve({ address: input, key, heartbeat, describe, receive }: ServeOptions): Serving {
+    const address = toAddress(input)
+    const { prefix } = address
+    const { line } = this.#connect(address)
+    const { node, instance, onTrouble } = this.#options
+    const door = new Door({ line, prefix, node, instance, receive, onTrouble })
+    const notices = this.#notices(line, toRegistrySubject(prefix), key)
+    const rollCall = toRollCallSubject(prefix)
+    const announcer = new Announcer({ line, notices, rollCall, describe, every: heartbeat })
+    return {
+      opened: line.reach().catch(() => {}),
+      stop: () => {
+        announcer.leave()
+        door.shut()
+      },
+    }
+  }
+
+  /** Learns who is there and who is ill, and tells others the latter. */
+  discover({ address: input, key, health, isShared, onChange }: DiscoverOptions): Roster {
+    const address = toAddress(input)
+    const { prefix } = address
+    const { line } = this.#connect(address)
+    const { node, instance } = this.#options
+    const roster = new Roster({
+      line,
+      notices: this.#notices(line, toRegistrySubject(prefix), key),
+      rollCall: toRollCallSubject(prefix),
+      node,
+      onChange,
+      onPresence: (agent, present) => health.notePresence(agent, present),
+    })
+    const notices = this.#notices(line, toHealthSubject(prefix), key)
+    const stop = shareHealth({ notices, health, instance, isShared })
+    this.#stops.push(stop, () => roster.close())
+    return roster
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop()
+    await Promise.all([...this.#connected.values()].map(({ line }) => line.close()))
+  }
+
+  #connect(address: Address): Connected {
+    const { prefix: _, ...server } = address
+    const key = JSON.stringify(server)
+    const known = this.#connected.get(key)
+    if (known) return known
+    const line = new Line({ address, onTrouble: this.#options.onTrouble })
+    const connected = { line, inquiries: new Inquiries(line) }
+    this.#connected.set(key, connected)
+    return connected
+  }
+
+  #notices(line: Line, subject: string, key: string | undefined): Notices {
+    return new Notices({ ...this.#options, line, subject, key })
+  }
+}

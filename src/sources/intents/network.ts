@@ -1,0 +1,124 @@
+import { Buffer } from 'node:buffer'
+import { SetupError } from '../../capability/setup-error.ts'
+import type { Carry } from './carry.ts'
+import type { Health } from './health.ts'
+import { Poster } from './http-poster.ts'
+import type { Machine } from './machine.ts'
+import { isThisMachine, toAddress } from './nats/address.ts'
+import { Bus, type Serving } from './nats/bus.ts'
+import type { Receive } from './nats/door.ts'
+import type { Roster } from './nats/roster.ts'
+import { isOverNats, type Remote, remoteShape } from './remote-agent.ts'
+import { ReplayCache } from './replay-cache.ts'
+import { nameless, type Routing } from './routing-options.ts'
+import type { SealOptions } from './seal.ts'
+
+export interface NetworkOptions {
+  readonly routing: Routing
+  readonly sealing: SealOptions
+  readonly machine: Machine
+  readonly health: Health
+  /** Other agents can be asked than before. */
+  readonly onChange: () => void
+}
+
+/** All that lies beyond this process: agents that are asked there, and those who ask here. */
+export class Network {
+  readonly #options: NetworkOptions
+  readonly #poster = new Poster()
+  readonly #bus: Bus
+  readonly #started: number
+  readonly #instance: string
+  #roster: Roster | undefined
+
+  constructor(options: NetworkOptions) {
+    this.#options = options
+    const { routing, sealing, machine } = options
+    const { now, randomBytes, onTrouble } = machine
+    this.#started = now()
+    this.#instance = Buffer.from(randomBytes(8)).toString('hex')
+    this.#bus = new Bus({
+      node: routing.node,
+      instance: this.#instance,
+      sealing,
+      replays: new ReplayCache(now),
+      onTrouble,
+    })
+  }
+
+  readonly carry = (remote: Remote): Carry =>
+    isOverNats(remote)
+      ? this.#bus.carry(remote, remote.node ?? remote.name)
+      : this.#poster.carry(remote.url)
+
+  /** Who has announced itself so far. The first time, everybody has a moment to do so. */
+  async discover(): Promise<readonly Remote[]> {
+    const { discover } = this.#options.routing
+    if (!discover) return []
+    if (!this.#roster) {
+      const { health, onChange } = this.#options
+      const isShared = (name: string) => this.#isShared(name)
+      const { seal } = discover
+      const options = { address: discover, key: seal?.key, health, isShared, onChange }
+      this.#roster = this.#bus.discover(options)
+      await this.#roster.gather()
+    }
+    const { url, access, token, seal } = discover
+    const where = { url, access, token, ...(seal && { seal: { format: 'v2' as const, ...seal } }) }
+    return this.#roster.agents.flatMap(({ node: name, capabilities }) => {
+      const parsed = remoteShape.safeParse({ name, capabilities, ...where })
+      return parsed.success ? [parsed.data] : []
+    })
+  }
+
+  /** Lets others ask over NATS, where that is configured. */
+  serve(receive: Receive, describe: () => readonly object[]): Serving | undefined {
+    const { node, serve } = this.#options.routing
+    if (!serve?.nats) return undefined
+    const { nats, seal } = serve
+    return this.#bus.serve({
+      address: nats,
+      // The other format binds nothing: a notice in it would prove nothing.
+      key: seal?.format === 'v2' ? seal.key : undefined,
+      heartbeat: nats.heartbeat,
+      describe: () => ({
+        node,
+        instance: this.#instance,
+        started: this.#started,
+        capabilities: describe(),
+      }),
+      receive,
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#poster.close()
+    await this.#bus.close()
+  }
+
+  /** Whether others on the same subjects know an agent by the same name. */
+  #isShared(name: string): boolean {
+    const { discover, remote } = this.#options.routing
+    if (!discover) return false
+    const configured = remote.find((one) => one.name === name)
+    if (!configured) return this.#roster?.agents.some(({ node }) => node === name) ?? false
+    if (!isOverNats(configured) || (configured.node ?? name) !== name) return false
+    const [here, there] = [toAddress(discover), toAddress(configured)]
+    return here.server === there.server && here.prefix === there.prefix
+  }
+}
+
+/** What must be right before anything is opened. */
+export function checkNetwork({ node, serve, discover }: Routing, keys: ReadonlySet<string>): void {
+  if (serve?.nats && node === nameless)
+    throw new SetupError(
+      'To be asked over NATS, a node needs a name of its own ("node"): its replicas share it.',
+    )
+  for (const key of [serve?.seal?.key, discover?.seal?.key])
+    if (key !== undefined && !keys.has(key))
+      throw new SetupError(`There is no key ${JSON.stringify(key)}.`)
+}
+
+/** Whether others than this machine can ask. */
+export const isPublic = ({ serve }: Routing): boolean =>
+  serve?.nats !== undefined && !isThisMachine(serve.nats.url)
