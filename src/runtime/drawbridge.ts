@@ -3,7 +3,6 @@ import type { Readable, Writable } from 'node:stream'
 import type { Call } from '../capability/call.ts'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
-import type { Contract } from '../capability/contract.ts'
 import { CredentialError } from '../capability/credential-error.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Outcome } from '../capability/outcome.ts'
@@ -14,19 +13,16 @@ import type { Naming } from '../catalog/served-name.ts'
 import type { Refine, Snapshot } from '../catalog/snapshot.ts'
 import { ApprovalDesk } from '../governance/approval-desk.ts'
 import { type Explanation, explain } from '../governance/explain.ts'
-import { refused } from '../governance/failures.ts'
 import { permits } from '../governance/permits.ts'
-import { createPipeline, type Pipeline, type Settings } from '../governance/pipeline.ts'
+import { createPipeline, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
 import type { AuditEntry, OnFault } from '../governance/record-audit.ts'
 import { toCause } from '../governance/to-cause.ts'
 import { createStrike } from '../governance/withhold-secrets.ts'
-import { createIdentify, type Identify, type TokenEntry } from '../http/callers.ts'
-import type { FrameEndpoint } from '../http/frame-route.ts'
-import { createGuard, loopbackHosts } from '../http/guard.ts'
+import { createIdentify, type TokenEntry } from '../http/callers.ts'
+import { createGuard } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
-import { type Errand, isRecordsPath } from '../http/records-routes.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { nobodyElse } from '../mcp/exchange.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
@@ -36,22 +32,21 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import { IntentSource } from '../sources/intents/intent-source.ts'
-import type { Serving } from '../sources/intents/nats/bus.ts'
 import { type Door, refusalWords } from '../sources/records/door.ts'
-import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
+import { checkPlacement, checkPublic } from './check-placement.ts'
 import { createSteadyClock } from './clock.ts'
 import { type ConfigInput, configShape } from './config.ts'
-import { ExecutionReaderDesk, type Resumed, resumeExecution } from './execution-desk.ts'
-import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
+import type { ExecutionReaderDesk, Resumed } from './execution-desk.ts'
 import { InFlight } from './in-flight.ts'
+import { type Accepts, type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './open-sources.ts'
-import { toPlainCall } from './plain-call.ts'
-import { toRouteExplanation } from './route-explanation.ts'
+import { isIntents, Routing } from './routing.ts'
+import { runErrand } from './run-errand.ts'
+import { isLoopback, toGuardOptions, toSettings } from './to-settings.ts'
 
-export type { Explanation }
+export type { Accepts, Explanation }
 
 export interface DrawbridgeOptions {
   readonly name?: string
@@ -77,14 +72,6 @@ export interface DrawbridgeOptions {
 /** Puts sources behind one governed MCP server. Reading them begins at once; `ready` waits for it. */
 export const createDrawbridge = (options: DrawbridgeOptions): Drawbridge => new Drawbridge(options)
 
-export type Accepts = (snapshot: Snapshot) => boolean
-
-interface Mount {
-  readonly catalog: Catalog
-  readonly surface: Surface
-  readonly endpoint: HttpEndpoint
-}
-
 export class Drawbridge {
   readonly ready: Promise<unknown>
   readonly #options: DrawbridgeOptions
@@ -92,21 +79,14 @@ export class Drawbridge {
   readonly #ledger: SqliteLedger
   readonly #pipeline: Pipeline
   readonly #refine: Refine
-  readonly #mounts = new Map<string, Mount>()
-  readonly #endpoints = new Map<string, HttpEndpoint>()
-  readonly #log: SqliteExecutionLog
-  /** Those of the sources that route intents. */
-  #intents: readonly PlacedIntents[] = []
+  readonly #mounts: Mounts
+  readonly #routing: Routing
   readonly #doors = new Map<string, Door>()
   readonly #handler: Handler
   readonly #inFlight = new InFlight()
   readonly #strike: (text: string) => string
   readonly #key = randomBytes(32)
-  readonly #steadyNow = createSteadyClock()
-  readonly #identify: Identify
   #server: NodeServer | undefined
-  /** Where this is asked in other ways than HTTP. */
-  #servings: readonly Serving[] = []
 
   constructor(options: DrawbridgeOptions) {
     const { sources, mounts = {}, policy = {}, http = {}, onFault = () => {} } = options
@@ -120,8 +100,12 @@ export class Drawbridge {
       keepExecutions: rules.executions.keep * 1000,
       onError: options.onError ?? (() => {}),
     })
-    this.#log = new SqliteExecutionLog(this.#ledger, Date.now)
     this.#strike = createStrike(options.secrets ?? [])
+    const steadyNow = createSteadyClock()
+    this.#mounts = new Mounts({
+      open: (path, placed) => this.#open(path, placed),
+      onError: (error) => this.#onError(error),
+    })
     this.#pipeline = createPipeline({
       ledger: this.#ledger,
       onFault: ({ id, capability, failure }) => {
@@ -129,23 +113,34 @@ export class Drawbridge {
         onFault({ id, capability, failure: { ...failure, cause } })
       },
       now: Date.now,
-      steadyNow: this.#steadyNow,
+      steadyNow,
       newId: randomUUID,
-      compare: (name, former, present) => this.#compare(name, former, present),
+      compare: (name, former, present) => this.#mounts.compare(name, former, present),
       secrets: options.secrets ?? [],
       settings: toSettings(rules),
     })
-    this.#identify = createIdentify(
+    const identify = createIdentify(
       this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
     )
+    this.#routing = new Routing({
+      ledger: this.#ledger,
+      steadyNow,
+      identify,
+      govern: this.#govern,
+      surfaceAt: (mount) => this.#mounts.at(mount).surface,
+      onError: (error) => this.#onError(error),
+    })
     this.#handler = createHandler({
-      mounts: this.#endpoints,
-      records: { doors: this.#doors, run: (mount, errand) => this.#runErrand(mount, errand) },
+      mounts: this.#mounts.endpoints,
+      records: {
+        doors: this.#doors,
+        run: (mount, errand) => runErrand(this.#mounts.at(mount).surface, errand, this.#govern),
+      },
       guard: createGuard(toGuardOptions(this.#config.http)),
-      identify: this.#identify,
+      identify,
       bodyLimit: this.#config.http.bodyLimit,
       approvals: this.approvals,
-      frames: (path) => this.#frames(path),
+      frames: (path) => this.#routing.frames(path),
       health: () => ({ status: 'ok', name: this.identity.name, version: this.identity.version }),
     })
     this.ready = this.replace(sources.map(toPlaced))
@@ -154,7 +149,7 @@ export class Drawbridge {
   }
 
   get identity(): Identity {
-    return this.#toIdentity(this.#mounts.get('/mcp')?.catalog.snapshot)
+    return this.#toIdentity(this.#mounts.snapshots.get('/mcp'))
   }
 
   /** As the operator says; else as the only source says of itself. */
@@ -174,8 +169,8 @@ export class Drawbridge {
 
   /** What was left out, renamed or is doubtful, on all mounts. */
   get diagnostics(): readonly Diagnostic[] {
-    return [...this.#mounts.values()]
-      .flatMap(({ catalog }) => catalog.snapshot.diagnostics)
+    return [...this.mounts.values()]
+      .flatMap(({ diagnostics }) => diagnostics)
       .map((one) => ({ ...one, message: this.#strike(one.message) }))
   }
 
@@ -192,22 +187,17 @@ export class Drawbridge {
 
   /** What was routed where, and how. */
   get executions(): ExecutionReaderDesk {
-    return new ExecutionReaderDesk(
-      this.#log,
-      this.#intents.map(({ source }) => source.keys),
-    )
+    return this.#routing.executions
   }
 
   /** Goes on with an execution that a process before this one began. */
   async resume(id: string, by: string): Promise<Resumed> {
     await this.ready
-    const sources = this.#intents.map(({ source }) => source)
-    const parts = { desk: this.executions, sources, ledger: this.#ledger, now: Date.now }
-    return resumeExecution(parts, id, by)
+    return this.#routing.resume(id, by)
   }
 
   get mounts(): ReadonlyMap<string, Snapshot> {
-    return new Map([...this.#mounts].map(([path, { catalog }]) => [path, catalog.snapshot]))
+    return this.#mounts.snapshots
   }
 
   /** What was thrown, in words that may be logged. */
@@ -229,19 +219,19 @@ export class Drawbridge {
       throw new SetupError(
         `${host} can be reached from other machines, and nobody would have to prove who they are. Configure http.tokens ("drawbridge token" mints one), or stay on 127.0.0.1.`,
       )
-    checkDoors(this.#intents, tokens !== undefined)
+    checkPublic(this.#routing.placed, tokens !== undefined)
     const { onError = () => {} } = this.#options
     this.#server = await NodeServer.listen({ host, port, handler: this.#handler, onError })
-    await this.#serveElsewhere()
+    await this.#routing.serve()
     return { port: this.#server.port }
   }
 
   /** Serves one client on standard input and output, or on the streams given. */
   async stdio(streams: Partial<StdioStreams> = {}): Promise<StdioConnection> {
     await this.ready
-    const { input = process.stdin, output = process.stdout, mount = this.#usualMount } = streams
+    const { input = process.stdin, output = process.stdout, mount = this.#mounts.usual } = streams
     const { onError = () => {} } = this.#options
-    const { surface } = this.#mount(mount)
+    const { surface } = this.#mounts.at(mount)
     const caller = streams.caller ?? this.#localCaller(mount)
     return connectStdio(surface, { input, output, onError, caller })
   }
@@ -253,7 +243,7 @@ export class Drawbridge {
     options: CallOptions = {},
   ): Promise<CallToolResult> {
     await this.ready
-    const { mount = this.#usualMount, signal } = options
+    const { mount = this.#mounts.usual, signal } = options
     const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
@@ -262,7 +252,7 @@ export class Drawbridge {
     const method = methods.get('tools/call')
     const exchange = { ...nobodyElse, caller, cancellation }
     const params = { name, arguments: input, ...(options.meta && { _meta: options.meta }) }
-    return (await method?.(this.#mount(mount).surface, params, exchange)) as CallToolResult
+    return (await method?.(this.#mounts.at(mount).surface, params, exchange)) as CallToolResult
   }
 
   /** What every step would say to a call, without making it. */
@@ -272,8 +262,8 @@ export class Drawbridge {
     options: CallOptions = {},
   ): Promise<readonly Explanation[] | undefined> {
     await this.ready
-    const { caller = localUser, mount = this.#usualMount, meta } = options
-    const { surface } = this.#mount(mount)
+    const { caller = localUser, mount = this.#mounts.usual, meta } = options
+    const { surface } = this.#mounts.at(mount)
     const entry = surface.projection.findTool(name)?.entry
     if (!entry) return undefined
     const params = { ...(meta && { _meta: meta }) }
@@ -281,63 +271,45 @@ export class Drawbridge {
     const exchange = { ...nobodyElse, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
     const call = toCall(surface, run, exchange, undefined)
-    return [...(await explain(this.#pipeline.checks, call)), ...this.#foresee(call)]
-  }
-
-  /** Whom a router would ask, where there is one. */
-  #foresee(call: Call): readonly Explanation[] {
-    const { source: id } = call.capability.origin
-    const decision = this.#intents.find(({ source }) => source.id === id)?.source.foresee(call)
-    return decision ? [toRouteExplanation(decision)] : []
+    return [...(await explain(this.#pipeline.checks, call)), ...this.#routing.foresee(call)]
   }
 
   /** The exact answer to `tools/list`. */
   async list(options: Omit<CallOptions, 'signal'> = {}): Promise<Lists['tools']> {
     await this.ready
-    const { caller = localUser, mount = this.#usualMount } = options
-    return this.#mount(mount).surface.lists(caller).tools
+    const { caller = localUser, mount = this.#mounts.usual } = options
+    return this.#mounts.at(mount).surface.lists(caller).tools
   }
 
   /** Takes new sources in place of all old ones, on every mount or on none. */
   async replace(placed: readonly PlacedSource[], accepts: Accepts = () => true): Promise<boolean> {
+    checkPlacement(placed)
     const intents = placed.filter(isIntents)
-    checkPaths(placed)
-    checkAlone(placed)
-    if (this.#server) checkDoors(intents, this.#config.http.tokens !== undefined)
-    for (const { source } of intents) source.connect(this.#machine)
-    const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
-    const here = (path: string) => placed.filter(({ mount }) => mount === path)
-    const known = [...paths].filter((path) => this.#mounts.has(path))
-    const prepared = await Promise.all(
-      known.map((path) => this.#mount(path).catalog.prepare(here(path))),
-    )
-    const accepted = prepared.every(({ snapshot }) => accepts(snapshot))
-    // Not awaited: what was there before goes when its last call has ended.
-    for (const { commit, discard } of prepared)
-      void (accepted ? commit() : discard()).catch((error) => this.#options.onError?.(error))
-    if (!accepted) return false
-    this.#intents = intents
-    this.#doors.clear()
-    for (const { mount, door } of placed) if (door) this.#doors.set(mount, door)
-    for (const path of paths) if (!this.#mounts.has(path)) await this.#open(path, here(path))
-    if (this.#server) await this.#serveElsewhere()
-    return true
+    if (this.#server) checkPublic(intents, this.#config.http.tokens !== undefined)
+    this.#routing.connect(intents)
+    const accepted = await this.#mounts.replace(placed, accepts, () => {
+      this.#routing.take(intents)
+      this.#doors.clear()
+      for (const { mount, door } of placed) if (door) this.#doors.set(mount, door)
+    })
+    if (accepted && this.#server) await this.#routing.serve()
+    return accepted
   }
 
   /** Lets calls under way finish, then lets go of everything. */
   async close(patience = 5000): Promise<void> {
     await this.ready.catch(() => {})
     this.#server?.refuse()
-    for (const serving of this.#servings) serving.stop()
-    for (const { surface } of this.#mounts.values()) surface.close()
+    this.#routing.stop()
+    this.#mounts.hush()
     await this.#inFlight.settle(patience)
-    for (const { endpoint } of this.#mounts.values()) await endpoint.close()
+    await this.#mounts.closeEndpoints()
     await this.#server?.close()
-    for (const { catalog } of this.#mounts.values()) await catalog.close()
+    await this.#mounts.closeCatalogs()
     await this.#ledger.close()
   }
 
-  async #open(path: string, placed: readonly PlacedSource[]): Promise<void> {
+  async #open(path: string, placed: readonly PlacedSource[]): Promise<Mount> {
     const naming: Naming = this.#config.mounts[path]?.names ?? 'portable'
     const catalog = await Catalog.open(placed, { naming, refine: this.#refine })
     const { instructions = placed[0]?.instructions } = this.#options
@@ -346,80 +318,22 @@ export class Drawbridge {
       identity: this.#toIdentity(catalog.snapshot),
       ...(instructions !== undefined && { instructions }),
       catalog,
-      govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),
+      govern: this.#govern,
       forbids: (caller, capability) =>
         this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
       callersProveThemselves: this.#config.http.tokens !== undefined || this.#doors.has(path),
     })
-    const endpoint = new HttpEndpoint(surface, Date.now)
-    this.#mounts.set(path, { catalog, surface, endpoint })
-    this.#endpoints.set(path, endpoint)
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }
 
-  get #machine() {
-    return {
-      now: Date.now,
-      steadyNow: this.#steadyNow,
-      randomBytes,
-      log: this.#log,
-      onTrouble: (error: unknown) => this.#options.onError?.(error),
-    }
-  }
+  /** The one way in, for whatever comes. */
+  readonly #govern = (call: Call): Promise<Outcome> =>
+    this.#inFlight.watch(call, this.#pipeline.govern)
 
-  /** Besides HTTP. The old ones are shut when the new ones stand open: nobody finds nobody. */
-  async #serveElsewhere(): Promise<void> {
-    const former = this.#servings
-    this.#servings = this.#intents.flatMap((placed) => {
-      const endpoint = this.#toEndpoint(placed)
-      const receive = endpoint && toReceive(endpoint, this.#identify)
-      return (receive && placed.source.serve(receive)) ?? []
-    })
-    await Promise.all(this.#servings.map(({ opened }) => opened))
-    for (const serving of former) serving.stop()
-  }
-
-  #frames(path: string): FrameEndpoint | undefined {
-    const placed = this.#intents.find(({ source }) => source.desk?.path === path)
-    return placed && this.#toEndpoint(placed)
-  }
-
-  #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
-    const { desk } = source
-    if (!desk) return undefined
-    const { surface } = this.#mount(mount)
-    return toFrameEndpoint({
-      desk,
-      mount,
-      find: (name) => surface.projection.findInner(source.id, name),
-      run: surface.run,
-      govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),
-      newId: randomUUID,
-    })
-  }
-
-  /** What is read or put in without MCP passes what a call of a tool would pass. */
-  async #runErrand(mount: string, errand: Errand): Promise<Outcome> {
-    const { surface } = this.#mount(mount)
-    const { capability: wanted, invoke, ...rest } = errand
-    const entry =
-      typeof wanted === 'string'
-        ? [...surface.projection.snapshot.capabilities.values()].find(
-            ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
-          )
-        : { capability: wanted, fingerprint: '' }
-    if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
-    const { fingerprint } = entry
-    const capability = { ...entry.capability, input: asItIs, invoke }
-    const call = { ...rest, id: randomUUID(), capability, fingerprint, mount, run: surface.run }
-    return this.#inFlight.watch(toPlainCall(call), this.#pipeline.govern)
-  }
-
-  /** The only mount that offers anything, where there is only one. */
-  get #usualMount(): string {
-    const offering = [...this.#mounts].filter(([, { catalog }]) => !isEmpty(catalog.snapshot))
-    return offering.length === 1 ? (offering[0]?.[0] ?? '/mcp') : '/mcp'
+  #onError(error: unknown): void {
+    this.#options.onError?.(error)
   }
 
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
@@ -434,55 +348,6 @@ export class Drawbridge {
       `DRAWBRIDGE_TOKEN: ${refusalWords[refusal]}`,
     )
   }
-
-  #compare(name: string, former: string, present: string): readonly string[] | undefined {
-    for (const { catalog } of this.#mounts.values()) {
-      const changed = catalog.compare(name, former, present)
-      if (changed) return changed
-    }
-    return undefined
-  }
-
-  #mount(path: string): Mount {
-    const mount = this.#mounts.get(path)
-    if (mount) return mount
-    const known = [...this.#mounts.keys()].join(', ')
-    throw new SetupError(`There is no mount ${path}. There is: ${known}.`)
-  }
-}
-
-/** Read by whoever answers it. */
-const asItIs: Contract = {
-  schema: { type: 'object' },
-  parse: (value) => ({ ok: true, value }),
-}
-
-type PlacedIntents = PlacedSource & { readonly source: IntentSource }
-
-const isIntents = (placed: PlacedSource): placed is PlacedIntents =>
-  placed.source instanceof IntentSource
-
-/** One address, one meaning. */
-function checkPaths(placed: readonly PlacedSource[]): void {
-  const taken = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
-  for (const { source } of placed.filter(isIntents)) {
-    const path = source.desk?.path
-    if (path === undefined) continue
-    if (taken.has(path))
-      throw new SetupError(`${source.id} cannot be asked at ${path}: something else is there.`)
-    taken.add(path)
-  }
-  const hidden = placed.some(({ door }) => door) && [...taken].find(isRecordsPath)
-  if (hidden) throw new SetupError(`${hidden} is where records are served: choose another path.`)
-}
-
-/** Who can be asked from other machines must know who asks. */
-function checkDoors(placed: readonly PlacedIntents[], knowsCallers: boolean): void {
-  const open = placed.find(({ source }) => source.isPublic && !knowsCallers)
-  if (open)
-    throw new SetupError(
-      `${open.source.id} is served by a NATS server on another machine, and nobody would have to prove who they are. Configure http.tokens ("drawbridge token" mints one).`,
-    )
 }
 
 export interface CallOptions {
@@ -500,39 +365,5 @@ export interface StdioStreams {
   readonly caller: Caller
 }
 
-type PolicyConfig = ReturnType<typeof configShape.parse>['policy']
-
-/** Seconds for people, milliseconds for programs. */
-const toSettings = ({ mode, limits, keys, duplicates, approvals }: PolicyConfig): Settings => ({
-  observes: mode === 'observe',
-  timeout: limits.timeout,
-  resultSize: limits.resultSize,
-  windows: { key: keys.window * 1000, duplicate: duplicates.window * 1000 },
-  approvals: { asked: approvals.asked * 1000, pending: approvals.pending * 1000 },
-})
-
 const toPlaced = (source: Source | PlacedSource): PlacedSource =>
   'read' in source ? { source, mount: '/mcp' } : source
-
-const isEmpty = ({ capabilities, views, templates, prompts }: Snapshot): boolean =>
-  capabilities.size + views.size + templates.length + prompts.size === 0
-
-/** Readers of records see nothing else, and nobody else sees records. */
-function checkAlone(placed: readonly PlacedSource[]): void {
-  const crowded = placed.find(
-    ({ door, mount }) => door && placed.filter((one) => one.mount === mount).length > 1,
-  )
-  if (crowded)
-    throw new SetupError(
-      `${crowded.source.id} shares ${crowded.mount} with another source. Give it a mount of its own, such as mount: /mcp/records.`,
-    )
-}
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
-
-/** The address it listens on is always a good name for it. */
-const toGuardOptions = (http: { host: string; hosts: string[]; origins: string[] }) => ({
-  hosts: [...loopbackHosts, http.host, ...http.hosts],
-  origins: http.origins,
-})

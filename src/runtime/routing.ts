@@ -1,0 +1,115 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Call } from '../capability/call.ts'
+import type { Explanation } from '../governance/explain.ts'
+import type { Next } from '../governance/step.ts'
+import type { Identify } from '../http/callers.ts'
+import type { FrameEndpoint } from '../http/frame-route.ts'
+import type { Surface } from '../mcp/surface.ts'
+import { IntentSource } from '../sources/intents/intent-source.ts'
+import type { Serving } from '../sources/intents/nats/bus.ts'
+import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
+import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
+import { ExecutionReaderDesk, type Resumed, resumeExecution } from './execution-desk.ts'
+import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
+import type { PlacedSource } from './open-sources.ts'
+import { toRouteExplanation } from './route-explanation.ts'
+
+export type PlacedIntents = PlacedSource & { readonly source: IntentSource }
+
+export const isIntents = (placed: PlacedSource): placed is PlacedIntents =>
+  placed.source instanceof IntentSource
+
+export interface RoutingParts {
+  readonly ledger: SqliteLedger
+  readonly steadyNow: () => number
+  readonly identify: Identify
+  readonly govern: Next
+  readonly surfaceAt: (mount: string) => Surface
+  readonly onError: (error: unknown) => void
+}
+
+/** The sources that route intents, and what only they can do. */
+export class Routing {
+  readonly #parts: RoutingParts
+  readonly #log: SqliteExecutionLog
+  #placed: readonly PlacedIntents[] = []
+  /** Where they are asked in other ways than HTTP. */
+  #servings: readonly Serving[] = []
+
+  constructor(parts: RoutingParts) {
+    this.#parts = parts
+    this.#log = new SqliteExecutionLog(parts.ledger, Date.now)
+  }
+
+  get placed(): readonly PlacedIntents[] {
+    return this.#placed
+  }
+
+  /** Before they are read. */
+  connect(placed: readonly PlacedIntents[]): void {
+    const { steadyNow, onError } = this.#parts
+    const machine = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble: onError }
+    for (const { source } of placed) source.connect(machine)
+  }
+
+  /** From now on these are asked. */
+  take(placed: readonly PlacedIntents[]): void {
+    this.#placed = placed
+  }
+
+  /** What was routed where, and how. */
+  get executions(): ExecutionReaderDesk {
+    return new ExecutionReaderDesk(
+      this.#log,
+      this.#placed.map(({ source }) => source.keys),
+    )
+  }
+
+  resume(id: string, by: string): Promise<Resumed> {
+    const sources = this.#placed.map(({ source }) => source)
+    const { ledger } = this.#parts
+    return resumeExecution({ desk: this.executions, sources, ledger, now: Date.now }, id, by)
+  }
+
+  /** Whom a router would ask, where there is one. */
+  foresee(call: Call): readonly Explanation[] {
+    const { source: id } = call.capability.origin
+    const decision = this.#placed.find(({ source }) => source.id === id)?.source.foresee(call)
+    return decision ? [toRouteExplanation(decision)] : []
+  }
+
+  frames(path: string): FrameEndpoint | undefined {
+    const placed = this.#placed.find(({ source }) => source.desk?.path === path)
+    return placed && this.#toEndpoint(placed)
+  }
+
+  /** Besides HTTP. The old ones are shut when the new ones stand open: nobody finds nobody. */
+  async serve(): Promise<void> {
+    const former = this.#servings
+    this.#servings = this.#placed.flatMap((placed) => {
+      const endpoint = this.#toEndpoint(placed)
+      const receive = endpoint && toReceive(endpoint, this.#parts.identify)
+      return (receive && placed.source.serve(receive)) ?? []
+    })
+    await Promise.all(this.#servings.map(({ opened }) => opened))
+    for (const serving of former) serving.stop()
+  }
+
+  stop(): void {
+    for (const serving of this.#servings) serving.stop()
+  }
+
+  #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
+    const { desk } = source
+    if (!desk) return undefined
+    const surface = this.#parts.surfaceAt(mount)
+    return toFrameEndpoint({
+      desk,
+      mount,
+      find: (name) => surface.projection.findInner(source.id, name),
+      run: surface.run,
+      govern: this.#parts.govern,
+      newId: randomUUID,
+    })
+  }
+}

@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto'
+import type { Contract } from '../capability/contract.ts'
+import type { Outcome } from '../capability/outcome.ts'
+import { refused } from '../governance/failures.ts'
+import type { Next } from '../governance/step.ts'
+import type { Errand } from '../http/records-routes.ts'
+import type { Surface } from '../mcp/surface.ts'
+import { toPlainCall } from './plain-call.ts'
+
+/** What is read or put in without MCP passes what a call of a tool would pass. */
+export async function runErrand(
+  { mount, projection, run }: Surface,
+  { capability: wanted, invoke, ...rest }: Errand,
+  govern: Next,
+): Promise<Outcome> {
+  const entry =
+    typeof wanted === 'string'
+      ? [...projection.snapshot.capabilities.values()].find(
+          ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
+        )
+      : { capability: wanted, fingerprint: '' }
+  if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
+  const { fingerprint } = entry
+  const capability = { ...entry.capability, input: asItIs, invoke }
+  return govern(toPlainCall({ ...rest, id: randomUUID(), capability, fingerprint, mount, run }))
+}
+
+/** Read by whoever answers it. */
+const asItIs: Contract = {
+  schema: { type: 'object' },
+  parse: (value) => ({ ok: true, value }),
+}
