@@ -4,6 +4,9 @@ import {
   type ManifestInterface,
   manifestShape,
 } from '../../src/sources/manifest/manifest-shape.ts'
+import { aManifest as aWrittenManifest } from './a-manifest.ts'
+
+const { trust, runtime } = aWrittenManifest()
 
 type Parts = Partial<Omit<Manifest, 'identity'>> & { identity?: Partial<Manifest['identity']> }
 
@@ -22,31 +25,8 @@ export const aManifest = ({ identity = {}, ...rest }: Parts = {}): Manifest =>
     },
     capabilities: [aManifestCapability()],
     interfaces: [anInterface()],
-    trust: {
-      minimum_trust_score: 0.5,
-      allowed_trust_sources: ['first_party'],
-      policy: {
-        injection_protection: 'strict',
-        pii_handling: 'mask',
-        data_retention_days: 30,
-        high_risk_approval_required: true,
-      },
-      budget_guardrails: { soft_alert_pct: 80, reauthorization_pct: 100, hard_stop_pct: 120 },
-      credential_policy: { short_lived_credentials: true, max_ttl_minutes: 60 },
-    },
-    runtime: {
-      execution_mode: 'deterministic_workflow',
-      sandbox: 'container',
-      max_retries: 1,
-      timeout_seconds: 30,
-      idempotency_required: true,
-      replay_safe: true,
-      observability: {
-        log_privileged_actions: true,
-        emit_cost_metrics: true,
-        emit_latency_metrics: true,
-      },
-    },
+    trust,
+    runtime: { ...runtime, max_retries: 1, timeout_seconds: 30 },
     ...rest,
   })
 

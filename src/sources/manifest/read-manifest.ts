@@ -11,6 +11,7 @@ import {
   manifestShape,
 } from './manifest-shape.ts'
 import { findSecrets, type SecretFound, withoutSecrets } from './scan-secrets.ts'
+import { strictRuntime, strictTrust } from './strict-terms.ts'
 
 export interface ReadOptions {
   /** What diagnostics call it. */
@@ -195,8 +196,9 @@ function understand(
     identity: identity.value,
     capabilities,
     interfaces,
-    trust: trust.ok ? trust.value : strictest,
-    runtime: runtime.ok ? runtime.value : shortest,
+    // Only what has no effects is served when these stand in.
+    trust: trust.ok ? trust.value : strictTrust,
+    runtime: runtime.ok ? runtime.value : strictRuntime,
     ...(requirements.ok && requirements.value && { requirements: requirements.value }),
     ...(composition.ok && composition.value && { composition: composition.value }),
     ...(provenance.ok && provenance.value && { provenance: provenance.value }),
@@ -205,34 +207,6 @@ function understand(
 }
 
 type Fallible<T> = { readonly ok: true; readonly value: T } | { readonly ok: false }
-
-/** Stands in where the real one cannot be read; only what has no effects is served then. */
-const strictest: Manifest['trust'] = {
-  minimum_trust_score: 1,
-  allowed_trust_sources: ['first_party'],
-  policy: {
-    injection_protection: 'strict',
-    pii_handling: 'deny',
-    data_retention_days: 0,
-    high_risk_approval_required: true,
-  },
-  budget_guardrails: { soft_alert_pct: 80, reauthorization_pct: 100, hard_stop_pct: 120 },
-  credential_policy: { short_lived_credentials: true, max_ttl_minutes: 1 },
-}
-
-const shortest: Manifest['runtime'] = {
-  execution_mode: 'deterministic_workflow',
-  sandbox: 'container',
-  max_retries: 0,
-  timeout_seconds: 30,
-  idempotency_required: true,
-  replay_safe: true,
-  observability: {
-    log_privileged_actions: true,
-    emit_cost_metrics: true,
-    emit_latency_metrics: true,
-  },
-}
 
 function explain(
   issue: z.core.$ZodIssue,

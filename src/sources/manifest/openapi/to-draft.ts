@@ -1,4 +1,5 @@
 import type { Manifest, ManifestInterface } from '../manifest-shape.ts'
+import { strictRuntime, strictTrust } from '../strict-terms.ts'
 import type { Fields, OpenApiDocument } from './document.ts'
 import { isAtLeast, toSlug } from './names.ts'
 import type { Review } from './schema-bundle.ts'
@@ -44,31 +45,13 @@ export function toDraft(document: OpenApiDocument, review: Review): Manifest {
 }
 
 const trust: Manifest['trust'] = {
+  ...strictTrust,
   minimum_trust_score: 0.8,
-  allowed_trust_sources: ['first_party'],
-  policy: {
-    injection_protection: 'strict',
-    pii_handling: 'mask',
-    data_retention_days: 30,
-    high_risk_approval_required: true,
-  },
-  budget_guardrails: { soft_alert_pct: 80, reauthorization_pct: 100, hard_stop_pct: 120 },
-  credential_policy: { short_lived_credentials: true, max_ttl_minutes: 60 },
+  policy: { ...strictTrust.policy, pii_handling: 'mask', data_retention_days: 30 },
+  credential_policy: { ...strictTrust.credential_policy, max_ttl_minutes: 60 },
 }
 
-const runtime: Manifest['runtime'] = {
-  execution_mode: 'deterministic_workflow',
-  sandbox: 'container',
-  max_retries: 1,
-  timeout_seconds: 30,
-  idempotency_required: true,
-  replay_safe: true,
-  observability: {
-    log_privileged_actions: true,
-    emit_cost_metrics: true,
-    emit_latency_metrics: true,
-  },
-}
+const runtime: Manifest['runtime'] = { ...strictRuntime, max_retries: 1 }
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '')
 
