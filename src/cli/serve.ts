@@ -92,6 +92,7 @@ function welcome(bridge: Drawbridge, address: string): void {
     if (names.length > 0) say(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
     // Two servers of one name would push each other out of the client.
     const called = path === '/mcp' ? name : `${name}-${path.split('/').at(-1)}`
-    say(`  connect a client: claude mcp add --transport http ${called} ${address}${path}`)
+    const proof = bridge.asksForToken(path) ? ' --header "Authorization: Bearer TOKEN"' : ''
+    say(`  connect a client: claude mcp add --transport http ${called} ${address}${path}${proof}`)
   }
 }

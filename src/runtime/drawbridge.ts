@@ -200,6 +200,11 @@ export class Drawbridge {
     return this.#mounts.snapshots
   }
 
+  /** Whether callers of a mount have to prove who they are. */
+  asksForToken(mount: string): boolean {
+    return this.#config.http.tokens !== undefined || this.#doors.has(mount)
+  }
+
   /** What was thrown, in words that may be logged. */
   describe(thrown: unknown): string {
     return this.#strike(toCause(thrown))
@@ -323,7 +328,7 @@ export class Drawbridge {
         this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
-      callersProveThemselves: this.#config.http.tokens !== undefined || this.#doors.has(path),
+      callersProveThemselves: this.asksForToken(path),
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }

@@ -30,6 +30,19 @@ describe('drawbridge serve', () => {
     expect(server.stdout()).toBe('')
   })
 
+  test('says how to show a token where one is asked for', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig('  - { records: ./people.db, mount: /mcp/people }\n'),
+      ...ping,
+    })
+
+    const server = await startServing([], { cwd })
+    await server.said(/mcp\/people .*\n.*\n.*connect.*\n/)
+
+    expect(server.stderr()).toMatch(/ acme http:\S+\/mcp$/m)
+    expect(server.stderr()).toMatch(/\/mcp\/people --header "Authorization: Bearer TOKEN"$/m)
+  })
+
   test('serves one module without any configuration', async () => {
     const cwd = await aProject(ping)
 
