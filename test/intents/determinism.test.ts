@@ -147,13 +147,14 @@ test('the four things a decision was made of lead to the same decision again', a
   }
 })
 
-test('a decision among a hundred candidates takes less than 50 µs at p99', () => {
+test('a decision among a hundred candidates takes less than 50 µs at p99, whoever is ill', () => {
   const hundred = Array.from({ length: 100 }, (_, index) => anAgent(`agent-${index}`))
   const registry = aRegistry(hundred)
   const policy = toPolicy(readRouting({}))
   const envelope = anEnvelope()
-  const measure = (health: HealthSnapshot) => {
-    const times = Array.from({ length: 20_000 }, () => {
+  const measure = (toHealth: (count: number) => HealthSnapshot) => {
+    const times = Array.from({ length: 20_000 }, (_, count) => {
+      const health = toHealth(count)
       const began = process.hrtime.bigint()
       decide({ envelope, registry, health, policy })
       return Number(process.hrtime.bigint() - began) / 1000
@@ -161,15 +162,21 @@ test('a decision among a hundred candidates takes less than 50 µs at p99', () =
     const sorted = times.slice(5000).sort((a, b) => a - b)
     return [0.5, 0.99].map((share) => sorted[Math.floor(sorted.length * share)] ?? 0)
   }
-  const [well = [], ill = []] = [measure({}), measure({ 'agent-7': 'ejected' })]
+  const cases = {
+    'all well': measure(() => ({})),
+    'one ill': measure(() => ({ 'agent-7': 'ejected' })),
+    // Never the same two in a row, and too many to be remembered.
+    'ever others ill': measure((count) => ({
+      [`agent-${count % 97}`]: 'ejected',
+      [`agent-${count % 89}`]: 'busy',
+    })),
+  }
 
-  const show = (times: readonly number[]) => times.map((time) => time.toFixed(1)).join(' and ')
-  console.info(
-    `a decision among 100, p50 and p99: ${show(well)} µs; one of them ill: ${show(ill)} µs`,
-  )
-  expect(well[1]).toBeLessThan(50)
-  // Twice as much: other tests run beside this one.
-  expect(ill[1]).toBeLessThan(100)
+  for (const [name, [p50 = 0, p99 = 0]] of Object.entries(cases)) {
+    console.info(`a decision among 100, ${name}: p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)} µs`)
+    // Twice as much where nothing is remembered: other tests run beside this one.
+    expect(p99).toBeLessThan(name === 'ever others ill' ? 100 : 50)
+  }
 })
 
 const digest = (text: string): string => hash('sha256', text, 'hex')
