@@ -10,7 +10,7 @@ import { aLog, anAgent, anEnvelope, aPayer, aRegistry, aRouter } from '../suppor
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
-const requests = 10_000
+const requests = process.env.SOAK ? 10_000 : 500
 const orders = 20
 
 const names = Array.from({ length: 12 }, (_, index) => `agent-${(index * 7) % 12}`)
@@ -37,7 +37,7 @@ const requestAt = (number: number) =>
     routing: { strategy: number % 3 === 0 ? 'fallback' : (strategies[number % 4] ?? 'direct') },
   })
 
-test('ten thousand requests take the same routes in twenty orders of registration [I20, I33, I34, I46]', {
+test('thousands of requests take the same routes in twenty orders of registration [I20, I33, I34, I46]', {
   timeout: 120_000,
 }, async () => {
   const hashes: string[] = []
@@ -93,7 +93,7 @@ test('a decision depends on nothing but the envelope, the registry, the health a
   fc.assert(
     fc.property(
       fc.uniqueArray(agent, { selector: ({ name }) => name, maxLength: 5 }),
-      fc.dictionary(name, fc.constantFrom('ejected', 'busy', 'probe', 'probing')),
+      fc.dictionary(name, fc.constantFrom('absent', 'ejected', 'busy', 'probe', 'probing')),
       fc.constantFrom(...strategies),
       fc.option(name),
       fc.array(name, { maxLength: 3 }),

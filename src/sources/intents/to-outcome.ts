@@ -3,7 +3,7 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { routingFailed } from './failures.ts'
 import type { ErrorInfo } from './response.ts'
-import type { Routed } from './router.ts'
+import type { Routed } from './routing.ts'
 
 /** From the one answer of the router to the outcome of a call. */
 export function toOutcome(routed: Routed): Outcome {
