@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { type ExecutionSummary, executionStates } from '../runtime/execution-desk.ts'
+import { type ExecutionSummary, executionStates, isSealed } from '../runtime/execution-desk.ts'
 import type { Store } from '../runtime/open-store.ts'
 import { toDifferences } from './differences.ts'
 import { open } from './open.ts'
@@ -14,6 +14,7 @@ import {
   storeArguments,
   withStore,
 } from './store-verb.ts'
+import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'show', 'rerun', 'resume'] as const
 
@@ -73,9 +74,16 @@ function toWish({ state: wanted, intent, limit, json = false }: ListArguments): 
   return {
     ...(state && { state }),
     ...(intent !== undefined && { intent }),
-    limit: Number(limit),
+    limit: readLimit(limit),
     json,
   }
+}
+
+function readLimit(said: string): number {
+  const limit = Number(said)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit must be a number, not "${said}"`)
+  return limit
 }
 
 function list({ executions }: Store, { json, ...filter }: Wish): number {
@@ -108,6 +116,8 @@ async function rerun({ what, id, json }: One, again: boolean): Promise<number> {
     const former = bridge.executions.find(id)
     const begun = former?.events.find((event) => event.event === 'begun')
     if (!former || !begun) return no(`There is no execution ${id}.`)
+    if (isSealed(begun.envelope.payload))
+      return no(`The payload of ${id} is sealed with a key that is not here.`)
     if (begun.effects.writes && !begun.effects.repeatable && !again)
       return no(`${begun.address} takes effect each time. Say --again if that is what you want.`)
     const [mount, name] = begun.address.startsWith('/')

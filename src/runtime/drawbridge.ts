@@ -315,6 +315,7 @@ export class Drawbridge {
     for (const door of this.#doors) door.stop()
     for (const { surface } of this.#mounts.values()) surface.close()
     await this.#inFlight.settle(patience)
+    for (const door of this.#doors) door.abandon()
     for (const { endpoint } of this.#mounts.values()) await endpoint.close()
     await this.#server?.close()
     for (const { catalog } of this.#mounts.values()) await catalog.close()
@@ -407,13 +408,13 @@ const isIntents = (placed: PlacedSource): placed is PlacedIntents =>
 /** One address, one meaning. */
 function checkPaths(placed: readonly PlacedSource[]): void {
   const taken = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
-  for (const { source } of placed.filter(isIntents)) {
-    const path = source.desk?.path
-    if (path === undefined) continue
-    if (taken.has(path))
-      throw new SetupError(`${source.id} cannot be asked at ${path}: something else is there.`)
-    taken.add(path)
-  }
+  for (const { source } of placed.filter(isIntents))
+    for (const place of [source.desk?.path, source.subject]) {
+      if (place === undefined) continue
+      if (taken.has(place))
+        throw new SetupError(`${source.id} cannot be asked at ${place}: something else is there.`)
+      taken.add(place)
+    }
 }
 
 /** Who can be asked from other machines must know who asks. */

@@ -15,7 +15,7 @@ import { createProtect } from './log-seal.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import type { Serving } from './nats/bus.ts'
 import type { Receive } from './nats/door.ts'
-import { checkNetwork, isPublic, Network } from './network.ts'
+import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type AgentsReading, readAgents } from './read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './registry.ts'
 import { ReplayCache } from './replay-cache.ts'
@@ -76,7 +76,7 @@ export class IntentSource implements Source {
     this.#routing = readRouting(routing)
     this.#policy = toPolicy(this.#routing)
     this.keys = toKeyRing(this.#routing.keys)
-    checkNetwork(this.#routing, new Set(this.keys.keys()))
+    checkRouting(this.#routing, new Set(this.keys.keys()))
     this.desk = this.#openDesk()
   }
 
@@ -137,6 +137,11 @@ export class IntentSource implements Source {
     this.#watchers.add(watcher)
     if (this.#changed) watcher()
     return () => this.#watchers.delete(watcher)
+  }
+
+  /** Under which name it is asked where, over NATS. */
+  get subject(): string | undefined {
+    return toServedSubject(this.#routing)
   }
 
   /** Whether others than this machine could ask, were it served. */

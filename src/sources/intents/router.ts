@@ -28,12 +28,12 @@ export class Router {
     const { hooks, onTrouble = () => {} } = this.#options
     try {
       if (!hooks) return await this.#route(envelope, around)
-      await runHooks(hooks, onTrouble, (hook) => hook.beforeRoute?.(envelope))
+      runHooks(hooks, onTrouble, (hook) => hook.beforeRoute?.(envelope))
       const routed = await this.#route(envelope, around)
       const { response } = routed
-      await runHooks(hooks, onTrouble, (hook) => hook.afterRoute?.(envelope, response))
+      runHooks(hooks, onTrouble, (hook) => hook.afterRoute?.(envelope, response))
       const { error } = response
-      if (error) await runHooks(hooks, onTrouble, (hook) => hook.onError?.(envelope, error))
+      if (error) runHooks(hooks, onTrouble, (hook) => hook.onError?.(envelope, error))
       return routed
     } catch (error) {
       onTrouble(error)
@@ -115,7 +115,8 @@ export class Router {
 
   #toResponse(envelope: IntentEnvelope, said: Said, agent: string): AgentResponse {
     const timestamp = new Date(this.#options.now()).toISOString()
-    return toResponse(said, { agent, traceId: envelope.metadata.traceId, timestamp })
+    const metadata = Object.freeze({ agent, traceId: envelope.metadata.traceId, timestamp })
+    return Object.freeze(toResponse(said, metadata))
   }
 
   #broken(envelope: IntentEnvelope, thrown: unknown): Routed {
