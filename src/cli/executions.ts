@@ -1,11 +1,19 @@
-import os from 'node:os'
 import { defineCommand } from 'citty'
-import { type ExecutionSummary, executionStates } from '../runtime/execution-desk.ts'
-import { openStore, type Store } from '../runtime/open-store.ts'
+import { type ExecutionSummary, executionStates, isSealed } from '../runtime/execution-desk.ts'
+import type { Store } from '../runtime/open-store.ts'
 import { toDifferences } from './differences.ts'
-import { jsonFlag, open } from './open.ts'
-import { print, printJson, say } from './print.ts'
+import { open } from './open.ts'
+import { print, printJson } from './print.ts'
 import { toAccount, toParts } from './show-execution.ts'
+import {
+  needId,
+  no,
+  readAction,
+  readState,
+  readWho,
+  storeArguments,
+  withStore,
+} from './store-verb.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'show', 'rerun', 'resume'] as const
@@ -17,38 +25,26 @@ export const executions = defineCommand({
       'What was routed to which agent, and why: drawbridge executions [list|show|rerun|resume] [ID].',
   },
   args: {
-    action: {
-      type: 'positional',
-      required: false,
-      default: 'list',
-      description: actions.join(', '),
-    },
-    id: { type: 'positional', required: false, description: 'which one' },
-    what: { type: 'string', default: '.', description: 'the configuration whose store is meant' },
+    ...storeArguments(actions, { as: 'resume: who does so (you)' }),
     state: { type: 'string', description: `list only ${executionStates.join(', ')}` },
     intent: { type: 'string', description: 'list only this intent' },
     limit: { type: 'string', default: '100', description: 'the latest so many' },
     verify: { type: 'boolean', description: 'check that no event was changed or removed' },
     again: { type: 'boolean', description: 'rerun: even what must not happen twice' },
-    as: { type: 'string', description: 'resume: who does so (you)' },
-    json: jsonFlag,
   },
   async run({ args }) {
-    const action = actions.find((one) => one === args.action)
-    if (!action)
-      throw new UsageError(`There is no "${args.action}". There is: ${actions.join(', ')}`)
-    if (args.verify) return withStore(args.what, (store) => verify(store, args.json ?? false))
-    if (action === 'list') return withStore(args.what, (store) => list(store, toWish(args)))
-    if (args.id === undefined)
-      throw new UsageError(`Say which one: drawbridge executions ${action} ID`)
-    const one = { what: args.what, id: args.id, json: args.json ?? false }
+    const { what, json = false } = args
+    const action = readAction(actions, args.action)
+    if (args.verify) return withStore(what, (store) => verify(store, json))
+    if (action === 'list') return withStore(what, (store) => list(store, toWish(args)))
+    const one = { what, id: needId('executions', action, args.id), json }
     switch (action) {
       case 'show':
-        return withStore(args.what, (store) => show(store, one))
+        return withStore(what, (store) => show(store, one))
       case 'rerun':
         return rerun(one, args.again ?? false)
       case 'resume':
-        return resume(one, args.as ?? os.userInfo().username)
+        return resume(one, readWho(args.as))
     }
   },
 })
@@ -74,24 +70,20 @@ interface ListArguments {
 }
 
 function toWish({ state: wanted, intent, limit, json = false }: ListArguments): Wish {
-  const state = executionStates.find((one) => one === wanted)
-  if (wanted !== undefined && !state)
-    throw new UsageError(`There is no state "${wanted}". There is: ${executionStates.join(', ')}`)
+  const state = readState(executionStates, wanted)
   return {
     ...(state && { state }),
     ...(intent !== undefined && { intent }),
-    limit: Number(limit),
+    limit: readLimit(limit),
     json,
   }
 }
 
-async function withStore(what: string, work: (store: Store) => number): Promise<number> {
-  const store = await openStore(what, process.env, (error) => say(String(error)))
-  try {
-    return work(store)
-  } finally {
-    await store.close()
-  }
+function readLimit(said: string): number {
+  const limit = Number(said)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit must be a number, not "${said}"`)
+  return limit
 }
 
 function list({ executions }: Store, { json, ...filter }: Wish): number {
@@ -124,6 +116,8 @@ async function rerun({ what, id, json }: One, again: boolean): Promise<number> {
     const former = bridge.executions.find(id)
     const begun = former?.events.find((event) => event.event === 'begun')
     if (!former || !begun) return no(`There is no execution ${id}.`)
+    if (isSealed(begun.envelope.payload))
+      return no(`The payload of ${id} is sealed with a key that is not here.`)
     if (begun.effects.writes && !begun.effects.repeatable && !again)
       return no(`${begun.address} takes effect each time. Say --again if that is what you want.`)
     const [mount, name] = begun.address.startsWith('/')
@@ -160,11 +154,6 @@ async function resume({ what, id, json }: One, by: string): Promise<number> {
   } finally {
     await bridge.close()
   }
-}
-
-function no(problem: string): number {
-  say(problem)
-  return 1
 }
 
 const toRow = ({ id, state, intent, version, caller, started, finished }: ExecutionSummary) =>

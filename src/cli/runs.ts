@@ -1,10 +1,18 @@
-import os from 'node:os'
 import { defineCommand } from 'citty'
-import { openStore, type Run } from '../runtime/open-store.ts'
-import { jsonFlag } from './open.ts'
-import { print, printJson, say } from './print.ts'
+import type { Run, Store } from '../runtime/open-store.ts'
+import { print, printJson } from './print.ts'
+import {
+  needId,
+  no,
+  readAction,
+  readState,
+  readWho,
+  storeArguments,
+  withStore,
+} from './store-verb.ts'
 import { UsageError } from './usage-error.ts'
 
+const actions = ['list', 'show', 'settle'] as const
 const states = ['running', 'done', 'failed', 'unknown'] as const
 
 export const runs = defineCommand({
@@ -14,55 +22,55 @@ export const runs = defineCommand({
       'What took effect, and what nobody knows the end of: drawbridge runs [list|show|settle] [ID].',
   },
   args: {
-    action: {
-      type: 'positional',
-      required: false,
-      default: 'list',
-      description: 'list, show, settle',
-    },
-    id: { type: 'positional', required: false, description: 'which one' },
-    what: { type: 'string', default: '.', description: 'the configuration whose store is meant' },
-    state: { type: 'string', description: 'list only running, done, failed or unknown' },
+    ...storeArguments(actions, { as: 'who settles it (you)' }),
+    state: { type: 'string', description: `list only ${states.join(', ')}` },
     took: { type: 'string', description: 'settle: "effect" or "none"' },
-    as: { type: 'string', description: 'who settles it (you)' },
-    json: jsonFlag,
   },
-  async run({ args }) {
-    const store = await openStore(args.what, process.env, (error) => say(String(error)))
-    try {
-      if (args.action === 'list') {
-        const state = states.find((one) => one === args.state)
-        if (args.state !== undefined && !state)
-          throw new UsageError(`There is no state "${args.state}". There is: ${states.join(', ')}`)
-        const list = store.runs.runs(state, 100)
-        if (args.json) printJson(list)
-        else for (const run of list) print(toRow(run))
-        return 0
-      }
-      if (args.id === undefined)
-        throw new UsageError(`Say which one: drawbridge runs ${args.action} ID`)
-      if (args.action === 'show') {
-        const run = store.runs.run(args.id)
-        if (run) printJson(run)
-        else say(`There is no run ${args.id}.`)
-        return run ? 0 : 1
-      }
-      if (args.action !== 'settle')
-        throw new UsageError(`There is no "${args.action}". There is: list, show, settle`)
-      if (args.took !== 'effect' && args.took !== 'none')
-        throw new UsageError('Say what you found out: --took effect, or --took none')
-      const by = args.as ?? os.userInfo().username
-      const state = args.took === 'effect' ? 'done' : 'failed'
-      const settled = await store.settle(args.id, state, by)
-      if (typeof settled === 'string') say(settled)
-      else if (args.json) printJson(settled)
-      else print(`${args.id} is settled: its key answers that from now on.`)
-      return typeof settled === 'string' ? 1 : 0
-    } finally {
-      await store.close()
-    }
+  async run({ args: { action: said, id, what, as, state, took, json = false } }) {
+    const action = readAction(actions, said)
+    return withStore(what, (store) => {
+      if (action === 'list') return list(store, readState(states, state), json)
+      const one = needId('runs', action, id)
+      if (action === 'show') return show(store, one)
+      return settle(store, { id: one, state: toState(took), by: readWho(as), json })
+    })
   },
 })
+
+function list(store: Store, state: Run['state'] | undefined, json: boolean): number {
+  const found = store.runs.runs(state, 100)
+  if (json) printJson(found)
+  else for (const run of found) print(toRow(run))
+  return 0
+}
+
+function show(store: Store, id: string): number {
+  const run = store.runs.run(id)
+  if (!run) return no(`There is no run ${id}.`)
+  printJson(run)
+  return 0
+}
+
+function toState(took: string | undefined): 'done' | 'failed' {
+  if (took === 'effect') return 'done'
+  if (took === 'none') return 'failed'
+  throw new UsageError('Say what you found out: --took effect, or --took none')
+}
+
+interface Settling {
+  readonly id: string
+  readonly state: 'done' | 'failed'
+  readonly by: string
+  readonly json: boolean
+}
+
+async function settle(store: Store, { id, state, by, json }: Settling): Promise<number> {
+  const settled = await store.settle(id, state, by)
+  if (typeof settled === 'string') return no(settled)
+  if (json) printJson(settled)
+  else print(`${id} is settled: its key answers that from now on.`)
+  return 0
+}
 
 const toRow = ({ id, state, capability, caller, started, key }: Run): string =>
   `${id} ${state.padEnd(8)} ${capability} for ${caller} at ${new Date(started).toISOString()}${key === undefined ? '' : ` key ${key}`}`

@@ -6,13 +6,13 @@ import { isIntents, type PlacedIntents } from './routing.ts'
 /** One address, one meaning. */
 export function checkPlacement(placed: readonly PlacedSource[]): void {
   const taken = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
-  for (const { source } of placed.filter(isIntents)) {
-    const path = source.desk?.path
-    if (path === undefined) continue
-    if (taken.has(path))
-      throw new SetupError(`${source.id} cannot be asked at ${path}: something else is there.`)
-    taken.add(path)
-  }
+  for (const { source } of placed.filter(isIntents))
+    for (const place of [source.desk?.path, source.subject]) {
+      if (place === undefined) continue
+      if (taken.has(place))
+        throw new SetupError(`${source.id} cannot be asked at ${place}: something else is there.`)
+      taken.add(place)
+    }
   const hidden = placed.some(({ door }) => door) && [...taken].find(isRecordsPath)
   if (hidden) throw new SetupError(`${hidden} is where records are served: choose another path.`)
   checkAlone(placed)

@@ -308,6 +308,7 @@ export class Drawbridge {
     this.#routing.stop()
     this.#mounts.hush()
     await this.#inFlight.settle(patience)
+    this.#routing.abandon()
     await this.#mounts.closeEndpoints()
     await this.#server?.close()
     await this.#mounts.closeCatalogs()

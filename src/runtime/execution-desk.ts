@@ -7,14 +7,14 @@ import type {
   ExecutionLog,
   ExecutionSummary,
 } from '../sources/intents/execution-log.ts'
-import { executionStates } from '../sources/intents/execution-log.ts'
+import { executionStates, isSealed } from '../sources/intents/execution-log.ts'
 import type { IntentSource } from '../sources/intents/intent-source.ts'
 import type { KeyRing } from '../sources/intents/key-ring.ts'
 import { openExecution } from '../sources/intents/log-seal.ts'
 import { toResumption } from '../sources/intents/resumption.ts'
 
 export type { Execution, ExecutionEvent, ExecutionSummary }
-export { executionStates }
+export { executionStates, isSealed }
 
 /** The log of executions as an operator sees it. */
 export class ExecutionReaderDesk {

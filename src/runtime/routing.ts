@@ -99,6 +99,11 @@ export class Routing {
     for (const serving of this.#servings) serving.stop()
   }
 
+  /** What is still under way when nobody waits for it any more. */
+  abandon(): void {
+    for (const serving of this.#servings) serving.abandon()
+  }
+
   #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
     const { desk } = source
     if (!desk) return undefined

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { LedgerError } from '../governance/ledger.ts'
 import type { Sqlite } from './sqlite.ts'
 
 /** Before the first record. */
@@ -41,6 +42,7 @@ interface Anchor {
 export type ChainName = 'audit' | 'execution_events'
 
 const mostPurged = 200
+const mostAttempts = 1000
 
 /**
  * Records that each carry the digest of all before them. They are written in blocks, one row for
@@ -49,32 +51,68 @@ const mostPurged = 200
 export class ChainTable<Entry> {
   readonly #database: Sqlite
   readonly #name: ChainName
+  /** Where this process believes that it ends. */
+  #known: Anchor | undefined
 
   constructor(database: Sqlite, name: ChainName) {
     this.#database = database
     this.#name = name
   }
 
-  /** Inside a transaction: another process may have written since. Returns the first number. */
+  /**
+   * One statement, in a transaction or alone. Where the chain ends is remembered: when another
+   * process has written since, the number is taken, nothing is inserted, and the end is read anew.
+   * Returns the number of the first record.
+   */
   append(entries: readonly string[], at: number): number {
+    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      const { next, head } = this.#end
+      if (entries.length === 0) return next
+      const block = toLines(head, entries)
+      if (this.#insert(next, entries.length, at, block)) {
+        this.#known = { next: next + entries.length, head: block.head }
+        return next
+      }
+      this.#known = undefined
+    }
+    throw new LedgerError('Others write faster than this process can.')
+  }
+
+  /** What was written last was undone: where the chain ends must be looked up. */
+  forget(): void {
+    this.#known = undefined
+  }
+
+  /** The number of the next record. */
+  get next(): number {
+    return this.#readEnd().next
+  }
+
+  get #end(): Anchor {
+    this.#known ??= this.#readEnd()
+    return this.#known
+  }
+
+  #readEnd(): Anchor {
     const last = this.#database
       .prepare<Omit<BlockRow, 'lines'>>(
         `select first, count, cast(head as blob) as head from ${this.#name}
          order by first desc limit 1`,
       )
       .get()
-    const anchor = last ? { next: last.first + last.count, head: toText(last.head) } : this.#anchor
-    if (entries.length === 0) return anchor.next
-    let { head } = anchor
-    const lines: string[] = []
-    for (const text of entries) {
-      head = toHash(head, text)
-      lines.push(`${head} ${text}`)
-    }
-    this.#database
-      .prepare(`insert into ${this.#name} (first, count, at, head, lines) values (?, ?, ?, ?, ?)`)
-      .run(anchor.next, lines.length, at, head, lines.join('\n'))
-    return anchor.next
+    return last ? { next: last.first + last.count, head: toText(last.head) } : this.#anchor
+  }
+
+  /** Not where somebody else was, even if they have forgotten it since. */
+  #insert(first: number, count: number, at: number, { head, text }: Lines): boolean {
+    const { changes } = this.#database
+      .prepare(
+        `insert into ${this.#name} (first, count, at, head, lines) select ?, ?, ?, ?, ?
+         where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
+         on conflict do nothing`,
+      )
+      .run(first, count, at, head, text, first)
+    return changes === 1
   }
 
   /** Forgets whole blocks from the beginning, some at a time: where it begins now, if it did. */
@@ -157,6 +195,22 @@ export class ChainTable<Entry> {
       last = end.first
     }
   }
+}
+
+interface Lines {
+  readonly text: string
+  /** The digest of the last of them, and so of all before. */
+  readonly head: string
+}
+
+function toLines(before: string, entries: readonly string[]): Lines {
+  let head = before
+  let text = ''
+  for (const entry of entries) {
+    head = toHash(head, entry)
+    text += text === '' ? `${head} ${entry}` : `\n${head} ${entry}`
+  }
+  return { text, head }
 }
 
 const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString()

@@ -24,11 +24,16 @@ interface ExecutionRow {
   readonly last: number
 }
 
-/** The executions: a chain of events, and a table of what is in it. */
+/**
+ * The executions: a chain of events, and a table of what is in it. Only the chain is written while
+ * somebody waits; the table follows, and can always be made from the chain.
+ */
 export class ExecutionTable implements ExecutionReader {
   readonly #database: Sqlite
   readonly #boots: Boots
   readonly #events: ChainTable<ExecutionEvent>
+  /** Written by this process, and not yet in the table. */
+  #recent: Recent[] = []
 
   constructor(database: Sqlite, boots: Boots) {
     this.#database = database
@@ -36,28 +41,51 @@ export class ExecutionTable implements ExecutionReader {
     this.#events = new ChainTable(database, 'execution_events')
   }
 
-  /** Inside a transaction. */
+  /** Names this process in what it writes. */
+  get boot(): string {
+    return this.#boots.own
+  }
+
+  /** One statement, in a transaction or alone. */
   append(written: readonly Written[], at: number): void {
-    const first = this.#events.append(
-      written.map(({ text }) => text),
-      at,
-    )
+    const texts = written.map(({ text }) => text)
+    let number = this.#events.append(texts, at)
+    for (const { event } of written) this.#recent.push({ number: number++, event })
+  }
+
+  get isBehind(): boolean {
+    return this.#recent.length > 0
+  }
+
+  /** What was written last was undone. */
+  forget(): void {
+    this.#events.forget()
+    this.#recent = []
+  }
+
+  /** Inside a transaction: brings the table to where the chain is. */
+  catchUp(): void {
+    const from = this.#behind()
     const touched = new Map<string, Touched>()
-    for (const [index, { event }] of written.entries()) {
-      if (event.event === 'setup') continue
-      const number = first + index
-      const known = touched.get(event.id) ?? { last: number }
-      touched.set(event.id, {
-        ...known,
-        last: number,
-        ...(event.event === 'begun' && { begun: event, first: number }),
-        ...(event.event === 'ended' && { ended: event }),
-      })
+    let next = from
+    const note = ({ number, event }: Recent) => {
+      next = number + 1
+      if (event.event !== 'setup')
+        touched.set(event.id, touch(touched.get(event.id), number, event))
     }
-    for (const [id, one] of touched) this.#touch(id, one)
+    for (const one of this.#recent) if (one.number === next) note(one)
+    // What others have written, or somebody who is gone.
+    for (const { number, entry } of this.#events.records(next)) note({ number, event: entry })
+    for (const [id, one] of touched) this.#put(id, one)
+    if (next > from)
+      this.#database
+        .prepare("update chain_anchors set next = ? where chain = 'executions'")
+        .run(next)
+    this.#recent = []
   }
 
   list({ state, intent, limit }: ExecutionFilter): readonly ExecutionSummary[] {
+    this.#catchUpNow()
     const found: ExecutionSummary[] = []
     const page = this.#database.prepare<ExecutionRow>(
       `select * from executions where (? is null or intent = ?)
@@ -76,6 +104,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   find(id: string): Execution | undefined {
+    this.#catchUpNow()
     const row = this.#row(id)
     if (!row) return undefined
     const events: ExecutionEvent[] = []
@@ -92,6 +121,7 @@ export class ExecutionTable implements ExecutionReader {
 
   /** Inside a transaction, so that only one of those who want it gets it. */
   claim(id: string): boolean {
+    this.catchUp()
     const row = this.#row(id)
     if (row?.state !== 'running' || !this.#boots.isOrphan(row.boot)) return false
     this.#database.prepare('update executions set boot = ? where id = ?').run(this.#boots.own, id)
@@ -100,23 +130,46 @@ export class ExecutionTable implements ExecutionReader {
 
   /** Inside a transaction. Returns whether there may be more to forget. */
   purge(before: number): boolean {
+    this.catchUp()
     const purged = this.#events.purge(before)
     if (!purged) return false
     this.#database.prepare('delete from executions where first < ?').run(purged.begins)
     return purged.more
   }
 
-  #touch(id: string, { begun, ended, first = 0, last }: Touched): void {
+  /** For those who look: somebody else may have written, too. */
+  #catchUpNow(): void {
+    if (this.#behind() === this.#events.next) return
+    this.#database.exec('begin immediate')
+    try {
+      this.catchUp()
+      this.#database.exec('commit')
+    } catch (error) {
+      this.#database.exec('rollback')
+      throw error
+    }
+  }
+
+  #behind(): number {
+    const row = this.#database
+      .prepare<{ next: number }>("select next from chain_anchors where chain = 'executions'")
+      .get()
+    return row?.next ?? 0
+  }
+
+  #put(id: string, { begun, ended, first = 0, last }: Touched): void {
     if (begun)
       this.#database
         .prepare(
           `insert into executions
              (id, boot, intent, version, caller, state, started, finished, first, last)
-           values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+           values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+           on conflict (id) do update set last = excluded.last`,
         )
         .run(
           id,
-          this.#boots.own,
+          // What is not read from the chain is this process's own.
+          begun.boot ?? this.#boots.own,
           begun.envelope.intent.name,
           begun.envelope.intent.version,
           begun.caller,
@@ -154,9 +207,21 @@ export interface Written {
   readonly text: string
 }
 
+interface Recent {
+  readonly number: number
+  readonly event: ExecutionEvent
+}
+
 interface Touched {
   readonly begun?: Extract<ExecutionEvent, { event: 'begun' }>
   readonly ended?: Extract<ExecutionEvent, { event: 'ended' }>
   readonly first?: number
   readonly last: number
 }
+
+const touch = (known: Touched | undefined, number: number, event: ExecutionEvent): Touched => ({
+  ...known,
+  last: number,
+  ...(event.event === 'begun' && { begun: event, first: number }),
+  ...(event.event === 'ended' && { ended: event }),
+})

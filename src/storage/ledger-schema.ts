@@ -40,6 +40,10 @@ const migrations = [
      first integer primary key, count integer not null, at integer not null,
      head text not null, lines text not null
    ) strict;`,
+  // Up to where the events are in the table of executions.
+  `insert into chain_anchors (chain, next, head) values ('executions', coalesce(
+     (select first + count from execution_events order by first desc limit 1),
+     (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
 ]
 
 /** What the file must be before anything is done with it: sound, and of a known version. */

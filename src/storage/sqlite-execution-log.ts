@@ -12,6 +12,7 @@ export class SqliteExecutionLog implements ExecutionLog {
   readonly read: ExecutionReader
   readonly #ledger: SqliteLedger
   readonly #now: () => number
+  readonly #texts = new WeakMap<object, string>()
   #waiting: Written[] = []
   #batch: Promise<void> | undefined
   #synced = false
@@ -23,12 +24,12 @@ export class SqliteExecutionLog implements ExecutionLog {
   }
 
   append(events: readonly ExecutionEvent[], how: Durability): Promise<void> {
-    for (const event of events) this.#waiting.push({ event, text: JSON.stringify(event) })
+    for (const event of events) this.#waiting.push(this.#toWritten(event))
     const synced = how === 'synced'
     if (!this.#batch || (synced && !this.#synced)) {
       // Everything that waits goes with the first of the batches; the others find nothing.
       this.#synced ||= synced
-      const batch = this.#ledger.write(() => this.#flush(), synced)
+      const batch = this.#ledger.append(() => this.#flush(), synced)
       this.#batch = batch
       batch.catch(() => this.#giveUp(batch))
     }
@@ -45,6 +46,25 @@ export class SqliteExecutionLog implements ExecutionLog {
 
   claim(id: string): Promise<boolean> {
     return this.#ledger.write(() => this.#ledger.executions.claim(id))
+  }
+
+  /** The beginning says who began it, so that it can be told when they are gone. */
+  #toWritten(event: ExecutionEvent): Written {
+    if (event.event !== 'begun') return { event, text: JSON.stringify(event) }
+    const { boot } = this.#ledger.executions
+    const { decision, ...rest } = event
+    const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${this.#toText(decision)},"boot":"${boot}"}`
+    return { event, text }
+  }
+
+  /** Most calls are decided alike, and then it is the same object. */
+  #toText(decision: object): string {
+    let text = this.#texts.get(decision)
+    if (text === undefined) {
+      text = JSON.stringify(decision)
+      this.#texts.set(decision, text)
+    }
+    return text
   }
 
   #flush(): void {

@@ -34,6 +34,8 @@ const purgeEvery = 60_000
 const mostPurged = 1000
 
 interface Job {
+  /** Whether it is a single statement, which needs no transaction around it. */
+  readonly single: boolean
   /** Whether it must survive the end of the machine, not only of this process. */
   readonly durable: boolean
   readonly work: (writer: LedgerWriter) => unknown
@@ -87,10 +89,23 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  write<T>(work: (writer: LedgerWriter) => T, durable = true): Promise<T> {
+  write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
+    return this.#schedule(work, { durable: true, single: false })
+  }
+
+  /** The same for work that is a single statement. */
+  append(work: () => void, durable: boolean): Promise<void> {
+    this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
+    return this.#schedule(work, { durable, single: true })
+  }
+
+  #schedule<T>(
+    work: (writer: LedgerWriter) => T,
+    how: Pick<Job, 'durable' | 'single'>,
+  ): Promise<T> {
     if (this.#closed) return Promise.reject(new LedgerError('The ledger is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ work, durable, resolve: resolve as (value: unknown) => void, reject })
+      this.#jobs.push({ work, ...how, resolve: resolve as (value: unknown) => void, reject })
       if (this.#scheduled) return
       this.#scheduled = true
       // After everything that arrived with this: the more come together, the fewer flushes.
@@ -123,6 +138,8 @@ export class SqliteLedger implements Ledger {
     const jobs = this.#jobs
     if (jobs.length === 0) return
     this.#jobs = []
+    const [first] = jobs
+    if (first?.single && jobs.length === 1 && !this.#isPurgeDue) return this.#runAlone(first)
     const settle: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -138,6 +155,16 @@ export class SqliteLedger implements Ledger {
     for (const one of settle) one()
   }
 
+  #runAlone({ work, durable, resolve, reject }: Job): void {
+    try {
+      this.#prepareFlush(durable)
+      resolve(work(this.#writer))
+    } catch (error) {
+      this.#forget()
+      reject(new LedgerError('The ledger cannot be written', { cause: error }))
+    }
+  }
+
   /** Undoes the work of one job alone when it throws. */
   #try({ work, resolve, reject }: Job): () => void {
     const entries = this.#entries.length
@@ -150,8 +177,15 @@ export class SqliteLedger implements Ledger {
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
       this.#entries.length = entries
+      this.#forget()
       return () => reject(error)
     }
+  }
+
+  /** What was believed to be written is not. */
+  #forget(): void {
+    this.audit.forget()
+    this.executions.forget()
   }
 
   #word(): void {
@@ -173,9 +207,10 @@ export class SqliteLedger implements Ledger {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#word()
-    if (this.#entries.length === 0 || this.#closed) return
+    if (this.#closed) return
     try {
-      this.#commit(() => {}, false)
+      if (this.#entries.length > 0) this.#commit(() => {}, false)
+      if (this.executions.isBehind) this.#commit(() => this.executions.catchUp(), false)
     } catch (error) {
       // Kept for the next time; what side effects need is refused until then.
       this.#options.onError(error)
@@ -187,10 +222,7 @@ export class SqliteLedger implements Ledger {
   #commit(work: () => void, durable: boolean): void {
     this.#word()
     const waiting = this.#entries.length
-    if (durable !== this.#durable) {
-      this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
-      this.#durable = durable
-    }
+    this.#prepareFlush(durable)
     this.#database.exec('begin immediate')
     try {
       work()
@@ -198,6 +230,7 @@ export class SqliteLedger implements Ledger {
       this.#database.exec('commit')
     } catch (error) {
       this.#entries.length = Math.min(waiting, this.#entries.length)
+      this.#forget()
       try {
         this.#database.exec('rollback')
       } catch {
@@ -209,6 +242,12 @@ export class SqliteLedger implements Ledger {
     this.#lost = 0
   }
 
+  #prepareFlush(durable: boolean): void {
+    if (durable === this.#durable) return
+    this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
+    this.#durable = durable
+  }
+
   #appendEntries(): void {
     if (this.#entries.length === 0) return
     const at = this.#options.now()
@@ -217,9 +256,13 @@ export class SqliteLedger implements Ledger {
     this.audit.append([...lost, ...this.#entries], at)
   }
 
+  get #isPurgeDue(): boolean {
+    return this.#options.now() - this.#purged >= purgeEvery
+  }
+
   #purge(): void {
+    if (!this.#isPurgeDue) return
     const now = this.#options.now()
-    if (now - this.#purged < purgeEvery) return
     const { keepExecutions } = this.#options
     const more = keepExecutions !== undefined && this.executions.purge(now - keepExecutions)
     const { changes } = this.#database

@@ -507,7 +507,8 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
   // Without the configuration, whose setup would build again under the feet of other tests.
   const code = `
     import { startVitest } from 'vitest/node'
-    const files = ['ledger', 'audit', 'repeats'].map((name) => 'test/governance/' + name + '.test.ts')
+    const names = ['governance/ledger', 'governance/audit', 'governance/repeats', 'intents/log', 'intents/shared-log']
+    const files = names.map((name) => 'test/' + name + '.test.ts')
     const options = { config: false, watch: false, testTimeout: 60_000, fileParallelism: false }
     const vitest = await startVitest('test', files, options)
     await vitest.close()`
@@ -519,7 +520,7 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
     throw new Error(`on Node 22: ${error.stdout}${error.stderr}`)
   })
 
-  expect(stdout).toMatch(/Test Files {2}3 passed/)
+  expect(stdout).toMatch(/Test Files {2}5 passed/)
   expect(stdout).toMatch(/group commit/)
 })
 

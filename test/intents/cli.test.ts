@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { aProject } from '../support/a-project.ts'
+import { aProject, put } from '../support/a-project.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
 import { repository, spawnStdio } from '../support/spawn-server.ts'
 
@@ -41,6 +41,29 @@ test('the example falls back, and the log explains it', { timeout: 60_000 }, asy
   expect(JSON.parse(rerun.stdout)).toMatchObject({ former: listed[0].id, differences: [] })
   expect(rerun.code).toBe(0)
   expect(verified.stdout).toMatch(/events, all sound/)
+})
+
+test('what is sealed with a key that is gone is not run again as it stands', async () => {
+  const agents = `import { defineAgent } from 'drawbridge-mcp'
+export default defineAgent({
+  name: 'a',
+  capabilities: [{ intent: 'Look', description: 'Looks.', effects: 'read_only' }],
+  handle: ({ payload }) => ({ got: payload }),
+})
+`
+  const config = (keys: string) => `sources:\n  - intents: { agents: ./agents.ts, ${keys} }\n`
+  const key = (letter: string) => letter.repeat(32)
+  const sealing = config(`keys: { k1: ${key('k')} }, logKey: k1`)
+  const folder = await aProject({ 'agents.ts': agents, 'drawbridge.yaml': sealing })
+  await run(folder, 'call', '.', 'Look', '{"secret":1}')
+  const [{ id }] = JSON.parse((await run(folder, 'executions', '--json')).stdout)
+  await put(path.join(folder, 'drawbridge.yaml'), config('keys: {}'))
+
+  const rerun = await run(folder, 'executions', 'rerun', id)
+  const limited = await run(folder, 'executions', '--limit', 'many')
+
+  expect([rerun.code, rerun.stderr]).toEqual([1, expect.stringContaining('is sealed with a key')])
+  expect([limited.code, limited.stderr]).toEqual([2, expect.stringContaining('--limit')])
 })
 
 test('what takes effect is not run again by mistake', { timeout: 60_000 }, async () => {

@@ -403,6 +403,37 @@ describeWithNats('agents over NATS', () => {
   })
 })
 
+describeWithNats('a node that is reloaded', () => {
+  test('answers what it was asked before, and is there all the time', async () => {
+    const { url } = await aNatsServer()
+    const aSource = (handle: AgentDefinition['handle']) =>
+      intentSource({
+        agents: [anAgent('teller', { handle })],
+        node: 'bank',
+        serve: { nats: { url, heartbeat: 100 } },
+      })
+    let finish: (value: unknown) => void = () => {}
+    const began = vi.fn()
+    const slow = aSource(() => {
+      began()
+      return new Promise((resolve) => {
+        finish = resolve
+      })
+    })
+    const { bridge } = await serveHere({ sources: [slow] })
+    const near = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+
+    const before = near.call('Look')
+    await vi.waitFor(() => expect(began).toHaveBeenCalled())
+    await bridge.replace([{ source: aSource(() => ({ from: 'the new one' })), mount: '/mcp' }])
+    const after = await near.call('Look')
+    finish({ from: 'the old one' })
+
+    expect(after.structuredContent).toEqual({ from: 'the new one' })
+    expect((await before).structuredContent).toEqual({ from: 'the old one' })
+  })
+})
+
 describeWithNats('the shared registry', () => {
   const aDiscoverer = (url: string, rest: object = {}, around: IntentOptions = {}) =>
     serve({ discover: { url, ...rest }, node: 'shop', keys, attemptTimeout: 500, ...around })
@@ -510,6 +541,8 @@ describeWithNats('the shared registry', () => {
       { ...good, capabilities: [{ intent: 7 }] },
       { ...good, capabilities: [{ intent: 'Evil', inputSchema: { type: 'nonsense' } }] },
       { ...good, node: 'x'.repeat(1000) },
+      { ...good, node: 'round', capabilities: [{ intent: 'Look', fallbackAgents: ['round'] }] },
+      { ...good, node: 'all', capabilities: [{ intent: 'Look', strategy: 'broadcast' }] },
     ])
       connection.publish('intents.registry', JSON.stringify(notice))
     connection.publish('intents.health', '{"agent":"bank","turn":"dead","by":"x"}')
@@ -542,6 +575,15 @@ test('a node that others ask over NATS needs a name, and a public server needs t
 
   expect(() => intentSource({ serve: { nats } })).toThrow(/needs a name of its own/)
   await expect(serve({ node: 'shop', serve: { nats } })).rejects.toThrow(/http.tokens/)
+})
+
+test('two sources of one server cannot be the same node', async () => {
+  const aSource = (id: string) =>
+    intentSource({ id, node: 'shop', serve: { nats: { url: 'nats://127.0.0.1:4222' } } })
+
+  await expect(serveHere({ sources: [aSource('a'), aSource('b')] })).rejects.toThrow(
+    /something else is there/,
+  )
 })
 
 test('a password in an address is refused, and so is access over HTTP', async () => {

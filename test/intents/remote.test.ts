@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AgentDefinition, AgentError, intentSource } from '../../src/index.ts'
 import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
+import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer } from '../support/agents.ts'
 import { serveHere } from '../support/serve-here.ts'
 
@@ -186,6 +187,26 @@ describe('two runtimes', () => {
     })
     expect((await fetch(url)).status).toBe(405)
     expect((await fetch(`${url}/more`)).status).toBe(404)
+  })
+
+  test('an answer that is too large to come back does not look like a refusal', async () => {
+    let paid = 0
+    const handle = () => ({ text: 'x'.repeat(1000), paid: ++paid })
+    const source = intentSource({
+      agents: [aPayer('teller', { handle })],
+      serve: { path: '/intents' },
+    })
+    const far = await serveHere({
+      sources: [source],
+      policy: { limits: { resultSize: 100 } },
+    })
+    const url = far.url.replace(/\/mcp$/, '/intents')
+    const near = await serve({ remote: [remoteOf(url, 'irreversible')] })
+
+    const result = await near.bridge.call('Pay', { order: 1 })
+
+    expect(paid).toBe(1)
+    expect(result._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
   })
 
   test('what goes round in a circle is stopped', async () => {
@@ -449,6 +470,43 @@ describe('sealed envelopes', () => {
         body: { code: 'EMCL_FAILURE', message: 'The message could not be opened.' },
       })
     expect(await post(at, toFrame(anEnvelope()))).toMatchObject({ body: { code: 'EMCL_FAILURE' } })
+  })
+
+  test('a sealed request takes effect once, whatever is written around it and whichever process gets it', async () => {
+    const frames: string[] = []
+    const url = await aPeer((_, response, body) => {
+      frames.push(body)
+      response.end()
+    })
+    const seal = { format: 'v2' as const, key: 'k1' }
+    const near = await serve({
+      remote: [remoteOf(url, 'irreversible', { seal })],
+      node: 'shop',
+      keys,
+    })
+    await near.bridge.call('Pay', { order: 1 })
+    const frame = JSON.parse(frames[0] ?? '')
+    const store = `${await aProject({})}/store.db`
+    let paid = 0
+    const aBank = async () => {
+      const source = intentSource({
+        agents: [aPayer('teller', { handle: () => ({ paid: ++paid }) })],
+        node: 'bank',
+        keys,
+        serve: { path: '/intents', seal },
+      })
+      const policy = { duplicates: { window: 0 } }
+      return (await serveHere({ sources: [source], store, policy })).url.replace(
+        /\/mcp$/,
+        '/intents',
+      )
+    }
+
+    const first = await post(await aBank(), frame)
+    const again = await post(await aBank(), { ...frame, headers: { idempotencyKey: 'another' } })
+
+    expect([first.messageType, again.messageType]).toEqual(['emcl', 'emcl'])
+    expect(paid).toBe(1)
   })
 
   test('an answer that is not sealed, or not for this question, is not believed', async () => {

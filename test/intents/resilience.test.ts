@@ -3,6 +3,7 @@ import { Cancellation } from '../../src/capability/cancellation.ts'
 import { intentSource } from '../../src/index.ts'
 import { AgentError } from '../../src/sources/intents/agent.ts'
 import { toBackoff } from '../../src/sources/intents/jitter.ts'
+import { toOutcome } from '../../src/sources/intents/to-outcome.ts'
 import { aClock } from '../support/a-clock.ts'
 import { aLog, anAgent, anEnvelope, aPayer, aRouter, later, never } from '../support/agents.ts'
 import { aCall } from '../support/builders.ts'
@@ -222,4 +223,58 @@ test('hooks see everything and change nothing, even when they throw', async () =
   expect(response.error?.code).toBe('AGENT_ERROR')
   expect(heard).toEqual(['before Look', 'after error'])
   expect(troubles.map(String)).toEqual(['Error: hook', 'Error: AGENT_ERROR'])
+})
+
+test('a hook that never ends keeps nobody waiting, and cannot change the answer', async () => {
+  const { route } = aRouter({
+    agents: [anAgent('a')],
+    hooks: [
+      {
+        beforeRoute: never,
+        afterRoute: (_, response) => {
+          Object.assign(response, { payload: { from: 'the hook' } })
+        },
+      },
+    ],
+  })
+
+  expect((await route()).response.payload).toEqual({ from: 'a' })
+})
+
+test('what may have acted stays unknown, even when the next attempt cannot be written down', async () => {
+  let writable = true
+  const log = {
+    ...aLog(),
+    append: async () => {
+      if (!writable) throw new Error('full')
+    },
+  }
+  const handle = () => {
+    writable = false
+    throw new Error('broke')
+  }
+  const effects = { repeatable: true }
+  const { route } = aRouter({
+    agents: [
+      aPayer('a', { handle, capability: { effects } }),
+      aPayer('b', { capability: { effects } }),
+    ],
+    log,
+  })
+
+  const routed = await route(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
+
+  expect(routed.state).toBe('unknown')
+  expect(toOutcome(routed)).toMatchObject({ kind: 'failed', failure: { code: 'outcome_unknown' } })
+})
+
+test.each([{ timeout: 2 ** 31 }, { attemptTimeout: 2 ** 31 }])(
+  'a time that no timer can measure is refused: %j',
+  (routing) => {
+    expect(() => intentSource(routing)).toThrow(/2147483647/)
+  },
+)
+
+test('a key for the log that is not there is said at once, not with every call', () => {
+  expect(() => intentSource({ agents: [anAgent('a')], logKey: 'k9' })).toThrow(/no key "k9"/)
 })

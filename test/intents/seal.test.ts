@@ -164,3 +164,27 @@ test('the form of other runtimes is theirs to the byte', () => {
   expect(openV1(bytes, message)).toEqual({ plain: { q: 1 } })
   expect(openV1(Buffer.from('x'.repeat(32)), message)).toHaveProperty('fault')
 })
+
+test.each([null, 7, 'text', [], {}])(
+  'what was sealed and is no envelope is refused: %j',
+  (plain) => {
+    const { options } = setUp()
+    const message = seal(options, 'k1', { ...label, identityChain: [] }, plain)
+    const reception = { node: 'bank', replays: new ReplayCache(options.now), since: 0 }
+
+    expect(openRequest(options, { format: 'v2', key: 'k1' }, message, reception)).toHaveProperty(
+      'fault',
+    )
+  },
+)
+
+test('many messages are remembered, and forgotten when they have expired', () => {
+  const clock = aClock()
+  const replays = new ReplayCache(clock.now)
+  const ids = Array.from({ length: 200_000 }, (_, number) => `id ${number}`)
+
+  expect(ids.every((id) => replays.admit(id, clock.now() + minute))).toBe(true)
+  expect(replays.admit('id 0', clock.now() + minute)).toBe(false)
+  clock.pass(2 * minute)
+  expect(replays.admit('id 0', clock.now() + minute)).toBe(true)
+})

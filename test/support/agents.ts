@@ -6,7 +6,8 @@ import type { ExecutionEvent, ExecutionLog } from '../../src/sources/intents/exe
 import { Health } from '../../src/sources/intents/health.ts'
 import { readAgent } from '../../src/sources/intents/read-agent.ts'
 import { toRegistry } from '../../src/sources/intents/registry.ts'
-import { Router, type RouterOptions, type Surroundings } from '../../src/sources/intents/router.ts'
+import { Router } from '../../src/sources/intents/router.ts'
+import type { RouterOptions, Surroundings } from '../../src/sources/intents/routing.ts'
 import {
   type RoutingInput,
   readRouting,

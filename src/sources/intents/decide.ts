@@ -70,25 +70,34 @@ export interface Decided {
 
 /** A pure function of the envelope, the registry, the health of the agents, and the policy. */
 export function decide(inputs: DecisionInputs): Decided {
-  const { envelope, registry, policy } = inputs
+  const { envelope, registry, policy, health } = inputs
   const intent = registry.find(envelope.intent)
-  if (!intent || !isUsual(inputs)) return judge(intent, inputs)
-  // The usual case is thought through once: the answer is always the same.
-  const known = usual.get(intent) ?? new Map<string, Decided>()
-  usual.set(intent, known)
-  const key = `${envelope.routing.strategy} ${policy.hash} ${registry.hash}`
-  const decided = known.get(key) ?? judge(intent, inputs)
-  known.set(key, decided)
+  if (!intent || !isUsual(envelope)) return judge(intent, inputs)
+  // What is asked again and again is thought through once: the answer is always the same.
+  const known = memory.get(intent) ?? new Map<string, Decided>()
+  memory.set(intent, known)
+  const key = `${envelope.routing.strategy} ${policy.hash} ${registry.hash} ${toKey(health)}`
+  let decided = known.get(key)
+  if (!decided) {
+    decided = judge(intent, inputs)
+    if (known.size >= mostRemembered) known.clear()
+    known.set(key, decided)
+  }
   return decided
 }
 
-const usual = new WeakMap<Intent, Map<string, Decided>>()
+const memory = new WeakMap<Intent, Map<string, Decided>>()
+const mostRemembered = 100
 
-/** Nobody is asked for by name, and everybody is well. */
-const isUsual = ({ envelope: { routing }, health }: DecisionInputs): boolean =>
-  routing.targetAgent === null &&
-  routing.fallbackAgents.length === 0 &&
-  Object.keys(health).length === 0
+/** Nobody is asked for by name. */
+const isUsual = ({ routing }: IntentEnvelope): boolean =>
+  routing.targetAgent === null && routing.fallbackAgents.length === 0
+
+function toKey(health: HealthSnapshot): string {
+  let key = ''
+  for (const name in health) key += `${name} ${health[name]},`
+  return key
+}
 
 function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
   const { envelope, registry, health, policy } = inputs
@@ -96,9 +105,10 @@ function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
   const race = strategy === 'parallel' && isRace(intent, policy)
   const candidates = intent?.candidates ?? []
   const wish = toWish(envelope, candidates)
-  const standings = toStandings(candidates, wish, health)
+  const away = toAway(health)
+  const standings = toStandings(candidates, wish, away)
   const refusal = findRefusal(envelope, intent, wish, standings)
-  const fit = refusal ? [] : wish.agents.filter(({ agent }) => !isAway(health[agent.name]))
+  const fit = refusal ? [] : wish.agents.filter(({ agent }) => !away.has(agent.name))
   const plan = strategy === 'direct' ? fit.slice(0, 1) : fit
   const decision: Decision = {
     intent: envelope.intent.name,
@@ -116,22 +126,29 @@ function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
   return Object.freeze({ decision: Object.freeze(decision), plan, ...(intent && { intent }) })
 }
 
+type Away = ReadonlyMap<string, Exclude<Condition, 'probe'>>
+
+/** Few, mostly: looked up a hundred times, so not in the snapshot itself. */
+function toAway(health: HealthSnapshot): Away {
+  const away = new Map<string, Exclude<Condition, 'probe'>>()
+  for (const [name, condition] of Object.entries(health))
+    if (condition !== 'probe') away.set(name, condition)
+  return away
+}
+
 function toStandings(
   candidates: readonly Candidate[],
   wish: Wish,
-  health: HealthSnapshot,
+  away: Away,
 ): readonly Standing[] {
   const wanted = wish.agents.length === candidates.length ? undefined : new Set(wish.agents)
   return candidates.map((candidate): Standing => {
     const { name } = candidate.agent
     if (wanted && !wanted.has(candidate)) return { agent: name, skipped: wish.others }
-    const condition = health[name]
-    return isAway(condition) ? { agent: name, skipped: condition } : { agent: name }
+    const condition = away.get(name)
+    return condition === undefined ? candidate.standing : { agent: name, skipped: condition }
   })
 }
-
-const isAway = (condition: Condition | undefined): condition is Exclude<Condition, 'probe'> =>
-  condition !== undefined && condition !== 'probe'
 
 /** How an intent is routed when nobody says otherwise. */
 export const toWay = (intent: Intent | undefined, policy: RoutingPolicy): Way =>

@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../capability/json.ts'
 import { openV1, sealV1 } from './emcl-v1.ts'
 import type { IntentEnvelope } from './envelope.ts'
 import { findKey } from './key-ring.ts'
@@ -104,7 +105,7 @@ function findMismatch(
   plain: unknown,
   label: { readonly intent: string; readonly requestId: string },
 ): string | undefined {
-  const { intent, metadata } = plain as Partial<IntentEnvelope>
+  const { intent, metadata } = (isPlainObject(plain) ? plain : {}) as Partial<IntentEnvelope>
   if (!intent || !metadata) return 'what was sealed is no envelope'
   if (toLabel({ intent }) !== label.intent) return 'its intent is another one'
   return metadata.requestId === label.requestId ? undefined : 'its requestId is another one'

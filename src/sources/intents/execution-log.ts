@@ -73,6 +73,8 @@ export interface Begun extends About {
   readonly effects: Effects
   readonly envelope: Logged<IntentEnvelope>
   readonly decision: Decision
+  /** Which process began it; whoever keeps the log says so. */
+  readonly boot?: string
 }
 
 export interface Resumed extends About {

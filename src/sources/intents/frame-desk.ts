@@ -84,7 +84,8 @@ export class FrameDesk {
     return {
       name: toToolName(envelope.intent),
       input: envelope.payload,
-      key: idempotencyKey ?? requestId,
+      // What stands outside a seal may be anybody's word.
+      key: this.#options.seal ? requestId : (idempotencyKey ?? requestId),
       ...(traceparent !== undefined && { traceparent }),
       invoke: (call) => this.#options.route(envelope, call, timeout),
       answer: (outcome) => {
@@ -139,7 +140,8 @@ const translations: Readonly<Record<string, ErrorCode>> = {
   in_progress: 'AGENT_TIMEOUT',
   timed_out: 'AGENT_TIMEOUT',
   outcome_unknown: 'AGENT_TIMEOUT',
-  result_too_large: 'PAYLOAD_TOO_LARGE',
+  // It was done: nobody may take this for a refusal.
+  result_too_large: 'PROTOCOL_ERROR',
   ledger_unavailable: 'AGENT_UNAVAILABLE',
   log_unavailable: 'AGENT_UNAVAILABLE',
 }

@@ -10,15 +10,15 @@ export interface Hook {
 
 export type Hooks = readonly Hook[]
 
-/** In order; one that fails is told of, and the others are run all the same. */
-export async function runHooks(
+/** In order, and nobody waits for them; one that fails is told of, and the others are run. */
+export function runHooks(
   hooks: Hooks,
   onTrouble: (error: unknown) => void,
   run: (hook: Hook) => unknown,
-): Promise<void> {
+): void {
   for (const hook of hooks)
     try {
-      await run(hook)
+      Promise.resolve(run(hook)).catch(onTrouble)
     } catch (error) {
       onTrouble(error)
     }

@@ -1,5 +1,4 @@
 import type { Call } from '../../capability/call.ts'
-import { Cancellation } from '../../capability/cancellation.ts'
 import type { LoadedModule } from '../../capability/loaded-module.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
@@ -9,7 +8,6 @@ import { type Decision, type RoutingPolicy, toWay } from './decide.ts'
 import type { IntentEnvelope } from './envelope.ts'
 import { routingFailed } from './failures.ts'
 import { FrameDesk } from './frame-desk.ts'
-import { NotJson } from './frozen-copy.ts'
 import { Health } from './health.ts'
 import type { Hooks } from './hooks.ts'
 import { type KeyRing, toKeyRing } from './key-ring.ts'
@@ -17,17 +15,17 @@ import { createProtect } from './log-seal.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import type { Serving } from './nats/bus.ts'
 import type { Receive } from './nats/door.ts'
-import { checkNetwork, isPublic, Network } from './network.ts'
+import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type AgentsReading, readAgents } from './read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './registry.ts'
 import { ReplayCache } from './replay-cache.ts'
-import type { Resumption } from './resumption.ts'
-import { type Routed, Router } from './router.ts'
+import { type ResumedRouting, type ResumeOptions, resumeRouting } from './resume-routing.ts'
+import { routeCall, withGrace } from './route-call.ts'
+import { Router } from './router.ts'
 import { type Routing, type RoutingInput, readRouting, toPolicy } from './routing-options.ts'
 import { toAnnounced } from './to-announced.ts'
 import { toCapability } from './to-capability.ts'
 import { toEnvelope, toForwarded } from './to-envelope.ts'
-import { toOutcome } from './to-outcome.ts'
 import { toToolName } from './tool-name.ts'
 
 export type AgentModules = () => Promise<readonly LoadedModule[]>
@@ -48,8 +46,6 @@ const isList = (
   options: readonly AgentDefinition[] | IntentOptions,
 ): options is readonly AgentDefinition[] => Array.isArray(options)
 
-/** Milliseconds by which the router answers before whoever called it stops waiting. */
-const grace = 250
 const longestEjection = 300_000
 
 export class IntentSource implements Source {
@@ -70,6 +66,8 @@ export class IntentSource implements Source {
   #router: Router | undefined
   #registry: Registry = toRegistry([])
   #served: readonly Intent[] = []
+  /** Whether other agents can be asked than when this was read. */
+  #changed = false
 
   constructor({ agents = [], hooks, id = 'intents', ...routing }: IntentOptions) {
     this.id = id
@@ -78,7 +76,7 @@ export class IntentSource implements Source {
     this.#routing = readRouting(routing)
     this.#policy = toPolicy(this.#routing)
     this.keys = toKeyRing(this.#routing.keys)
-    checkNetwork(this.#routing, new Set(this.keys.keys()))
+    checkRouting(this.#routing, new Set(this.keys.keys()))
     this.desk = this.#openDesk()
   }
 
@@ -129,35 +127,21 @@ export class IntentSource implements Source {
   }
 
   /** Goes on with what another process began, where that does no harm. */
-  async resume(
-    resumption: Exclude<Resumption, { kind: 'refused' }>,
-    by: string,
-  ): Promise<
-    { readonly refused: string } | { readonly routed: Routed; readonly outcome: Outcome }
-  > {
-    const router = this.#router
-    const { log } = this.#machine
-    if (!router || !log) return { refused: 'There is no log to resume from.' }
-    const { begun } = resumption
-    const { id, source, address, caller, decision } = begun
-    if (!(await log.claim(id))) return { refused: `Somebody else is at ${id}.` }
-    const attempts = resumption.kind === 'continue' ? resumption.attempts : 0
-    const cancellation = new Cancellation()
-    const around = { id, source, address, caller, cancellation, resumed: { by, attempts } }
-    // Its payload was opened, or was never sealed.
-    const envelope = begun.envelope as IntentEnvelope
-    const routed =
-      resumption.kind === 'complete'
-        ? await router.complete(envelope, around, { ...resumption, decision })
-        : await router.route(envelope, around)
-    return { routed, outcome: toOutcome(routed) }
+  resume(resumption: ResumeOptions['resumption'], by: string): Promise<ResumedRouting> {
+    return resumeRouting({ router: this.#router, log: this.#machine.log, resumption, by })
   }
 
   /** Announces when other agents can be asked than before. */
   watch(announce: (change: Change) => void): () => void {
     const watcher = () => announce({ kind: 'reading' })
     this.#watchers.add(watcher)
+    if (this.#changed) watcher()
     return () => this.#watchers.delete(watcher)
+  }
+
+  /** Under which name it is asked where, over NATS. */
+  get subject(): string | undefined {
+    return toServedSubject(this.#routing)
   }
 
   /** Whether others than this machine could ask, were it served. */
@@ -180,11 +164,14 @@ export class IntentSource implements Source {
     const { now } = this.#machine
     const network = this.#openNetwork()
     const options = { carry: network.carry, sealing: this.#sealing, node, now }
+    const modules = await this.#modules
+    const discovered = await network.discover()
+    this.#changed = false
     return readAgents({
       source: this.id,
-      modules: await this.#modules,
+      modules,
       remote,
-      discovered: await network.discover(),
+      discovered,
       declared,
       options,
     })
@@ -216,6 +203,7 @@ export class IntentSource implements Source {
       machine: this.#machine,
       health: this.#openHealth(),
       onChange: () => {
+        this.#changed = true
         for (const watcher of this.#watchers) watcher()
       },
     })
@@ -248,45 +236,27 @@ export class IntentSource implements Source {
   #toCapability(intent: Intent, router: Router) {
     const way = toWay(intent, this.#policy)
     const { strategy } = toStrategy(way)
+    const { timeout } = this.#policy
     return toCapability(intent, {
       source: this.id,
       way,
-      timeout: this.#policy.timeout + grace,
+      timeout: withGrace(timeout),
       invoke: (call) =>
-        this.#route(router, call, () => toEnvelope(call, intent, strategy, this.#machine.now())),
+        routeCall({
+          router,
+          source: this.id,
+          call,
+          translate: () => toEnvelope(call, intent, strategy, this.#machine.now()),
+          timeout,
+        }),
     })
   }
 
-  async #forward(envelope: IntentEnvelope, call: Call, timeout?: number): Promise<Outcome> {
-    if (!this.#router) return routingFailed('AGENT_UNAVAILABLE', 'It is not ready yet.')
-    return this.#route(this.#router, call, () => toForwarded(envelope, call), timeout)
-  }
-
-  /** Translates, routes, translates back. It decides nothing. */
-  async #route(
-    router: Router,
-    call: Call,
-    translate: () => IntentEnvelope,
-    patience = Number.MAX_SAFE_INTEGER,
-  ): Promise<Outcome> {
-    let envelope: IntentEnvelope
-    try {
-      envelope = translate()
-    } catch (error) {
-      if (!(error instanceof NotJson)) throw error
-      return routingFailed('VALIDATION_ERROR', `The arguments cannot be sent: ${error.message}.`)
-    }
-    const { id, address, caller, cancellation, capability } = call
-    const { timeout = this.#policy.timeout + grace } = capability.rules
-    const routed = await router.route(envelope, {
-      id,
-      source: this.id,
-      address,
-      caller: caller.subject,
-      cancellation,
-      // An operator may want it faster than the agents do.
-      timeout: Math.max(1, Math.min(patience, timeout - grace)),
-    })
-    return toOutcome(routed)
+  async #forward(envelope: IntentEnvelope, call: Call, patience?: number): Promise<Outcome> {
+    const router = this.#router
+    if (!router) return routingFailed('AGENT_UNAVAILABLE', 'It is not ready yet.')
+    const translate = () => toForwarded(envelope, call)
+    const { timeout } = this.#policy
+    return routeCall({ router, source: this.id, call, translate, timeout, patience })
   }
 }

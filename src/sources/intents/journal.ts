@@ -18,7 +18,7 @@ export interface JournalOptions {
 export type Protect = (payload: Json, about: string) => Sealed
 
 export type Opening =
-  | Omit<Begun, 'id' | 'at' | 'event'>
+  | Omit<Begun, 'id' | 'at' | 'event' | 'boot'>
   | (Omit<Resumed, 'id' | 'at' | 'event'> & { readonly attempts: number })
 
 /** What one execution writes down. The opening waits for the first question, to go with it. */

@@ -8,6 +8,7 @@ import { isThisMachine, toAddress } from './nats/address.ts'
 import { Bus, type Serving } from './nats/bus.ts'
 import type { Receive } from './nats/door.ts'
 import type { Roster } from './nats/roster.ts'
+import { toSubject } from './nats/subjects.ts'
 import { isOverNats, type Remote, remoteShape } from './remote-agent.ts'
 import { ReplayCache } from './replay-cache.ts'
 import { nameless, type Routing } from './routing-options.ts'
@@ -109,12 +110,13 @@ export class Network {
 }
 
 /** What must be right before anything is opened. */
-export function checkNetwork({ node, serve, discover }: Routing, keys: ReadonlySet<string>): void {
+export function checkRouting(routing: Routing, keys: ReadonlySet<string>): void {
+  const { node, serve, discover, logKey } = routing
   if (serve?.nats && node === nameless)
     throw new SetupError(
       'To be asked over NATS, a node needs a name of its own ("node"): its replicas share it.',
     )
-  for (const key of [serve?.seal?.key, discover?.seal?.key])
+  for (const key of [serve?.seal?.key, discover?.seal?.key, logKey])
     if (key !== undefined && !keys.has(key))
       throw new SetupError(`There is no key ${JSON.stringify(key)}.`)
 }
@@ -122,3 +124,10 @@ export function checkNetwork({ node, serve, discover }: Routing, keys: ReadonlyS
 /** Whether others than this machine can ask. */
 export const isPublic = ({ serve }: Routing): boolean =>
   serve?.nats !== undefined && !isThisMachine(serve.nats.url)
+
+/** Whoever has the same one is taken for a replica. */
+export function toServedSubject({ serve, node }: Routing): string | undefined {
+  if (!serve?.nats) return undefined
+  const { server, prefix } = toAddress(serve.nats)
+  return `${server} ${toSubject(prefix, node)}`
+}

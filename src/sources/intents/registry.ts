@@ -9,6 +9,8 @@ import { mayRepeat, mergeEffects } from './to-effects.ts'
 export interface Candidate {
   readonly agent: Agent
   readonly offer: Offer
+  /** How it stands in a decision, unless there is more to say. */
+  readonly standing: { readonly agent: string }
 }
 
 /** An intent that can be asked for, and everybody who serves it, in order. */
@@ -81,7 +83,8 @@ function toIntent(ref: IntentRef, agents: readonly Agent[], declared: readonly O
       agent.offers.find((one) => fits(one) && one.intent === ref.name && one.version !== '*') ??
       agent.offers.find((one) => fits(one) && one.intent === ref.name) ??
       agent.offers.find(fits)
-    return offer ? [Object.freeze({ agent, offer })] : []
+    const standing = Object.freeze({ agent: agent.name })
+    return offer ? [Object.freeze({ agent, offer, standing })] : []
   })
   const expected = declared.find(fits)
   const effects = mergeEffects([

@@ -57,6 +57,15 @@ export function readError(value: unknown): ErrorInfo {
     code: toErrorCode(code),
     message: typeof message === 'string' ? message.slice(0, longestMessage) : 'no message',
     retryable: retryable === true,
-    details: isPlainObject(details) ? (frozenCopy(details) as JsonObject) : {},
+    details: readDetails(details),
+  }
+}
+
+/** What cannot be carried is left out: the error counts, not what is said about it. */
+function readDetails(value: unknown): JsonObject {
+  try {
+    return isPlainObject(value) ? (frozenCopy(value) as JsonObject) : {}
+  } catch {
+    return {}
   }
 }

@@ -4,13 +4,13 @@ import type { RoutingPolicy } from './decide.ts'
 import { toDigest } from './digest.ts'
 import { sealFormats } from './envelope-seal.ts'
 import { natsFields } from './nats/address.ts'
-import { capabilityShape } from './read-agent.ts'
+import { capabilityShape, longestTimeout } from './read-agent.ts'
 import { remoteShape } from './remote-agent.ts'
 
 /** What a node is called that nobody has named. */
 export const nameless = 'drawbridge'
 
-const milliseconds = z.number().int().positive()
+const milliseconds = z.number().int().positive().max(longestTimeout)
 
 /** How intents are routed: `docs/intents.md` describes each. */
 export const routingFields = {

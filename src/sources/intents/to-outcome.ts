@@ -3,7 +3,7 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { routingFailed } from './failures.ts'
 import type { ErrorInfo } from './response.ts'
-import type { Routed } from './router.ts'
+import type { Routed } from './routing.ts'
 
 /** From the one answer of the router to the outcome of a call. */
 export function toOutcome(routed: Routed): Outcome {
@@ -18,14 +18,15 @@ function toFailed({ response, state, cause }: Routed, error: ErrorInfo): Failed 
   const { agent, traceId } = response.metadata
   const details: JsonObject = { ...error.details, agent, traceId }
   const options = { retryable: error.retryable, ...(cause !== undefined && { cause }) }
-  if (error.details.reason === 'log_unavailable')
-    return routingFailed('log_unavailable', error.message, { ...options, details })
+  // First: whatever came after what may have acted, that is what counts.
   if (state === 'unknown')
     return routingFailed(
       'outcome_unknown',
       `${error.message} Whether it took effect is not known: find out before you call it again.`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
+  if (error.details.reason === 'log_unavailable')
+    return routingFailed('log_unavailable', error.message, { ...options, details })
   return routingFailed(error.code, error.message, { ...options, details })
 }
 

@@ -40,6 +40,8 @@ export interface Serving {
   readonly opened: Promise<void>
   /** Takes nothing more; what was taken is answered. */
   stop(): void
+  /** Gives up what is still under way. */
+  abandon(): void
 }
 
 export interface DiscoverOptions {
@@ -60,6 +62,7 @@ export class Bus {
   readonly #options: BusOptions
   readonly #connected = new Map<string, Connected>()
   readonly #stops: (() => void)[] = []
+  readonly #doors: Door[] = []
 
   constructor(options: BusOptions) {
     this.#options = options
@@ -92,6 +95,7 @@ export class Bus {
     const { line } = this.#connect(address)
     const { node, instance, onTrouble } = this.#options
     const door = new Door({ line, prefix, node, instance, receive, onTrouble })
+    this.#doors.push(door)
     const notices = this.#notices(line, toRegistrySubject(prefix), key)
     const rollCall = toRollCallSubject(prefix)
     const announcer = new Announcer({ line, notices, rollCall, describe, every: heartbeat })
@@ -101,6 +105,7 @@ export class Bus {
         announcer.leave()
         door.shut()
       },
+      abandon: () => door.abandon(),
     }
   }
 
@@ -126,6 +131,7 @@ export class Bus {
 
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
+    await Promise.all(this.#doors.map((door) => door.settle()))
     await Promise.all([...this.#connected.values()].map(({ line }) => line.close()))
   }
 

@@ -32,6 +32,7 @@ export class Door {
   readonly #options: DoorOptions
   readonly #active = new Map<string, Cancellation>()
   readonly #stops: (() => void)[]
+  #lastAnswered: (() => void) | undefined
 
   constructor(options: DoorOptions) {
     this.#options = options
@@ -54,6 +55,22 @@ export class Door {
     for (const stop of this.#stops) stop()
   }
 
+  /** When everything is answered that was taken, or given up. */
+  async settle(): Promise<void> {
+    this.shut()
+    if (this.#active.size > 0)
+      await new Promise<void>((resolve) => {
+        this.#lastAnswered = resolve
+      })
+  }
+
+  /** Gives up what is still under way. */
+  abandon(): void {
+    for (const cancellation of this.#active.values()) cancellation.cancel('The server is closing.')
+    this.#active.clear()
+    this.#lastAnswered?.()
+  }
+
   async #hear({ data, reply, headers }: Msg): Promise<void> {
     // Who does not want an answer would never know what happened.
     if (reply === undefined || reply === '') return
@@ -62,7 +79,7 @@ export class Door {
     this.#active.set(reply, cancellation)
     const { receive, onTrouble } = this.#options
     try {
-      const authorization = headers?.get('authorization') || undefined
+      const authorization = readHeader(headers, 'authorization')
       const frame = await receive(parse(data), { authorization, cancellation })
       await this.#answer(reply, frame)
     } catch (error) {
@@ -70,6 +87,7 @@ export class Door {
       await this.#answer(reply, refuse('INTERNAL_AGENT_ERROR', 'It is out of order.'))
     } finally {
       this.#active.delete(reply)
+      if (this.#active.size === 0) this.#lastAnswered?.()
     }
   }
 
@@ -91,6 +109,12 @@ export class Door {
 
 const refuse = (code: ErrorCode, message: string): Frame =>
   toFrame('error', toErrorInfo(code, message))
+
+/** Whatever its letters are written like. */
+function readHeader(headers: Msg['headers'], wanted: string): string | undefined {
+  const name = headers?.keys().find((one) => one.toLowerCase() === wanted)
+  return name === undefined ? undefined : headers?.get(name)
+}
 
 function parse(data: Uint8Array): unknown {
   try {

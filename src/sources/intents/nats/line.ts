@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Msg, MsgHdrs, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
 import type { Access, Address } from './address.ts'
 
@@ -88,7 +89,11 @@ export class Line {
     this.#closed = true
     clearTimeout(this.#retry)
     await this.#attempt?.catch(() => {})
-    await this.#connection?.drain().catch(() => {})
+    const connection = this.#connection
+    if (!connection) return
+    // A server that says nothing any more must not keep anybody from ending.
+    await Promise.race([connection.drain().catch(() => {}), sleep(patience, 0, { ref: false })])
+    await connection.close()
   }
 
   async #connect(): Promise<void> {

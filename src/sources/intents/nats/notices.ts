@@ -31,8 +31,9 @@ export class Notices {
     const { line, subject, node, instance, key, sealing, onTrouble } = this.#options
     const label = { ...everybody, intent: subject, sender: node, requestId: instance }
     try {
-      const body = key === undefined ? notice : seal(sealing, key, label, notice)
-      line.send({ subject, body: JSON.stringify(body) })
+      const body = JSON.stringify(key === undefined ? notice : seal(sealing, key, label, notice))
+      if (body.length > largest) throw new Error(`${body.length} bytes are too much to be told`)
+      line.send({ subject, body })
     } catch (error) {
       onTrouble(error)
     }

@@ -15,7 +15,8 @@ const announcementShape = z.object({
   started: z.number(),
   every: z.number().int().min(20).max(60_000),
   leaving: z.boolean().default(false),
-  capabilities: z.array(capabilityShape).max(500),
+  // How others are asked is not for it to say.
+  capabilities: z.array(capabilityShape.omit({ fallbackAgents: true, strategy: true })).max(500),
 })
 
 type Announcement = z.output<typeof announcementShape>
