@@ -181,6 +181,11 @@ export class RecordWriter implements RecordSink {
     this.#commit(() => this.#grants.add(given, token))
   }
 
+  /** Another token of a grant; `false` where it was for a single use, and that was. */
+  issue(id: string, token: string, at: number): boolean {
+    return this.#commit(() => this.#grants.issue(id, token, at))
+  }
+
   addOwnerToken(token: string): void {
     this.#commit(() => this.#grants.addToken(token, { kind: 'owner' }))
   }
