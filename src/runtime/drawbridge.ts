@@ -236,7 +236,13 @@ export class Drawbridge {
     const { onError = () => {} } = this.#options
     const { surface } = this.#mount(mount)
     const caller = streams.caller ?? this.#localCaller(mount)
-    return connectStdio(surface, { input, output, onError, caller })
+    return connectStdio(surface, {
+      input,
+      output,
+      onError,
+      caller,
+      refuse: (message) => (this.#holdsOwner(message) ? ownerRefusal : undefined),
+    })
   }
 
   /** One governed call, exactly as a client's would be. */
@@ -247,6 +253,7 @@ export class Drawbridge {
   ): Promise<CallToolResult> {
     await this.ready
     const { mount = this.#usualMount, signal } = options
+    if (this.#holdsOwner([input, options.meta])) throw new CredentialError(77, refusalWords.owner)
     const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
@@ -397,6 +404,13 @@ export class Drawbridge {
     return offering.length === 1 ? (offering[0]?.[0] ?? '/mcp') : '/mcp'
   }
 
+  /** An owner's token is not handed on, whatever it is said to be. */
+  #holdsOwner(said: unknown): boolean {
+    if (this.#doors.size === 0) return false
+    const text = JSON.stringify(said) ?? ''
+    return [...this.#doors.values()].some((door) => door.holdsOwner(text))
+  }
+
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
   #localCaller(mount: string): Caller {
     const door = this.#doors.get(mount)
@@ -425,6 +439,8 @@ export class Drawbridge {
     throw new SetupError(`There is no mount ${path}. There is: ${known}.`)
   }
 }
+
+const ownerRefusal = { code: 'owner_token_refused', message: refusalWords.owner }
 
 /** Read by whoever answers it. */
 const asItIs: Contract = {
