@@ -1,10 +1,11 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
+import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
 import { type FrameEndpoint, serveFrame } from './frame-route.ts'
-import { admitByGrant, holdsOwner, refuseByGrant } from './grant-callers.ts'
+import { admitByGrant, carriesOwner, holdsOwner, refuseByGrant } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
 import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
@@ -57,6 +58,9 @@ export function createHandler(options: HandlerOptions): Handler {
     const door = records.doors.get(path)
     if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
+    const doors = records.doors.size === 0 ? noDoors : [...records.doors.values()]
+    if (!door && doors.length > 0 && carriesOwner(doors, arrival))
+      return refuseByGrant('owner', arrival, reply)
     const admitted = door && admitByGrant(door, arrival)
     if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
     const caller = admitted ? admitted.caller : identify(headers.authorization)
@@ -69,7 +73,7 @@ export function createHandler(options: HandlerOptions): Handler {
       return refuse(reply, 415, 'Content-Type must be application/json')
     const text = await arrival.readBody(bodyLimit)
     if (text === undefined) return refuse(reply, 413, `The body is larger than ${bodyLimit} bytes`)
-    if (door && holdsOwner(door, text)) return refuseByGrant('owner', arrival, reply)
+    if (holdsOwner(doors, text)) return refuseByGrant('owner', arrival, reply)
     if (isTooDeep(text)) return refuse(reply, 400, 'The body is nested too deeply', -32600)
     const body = parse(text)
     if (body === undefined) return refuse(reply, 400, 'The body is not valid JSON', -32700)
@@ -77,6 +81,8 @@ export function createHandler(options: HandlerOptions): Handler {
     return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
   }
 }
+
+const noDoors: readonly Door[] = []
 
 const spoken = new Set(['GET', 'POST', 'DELETE'])
 

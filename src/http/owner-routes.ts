@@ -5,7 +5,7 @@ import type { Failed } from '../capability/outcome.ts'
 import type { Door } from '../sources/records/door.ts'
 import { ingest, intakeCapability, keepBlob, type RecordSink } from '../sources/records/intake.ts'
 import { isFailed } from '../sources/records/reader.ts'
-import { holdsOwner, toBearer } from './grant-callers.ts'
+import { carriesOwner, toBearer } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
 import { type Parameters, readParameters } from './records-parameters.ts'
 import type { Answerer, RecordsDesk } from './records-routes.ts'
@@ -78,12 +78,8 @@ export async function serveOwner(
   const { authorization, ...others } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  const elsewhere = [...Object.values(others), query]
   const doors = [...desk.doors]
-  if (
-    elsewhere.some((text) => text !== undefined && doors.some(([, one]) => holdsOwner(one, text)))
-  )
-    return refuse('owner')
+  if (carriesOwner([...desk.doors.values()], { headers: others, query })) return refuse('owner')
   const found = findSink(doors, bearer)
   if (!found) return refuseOthers(doors, bearer, { fail, refuse })
   const parameters = readParameters(query, route.parameters)

@@ -21,7 +21,8 @@ export function checkPlacement(placed: readonly PlacedSource[]): void {
 /** Readers of records see nothing else, and nobody else sees records. */
 function checkAlone(placed: readonly PlacedSource[]): void {
   const crowded = placed.find(
-    ({ door, mount }) => door && placed.filter((one) => one.mount === mount).length > 1,
+    ({ standsAlone, mount }) =>
+      standsAlone && placed.filter((one) => one.mount === mount).length > 1,
   )
   if (crowded)
     throw new SetupError(

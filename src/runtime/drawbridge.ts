@@ -238,7 +238,13 @@ export class Drawbridge {
     const { onError = () => {} } = this.#options
     const { surface } = this.#mounts.at(mount)
     const caller = streams.caller ?? this.#localCaller(mount)
-    return connectStdio(surface, { input, output, onError, caller })
+    return connectStdio(surface, {
+      input,
+      output,
+      onError,
+      caller,
+      refuse: (message) => (this.#holdsOwner(message) ? ownerRefusal : undefined),
+    })
   }
 
   /** One governed call, exactly as a client's would be. */
@@ -249,6 +255,7 @@ export class Drawbridge {
   ): Promise<CallToolResult> {
     await this.ready
     const { mount = this.#mounts.usual, signal } = options
+    if (this.#holdsOwner([input, options.meta])) throw new CredentialError(77, refusalWords.owner)
     const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
@@ -342,6 +349,13 @@ export class Drawbridge {
     this.#options.onError?.(error)
   }
 
+  /** An owner's token is not handed on, whatever it is said to be. */
+  #holdsOwner(said: unknown): boolean {
+    if (this.#doors.size === 0) return false
+    const text = JSON.stringify(said) ?? ''
+    return [...this.#doors.values()].some((door) => door.holdsOwner(text))
+  }
+
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
   #localCaller(mount: string): Caller {
     const door = this.#doors.get(mount)
@@ -355,6 +369,8 @@ export class Drawbridge {
     )
   }
 }
+
+const ownerRefusal = { code: 'owner_token_refused', message: refusalWords.owner }
 
 export interface CallOptions {
   readonly caller?: Caller

@@ -98,13 +98,14 @@ export function createTables(database: Sqlite, n: number, stream: Stream): void 
      create unique index r${n}_k on r${n} (key);
      create index r${n}_s on r${n} (seq);
      create table h${n} (
-       id integer not null, field integer not null, seq integer not null, was integer,
+       id integer not null, field integer not null, seq integer not null,
        primary key (id, field)
      ) strict, without rowid;
      create index h${n}_s on h${n} (seq);
      create table d${n} (
        seq integer primary key, key text not null, at text not null, time integer
-     ) strict;`,
+     ) strict;
+     create index d${n}_k on d${n} (key, seq);`,
   )
   for (const field of scalars)
     if (field.name === stream.cursorField || field.name === stream.consentTimeField)

@@ -125,7 +125,7 @@ export class RecordWriter implements RecordSink {
           tally.added++
         } else if (existing.body === entry.written.body) tally.same++
         else {
-          this.#update(source, entry.written, existing, ++counter)
+          this.#update(source, entry, entry.written, existing, ++counter)
           tally.changed++
         }
       }
@@ -181,6 +181,11 @@ export class RecordWriter implements RecordSink {
     this.#commit(() => this.#grants.add(given, token))
   }
 
+  /** Another token of a grant; `false` where it was for a single use, and that was. */
+  issue(id: string, token: string, at: number): boolean {
+    return this.#commit(() => this.#grants.issue(id, token, at))
+  }
+
   addOwnerToken(token: string): void {
     this.#commit(() => this.#grants.addToken(token, { kind: 'owner' }))
   }
@@ -224,7 +229,13 @@ export class RecordWriter implements RecordSink {
     this.#index(n, stream, seq, written)
   }
 
-  #update({ n, stream }: RecordSource, written: Content, existing: Existing, seq: number): void {
+  #update(
+    { n, stream }: RecordSource,
+    entry: Entry,
+    written: Content,
+    existing: Existing,
+    seq: number,
+  ): void {
     const sets = stream.fields.filter(isScalar).map((field) => `f${field.n} = ?, `)
     // When it first arrived stays: a later time would tell of changes that are not granted.
     this.#database
@@ -233,14 +244,15 @@ export class RecordWriter implements RecordSink {
     this.#unindex(n, stream, existing.id)
     this.#index(n, stream, existing.id, written)
     const mark = this.#database.prepare(
-      `insert into h${n} (id, field, seq, was) values (?, ?, ?, ?)
-       on conflict do update set seq = excluded.seq, was = excluded.was`,
+      `insert into h${n} (id, field, seq) values (?, ?, ?)
+       on conflict do update set seq = excluded.seq`,
     )
     const [before, after] = [JSON.parse(existing.body), JSON.parse(written.body)]
     for (const field of stream.fields)
       if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
-        const was = field.name === stream.consentTimeField ? existing.time : null
-        mark.run(existing.id, field.n, seq, was)
+        mark.run(existing.id, field.n, seq)
+        // It may be gone for those who are granted a time that it had.
+        if (field.name === stream.consentTimeField) this.#leave(n, entry, existing, seq)
       }
   }
 
@@ -248,9 +260,13 @@ export class RecordWriter implements RecordSink {
     this.#unindex(n, stream, existing.id)
     this.#database.prepare(`delete from r${n} where id = ?`).run(existing.id)
     this.#database.prepare(`delete from h${n} where id = ?`).run(existing.id)
+    this.#leave(n, entry, existing, seq)
+  }
+
+  #leave(n: number, { key, emittedAt }: Entry, { time }: Existing, seq: number): void {
     this.#database
       .prepare(`insert into d${n} (seq, key, at, time) values (?, ?, ?, ?)`)
-      .run(seq, entry.key, entry.emittedAt, existing.time)
+      .run(seq, key, emittedAt, time)
   }
 
   #index(n: number, stream: Stream, rowid: number, { texts }: Content): void {
@@ -280,7 +296,7 @@ export class RecordWriter implements RecordSink {
       if (name === former.cursorField || name === former.consentTimeField)
         this.#database.exec(`drop index r${n}_f${field}`)
     if (former.fields.some(({ lexical }) => lexical)) this.#database.exec(`drop table s${n}`)
-    this.#database.exec(`alter table d${n} rename to gone${n}`)
+    this.#database.exec(`alter table d${n} rename to gone${n}; drop index if exists d${n}_k`)
     createTables(this.#database, n, stream)
     this.#database.exec(`insert into d${n} select * from gone${n}; drop table gone${n}`)
     const { columns, marks } = toColumns(stream)

@@ -3,6 +3,7 @@ import { isTime, type RecordSource } from '../sources/records/model.ts'
 import type {
   Binding,
   Change,
+  ChangesQuery,
   Disclosure,
   KeptBlob,
   MatchQuery,
@@ -150,8 +151,15 @@ export class SqliteRecords implements RecordStore {
     ).map(toRow)
   }
 
-  changes(scope: Scope, after: number, limit: number): readonly Change[] {
-    return readChanges((query) => this.#all(query), scope, after, limit)
+  changes(scope: Scope, query: ChangesQuery): readonly Change[] {
+    return readChanges((one) => this.#all(one), scope, query)
+  }
+
+  head(): number {
+    const [counter] = this.#all<{ value: string }>(
+      sql`select value from meta where name = 'counter'`,
+    )
+    return Number(counter?.value ?? 0)
   }
 
   span(scope: Scope, after: number): number | undefined {

@@ -38,11 +38,11 @@ export function createDoor(
   openSink: () => RecordSink,
 ): Door {
   const callers = new Map<string, Caller>()
+  const holds = (text: string) =>
+    text.includes(tokenPrefix) && [...text.matchAll(shape)].some(([, token = '']) => isOwner(token))
   const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
   return {
-    holdsOwner: (text) =>
-      text.includes(tokenPrefix) &&
-      [...text.matchAll(shape)].some(([, token = '']) => isOwner(token)),
+    holdsOwner: (text) => holds(text) || (/%|\\u/.test(text) && holds(decode(text))),
     describe(token) {
       const options = find()
       const found = options?.store.findToken(token)
@@ -74,6 +74,12 @@ export function createDoor(
     },
   }
 }
+
+/** As addresses, cookies and JSON may write it. */
+const decode = (text: string): string =>
+  text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  )
 
 /** In words for whoever brought the token. */
 export const refusalWords: Readonly<Record<Refusal, string>> = {

@@ -20,7 +20,9 @@ export interface RecordStore {
   /** The newest arrivals that have every word in one of these fields, below a number. */
   match(scope: Scope, query: MatchQuery): readonly number[]
   byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[]
-  changes(scope: Scope, after: number, limit: number): readonly Change[]
+  changes(scope: Scope, query: ChangesQuery): readonly Change[]
+  /** The number of the last change of anything. */
+  head(): number
   /** Where the next so many rows end; `undefined` at the end. */
   span(scope: Scope, after: number): number | undefined
   tally(scope: Scope, query: TallyQuery): readonly Tally[]
@@ -82,6 +84,14 @@ export interface MatchQuery {
   readonly conditions: readonly Condition[]
   /** Only arrivals below this. */
   readonly below: number
+  readonly limit: number
+}
+
+export interface ChangesQuery {
+  readonly after: number
+  /** Inclusive. */
+  readonly upTo: number
+  readonly newestFirst: boolean
   readonly limit: number
 }
 
