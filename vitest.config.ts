@@ -11,7 +11,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...soaks],
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     // Much of a run is waiting for processes of its own: one more than vitest would dare on two cores.
     maxWorkers: 2,
   },
