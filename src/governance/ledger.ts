@@ -26,6 +26,8 @@ export interface LedgerReader {
   /** The approval for exactly this that is good for longest; a used one where there is no other. */
   approvalFor(binding: string): Approval | undefined
   approvals(state: Approval['state'] | undefined, limit: number): Approval[]
+  /** How many questions of a caller nobody has answered yet. */
+  waiting(caller: string, now: number): number
 }
 
 export interface LedgerWriter extends LedgerReader {

@@ -15,6 +15,9 @@ export interface ApprovalTimes {
   readonly pending: number
 }
 
+/** Questions of one caller that wait for an answer: more of them nobody reads. */
+const mostWaiting = 1000
+
 /** The key under which a client's person answers. */
 const question = 'approval'
 
@@ -129,6 +132,7 @@ async function ask(
         // Looked at again: the same call may have asked meanwhile, and one question is enough.
         const other = writer.approvalFor(made.binding)
         if (other && other.state !== 'used' && other.expires > at) return other
+        if (writer.waiting(caller, at) >= mostWaiting) return undefined
         writer.addApproval(made)
         writer.append({ event: 'asked', at, id, caller, capability })
         return made
@@ -137,6 +141,7 @@ async function ask(
       return { ends: unavailable(error) }
     }
   }
+  if (!approval) return { ends: tooMany(call) }
   if (!canBeAsked(call)) return { ends: pendingAnswer(call, approval.id) }
   return { ends: toQuestion(approval) }
 }
@@ -168,6 +173,13 @@ function pendingAnswer({ capability, plan }: Call, id: string): Failed {
   const message = `${capability.name} needs a human's approval.${why} Nothing was done. The request is ${id}. Tell the person to run: drawbridge approvals approve ${id} — and then make exactly the same call again.`
   return refused('approval_required', message, { details: { approval: id }, retryable: true })
 }
+
+const tooMany = ({ capability }: Call): Failed =>
+  refused(
+    'rate_limited',
+    `${capability.name} needs a human's approval, and ${mostWaiting} requests of yours wait for one already. Nothing was done. Have them answered first: drawbridge approvals list.`,
+    { retryable: true },
+  )
 
 const denied = ({ capability }: Call, { id, decidedBy }: Approval): Failed =>
   refused(

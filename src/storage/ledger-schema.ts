@@ -44,6 +44,7 @@ const migrations = [
   `insert into chain_anchors (chain, next, head) values ('executions', coalesce(
      (select first + count from execution_events order by first desc limit 1),
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
+  "create index if not exists approvals_waiting on approvals (caller, expires) where state = 'pending';",
 ]
 
 /** What the file must be before anything is done with it: sound, and of a known version. */

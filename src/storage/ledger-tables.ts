@@ -175,6 +175,15 @@ export class LedgerTables implements LedgerWriter {
     return rows.map(toApproval)
   }
 
+  waiting(caller: string, now: number): number {
+    const row = this.#database
+      .prepare<{ waiting: number }>(
+        `select count(*) as waiting from approvals where caller = ? and state = 'pending' and expires > ?`,
+      )
+      .get(caller, now)
+    return row?.waiting ?? 0
+  }
+
   addApproval(approval: Approval): void {
     this.#database
       .prepare(

@@ -68,6 +68,25 @@ test.each([
   },
 )
 
+test('a caller with a thousand unanswered questions asks no more; others do, and so does it when one is answered', async () => {
+  const { call, request, desk, clock } = aDesk()
+  const ids = await Promise.all(
+    Array.from({ length: 1000 }, (_, amount) => request({ input: { amount } })),
+  )
+
+  const tooMany = await call({ input: { amount: 1000 } })
+  const again = await request({ input: { amount: 7 } })
+  const other = await call({ caller: { ...aCaller(), subject: 'ben' } })
+  await desk.decide(String(ids[3]), 'denied', 'eve')
+  const after = await call({ input: { amount: 1001 } })
+  clock.pass(30 * 24 * 3600 * 1000)
+  const later = await call({ input: { amount: 1002 } })
+
+  expect(wordOf(tooMany)).toBe('rate_limited')
+  expect(again).toBe(ids[7])
+  expect([other, after, later].map(wordOf)).toEqual(Array(3).fill('approval_required'))
+})
+
 test('an approval that was used is not good for another run', async () => {
   const { ran, call, request, approve } = aDesk({ effects: { ...movesMoney, repeatable: true } })
   const id = await request()
