@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { LedgerError } from '../governance/ledger.ts'
-import type { Sqlite } from './sqlite.ts'
+import type { Sqlite, Statement } from './sqlite.ts'
 
 /** Before the first record. */
 const origin = '0'.repeat(43)
@@ -53,6 +53,8 @@ export class ChainTable<Entry> {
   readonly #name: ChainName
   /** Where this process believes that it ends. */
   #known: Anchor | undefined
+  /** Used so often that even to look it up counts. */
+  #inserting: Statement<never> | undefined
 
   constructor(database: Sqlite, name: ChainName) {
     this.#database = database
@@ -105,14 +107,12 @@ export class ChainTable<Entry> {
 
   /** Not where somebody else was, even if they have forgotten it since. */
   #insert(first: number, count: number, at: number, { head, text }: Lines): boolean {
-    const { changes } = this.#database
-      .prepare(
-        `insert into ${this.#name} (first, count, at, head, lines) select ?, ?, ?, ?, ?
-         where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
-         on conflict do nothing`,
-      )
-      .run(first, count, at, head, text, first)
-    return changes === 1
+    this.#inserting ??= this.#database.prepare(
+      `insert into ${this.#name} (first, count, at, head, lines) select ?, ?, ?, ?, ?
+       where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
+       on conflict do nothing`,
+    )
+    return this.#inserting.run(first, count, at, head, text, first).changes === 1
   }
 
   /** Forgets whole blocks from the beginning, some at a time: where it begins now, if it did. */

@@ -53,8 +53,9 @@ export class ExecutionTable implements ExecutionReader {
     for (const { event } of written) this.#recent.push({ number: number++, event })
   }
 
-  get isBehind(): boolean {
-    return this.#recent.length > 0
+  /** How many events the table does not know yet. */
+  get behind(): number {
+    return this.#recent.length
   }
 
   /** What was written last was undone. */

@@ -1,4 +1,5 @@
 import type {
+  Begun,
   Durability,
   ExecutionEvent,
   ExecutionLog,
@@ -52,8 +53,19 @@ export class SqliteExecutionLog implements ExecutionLog {
   #toWritten(event: ExecutionEvent): Written {
     if (event.event !== 'begun') return { event, text: JSON.stringify(event) }
     const { boot } = this.#ledger.executions
-    const { decision, ...rest } = event
-    const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${this.#toText(decision)},"boot":"${boot}"}`
+    const { id, at, source, address, caller, effects, envelope, decision } = event
+    const rest: Omit<Begun, 'decision'> = {
+      event: 'begun',
+      id,
+      at,
+      source,
+      address,
+      caller,
+      effects,
+      envelope,
+      boot,
+    }
+    const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${this.#toText(decision)}}`
     return { event, text }
   }
 

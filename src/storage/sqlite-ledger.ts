@@ -30,6 +30,8 @@ export interface LedgerOptions {
 /** How long an audit entry that nobody waits for may be on its way. */
 const lingering = 50
 const mostLingering = 100_000
+/** How many events the table of executions may be behind the chain. */
+const mostBehind = 256
 const purgeEvery = 60_000
 const mostPurged = 1000
 
@@ -159,6 +161,8 @@ export class SqliteLedger implements Ledger {
     try {
       this.#prepareFlush(durable)
       resolve(work(this.#writer))
+      // Some at a time: nobody should wait for very many.
+      if (this.executions.behind >= mostBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
       reject(new LedgerError('The ledger cannot be written', { cause: error }))
@@ -210,7 +214,7 @@ export class SqliteLedger implements Ledger {
     if (this.#closed) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
-      if (this.executions.isBehind) this.#commit(() => this.executions.catchUp(), false)
+      if (this.executions.behind > 0) this.#commit(() => this.executions.catchUp(), false)
     } catch (error) {
       // Kept for the next time; what side effects need is refused until then.
       this.#options.onError(error)

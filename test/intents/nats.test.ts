@@ -507,11 +507,19 @@ describeWithNats('the shared registry', () => {
 
   test('what is announced takes no name of what is configured', async () => {
     const { url } = await aNatsServer()
-    await aNode(url, [anAgent('teller', { handle: () => ({ from: 'a stranger' }) })])
+    const handle = () => ({ from: 'a stranger' })
+    const stranger = await aNode(url, [anAgent('teller', { handle })])
     const near = await aDiscoverer(url, {}, { agents: [anAgent('bank')] })
 
     expect((await near.call('Look')).structuredContent).toEqual({ from: 'bank' })
     expect(near.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }])
+
+    const connection = await aConnection(url)
+    connection.publish('intents.health', '{"agent":"bank","turn":"ill","by":"x"}')
+    await connection.flush()
+    await stranger.close()
+    await sleep(50)
+    expect((await near.call('Look')).structuredContent).toEqual({ from: 'bank' })
   })
 
   test('with a key, only who has it is believed', async () => {

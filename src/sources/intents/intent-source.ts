@@ -105,6 +105,8 @@ export class IntentSource implements Source {
     })
     this.#router = router
     this.#registry = registry
+    // Who has the name of one of them elsewhere may have come and gone before.
+    for (const { name, remote } of registry.agents) if (!remote) health.notePresence(name, true)
     this.#served = registry.intents.filter((intent) => !fallbacks.refused.has(intent))
     const readings = this.#served.map((intent) => this.#toCapability(intent, router))
     return {
@@ -202,6 +204,7 @@ export class IntentSource implements Source {
       sealing: this.#sealing,
       machine: this.#machine,
       health: this.#openHealth(),
+      isLocal: (name) => this.#registry.agents.some((one) => one.name === name && !one.remote),
       onChange: () => {
         this.#changed = true
         for (const watcher of this.#watchers) watcher()

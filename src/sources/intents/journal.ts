@@ -60,15 +60,22 @@ export class Journal {
 
   answer(number: number, agent: string, duration: number, ending: Ending): void {
     const { instance } = ending
-    const about = { ...this.#about(), number, agent, ...(instance !== undefined && { instance }) }
-    const event = { event: 'answered' as const, ...about, duration }
+    const from = instance === undefined ? nothing : { instance }
+    const { id, at } = this.#about()
     if ('payload' in ending) {
-      this.#waiting.push({ ...event, payload: this.#protect(ending.payload, `answer ${number}`) })
+      const payload = this.#protect(ending.payload, `answer ${number}`)
+      this.#waiting.push({ event: 'answered', id, at, number, agent, ...from, duration, payload })
       return
     }
     const { error, certainty, cause } = ending
     this.#waiting.push({
-      ...event,
+      event: 'answered',
+      id,
+      at,
+      number,
+      agent,
+      ...from,
+      duration,
       error,
       certainty,
       ...(cause !== undefined && { cause: cause.slice(0, longestCause) }),
@@ -128,3 +135,4 @@ export class Journal {
 }
 
 const longestCause = 2000
+const nothing = {}

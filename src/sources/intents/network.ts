@@ -19,6 +19,8 @@ export interface NetworkOptions {
   readonly sealing: SealOptions
   readonly machine: Machine
   readonly health: Health
+  /** Whether an agent of that name runs in this process. */
+  readonly isLocal: (name: string) => boolean
   /** Other agents can be asked than before. */
   readonly onChange: () => void
 }
@@ -99,8 +101,9 @@ export class Network {
 
   /** Whether others on the same subjects know an agent by the same name. */
   #isShared(name: string): boolean {
-    const { discover, remote } = this.#options.routing
-    if (!discover) return false
+    const { routing, isLocal } = this.#options
+    const { discover, remote } = routing
+    if (!discover || isLocal(name)) return false
     const configured = remote.find((one) => one.name === name)
     if (!configured) return this.#roster?.agents.some(({ node }) => node === name) ?? false
     if (!isOverNats(configured) || (configured.node ?? name) !== name) return false

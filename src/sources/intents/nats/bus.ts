@@ -121,7 +121,9 @@ export class Bus {
       rollCall: toRollCallSubject(prefix),
       node,
       onChange,
-      onPresence: (agent, present) => health.notePresence(agent, present),
+      onPresence: (agent, present) => {
+        if (isShared(agent)) health.notePresence(agent, present)
+      },
     })
     const notices = this.#notices(line, toHealthSubject(prefix), key)
     const stop = shareHealth({ notices, health, instance, isShared })
