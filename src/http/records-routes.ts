@@ -14,7 +14,7 @@ import type { Arrival } from './handler.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
 import { readRoutes } from './read-routes.ts'
 import { introspect, toResourceMetadata, toServerMetadata } from './records-metadata.ts'
-import { type Parameters, readParameters } from './records-parameters.ts'
+import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
 
 /** Where records are, and how what is asked of them passes everything that is enforced. */
 export interface RecordsDesk {
@@ -231,12 +231,4 @@ const types: Readonly<Record<number, string>> = {
   410: 'gone_error',
   413: 'invalid_request_error',
   429: 'rate_limit_error',
-}
-
-function decodeName(name: string): string {
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
 }

@@ -390,7 +390,7 @@ export class Drawbridge {
         ? [...surface.projection.snapshot.capabilities.values()].find(
             ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
           )
-        : { capability: wanted, fingerprint: '' }
+        : { capability: this.#refine(wanted), fingerprint: '' }
     if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
     const { fingerprint } = entry
     const capability = { ...entry.capability, input: asItIs, invoke }

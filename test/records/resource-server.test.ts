@@ -249,6 +249,12 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   const refused = await send(token)
   const stranger = await send('drb_nobody')
   const unknown = await send(owner, '/v1/ingest/letters')
+  const garbled = await ask('/v1/ingest/messages', {
+    method: 'POST',
+    bearer: owner,
+    body: Buffer.from([0x7b, 0xff]),
+  })
+  const malformed = await send(owner, '/v1/ingest/%E0%A4%A')
   const second = await send(owner, '/v1/ingest/messages?connector_id=mail&connection_id=new')
 
   expect(taken).toMatchObject({
@@ -260,6 +266,7 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   expect(removed.body.records_accepted).toBe(1)
   expect(records).toMatchObject([{ id: 'm1', emitted_at: '2026-03-01T00:00:00Z' }])
   expect([refused.status, stranger.status, unknown.status]).toEqual([403, 401, 403])
+  expect([garbled.status, malformed.status]).toEqual([400, 403])
   expect(second.body).toMatchObject({ connection_id: 'new', records_accepted: 2 })
   // A grant names its connections: one that came later is not in it.
   expect((await ask('/v1/streams')).body.data).toHaveLength(1)
