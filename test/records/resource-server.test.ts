@@ -315,6 +315,7 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
     })
   const kept = await upload('work', 'a1')
   await upload('home', 'a1')
+  expect((await upload('home', '')).status).toBe(400)
   const { blob_id } = kept.body
   for (const connection of ['work', 'home'])
     store.put(attachments(), connection, [
@@ -367,6 +368,8 @@ test('where to begin is said in three documents, and what a token is by introspe
   const resource = (await ask('/.well-known/oauth-protected-resource')).body
   const mount = (await ask('/.well-known/oauth-protected-resource/mcp/records')).body
   const server = (await ask('/.well-known/oauth-authorization-server')).body
+  const suffixed = await ask('/.well-known/oauth-authorization-server/mcp/records')
+  const nowhere = await ask('/.well-known/oauth-protected-resource/nope')
   const lost = await ask('/v1/schema', { bearer: 'nobody' })
 
   expect(resource).toMatchObject({
@@ -380,6 +383,8 @@ test('where to begin is said in three documents, and what a token is by introspe
     pdpp_agent_discovery: { mcp: { endpoint: `${origin}/mcp/records`, no_owner_token: true } },
   })
   expect(server).toMatchObject({ issuer: origin, introspection_endpoint: `${origin}/introspect` })
+  expect(suffixed.body).toEqual(server)
+  expect(nowhere.status).toBe(404)
   expect(lost.body.error).toMatchObject({
     resource_metadata: `${origin}/.well-known/oauth-protected-resource`,
     next_step: expect.any(String),
