@@ -134,7 +134,12 @@ export class Drawbridge {
       mounts: this.#mounts.endpoints,
       records: {
         doors: this.#doors,
-        run: (mount, errand) => runErrand(this.#mounts.at(mount).surface, errand, this.#govern),
+        run: (mount, errand) =>
+          runErrand(errand, {
+            surface: this.#mounts.at(mount).surface,
+            refine: this.#refine,
+            govern: this.#govern,
+          }),
       },
       guard: createGuard(toGuardOptions(this.#config.http)),
       identify,

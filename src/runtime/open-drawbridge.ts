@@ -68,7 +68,8 @@ export async function readAll(
     folder: found.folder,
     environment,
   })
-  for (const { door } of placed) if (door) refuseOwner(door, environment, found.config)
+  for (const { door, standsAlone } of placed)
+    if (standsAlone) refuseOwner(door, environment, found.config)
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 

@@ -78,15 +78,15 @@ const ownerNames = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE
 
 /** Nothing starts that could read with more than a grant. */
 export function refuseOwner(
-  door: Door,
+  door: Door | undefined,
   environment: Readonly<Record<string, string | undefined>>,
   config: unknown,
 ): void {
   const named = ownerNames.find((name) => environment[name] !== undefined)
-  const held = Object.keys(environment).find((name) => door.holdsOwner(environment[name] ?? ''))
+  const held = Object.keys(environment).find((name) => door?.holdsOwner(environment[name] ?? ''))
   const found = named ?? held
   if (found !== undefined)
     throw new CredentialError(77, `The environment has ${found}. ${refusalWords.owner}`)
-  if (door.holdsOwner(JSON.stringify(config)))
+  if (door?.holdsOwner(JSON.stringify(config)))
     throw new CredentialError(77, `The configuration holds one. ${refusalWords.owner}`)
 }

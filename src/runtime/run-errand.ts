@@ -1,24 +1,31 @@
 import { randomUUID } from 'node:crypto'
 import type { Contract } from '../capability/contract.ts'
 import type { Outcome } from '../capability/outcome.ts'
+import type { Refine } from '../catalog/snapshot.ts'
 import { refused } from '../governance/failures.ts'
 import type { Next } from '../governance/step.ts'
 import type { Errand } from '../http/records-routes.ts'
 import type { Surface } from '../mcp/surface.ts'
 import { toPlainCall } from './plain-call.ts'
 
+export interface ErrandWay {
+  readonly surface: Surface
+  readonly refine: Refine
+  readonly govern: Next
+}
+
 /** What is read or put in without MCP passes what a call of a tool would pass. */
 export async function runErrand(
-  { mount, projection, run }: Surface,
   { capability: wanted, invoke, ...rest }: Errand,
-  govern: Next,
+  { surface, refine, govern }: ErrandWay,
 ): Promise<Outcome> {
+  const { mount, projection, run } = surface
   const entry =
     typeof wanted === 'string'
       ? [...projection.snapshot.capabilities.values()].find(
           ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
         )
-      : { capability: wanted, fingerprint: '' }
+      : { capability: refine(wanted), fingerprint: '' }
   if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
   const { fingerprint } = entry
   const capability = { ...entry.capability, input: asItIs, invoke }

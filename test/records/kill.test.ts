@@ -4,9 +4,10 @@ import { RecordWriter } from '../../src/storage/record-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
 import { aProject } from '../support/a-project.ts'
 import { messages, someMessages } from '../support/a-record-store.ts'
+import { amount } from '../support/amount.ts'
 import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
 
-const rounds = 12
+const rounds = amount(5, 12)
 const records = 20_000
 
 test('an import that is killed again and again loses nothing, doubles nothing and leaves no gap', async () => {

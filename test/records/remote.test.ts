@@ -1,9 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordSource } from '../../src/runtime/open-records.ts'
-import { aProject, put } from '../support/a-project.ts'
+import { aProject } from '../support/a-project.ts'
 import {
   aMessage,
   aReader,
@@ -153,28 +152,28 @@ test('what is wrong is said in the same words, and which connection without aski
 test('nothing starts with an owner’s token, with none that is good, or beside another source', async () => {
   const { store, near, given } = await nearAndFar()
   const owner = store.owner()
-  const cwd = await aProject({})
-  const list = async (token: string, more = '') => {
+  const list = async (token: string, more = '', env = {}) => {
     const yaml = `sources:\n  - records: { server: "${near.origin}", token: "env://PDPP_TOKEN" }\n${more}`
-    await put(path.join(cwd, 'drawbridge.yaml'), yaml)
-    return drawbridge(['list'], { cwd, env: { PDPP_TOKEN: token } })
+    const cwd = await aProject({ 'drawbridge.yaml': yaml })
+    return drawbridge(['list'], { cwd, env: { PDPP_TOKEN: token, ...env } })
   }
 
-  const refused = [await list(owner), await list('nobody')]
-  const open = await drawbridge(['list'], {
-    cwd: await aProject({
-      'drawbridge.yaml':
-        'sources:\n  - records: { server: "http://data.example", token: "a-grant" }\n',
-    }),
-  })
-  const crowded = await list(given.token, '  - records: ./personal.db\n')
-  const fine = await list(given.token)
+  const literal = `sources:\n  - records: { server: "http://data.example", token: "a-grant" }\n`
+  const [owned, unknown, crowded, named, fine, open] = await Promise.all([
+    list(owner),
+    list('nobody'),
+    list(given.token, '  - records: ./personal.db\n'),
+    list(given.token, '', { PDPP_OWNER_TOKEN: 'any' }),
+    list(given.token),
+    drawbridge(['list'], { cwd: await aProject({ 'drawbridge.yaml': literal }) }),
+  ])
 
-  expect(refused.map(({ code }) => code)).toEqual([77, 78])
+  expect([owned.code, unknown.code]).toEqual([77, 78])
+  expect(named).toMatchObject({ code: 77, stdout: '' })
   expect(crowded.stderr).toContain('mount of its own')
   expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('must be https') })
   expect(fine).toMatchObject({ code: 0, stdout: expect.stringContaining('query_records') })
-  for (const { stdout, stderr } of [...refused, crowded, fine])
+  for (const { stdout, stderr } of [owned, unknown, crowded, named, fine])
     expect(stdout + stderr).not.toMatch(owner)
 })
 
