@@ -4,10 +4,11 @@ import { expect, test, vi } from 'vitest'
 import { intentSource } from '../../src/index.ts'
 import { aNatsServer, describeWithNats, type NatsServer } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
+import { amount } from '../support/amount.ts'
 import { startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
-const rounds = process.env.SOAK ? 50 : 1
+const rounds = amount(1, 50)
 /** Milliseconds: for one attempt, and for everything. */
 const limits = { attemptTimeout: 1000, timeout: 2000 }
 
