@@ -30,3 +30,26 @@ export {
   type ToolResult,
 } from './sources/definitions/tool-definition.ts'
 export { defineView, type ViewDefinition } from './sources/definitions/view-definition.ts'
+export {
+  type AgentContext,
+  type AgentDefinition,
+  AgentError,
+  defineAgent,
+} from './sources/intents/agent.ts'
+export type { IntentEnvelope } from './sources/intents/envelope.ts'
+export { type IntentOptions, intentSource } from './sources/intents/intent-source.ts'
+export type { AgentResponse } from './sources/intents/response.ts'
+export { derive } from './sources/services/adapters/derive.ts'
+export { fromMachine } from './sources/services/adapters/from-machine.ts'
+export { fromObservable } from './sources/services/adapters/from-observable.ts'
+export { fromSignal } from './sources/services/adapters/from-signal.ts'
+export { fromStore } from './sources/services/adapters/from-store.ts'
+export type { ServiceOptions } from './sources/services/options.ts'
+export type {
+  Observe,
+  Service,
+  ServiceAction,
+  ServiceState,
+} from './sources/services/service.ts'
+export { serviceSource } from './sources/services/service-source.ts'
+export { toJsonSchema } from './sources/services/to-json-schema.ts'

@@ -66,6 +66,7 @@ const handler = createHandler({
   identify: () => localUser,
   bodyLimit: 4 * 1024 * 1024,
   approvals: {},
+  frames: () => undefined,
   health: () => ({}),
 })
 await NodeServer.listen({ host: '127.0.0.1', port, handler, onError: console.error })

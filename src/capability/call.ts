@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 import type { Cancellation } from './cancellation.ts'
-import type { Capability } from './capability.ts'
+import type { Capability, View } from './capability.ts'
 import type { Json, JsonObject } from './json.ts'
 import type { Outcome } from './outcome.ts'
 import type { Answer } from './question.ts'
@@ -31,6 +31,8 @@ export interface Call {
   readonly transportKey: string | undefined
   /** The fingerprint the client believes in. */
   readonly expects: string | undefined
+  /** What its caller could use besides. */
+  readonly reach: Reach
   /** Where to tell what happens meanwhile. */
   readonly listener: Listener
   /** As W3C Trace Context writes it, where the client sent one. */
@@ -53,6 +55,14 @@ export interface InnerCall {
   readonly answers?: Call['answers']
   readonly state?: Json
 }
+
+/** What is listed for a caller at the moment it is asked for, under the names it is served by. */
+export interface Reach {
+  capabilities(): readonly Capability[]
+  views(): readonly View[]
+}
+
+export const reachesNothing: Reach = { capabilities: () => [], views: () => [] }
 
 export interface Trail {
   readonly decisions: Decision[]
@@ -93,7 +103,7 @@ export interface PlannedCharge {
 
 /** Something the reader of a result should know besides. */
 export interface Notice {
-  readonly about: 'budget' | 'replayed'
+  readonly about: 'budget' | 'replayed' | 'route'
   readonly text: string
   readonly data: JsonObject
 }

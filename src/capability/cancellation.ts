@@ -4,17 +4,26 @@
  * costs as much as the rest of the pipeline.
  */
 export class Cancellation {
+  /** Somebody else's signal that stops it too: not listened to before somebody listens here. */
+  readonly #outer: AbortSignal | undefined
   #reason: string | undefined
   #controller: AbortController | undefined
-  #listener: ((reason: string) => void) | undefined
+  #listeners: Listener[] | undefined
+  #listensOutside = false
+
+  constructor(outer?: AbortSignal) {
+    this.#outer = outer
+  }
 
   get cancelled(): boolean {
+    if (this.#outer?.aborted) this.cancel(outerReason)
     return this.#reason !== undefined
   }
 
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
+      this.#listenOutside()
       if (this.#reason !== undefined) this.#controller.abort(toAbort(this.#reason))
     }
     return this.#controller.signal
@@ -25,14 +34,32 @@ export class Cancellation {
     if (this.#reason !== undefined) return
     this.#reason = reason
     this.#controller?.abort(toAbort(reason))
-    this.#listener?.(reason)
+    for (const listener of this.#listeners ?? []) listener(reason)
   }
 
-  /** Hears of it at most once, even when it happened before. */
-  onCancel(listener: (reason: string) => void): void {
-    if (this.#reason === undefined) this.#listener = listener
-    else listener(this.#reason)
+  /** Hears of it at most once, even when it happened before. Returns how to stop listening. */
+  onCancel(listener: Listener): () => void {
+    if (this.#reason !== undefined) {
+      listener(this.#reason)
+      return () => {}
+    }
+    this.#listeners = [...(this.#listeners ?? []), listener]
+    this.#listenOutside()
+    return () => {
+      this.#listeners = this.#listeners?.filter((one) => one !== listener)
+    }
+  }
+
+  #listenOutside(): void {
+    if (!this.#outer || this.#listensOutside) return
+    this.#listensOutside = true
+    if (this.#outer.aborted) this.cancel(outerReason)
+    else this.#outer.addEventListener('abort', () => this.cancel(outerReason), { once: true })
   }
 }
+
+type Listener = (reason: string) => void
+
+const outerReason = 'The client cancelled the request.'
 
 const toAbort = (reason: string): DOMException => new DOMException(reason, 'AbortError')

@@ -18,6 +18,8 @@ export interface Origin {
 /** Something a client can call, whatever kind of source it came from. */
 export interface Capability {
   readonly name: string
+  /** The same for hosts that know no dots; its source vouches for it, so nobody is warned. */
+  readonly portableName?: string
   readonly title?: string
   /** The routing contract the model reads: copied whole, never shortened. */
   readonly description: string

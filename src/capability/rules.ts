@@ -8,6 +8,8 @@ export interface Rules {
   readonly approvers?: 'others' | readonly string[]
   /** A call must bring a key that makes it safe to repeat. */
   readonly idempotencyKey: boolean
+  /** The same call again is meant: a button may be pressed twice. */
+  readonly repeatsAreMeant?: boolean
   /** What one call is expected to cost. */
   readonly cost?: Cost
   readonly budgets: readonly Budget[]

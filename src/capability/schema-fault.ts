@@ -22,6 +22,8 @@ export function findSchemaFault(schema: JsonObject, direction: Direction): strin
     : `$ref ${JSON.stringify(dangling)} points to nothing inside the schema; nothing is fetched`
 }
 
+const values = new Set(['const', 'default', 'enum', 'examples'])
+
 interface Found {
   readonly ids: Set<string>
   readonly references: string[]
@@ -41,7 +43,9 @@ function walk(node: unknown, pointer: string, depth: number, found: Found): stri
   }
   for (const [key, child] of Object.entries(node)) {
     if (key === '__proto__') return `${pointer} has a property named __proto__`
-    const fault = walk(child, `${pointer}/${key}`, depth + 1, found)
+    // What looks like a reference inside a value is only a value.
+    const seen = values.has(key) ? { ids: new Set<string>(), references: [] } : found
+    const fault = walk(child, `${pointer}/${key}`, depth + 1, seen)
     if (fault) return fault
   }
   return undefined

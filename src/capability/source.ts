@@ -5,8 +5,11 @@ import type { JsonObject } from './json.ts'
 /** Where capabilities come from. */
 export interface Source {
   readonly id: string
-  /** What it offers now. Never throws for one bad capability: that one is left out and said. */
-  read(): Promise<Reading>
+  /**
+   * What it offers now. Never throws for one bad capability: that one is left out and said. A source
+   * that answers without a promise is read when somebody looks, however often it announces.
+   */
+  read(): Reading | Promise<Reading>
   /** Announces that a new reading is due, or that a view has a new value. Returns how to stop. */
   watch?(announce: (change: Change) => void): () => void
   close?(): Promise<void>

@@ -1,22 +1,15 @@
-import type { Call } from '../capability/call.ts'
-import type { Capability } from '../capability/capability.ts'
-import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { Change, Reading, Source } from '../capability/source.ts'
+import type { Capability, View } from '../capability/capability.ts'
+import type { Turn } from './claims.ts'
+import { type Heard, HeldSource, type Placement } from './held-source.ts'
 import { History } from './history.ts'
 import type { Naming } from './served-name.ts'
-import {
-  type Entry,
-  type NamedReading,
-  type Refine,
-  type Snapshot,
-  toSnapshot,
-} from './snapshot.ts'
+import type { Entry, Refine, Snapshot } from './snapshot.ts'
+import { Stock, type Turns } from './stock.ts'
 
-/** A source as the operator placed it on a mount. */
-export interface Placement {
-  readonly source: Source
-  readonly prefix?: string
-}
+export type { Placement }
+
+/** Milliseconds in which changes are gathered that nobody has asked for yet. */
+const gather = 5
 
 export interface CatalogOptions {
   readonly naming: Naming
@@ -24,7 +17,6 @@ export interface CatalogOptions {
 }
 
 const asItIs: Refine = (capability) => capability
-const nothingYet = toSnapshot([], 'portable', asItIs)
 
 export interface Preparation {
   readonly snapshot: Snapshot
@@ -32,12 +24,12 @@ export interface Preparation {
   discard(): Promise<void>
 }
 
-/** What is different now, for those who hold a list. */
+/** What is different now, for those who hold a list: what came, what went, and both of what differs. */
 export interface CatalogChange {
-  readonly capabilities: boolean
-  readonly prompts: boolean
-  readonly views: boolean
-  /** Views that are the same but have a new value. */
+  readonly capabilities: readonly Capability[]
+  readonly prompts: readonly Capability[]
+  readonly views: readonly View[]
+  /** Views that are the same but have a new value, or have gone. */
   readonly updated: readonly string[]
 }
 
@@ -46,11 +38,15 @@ export class Catalog {
   readonly #options: CatalogOptions
   readonly #history = new History()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
-  #held: Held[] = []
-  #snapshot: Snapshot = nothingYet
+  #held: HeldSource[] = []
+  #due: NodeJS.Timeout | undefined
+  #stock: Stock
+  #snapshot: Snapshot
 
   private constructor(options: CatalogOptions) {
     this.#options = options
+    this.#stock = new Stock(options.naming, options.refine)
+    this.#snapshot = this.#stock.toSnapshot()
   }
 
   static async open(
@@ -63,7 +59,9 @@ export class Catalog {
     return catalog
   }
 
+  /** Never older than what the sources have announced, as far as they answer at once. */
   get snapshot(): Snapshot {
+    if (this.#due) this.#catchUp()
     return this.#snapshot
   }
 
@@ -82,171 +80,122 @@ export class Catalog {
    * together or not at all. Calls in flight finish on what they began with.
    */
   async prepare(placements: readonly Placement[]): Promise<Preparation> {
-    const held = placements.map((placement) => new Held(placement, (change) => this.#hear(change)))
+    const held = placements.map(
+      (placement) => new HeldSource(placement, (heard) => this.#hear(heard)),
+    )
     await Promise.all(held.map((one) => one.read()))
+    const stock = new Stock(this.#options.naming, this.#options.refine)
+    for (const one of held) stock.put(one, one.held)
+    stock.settle()
     return {
-      snapshot: this.#toSnapshot(held),
-      discard: () => closeAll(held),
+      snapshot: stock.toSnapshot(),
+      discard: () => closeAll(held, longestCall),
       commit: () => {
         const former = this.#held
         this.#held = held
-        this.#rebuild()
+        this.#stock = stock
+        const turns = toTurns(this.#snapshot, stock.toSnapshot())
+        this.#renew(turns)
         for (const one of held) one.watch()
-        return closeAll(former)
+        return closeAll(former, longestCall)
       },
     }
   }
 
   async close(): Promise<void> {
     this.#listeners.clear()
-    await closeAll(this.#held)
+    this.#stopTimer()
+    await closeAll(this.#held, lastWords)
   }
 
-  #hear(change: Change): void {
-    if (change.kind === 'reading') this.#rebuild()
-    else this.#tell({ ...nothing, updated: [change.uri] })
+  #hear(heard: Heard): void {
+    switch (heard.kind) {
+      case 'due':
+        this.#due ??= setTimeout(() => this.#catchUp(), gather)
+        return
+      case 'reading':
+        return this.#rebuild()
+      case 'view':
+        return this.#tell({ ...nothing, updated: [heard.uri] })
+    }
+  }
+
+  #catchUp(): void {
+    this.#stopTimer()
+    const before = this.#held.map(({ held }) => held)
+    for (const one of this.#held) one.readNow()
+    if (this.#held.some(({ held }, index) => held !== before[index])) this.#rebuild()
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#due)
+    this.#due = undefined
   }
 
   #rebuild(): void {
-    const former = this.#snapshot
-    this.#snapshot = this.#toSnapshot(this.#held)
-    this.#history.keep(this.#snapshot)
-    this.#tell(toChange(former, this.#snapshot))
+    for (const one of this.#held) this.#stock.put(one, one.held)
+    this.#renew(this.#stock.settle())
   }
 
-  #toSnapshot(held: readonly Held[]): Snapshot {
-    return toSnapshot(
-      held.map((one) => one.named),
-      this.#options.naming,
-      this.#options.refine,
-    )
+  #renew(turns: Turns): void {
+    this.#snapshot = this.#stock.toSnapshot()
+    this.#history.keep(turns.capabilities)
+    this.#tell(toChange(turns))
   }
 
   #tell(change: CatalogChange): void {
-    const { capabilities, prompts, views, updated } = change
-    if (!capabilities && !prompts && !views && updated.length === 0) return
+    if (Object.values(change).every((part) => part.length === 0)) return
     for (const listener of this.#listeners) listener(change)
   }
 }
 
-const nothing: CatalogChange = { capabilities: false, prompts: false, views: false, updated: [] }
+const nothing: CatalogChange = { capabilities: [], prompts: [], views: [], updated: [] }
 
-function toChange(former: Snapshot, present: Snapshot): CatalogChange {
+const toChange = ({ capabilities, prompts, views, templates }: Turns): CatalogChange => ({
+  capabilities: capabilities.flatMap(toDifferent),
+  prompts: prompts.flatMap(toDifferent),
+  views: [...views, ...templates].flatMap(toDifferent),
+  updated: views.filter(({ present }) => !present).map(({ key }) => key),
+})
+
+/** What is shown to nobody makes no difference to anybody. */
+function toDifferent<T extends Capability>({ former, present }: Turn<T>): T[] {
+  if (isShown(former) && isShown(present) && isSame(former, present)) return []
+  return [former, present].filter(isShown).map(({ capability }) => capability)
+}
+
+/** Between two snapshots that have nothing to do with each other. */
+function toTurns(former: Snapshot, present: Snapshot): Turns {
   const templates = (snapshot: Snapshot) =>
     new Map(snapshot.templates.map((entry) => [entry.capability.uri, entry]))
   return {
-    capabilities: differ(former.capabilities, present.capabilities),
-    prompts: differ(former.prompts, present.prompts),
-    views: differ(former.views, present.views) || differ(templates(former), templates(present)),
-    updated: [],
+    capabilities: compareAll(former.capabilities, present.capabilities),
+    prompts: compareAll(former.prompts, present.prompts),
+    views: compareAll(former.views, present.views),
+    templates: compareAll(templates(former), templates(present)),
   }
 }
 
-type Entries = ReadonlyMap<string, Pick<Entry<never>, 'fingerprint'>>
+const compareAll = <T extends Capability>(
+  former: ReadonlyMap<string, Entry<T>>,
+  present: ReadonlyMap<string, Entry<T>>,
+): Turn<T>[] =>
+  [...new Set([...former.keys(), ...present.keys()])].map((key) => ({
+    key,
+    former: former.get(key),
+    present: present.get(key),
+  }))
 
-function differ(former: Entries, present: Entries): boolean {
-  if (former.size !== present.size) return true
-  for (const [key, { fingerprint }] of present)
-    if (former.get(key)?.fingerprint !== fingerprint) return true
-  return false
-}
+const isSame = (a: Entry<Capability>, b: Entry<Capability>): boolean =>
+  a.fingerprint === b.fingerprint
 
-const closeAll = async (held: readonly Held[]): Promise<void> => {
-  await Promise.all(held.map((one) => one.close()))
-}
+const isShown = <T extends Capability>(entry: Entry<T> | undefined): entry is Entry<T> =>
+  entry !== undefined && entry.capability.hidden !== true
 
-/** One source while it is held: its last good reading, and at most one reading under way. */
-class Held {
-  readonly #placement: Placement
-  readonly #announce: (change: Change) => void
-  #reading: Reading = { capabilities: [] }
-  #trouble: readonly Diagnostic[] = []
-  #stop: (() => void) | undefined
-  #calls = 0
-  #lastEnded: (() => void) | undefined
-  #busy = false
-  #due = false
-  #closed = false
+/** Milliseconds for calls on sources that were replaced, and for what is left when all is over. */
+const longestCall = 10 * 60_000
+const lastWords = 100
 
-  constructor(placement: Placement, announce: (change: Change) => void) {
-    this.#placement = placement
-    this.#announce = announce
-  }
-
-  get named(): NamedReading {
-    const { source, prefix } = this.#placement
-    const diagnostics = [...(this.#reading.diagnostics ?? []), ...this.#trouble]
-    return {
-      source: source.id,
-      ...(prefix !== undefined && { prefix }),
-      reading: { ...this.#reading, diagnostics },
-    }
-  }
-
-  async read(): Promise<void> {
-    const { source } = this.#placement
-    try {
-      this.#reading = this.#counting(await source.read())
-      this.#trouble = []
-    } catch (error) {
-      // What it offered before is still true as far as anybody knows.
-      const message = `The source could not be read: ${(error as Error).message}`
-      const at = { source: source.id, pointer: '' }
-      this.#trouble = [{ code: 'source_unreadable', severity: 'error', message, ...at }]
-    }
-  }
-
-  watch(): void {
-    this.#stop = this.#placement.source.watch?.((change) => {
-      if (this.#closed) return
-      if (change.kind === 'view') this.#announce(change)
-      else void this.#readAgain()
-    })
-  }
-
-  /** A source is let go when its last call has ended. */
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#stop?.()
-    if (this.#calls > 0)
-      await new Promise<void>((resolve) => {
-        this.#lastEnded = resolve
-      })
-    await this.#placement.source.close?.()
-  }
-
-  /** Only where it matters when the last call ends. */
-  #counting(reading: Reading): Reading {
-    if (!this.#placement.source.close) return reading
-    const count = <T extends Capability>(capability: T): T => ({
-      ...capability,
-      invoke: async (call: Call) => {
-        this.#calls++
-        try {
-          return await capability.invoke(call)
-        } finally {
-          if (--this.#calls === 0) this.#lastEnded?.()
-        }
-      },
-    })
-    return {
-      ...reading,
-      capabilities: reading.capabilities.map(count),
-      ...(reading.views && { views: reading.views.map(count) }),
-      ...(reading.prompts && { prompts: reading.prompts.map(count) }),
-    }
-  }
-
-  /** A burst of announcements costs one reading, or two when it began during one. */
-  async #readAgain(): Promise<void> {
-    this.#due = true
-    if (this.#busy) return
-    this.#busy = true
-    while (this.#due && !this.#closed) {
-      this.#due = false
-      await this.read()
-      if (!this.#closed) this.#announce({ kind: 'reading' })
-    }
-    this.#busy = false
-  }
+const closeAll = async (held: readonly HeldSource[], patience: number): Promise<void> => {
+  await Promise.all(held.map((one) => one.close(patience)))
 }

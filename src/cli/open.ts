@@ -6,7 +6,7 @@ export const whatArgument = {
   type: 'positional',
   required: false,
   default: '.',
-  description: 'a drawbridge.yaml, its folder, or a module of tool definitions',
+  description: 'a drawbridge.yaml, its folder, or a module of definitions or with a service',
 } as const
 
 export const jsonFlag = { type: 'boolean', description: 'machine-readable output' } as const

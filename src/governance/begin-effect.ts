@@ -101,7 +101,7 @@ async function settle(
   now: () => number,
 ): Promise<void> {
   const work = (writer: LedgerWriter) => {
-    if (outcome.kind === 'asking') return undo(writer, call, now())
+    if (outcome.kind === 'asking' || isRefusal(outcome)) return undo(writer, call, now())
     writer.endRun(call.id, toEnd(outcome, now()))
     for (const { account, window, amount, unit } of lasting(call))
       writer.charge(account, window, toActual(outcome, amount, unit) - amount)
@@ -134,6 +134,18 @@ function toEnd(outcome: Done | Failed, finished: number): RunEnd {
   const state = isUnanswered(outcome) ? 'done' : 'failed'
   return { state, finished, outcome: withoutCause(outcome) }
 }
+
+/** A step inside it was refused: the same call, made again, goes on from there. */
+const isRefusal = (outcome: Outcome): boolean =>
+  outcome.kind === 'failed' && refusals.has(outcome.failure.code)
+
+const refusals = new Set([
+  'approval_required',
+  'approval_expired',
+  'budget_exceeded',
+  'in_progress',
+  'rate_limited',
+])
 
 /** Stopped from outside, or thrown out of: whether it took effect is anybody's guess. */
 const isUncertain = (outcome: Outcome): boolean =>

@@ -1,4 +1,5 @@
 import type { Call } from '../capability/call.ts'
+import type { Cancellation } from '../capability/cancellation.ts'
 import type { Failed, Outcome } from '../capability/outcome.ts'
 import { refused } from './failures.ts'
 import type { Step } from './step.ts'
@@ -9,11 +10,9 @@ export const limitTime =
   (call, next) => {
     const limit = call.capability.rules.timeout ?? fallback
     return new Promise<Outcome>((resolve, reject) => {
-      const deadline = new Deadline(() => call.cancellation.cancel(tooLate), limit)
-      call.cancellation.onCancel((reason) => {
-        deadline.lift()
-        resolve(reason === tooLate ? timedOut(call, limit) : cancelled(call))
-      })
+      const deadline = new Deadline(call.cancellation, limit, (reason) =>
+        resolve(reason === tooLate ? timedOut(call, limit) : cancelled(call)),
+      )
       if (call.cancellation.cancelled) return
       next(call).then(
         (outcome) => {
@@ -28,17 +27,19 @@ export const limitTime =
     })
   }
 
-/** A timer that is set only for what is not over by the end of this turn: most of it is. */
+/** Timers and listeners are set only for what is not over by the end of this turn: most of it is. */
 class Deadline {
   static #fresh: Deadline[] = []
+  readonly #cancellation: Cancellation
+  readonly #limit: number
+  readonly #stop: (reason: string) => void
   #timer: NodeJS.Timeout | undefined
   #lifted = false
-  readonly #pass: () => void
-  readonly #limit: number
 
-  constructor(pass: () => void, limit: number) {
-    this.#pass = pass
+  constructor(cancellation: Cancellation, limit: number, stop: (reason: string) => void) {
+    this.#cancellation = cancellation
     this.#limit = limit
+    this.#stop = stop
     if (Deadline.#fresh.push(this) === 1) setImmediate(Deadline.#setAll)
   }
 
@@ -50,7 +51,15 @@ class Deadline {
   static #setAll(): void {
     const fresh = Deadline.#fresh
     Deadline.#fresh = []
-    for (const one of fresh) if (!one.#lifted) one.#timer = setTimeout(one.#pass, one.#limit)
+    for (const one of fresh) if (!one.#lifted) one.#set()
+  }
+
+  #set(): void {
+    this.#timer = setTimeout(() => this.#cancellation.cancel(tooLate), this.#limit)
+    this.#cancellation.onCancel((reason) => {
+      this.lift()
+      this.#stop(reason)
+    })
   }
 }
 

@@ -66,6 +66,7 @@ function tighten(rules: Rules, policy: PolicyRule): Rules {
     approval: rules.approval || (policy.approval ?? policy.approvers !== undefined),
     ...(approvers !== undefined && { approvers }),
     idempotencyKey: rules.idempotencyKey || (policy.idempotencyKey ?? false),
+    ...(rules.repeatsAreMeant && { repeatsAreMeant: true }),
     ...(cost && { cost }),
     budgets: [
       ...rules.budgets,

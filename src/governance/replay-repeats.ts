@@ -54,7 +54,8 @@ export function findRepeat(
   const digest = digestOf(call)
   const same = key === undefined ? undefined : reader.runByKey(caller.subject, address, key)
   if (same && isRemembered(same, windows.key, now)) return toRepeat(same, digest)
-  if (capability.effects.repeatable || windows.duplicate === 0) return undefined
+  if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
+  if (windows.duplicate === 0) return undefined
   const twin = reader.runByDigest(caller.subject, address, digest)
   if (!twin || key === insistence(twin)) return undefined
   const recent = twin.finished !== undefined && now - twin.finished < windows.duplicate

@@ -1,13 +1,21 @@
 import { text } from '../capability/content.ts'
+import type { Done, Failed } from '../capability/outcome.ts'
 import { refused } from './failures.ts'
 import type { Ledger, Run } from './ledger.ts'
+
+export interface Settlement {
+  readonly by: string
+  readonly at: number
+  /** What came of it, where that is known. */
+  readonly outcome?: Done | Failed
+}
 
 /** An operator who found out what became of a run says so; from then on its key answers that. */
 export const settleRun = (
   ledger: Ledger,
   id: string,
   state: 'done' | 'failed',
-  { by, at }: { readonly by: string; readonly at: number },
+  { by, at, outcome: known }: Settlement,
 ): Promise<Run | string> =>
   ledger.write((writer) => {
     const run = writer.run(id)
@@ -15,9 +23,10 @@ export const settleRun = (
     if (run.state !== 'unknown') return `${id} is ${run.state}: there is nothing to settle.`
     const words = `Settled by ${by}: it ${state === 'done' ? 'took effect' : 'did not take effect'}.`
     const outcome =
-      state === 'done'
+      known ??
+      (state === 'done'
         ? ({ kind: 'done', content: [text(words)] } as const)
-        : refused('outcome_unknown', words)
+        : refused('outcome_unknown', words))
     writer.endRun(id, { state, finished: at, outcome })
     if (state === 'failed')
       for (const { account, window, amount } of run.charges) writer.charge(account, window, -amount)

@@ -4,6 +4,7 @@ import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
 import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
+import { type FrameEndpoint, serveFrame } from './frame-route.ts'
 import { admitByGrant, holdsOwner, refuseByGrant } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
@@ -18,6 +19,8 @@ export interface HandlerOptions {
   readonly identify: Identify
   readonly bodyLimit: number
   readonly approvals: ApprovalRoutes
+  /** By path, where other runtimes may ask. */
+  readonly frames: (path: string) => FrameEndpoint | undefined
   readonly health: () => object
 }
 
@@ -37,7 +40,7 @@ export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Everything that happens to a request before it reaches a mount, on every route alike. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { mounts, doors, guard, identify, bodyLimit, approvals, health } = options
+  const { mounts, doors, guard, identify, bodyLimit, approvals, frames, health } = options
   return async (arrival, reply) => {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
@@ -46,16 +49,18 @@ export function createHandler(options: HandlerOptions): Handler {
     if (method === 'OPTIONS') return reply.answer(204, '')
     if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
-    if (isRecordsPath(path)) return serveRecords(doors, arrival, reply)
+    if (doors.size > 0 && isRecordsPath(path)) return serveRecords(doors, arrival, reply)
     const endpoint = mounts.get(path)
+    const frame = frames(path)
     const door = doors.get(path)
-    if (!endpoint && !isApprovalPath(path))
+    if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
     const admitted = door && admitByGrant(door, arrival)
     if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
     const caller = admitted ? admitted.caller : identify(headers.authorization)
     if (!caller) return reply.answer(401, unauthorized, challenge)
 
+    if (frame) return serveFrame(frame, arrival, caller, bodyLimit, reply)
     if (!endpoint) return serveApprovals(approvals, arrival, caller, reply)
     if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, reply)
     if (!isJson(headers['content-type']))

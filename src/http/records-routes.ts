@@ -239,7 +239,6 @@ export async function serveRecords(
       { error: { type: toType(status), code, message, request_id: request, ...more } },
       status === 401 ? toChallenge(headers.host, path) : {},
     )
-  if (doors.size === 0) return fail(404, 'not_found', `Nothing is served at ${path}.`)
   if (path.startsWith('/.well-known/')) return send(200, toMetadata(arrival))
   if (method !== 'GET') return fail(405, 'invalid_request', 'Only GET.')
   const door = findDoor(doors, arrival)

@@ -10,19 +10,9 @@ export const boundedFetch: FetchLike = async (url, init) => {
   if (init?.method === 'GET' && !new Headers(init.headers).has('last-event-id'))
     return new Response(null, { status: 405 })
   const current = currentExchange.getStore()
-  if (current && !current.over) return send(url, init, current)
+  if (current && !current.over) return current.watch(await fetch(url, init))
   // Not part of an answer: that a call is cancelled, or a session over.
   const aside = AbortSignal.timeout(longestAside)
   const signal = init?.signal ? AbortSignal.any([init.signal, aside]) : aside
-  return send(url, { ...init, signal }, new Exchange(largestAside))
-}
-
-async function send(url: string | URL, init: RequestInit | undefined, exchange: Exchange) {
-  const response = await fetch(url, init)
-  const { status, statusText, headers, body } = response
-  exchange.status = status
-  exchange.retryAfter = headers.get('retry-after')
-  exchange.streams = headers.get('content-type')?.startsWith('text/event-stream') ?? false
-  if (body === null) return response
-  return new Response(exchange.count(body), { status, statusText, headers })
+  return new Exchange(largestAside).watch(await fetch(url, { ...init, signal }))
 }

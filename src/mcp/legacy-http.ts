@@ -102,11 +102,14 @@ export class LegacySessions {
   }
 
   async #begin(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const { subject } = request.caller
+    const { caller } = request
+    const { subject } = caller
     const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
     if (own.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
       return refuse(reply, 429, -32000, 'Too many open sessions')
-    const server = createSdkServer(this.#surface, 'legacy', ({ http }) => toCaller(http?.authInfo))
+    const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
+      toCaller(http?.authInfo),
+    )
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomBytes(24).toString('base64url'),
       eventStore: new EventLog() satisfies EventStore,

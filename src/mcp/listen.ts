@@ -1,4 +1,5 @@
 import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
+import type { Caller } from '../capability/caller.ts'
 import { isPlainObject } from '../capability/json.ts'
 import { permits } from '../governance/permits.ts'
 import { type Announcement, toNotification } from './announcements.ts'
@@ -41,8 +42,7 @@ export function serveListen(
   tell('notifications/subscriptions/acknowledged', { notifications: wanted })
 
   const stop = surface.announcements.subscribe((announcement) => {
-    if (!isWanted(announcement, wanted)) return
-    if (announcement.kind === 'updated' && !mayRead(surface, caller, announcement.uri)) return
+    if (!isWanted(announcement, wanted) || !concerns(surface, caller, announcement)) return
     const { method, params } = toNotification(announcement)
     tell(method, params)
   })
@@ -81,7 +81,15 @@ function isWanted(announcement: Announcement, wanted: Wanted): boolean {
     : wanted[`${announcement.kind}ListChanged`] === true
 }
 
-export function mayRead(surface: Surface, caller: HttpRequest['caller'], uri: string): boolean {
+/** Nobody hears of what is not there for them: not even that it has changed. */
+export function concerns(surface: Surface, caller: Caller, announcement: Announcement): boolean {
+  const { kind, about } = announcement
+  if (kind === 'updated' && mayRead(surface, caller, announcement.uri)) return true
+  for (const capability of about.values()) if (permits(caller, capability)) return true
+  return false
+}
+
+export function mayRead(surface: Surface, caller: Caller, uri: string): boolean {
   const found = surface.projection.findView(uri)
   return found !== undefined && permits(caller, found.entry.capability)
 }

@@ -61,7 +61,7 @@ export function findSubject(
   if (typeof name !== 'string') return undefined
   const entry =
     method === 'tools/call'
-      ? projection.tools.get(name)?.entry
+      ? projection.findTool(name)?.entry
       : method === 'prompts/get'
         ? projection.snapshot.prompts.get(name)
         : projection.findView(name)?.entry
@@ -86,7 +86,7 @@ function page<T>({ cursor }: Params, result: T): T {
 
 async function callTool(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const name = stringParam(params, 'name')
-  const found = surface.projection.tools.get(name)
+  const found = surface.projection.findTool(name)
   if (!found) throw invalidParams(`Unknown tool: ${brief(name)}`)
   const input = objectParam(params, 'arguments')
   if (exchange.headers && found.paramHeaders.length > 0)
@@ -188,7 +188,7 @@ function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
 }
 
 export function toCall(
-  { mount, run }: Pick<Surface, 'mount' | 'run'>,
+  surface: Surface,
   { id, entry, binding, params }: Run,
   exchange: Exchange,
   state: Json | undefined,
@@ -198,7 +198,7 @@ export function toCall(
   return {
     id,
     capability: entry.capability,
-    address: toAddress(mount, entry.capability),
+    address: toAddress(surface.mount, entry.capability),
     fingerprint: entry.fingerprint,
     caller,
     input: binding.input,
@@ -210,9 +210,10 @@ export function toCall(
     key: optionalString(meta, requestMeta.idempotencyKey),
     transportKey: headers?.['idempotency-key'],
     expects: optionalString(meta, requestMeta.expectFingerprint),
+    reach: surface.reachOf(caller),
     listener,
     traceparent: toTraceparent(meta, headers),
-    run,
+    run: surface.run,
     trail: { decisions: [] },
     plan: emptyPlan,
   }
@@ -220,7 +221,7 @@ export function toCall(
 
 /** Anything else is not worth passing on, and not worth refusing a call for. */
 function toTraceparent(meta: Params, headers: Exchange['headers']): string | undefined {
-  const said = meta.traceparent ?? headers?.traceparent
+  const said = meta[requestMeta.traceparent] ?? headers?.traceparent
   return typeof said === 'string' && /^[0-9a-f]{2}(-[0-9a-f]{2,32}){3}$/.test(said)
     ? said
     : undefined

@@ -40,34 +40,25 @@ export interface ProjectedTool {
  */
 export class Projection {
   readonly snapshot: Snapshot
-  readonly tools: ReadonlyMap<string, ProjectedTool>
   readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
-  readonly #dependsOnCaller: boolean
-  readonly #cacheScope: 'public' | 'private'
+  readonly #callersProveThemselves: boolean
+  #mayDepend: boolean | undefined
   #forAll: Lists | undefined
   #inner: ReadonlyMap<string, Entry<Capability>> | undefined
 
   constructor(snapshot: Snapshot, callersProveThemselves: boolean) {
     this.snapshot = snapshot
-    this.tools = new Map(
-      [...snapshot.capabilities].map(([name, entry]) => [
-        name,
-        {
-          entry,
-          tool: toTool(entry),
-          paramHeaders: toParamHeaders(entry.capability.input.schema),
-        },
-      ]),
-    )
     this.#templates = snapshot.templates.map((entry) => ({
       entry,
       pattern: new UriTemplate(entry.capability.uri),
     }))
-    this.#dependsOnCaller = entriesOf(snapshot).some(
-      ({ capability }) => capability.rules.permissions.length > 0,
-    )
-    this.#cacheScope = callersProveThemselves || this.#dependsOnCaller ? 'private' : 'public'
+    this.#callersProveThemselves = callersProveThemselves
+  }
+
+  findTool(name: string): ProjectedTool | undefined {
+    const entry = this.snapshot.capabilities.get(name)
+    return entry && toProjected(entry)
   }
 
   /** By the source it came from and its name there; what is served may be called otherwise. */
@@ -105,16 +96,24 @@ export class Projection {
     return undefined
   }
 
+  /** Looked at with the first list: a snapshot may pass without anybody asking for one. */
+  get #dependsOnCaller(): boolean {
+    this.#mayDepend ??= entriesOf(this.snapshot).some(
+      ({ capability }) => capability.rules.permissions.length > 0,
+    )
+    return this.#mayDepend
+  }
+
   #toLists(mayUse: (capability: Capability) => boolean): Lists {
     const { snapshot } = this
-    const caching = { ttlMs: listLifetime, cacheScope: this.#cacheScope }
+    const isPrivate = this.#callersProveThemselves || this.#dependsOnCaller
+    const cacheScope = isPrivate ? ('private' as const) : ('public' as const)
+    const caching = { ttlMs: listLifetime, cacheScope }
     const shown = <T extends Capability>(entries: Iterable<Entry<T>>) =>
       [...entries].filter(({ capability }) => !capability.hidden && mayUse(capability))
     return {
       tools: {
-        tools: [...this.tools.values()].flatMap(({ entry: { capability }, tool }) =>
-          !capability.hidden && mayUse(capability) ? [tool] : [],
-        ),
+        tools: shown(snapshot.capabilities.values()).map((entry) => toProjected(entry).tool),
         ...caching,
       },
       resources: { resources: shown(snapshot.views.values()).map(toResource), ...caching },
@@ -122,6 +121,19 @@ export class Projection {
       prompts: { prompts: shown(snapshot.prompts.values()).map(toPrompt), ...caching },
     }
   }
+}
+
+const projected = new WeakMap<Entry<Capability>, ProjectedTool>()
+
+/** Once per entry, which outlives the snapshot: a change of one tool costs one tool. */
+function toProjected(entry: Entry<Capability>): ProjectedTool {
+  let tool = projected.get(entry)
+  if (!tool) {
+    const paramHeaders = toParamHeaders(entry.capability.input.schema)
+    tool = { entry, tool: toTool(entry), paramHeaders }
+    projected.set(entry, tool)
+  }
+  return tool
 }
 
 /** The SDK throws at addresses that are too long to look at; nothing is there. */

@@ -8,13 +8,19 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Listener, type LogLevel, logLevels } from '../capability/call.ts'
+import {
+  type Listener,
+  type LogEntry,
+  type LogLevel,
+  logLevels,
+  type Progress,
+} from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
-import { toNotification } from './announcements.ts'
+import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy-questions.ts'
-import { mayRead } from './listen.ts'
+import { concerns, mayRead } from './listen.ts'
 import { type Method, methods, type Params } from './methods.ts'
 import { toRpcError } from './modern-http.ts'
 import { brief, codes, invalidParams, RpcError } from './rpc-error.ts'
@@ -31,7 +37,8 @@ export type Era = 'legacy' | 'modern'
 export function createSdkServer(
   surface: Surface,
   era: Era,
-  callerOf: (context: ServerContext) => Caller,
+  owner: Caller,
+  callerOf: (context: ServerContext) => Caller = () => owner,
 ): Server {
   const server = new Server(surface.identity, {
     capabilities: toServerCapabilities(surface),
@@ -48,7 +55,7 @@ export function createSdkServer(
     try {
       const method = methods.get(name) ?? own.get(name)
       if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
-      const listener = toListener(context, era, session)
+      const listener = new ContextListener(context, era, session)
       const exchange = toExchange(server, era, callerOf(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (again: Exchange) => method(surface, params, again)
@@ -59,11 +66,12 @@ export function createSdkServer(
       throw new ProtocolError(code, message, data)
     }
   }
-  forward(server, surface, (uri) => {
+  forward(server, surface, (announcement) => {
     // 2026 over stdio: the SDK holds the subscriptions and picks from what it is told.
-    if (era === 'modern') return true
-    const caller = subscriptions.get(uri)
-    return caller !== undefined && mayRead(surface, caller, uri)
+    if (era === 'modern' || announcement.kind !== 'updated')
+      return concerns(surface, owner, announcement)
+    const caller = subscriptions.get(announcement.uri)
+    return caller !== undefined && concerns(surface, caller, announcement)
   })
   return server
 }
@@ -105,10 +113,6 @@ function toExchange(
   listener: Listener,
 ): Exchange {
   const { mcpReq } = context
-  const cancellation = new Cancellation()
-  const leave = () => cancellation.cancel('The client cancelled the request.')
-  if (mcpReq.signal.aborted) leave()
-  else mcpReq.signal.addEventListener('abort', leave, { once: true })
   const key = context.http?.req?.headers.get('idempotency-key')
   const client =
     era === 'modern'
@@ -117,7 +121,7 @@ function toExchange(
   return {
     caller,
     client: (client ?? {}) as ClientCapabilities,
-    cancellation,
+    cancellation: new Cancellation(mcpReq.signal),
     listener,
     inputResponses: mcpReq.inputResponses,
     requestState: mcpReq.requestState(),
@@ -144,26 +148,36 @@ const logging = (session: Session): ReadonlyMap<string, Method> =>
     ],
   ])
 
-function toListener({ mcpReq }: ServerContext, era: Era, session: Session): Listener {
-  const progressToken = mcpReq._meta?.progressToken
-  const asked = (mcpReq.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
-  return {
-    progress: ({ done, total, message }) => {
-      if (progressToken === undefined) return
-      const params = {
-        progressToken,
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      }
-      mcpReq.notify({ method: 'notifications/progress', params }).catch(gone)
-    },
-    log: (entry) => {
-      const wanted = (era === 'modern' ? asked : session.level) as LogLevel | undefined
-      if (wanted === undefined || logLevels.indexOf(entry.level) < logLevels.indexOf(wanted)) return
-      const params = { level: entry.level, data: entry.data, logger: entry.logger }
-      mcpReq.notify({ method: 'notifications/message', params } as Note).catch(gone)
-    },
+/** A class, because one is made for every request and hardly any is ever told anything. */
+class ContextListener implements Listener {
+  readonly #request: ServerContext['mcpReq']
+  readonly #era: Era
+  readonly #session: Session
+
+  constructor({ mcpReq }: ServerContext, era: Era, session: Session) {
+    this.#request = mcpReq
+    this.#era = era
+    this.#session = session
+  }
+
+  progress({ done, total, message }: Progress): void {
+    const progressToken = this.#request._meta?.progressToken
+    if (progressToken === undefined) return
+    const params = {
+      progressToken,
+      progress: done,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    }
+    this.#request.notify({ method: 'notifications/progress', params }).catch(gone)
+  }
+
+  log({ level, data, logger }: LogEntry): void {
+    const asked = (this.#request.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
+    const wanted = (this.#era === 'modern' ? asked : this.#session.level) as LogLevel | undefined
+    if (wanted === undefined || logLevels.indexOf(level) < logLevels.indexOf(wanted)) return
+    const params = { level, data, logger }
+    this.#request.notify({ method: 'notifications/message', params } as Note).catch(gone)
   }
 }
 
@@ -181,7 +195,7 @@ function toLegacy(
   params: Params,
 ): Result {
   if (name === 'tools/call') {
-    const tool = surface.projection.tools.get(String(params.name))?.tool
+    const tool = surface.projection.findTool(String(params.name))?.tool
     return server.projectCallToolResult(result as CallToolResult, tool?.outputSchema)
   }
   if (!('ttlMs' in result)) return result
@@ -189,9 +203,13 @@ function toLegacy(
   return rest
 }
 
-function forward(server: Server, surface: Surface, wantsUpdate: (uri: string) => boolean): void {
+function forward(
+  server: Server,
+  surface: Surface,
+  wants: (announcement: Announcement) => boolean,
+): void {
   const stop = surface.announcements.subscribe((announcement) => {
-    if (announcement.kind === 'updated' && !wantsUpdate(announcement.uri)) return
+    if (!wants(announcement)) return
     const { method, params } = toNotification(announcement)
     const note = announcement.kind === 'updated' ? { method, params } : { method }
     server.notification(note as Parameters<Server['notification']>[0]).catch(gone)

@@ -48,7 +48,7 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   const closed = new Promise<Error | undefined>((resolve) => {
     settle = resolve
   })
-  const handle = serveStdio(({ era }) => createSdkServer(surface, era, () => caller), {
+  const handle = serveStdio(({ era }) => createSdkServer(surface, era, caller), {
     transport,
     onerror: (error) => {
       // The SDK stops reading at a line it cannot hold; everything else it gets over.

@@ -4,10 +4,12 @@ import type {
   JSONObject,
   ServerCapabilities,
 } from '@modelcontextprotocol/server'
-import { emptyPlan, type RunInner } from '../capability/call.ts'
+import { emptyPlan, type Reach, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
-import type { Capability } from '../capability/capability.ts'
+import type { Capability, View } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Entry } from '../catalog/snapshot.ts'
+import { permits } from '../governance/permits.ts'
 import type { Next } from '../governance/step.ts'
 import { Announcements } from './announcements.ts'
 import { type Lists, Projection } from './projection.ts'
@@ -98,6 +100,10 @@ export class Surface {
     })
   }
 
+  reachOf(caller: Caller): Reach {
+    return new ReachOnSurface(this, caller)
+  }
+
   /** Told before everything ends, so that open streams can say goodbye. */
   onClose(listener: () => void): () => void {
     this.#closing.add(listener)
@@ -132,6 +138,31 @@ export function toServerCapabilities({ projection }: Surface): ServerCapabilitie
   if (abouts.length === 0) return serverCapabilities
   const byName = Object.fromEntries(abouts.map(({ name, extension }) => [name, extension]))
   return { ...serverCapabilities, extensions: { [manifestExtension]: byName as JSONObject } }
+}
+
+/** Looked at by few calls, so nothing is made until then. */
+class ReachOnSurface implements Reach {
+  readonly #surface: Surface
+  readonly #caller: Caller
+
+  constructor(surface: Surface, caller: Caller) {
+    this.#surface = surface
+    this.#caller = caller
+  }
+
+  capabilities(): readonly Capability[] {
+    return this.#pick(this.#surface.catalog.snapshot.capabilities)
+  }
+
+  views(): readonly View[] {
+    return this.#pick(this.#surface.catalog.snapshot.views)
+  }
+
+  #pick<T extends Capability>(entries: ReadonlyMap<string, Entry<T>>): T[] {
+    return [...entries.values()]
+      .map(({ capability }) => capability)
+      .filter((capability) => !capability.hidden && permits(this.#caller, capability))
+  }
 }
 
 const serverCapabilities: ServerCapabilities = {

@@ -24,7 +24,11 @@ const toDescription = ({ capability, fingerprint }: Entry<View>) => ({
   ...(capability.title !== undefined && { title: capability.title }),
   description: capability.description,
   ...(capability.mimeType !== undefined && { mimeType: capability.mimeType }),
-  _meta: { [toolMeta.origin]: capability.origin, [toolMeta.fingerprint]: fingerprint },
+  _meta: {
+    [toolMeta.origin]: capability.origin,
+    ...(capability.output && { [toolMeta.schema]: capability.output.schema }),
+    [toolMeta.fingerprint]: fingerprint,
+  },
 })
 
 /** A view answers with documents, or with data that becomes one. */

@@ -30,6 +30,8 @@ function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallTool
   const _meta: Record<string, unknown> = { [resultMeta.callId]: callId }
   if (fetchedAt !== undefined) _meta[resultMeta.fetchedAt] = fetchedAt
   const blocks = (content ?? toContent(data)) as CallToolResult['content']
+  // Where nothing is said, that it went well is said in so many words.
+  if (data === undefined && content === undefined) return { content: blocks, isError: false, _meta }
   // A bare string has said everything as text.
   return data === undefined || typeof data === 'string'
     ? { content: blocks, _meta }

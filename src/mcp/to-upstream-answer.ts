@@ -8,7 +8,6 @@ import type { Content } from '../capability/content.ts'
 import { toForeignWords } from '../capability/foreign-words.ts'
 import type { Json } from '../capability/json.ts'
 import type { Failed } from '../capability/outcome.ts'
-import { toRetryAfter } from '../capability/retry-after.ts'
 import type { Reached, UpstreamAnswer } from '../capability/upstream.ts'
 import {
   busy,
@@ -87,6 +86,7 @@ function toNetworkTrouble(error: unknown, status: number | undefined): LinkAnswe
 
 /** By code: who can do something about it, and whether the agent got to work at all. */
 function toRpcTrouble({ code, message }: ProtocolError): LinkAnswer {
+  if (questions.has(code)) return { outcome: asks(), reached: 'yes', link: 'sound' }
   const said = toForeignWords(message) || `The agent refused this with ${code}.`
   const toldReason = code === codes.invalidParams || code < -32768 || code > -32000
   if (toldReason) return { outcome: refused(said), reached: 'yes', link: 'sound' }
@@ -96,22 +96,23 @@ function toRpcTrouble({ code, message }: ProtocolError): LinkAnswer {
   return { outcome: unavailable(cause), reached: 'maybe', link: 'sound' }
 }
 
+/** It would ask, and knows that we cannot be asked; the second is how 2025 asks to open a page. */
+const questions = new Set<number>([codes.missingClientCapability, -32042])
+
 const misunderstandings = new Set<number>([
   codes.parse,
   codes.methodNotFound,
   codes.headerMismatch,
-  codes.missingClientCapability,
   codes.unsupportedVersion,
 ])
 
 function toHttpTrouble(
   status: number,
   cause: string,
-  { retryAfter }: Exchange,
+  { retryAfter: wait }: Exchange,
   hadSession: boolean,
 ): LinkAnswer {
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
-  const wait = toRetryAfter(retryAfter, Date.now())
   if (status === 401 || status === 403) return { outcome: unproven(cause), reached, link: 'broken' }
   if (status === 429) return { outcome: busy(wait), reached, link: 'sound' }
   if (status >= 500) return { outcome: unavailable(cause, wait), reached, link: 'broken' }
@@ -148,7 +149,14 @@ function findCode(error: unknown): string {
   return ''
 }
 
-const toWords = (error: unknown): string => {
-  const below = error instanceof Error && error.cause instanceof Error ? `: ${error.cause}` : ''
-  return toForeignWords(`${error}${below}`)
+/** The address that refused, and the like, stand at the very bottom. */
+function toWords(error: unknown): string {
+  const words: string[] = []
+  let at = error
+  for (let depth = 0; depth < 5 && at !== undefined; depth++) {
+    words.push(String(at))
+    if (!(at instanceof Error)) break
+    at = at instanceof AggregateError ? at.errors[0] : at.cause
+  }
+  return toForeignWords(words.join(': '))
 }

@@ -7,6 +7,7 @@ export const toolMeta = {
   rules: ours('rules'),
   fingerprint: ours('fingerprint'),
   extras: ours('extras'),
+  schema: ours('schema'),
 } as const
 
 export const resultMeta = {
@@ -15,11 +16,14 @@ export const resultMeta = {
   fetchedAt: ours('fetched-at'),
   budget: ours('budget'),
   replayed: ours('replayed'),
+  route: ours('route'),
 } as const
 
 export const requestMeta = {
   idempotencyKey: ours('idempotency-key'),
   expectFingerprint: ours('expect-fingerprint'),
+  /** Not ours: the name that the protocol reserves for it. */
+  traceparent: 'traceparent',
 } as const
 
 /** Of the server as a whole, by the id of the manifest it comes from. */

@@ -1,10 +1,52 @@
 import { z } from 'zod'
+import { routingFields } from '../sources/intents/routing-options.ts'
+import {
+  linkExposures,
+  stateExposures,
+  stringMeanings,
+  visibilities,
+} from '../sources/services/options.ts'
 
 const names = z.enum(['portable', 'literal'])
 const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
 const placement = { prefix: z.string().min(1).optional(), mount: path.default('/mcp') }
 
+const paths = z.union([z.string(), z.array(z.string())])
+
+/** Agents in code; with more to say about them, a mapping. */
+const intents = z.union([
+  paths,
+  z.strictObject({
+    ...routingFields,
+    agents: paths.default([]),
+    keys: z
+      .record(z.string().min(1), z.union([z.string(), z.strictObject({ file: z.string() })]))
+      .default({}),
+  }),
+])
+
 const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
+
+const effects = z
+  .strictObject({
+    writes: z.boolean(),
+    irreversible: z.boolean(),
+    repeatable: z.boolean(),
+    reachesOut: z.boolean(),
+  })
+  .partial()
+
+/** What is not said is left to the service's own module, and then to the default. */
+const service = {
+  id: z.string().min(1).optional(),
+  visibility: z.enum(visibilities).optional(),
+  states: z.enum(stateExposures).optional(),
+  links: z.enum(linkExposures).optional(),
+  strings: z.enum(stringMeanings).optional(),
+  readiness: z.number().int().min(0).optional(),
+  depth: z.number().int().min(0).optional(),
+  effects: z.record(z.string(), effects).optional(),
+}
 
 /** One key says the kind of a source, its value says where. */
 const source = z.union([
@@ -19,9 +61,12 @@ const source = z.union([
     schemas: z.record(z.url({ protocol: /^https$/ }), hash).default({}),
     ...placement,
   }),
-  z.strictObject({ definitions: z.union([z.string(), z.array(z.string())]), ...placement }),
+  z.strictObject({ definitions: paths, ...placement }),
+  z.strictObject({ intents, ...placement }),
   z.strictObject({ records: z.string(), ...placement }),
   z.strictObject({ source: z.string(), ...placement }),
+  z.strictObject({ service: z.string(), ...service, ...placement }),
+  z.strictObject({ module: z.string(), ...placement }),
 ])
 
 const token = z.strictObject({
@@ -87,6 +132,7 @@ export const configShape = z.strictObject({
       rules: z.array(rule).default([]),
       keys: z.strictObject({ window: seconds(24 * 60 * 60) }).prefault({}),
       duplicates: z.strictObject({ window: seconds(60) }).prefault({}),
+      executions: z.strictObject({ keep: seconds(30 * 24 * 60 * 60) }).prefault({}),
       approvals: z.strictObject({ asked: seconds(600), pending: seconds(3600) }).prefault({}),
       limits: z
         .strictObject({

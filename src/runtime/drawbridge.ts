@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
+import type { Call } from '../capability/call.ts'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import { CredentialError } from '../capability/credential-error.ts'
@@ -18,9 +19,11 @@ import type { AuditEntry, OnFault } from '../governance/record-audit.ts'
 import { toCause } from '../governance/to-cause.ts'
 import { createStrike } from '../governance/withhold-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
+import type { FrameEndpoint } from '../http/frame-route.ts'
 import { createGuard, loopbackHosts } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
+import { isRecordsPath } from '../http/records-routes.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { nobodyElse } from '../mcp/exchange.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
@@ -30,13 +33,18 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
+import { IntentSource } from '../sources/intents/intent-source.ts'
 import { type Door, refusalWords } from '../sources/records/door.ts'
+import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
 import { type ConfigInput, configShape } from './config.ts'
+import { ExecutionReaderDesk, type Resumed, resumeExecution } from './execution-desk.ts'
+import { toFrameEndpoint } from './frame-endpoint.ts'
 import { InFlight } from './in-flight.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './open-sources.ts'
+import { toRouteExplanation } from './route-explanation.ts'
 
 export type { Explanation }
 
@@ -81,11 +89,15 @@ export class Drawbridge {
   readonly #refine: Refine
   readonly #mounts = new Map<string, Mount>()
   readonly #endpoints = new Map<string, HttpEndpoint>()
+  readonly #log: SqliteExecutionLog
+  /** Those of the sources that route intents. */
+  #intents: readonly PlacedIntents[] = []
   readonly #doors = new Map<string, Door>()
   readonly #handler: Handler
   readonly #inFlight = new InFlight()
   readonly #strike: (text: string) => string
   readonly #key = randomBytes(32)
+  readonly #steadyNow = createSteadyClock()
   #server: NodeServer | undefined
 
   constructor(options: DrawbridgeOptions) {
@@ -97,8 +109,10 @@ export class Drawbridge {
     this.#ledger = openLedger({
       file: options.store ?? ':memory:',
       keep: Math.max(rules.keys.window, rules.duplicates.window) * 1000,
+      keepExecutions: rules.executions.keep * 1000,
       onError: options.onError ?? (() => {}),
     })
+    this.#log = new SqliteExecutionLog(this.#ledger, Date.now)
     this.#strike = createStrike(options.secrets ?? [])
     this.#pipeline = createPipeline({
       ledger: this.#ledger,
@@ -107,7 +121,7 @@ export class Drawbridge {
         onFault({ id, capability, failure: { ...failure, cause } })
       },
       now: Date.now,
-      steadyNow: createSteadyClock(),
+      steadyNow: this.#steadyNow,
       newId: randomUUID,
       compare: (name, former, present) => this.#compare(name, former, present),
       secrets: options.secrets ?? [],
@@ -122,6 +136,7 @@ export class Drawbridge {
       ),
       bodyLimit: this.#config.http.bodyLimit,
       approvals: this.approvals,
+      frames: (path) => this.#frames(path),
       health: () => ({ status: 'ok', name: this.identity.name, version: this.identity.version }),
     })
     this.ready = this.replace(sources.map(toPlaced))
@@ -164,6 +179,22 @@ export class Drawbridge {
   /** Where humans decide what was asked of them. */
   get approvals(): ApprovalDesk {
     return new ApprovalDesk(this.#ledger, Date.now)
+  }
+
+  /** What was routed where, and how. */
+  get executions(): ExecutionReaderDesk {
+    return new ExecutionReaderDesk(
+      this.#log,
+      this.#intents.map(({ source }) => source.keys),
+    )
+  }
+
+  /** Goes on with an execution that a process before this one began. */
+  async resume(id: string, by: string): Promise<Resumed> {
+    await this.ready
+    const sources = this.#intents.map(({ source }) => source)
+    const parts = { desk: this.executions, sources, ledger: this.#ledger, now: Date.now }
+    return resumeExecution(parts, id, by)
   }
 
   get mounts(): ReadonlyMap<string, Snapshot> {
@@ -231,16 +262,22 @@ export class Drawbridge {
   ): Promise<readonly Explanation[] | undefined> {
     await this.ready
     const { caller = localUser, mount = this.#usualMount, meta } = options
-    const entry = this.#mount(mount).surface.projection.tools.get(name)?.entry
+    const { surface } = this.#mount(mount)
+    const entry = surface.projection.findTool(name)?.entry
     if (!entry) return undefined
     const params = { ...(meta && { _meta: meta }) }
     const binding = { method: 'tools/call', name, input }
     const exchange = { ...nobodyElse, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
-    return explain(
-      this.#pipeline.checks,
-      toCall(this.#mount(mount).surface, run, exchange, undefined),
-    )
+    const call = toCall(surface, run, exchange, undefined)
+    return [...(await explain(this.#pipeline.checks, call)), ...this.#foresee(call)]
+  }
+
+  /** Whom a router would ask, where there is one. */
+  #foresee(call: Call): readonly Explanation[] {
+    const { source: id } = call.capability.origin
+    const decision = this.#intents.find(({ source }) => source.id === id)?.source.foresee(call)
+    return decision ? [toRouteExplanation(decision)] : []
   }
 
   /** The exact answer to `tools/list`. */
@@ -252,7 +289,10 @@ export class Drawbridge {
 
   /** Takes new sources in place of all old ones, on every mount or on none. */
   async replace(placed: readonly PlacedSource[], accepts: Accepts = () => true): Promise<boolean> {
+    const intents = placed.filter(isIntents)
+    checkPaths(placed)
     checkAlone(placed)
+    for (const { source } of intents) source.connect(this.#machine)
     const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
     const here = (path: string) => placed.filter(({ mount }) => mount === path)
     const known = [...paths].filter((path) => this.#mounts.has(path))
@@ -264,6 +304,7 @@ export class Drawbridge {
     for (const { commit, discard } of prepared)
       void (accepted ? commit() : discard()).catch((error) => this.#options.onError?.(error))
     if (!accepted) return false
+    this.#intents = intents
     this.#doors.clear()
     for (const { mount, door } of placed) if (door) this.#doors.set(mount, door)
     for (const path of paths) if (!this.#mounts.has(path)) await this.#open(path, here(path))
@@ -303,6 +344,32 @@ export class Drawbridge {
     this.#endpoints.set(path, endpoint)
   }
 
+  get #machine() {
+    return {
+      now: Date.now,
+      steadyNow: this.#steadyNow,
+      randomBytes,
+      log: this.#log,
+      onTrouble: (error: unknown) => this.#options.onError?.(error),
+    }
+  }
+
+  #frames(path: string): FrameEndpoint | undefined {
+    const placed = this.#intents.find(({ source }) => source.desk?.path === path)
+    const desk = placed?.source.desk
+    if (!placed || !desk) return undefined
+    const { mount, source } = placed
+    const { surface } = this.#mount(mount)
+    return toFrameEndpoint({
+      desk,
+      mount,
+      find: (name) => surface.projection.findInner(source.id, name),
+      run: surface.run,
+      govern: (call) => this.#inFlight.watch(call, this.#pipeline.govern),
+      newId: randomUUID,
+    })
+  }
+
   /** The only mount that offers anything, where there is only one. */
   get #usualMount(): string {
     const offering = [...this.#mounts].filter(([, { catalog }]) => !isEmpty(catalog.snapshot))
@@ -336,6 +403,25 @@ export class Drawbridge {
     const known = [...this.#mounts.keys()].join(', ')
     throw new SetupError(`There is no mount ${path}. There is: ${known}.`)
   }
+}
+
+type PlacedIntents = PlacedSource & { readonly source: IntentSource }
+
+const isIntents = (placed: PlacedSource): placed is PlacedIntents =>
+  placed.source instanceof IntentSource
+
+/** One address, one meaning. */
+function checkPaths(placed: readonly PlacedSource[]): void {
+  const taken = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
+  for (const { source } of placed.filter(isIntents)) {
+    const path = source.desk?.path
+    if (path === undefined) continue
+    if (taken.has(path))
+      throw new SetupError(`${source.id} cannot be asked at ${path}: something else is there.`)
+    taken.add(path)
+  }
+  const hidden = placed.some(({ door }) => door) && [...taken].find(isRecordsPath)
+  if (hidden) throw new SetupError(`${hidden} is where records are served: choose another path.`)
 }
 
 export interface CallOptions {

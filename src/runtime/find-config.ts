@@ -1,7 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
-import { readYaml } from '../yaml/read-yaml.ts'
 import { configShape } from './config.ts'
 import { type ConfigReading, readConfig } from './read-config.ts'
 
@@ -28,14 +27,16 @@ export async function findConfig(
     return { config, secrets: [], folder, file }
   }
   const name = path.basename(file, path.extname(file))
-  const config = configShape.parse({ name, sources: [{ definitions: path.basename(file) }] })
+  const config = configShape.parse({ name, sources: [{ module: path.basename(file) }] })
   return { config, secrets: [], folder, file }
 }
 
-/** By what it says, not by its name: an agent's file may have any. */
+/** By what it says, not by its name: an agent's file may have any. Read in full by its source. */
 async function isManifest(file: string): Promise<boolean> {
-  const keys = readYaml(await readFile(file, 'utf8'), file).keys([])
-  return keys.includes('schema_version') && !keys.includes('sources')
+  const text = await readFile(file, 'utf8')
+  const says = (key: string) =>
+    new RegExp(`^(?:\\{?\\s*["']${key}["']|${key})\\s*:`, 'm').test(text)
+  return says('schema_version') && !says('sources')
 }
 
 async function toFile(target: string): Promise<string> {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import { glob } from 'tinyglobby'
 import { byCodePoint } from '../capability/json.ts'
-import type { DefinitionModule } from '../sources/definitions/definition-source.ts'
+import type { LoadedModule } from '../capability/loaded-module.ts'
 
 /** What `import … from 'drawbridge-mcp'` gives in a user's module: this very library. */
 export type Library = Readonly<Record<string, unknown>>
@@ -63,26 +63,26 @@ export class ModuleLoader {
     return this.#jiti
   }
 
-  loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
+  loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
     for (const pattern of patterns) this.#patterns.add(pattern)
     // One source after the other: what a module prints while it loads must be known to be its own.
     turn = turn.then(
       () => this.#loadAll(patterns, folder),
       () => this.#loadAll(patterns, folder),
     )
-    return turn as Promise<DefinitionModule[]>
+    return turn as Promise<LoadedModule[]>
   }
 
-  async #loadAll(patterns: readonly string[], folder: string): Promise<DefinitionModule[]> {
+  async #loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
     const files = await glob([...patterns], { cwd: folder, absolute: false, onlyFiles: true })
     if (files.length === 0)
       return [{ file: patterns.join(', '), exports: {}, error: 'no file has this name' }]
-    const modules: DefinitionModule[] = []
+    const modules: LoadedModule[] = []
     for (const file of files.sort(byCodePoint)) modules.push(await this.#tryLoad(file, folder))
     return modules
   }
 
-  async #tryLoad(file: string, folder: string): Promise<DefinitionModule> {
+  async #tryLoad(file: string, folder: string): Promise<LoadedModule> {
     const capture = captureOutput()
     try {
       const exports = await this.load(path.resolve(folder, file))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type LedgerOptions, SqliteLedger } from '../storage/sqlite-ledger.ts'
 
 export const openLedger = (
-  options: Pick<LedgerOptions, 'file' | 'keep' | 'onError'>,
+  options: Pick<LedgerOptions, 'file' | 'keep' | 'keepExecutions' | 'onError'>,
 ): SqliteLedger =>
   new SqliteLedger({ ...options, boot: randomUUID(), pid: process.pid, now: Date.now, isAlive })
 

@@ -1,11 +1,15 @@
 import path from 'node:path'
+import type { LoadedModule } from '../capability/loaded-module.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import type { Placement } from '../catalog/catalog.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { Door } from '../sources/records/door.ts'
+import type { ServiceOptions } from '../sources/services/options.ts'
+import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
 import type { SourceConfig } from './config.ts'
 import type { ModuleLoader } from './load-modules.ts'
+import { openIntents } from './open-intents.ts'
 import { openManifest } from './open-manifest.ts'
 import { openRecords } from './open-records.ts'
 
@@ -45,20 +49,43 @@ type OtherSource = Exclude<SourceConfig, { records: string }>
 async function openSource(config: OtherSource, surroundings: Surroundings): Promise<Source> {
   const { loader, folder } = surroundings
   if ('manifest' in config) return openManifest(config, surroundings)
-  if ('definitions' in config) {
-    const patterns = [config.definitions].flat()
-    return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
+  if ('definitions' in config) return openDefinitions(config.definitions, loader, folder)
+  if ('module' in config) {
+    const modules = await loader.loadAll([config.module], folder)
+    if (!modules.some(({ exports }) => isServiceModule(exports)))
+      return definitionSource(async () => modules, config.module)
+    return openService({ ...config, service: config.module }, modules)
   }
-  try {
+  if ('intents' in config) return openIntents(config.intents, loader, folder)
+  if ('service' in config)
+    return openService(config, await loader.loadAll([config.service], folder))
+  return orUnreadable(config.source, async () => {
     const { default: source } = await loader.load(path.resolve(folder, config.source))
     if (isSource(source)) return source
     throw new SetupError('it must export a source as default: { id, read() }')
-  } catch (error) {
-    // Told like any source that cannot be read: its neighbours are served.
-    const read = () => Promise.reject(error)
-    return { id: config.source, read }
-  }
+  })
 }
+
+function openDefinitions(where: string | string[], loader: ModuleLoader, folder: string): Source {
+  const patterns = [where].flat()
+  return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
+}
+
+const openService = (
+  { service: file, mount, prefix, ...said }: ServiceConfig,
+  modules: readonly LoadedModule[],
+): Promise<Source> =>
+  orUnreadable(file, async () => {
+    const [{ exports = {}, error } = {}] = modules
+    if (error !== undefined) throw new SetupError(`${file} does not load: ${error}`)
+    return toServiceSource(exports, { id: file, ...said } as ServiceOptions)
+  })
+
+type ServiceConfig = Extract<SourceConfig, { service: string }>
+
+/** Told like any source that cannot be read: its neighbours are served. */
+const orUnreadable = (id: string, open: () => Promise<Source>): Promise<Source> =>
+  open().catch((error) => ({ id, read: () => Promise.reject(error) }))
 
 const isSource = (value: unknown): value is Source =>
   typeof value === 'object' &&

@@ -2,21 +2,28 @@ import { stat } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
 import { ApprovalDesk } from '../governance/approval-desk.ts'
 import type { Approval, Run } from '../governance/ledger.ts'
+import type { AuditEntry } from '../governance/record-audit.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { toMessage } from '../governance/show-approval.ts'
-import type { AuditRecord } from '../storage/audit-table.ts'
+import { type KeyRing, toKeyRing } from '../sources/intents/key-ring.ts'
+import type { ChainRecord } from '../storage/chain-table.ts'
+import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
-import { findConfig } from './find-config.ts'
+import { ExecutionReaderDesk } from './execution-desk.ts'
+import { type Found, findConfig } from './find-config.ts'
 import { toStore } from './open-drawbridge.ts'
+import { readKeys, toMapping } from './open-intents.ts'
 import { openLedger } from './open-ledger.ts'
 
-export type { Approval, AuditRecord, Run }
+export type { Approval, Run }
+export type AuditRecord = ChainRecord<AuditEntry>
 
 /** A ledger as an operator sees it. */
 export interface Store {
   readonly approvals: ApprovalDesk
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
+  readonly executions: ExecutionReaderDesk
   describe(approval: Approval): string
   settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | string>
   close(): Promise<void>
@@ -37,8 +44,20 @@ export async function openStore(
     approvals: new ApprovalDesk(ledger, Date.now),
     runs: ledger.read,
     audit: ledger.audit,
+    executions: new ExecutionReaderDesk(
+      new SqliteExecutionLog(ledger, Date.now),
+      await readRings(found),
+    ),
     describe: ({ capability, shown }) => toMessage(capability, shown),
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
     close: () => ledger.close(),
   }
 }
+
+/** The keys that its log may be sealed with. */
+const readRings = async ({ config, folder }: Found): Promise<readonly KeyRing[]> =>
+  Promise.all(
+    config.sources.flatMap((source) =>
+      'intents' in source ? [readKeys(toMapping(source.intents).keys, folder).then(toKeyRing)] : [],
+    ),
+  )

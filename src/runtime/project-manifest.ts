@@ -9,7 +9,7 @@ import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
 import { readManifest, type Understood } from '../sources/manifest/read-manifest.ts'
 import { toAgentCard } from '../sources/manifest/to-agent-card.ts'
-import { toDeclaration } from '../sources/manifest/to-declaration.ts'
+import { findDoor, toDeclaration } from '../sources/manifest/to-declaration.ts'
 import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
 import { toInputSchema, toOutputSchema } from '../sources/manifest/to-schema.ts'
 import { toServerJson } from '../sources/manifest/to-server-json.ts'
@@ -113,11 +113,8 @@ function toDeclarations(
 
 /** The tool as the mapping says, before anything is added for serving it. */
 function toDeclared(manifest: Understood, capability: Understood['capabilities'][number]) {
-  const { protocols, input_schema, output_schema } = capability
-  const offering = new Set<string>(protocols)
-  const by =
-    manifest.interfaces.find(({ protocol }) => protocol === 'MCP' && offering.has(protocol)) ??
-    manifest.interfaces.find(({ protocol }) => offering.has(protocol))
+  const { input_schema, output_schema } = capability
+  const by = findDoor(manifest, capability)
   const inputSchema = toInputSchema(input_schema)
   const declared: Capability = {
     ...toDeclaration(manifest, capability, by, manifest.identity.id),

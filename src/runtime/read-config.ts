@@ -75,7 +75,7 @@ function explain(issue: Issue, document: YamlReading): Complaint[] {
       return { at: document.keyAt(issue.path, key), words }
     })
   if (issue.code === 'invalid_union' && issue.path[0] === 'sources')
-    return explainSource(issue, document)
+    return issue.path.length === 2 ? explainSource(issue, document) : explainUnion(issue, document)
   return [{ at: document.at(issue.path), words: `${toPath(issue.path)}: ${issue.message}` }]
 }
 
@@ -85,11 +85,6 @@ function explainSource(
   document: YamlReading,
 ): Complaint[] {
   const keys = document.keys(issue.path)
-  const later = keys.find((key) => plannedKinds.includes(key))
-  if (later !== undefined) {
-    const words = `${toPath(issue.path)}: this version has no ${later} sources yet`
-    return [{ at: document.keyAt(issue.path, later), words }]
-  }
   const meant = sourceKinds.findIndex((kind) => keys.includes(kind))
   if (meant < 0) {
     const words = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
@@ -100,20 +95,42 @@ function explainSource(
   )
 }
 
-const sourceKinds = ['manifest', 'definitions', 'records', 'source']
-const plannedKinds = ['intents', 'service']
+/** Of any other union, the alternative that has the right type at all. */
+function explainUnion(
+  issue: Issue & { code: 'invalid_union' },
+  document: YamlReading,
+): Complaint[] {
+  const meant =
+    issue.errors.find((errors) => errors.some(({ path }) => path.length > 0)) ??
+    issue.errors.find((errors) => errors.every(({ code }) => code !== 'invalid_type'))
+  if (!meant) {
+    const words = `${toPath(issue.path)}: ${issue.message}`
+    return [{ at: document.at(issue.path), words }]
+  }
+  return meant.flatMap((inner) =>
+    explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
+  )
+}
+
+const sourceKinds = ['manifest', 'definitions', 'intents', 'records', 'source', 'service', 'module']
 
 const toPath = (path: Path): string => (path.length === 0 ? 'the top' : `/${path.join('/')}`)
 
 /** The keys that would have been understood at a place of the configuration. */
 function knownKeys(path: Path): string[] {
-  let shape = z.toJSONSchema(configShape, { io: 'input' }) as Shape
+  let shapes = [z.toJSONSchema(configShape, { io: 'input' }) as Shape].flatMap(toAlternatives)
   for (const step of path)
-    shape =
-      shape.properties?.[String(step)] ?? shape.items ?? (shape.additionalProperties as Shape) ?? {}
-  const shapes = shape.anyOf ?? [shape]
+    shapes = shapes
+      .flatMap(({ properties, items, additionalProperties }) => {
+        const next = properties?.[String(step)] ?? items ?? additionalProperties
+        return typeof next === 'object' ? [next as Shape] : []
+      })
+      .flatMap(toAlternatives)
   return shapes.flatMap((one) => Object.keys(one.properties ?? {}))
 }
+
+const toAlternatives = (shape: Shape): readonly Shape[] =>
+  shape.anyOf ? shape.anyOf.flatMap(toAlternatives) : [shape]
 
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>

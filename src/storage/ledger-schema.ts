@@ -28,6 +28,18 @@ const migrations = [
      first integer primary key, count integer not null, at integer not null,
      head text not null, lines text not null
    ) strict;`,
+  `create table chain_anchors (
+     chain text primary key, next integer not null, head text not null
+   ) strict, without rowid;
+   create table executions (
+     first integer primary key, last integer not null, id text not null unique,
+     boot text not null, intent text not null, version text not null, caller text not null,
+     state text not null, started integer not null, finished integer
+   ) strict;
+   create table execution_events (
+     first integer primary key, count integer not null, at integer not null,
+     head text not null, lines text not null
+   ) strict;`,
 ]
 
 /** What the file must be before anything is done with it: sound, and of a known version. */
@@ -35,6 +47,8 @@ export function prepareLedger(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
     database.exec('pragma journal_mode = wal')
+    // Keys are random, so a large ledger is read all over: 16 MB of it stay at hand.
+    database.exec('pragma cache_size = -16384')
     const [problem] = database.prepare<{ quick_check: string }>('pragma quick_check(1)').all()
     if (problem && problem.quick_check !== 'ok') throw new Error(problem.quick_check)
     migrate(database)

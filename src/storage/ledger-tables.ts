@@ -8,14 +8,8 @@ import type {
   Run,
   RunEnd,
 } from '../governance/ledger.ts'
+import type { Boots } from './boots.ts'
 import type { Sqlite } from './sqlite.ts'
-
-/** This process, and how to tell whether another one still lives. */
-export interface Boot {
-  readonly boot: string
-  readonly pid: number
-  readonly isAlive: (pid: number) => boolean
-}
 
 interface RunRow {
   readonly id: string
@@ -49,23 +43,12 @@ interface ApprovalRow {
 export class LedgerTables implements LedgerWriter {
   readonly append: LedgerWriter['append']
   readonly #database: Sqlite
-  readonly #options: Boot
+  readonly #boots: Boots
 
-  constructor(database: Sqlite, options: Boot, append: LedgerWriter['append']) {
+  constructor(database: Sqlite, boots: Boots, append: LedgerWriter['append']) {
     this.#database = database
-    this.#options = options
+    this.#boots = boots
     this.append = append
-  }
-
-  register(): void {
-    const { boot, pid, isAlive } = this.#options
-    // Whoever is gone is not missed: a run without its boot is an orphan just the same.
-    for (const former of this.#database
-      .prepare<{ id: string; pid: number }>('select * from boots')
-      .all())
-      if (former.pid !== pid && !isAlive(former.pid))
-        this.#database.prepare('delete from boots where id = ?').run(former.id)
-    this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(boot, pid)
   }
 
   runByKey(caller: string, capability: string, key: string): Run | undefined {
@@ -127,7 +110,7 @@ export class LedgerTables implements LedgerWriter {
       )
       .run(
         id,
-        this.#options.boot,
+        this.#boots.own,
         caller,
         capability,
         key ?? null,
@@ -221,7 +204,7 @@ export class LedgerTables implements LedgerWriter {
 
   #toRun(row: RunRow): Run {
     // Whoever began it is gone: nobody will ever say how it ended.
-    const state = row.state === 'running' && this.#isOrphan(row.boot) ? 'unknown' : row.state
+    const state = row.state === 'running' && this.#boots.isOrphan(row.boot) ? 'unknown' : row.state
     return {
       id: row.id,
       caller: row.caller,
@@ -234,16 +217,6 @@ export class LedgerTables implements LedgerWriter {
       ...(row.finished !== null && { finished: row.finished }),
       ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) as Outcome }),
     }
-  }
-
-  #isOrphan(boot: string): boolean {
-    const { boot: ours, pid, isAlive } = this.#options
-    if (boot === ours) return false
-    const row = this.#database
-      .prepare<{ pid: number }>('select pid from boots where id = ?')
-      .get(boot)
-    // Its number is ours now, as it always is in a container: then it cannot be its own any more.
-    return !row || row.pid === pid || !isAlive(row.pid)
   }
 }
 

@@ -5,7 +5,9 @@ import {
   type LedgerWriter,
 } from '../governance/ledger.ts'
 import type { AuditEntry } from '../governance/record-audit.ts'
-import { AuditTable } from './audit-table.ts'
+import { Boots } from './boots.ts'
+import { ChainTable } from './chain-table.ts'
+import { ExecutionTable } from './execution-table.ts'
 import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
@@ -18,6 +20,8 @@ export interface LedgerOptions {
   readonly pid: number
   /** How long ended runs are kept, in milliseconds. */
   readonly keep: number
+  /** How long executions are kept, in milliseconds; for ever where absent. */
+  readonly keepExecutions?: number
   readonly now: () => number
   readonly isAlive: (pid: number) => boolean
   readonly onError: (error: unknown) => void
@@ -30,6 +34,8 @@ const purgeEvery = 60_000
 const mostPurged = 1000
 
 interface Job {
+  /** Whether it must survive the end of the machine, not only of this process. */
+  readonly durable: boolean
   readonly work: (writer: LedgerWriter) => unknown
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -39,7 +45,8 @@ interface Job {
 export class SqliteLedger implements Ledger {
   readonly read: LedgerReader
   readonly #database: Sqlite
-  readonly audit: AuditTable
+  readonly audit: ChainTable<AuditEntry>
+  readonly executions: ExecutionTable
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #jobs: Job[] = []
@@ -64,24 +71,26 @@ export class SqliteLedger implements Ledger {
       this.#database.close()
       throw error
     }
-    this.audit = new AuditTable(this.#database)
-    const tables = new LedgerTables(this.#database, options, (entry) =>
+    const boots = new Boots(this.#database, options)
+    this.audit = new ChainTable(this.#database, 'audit')
+    this.executions = new ExecutionTable(this.#database, boots)
+    const tables = new LedgerTables(this.#database, boots, (entry) =>
       this.#entries.push(JSON.stringify(entry)),
     )
     this.read = tables
     this.#writer = tables
     try {
-      this.#commit(() => tables.register(), true)
+      this.#commit(() => boots.register(), true)
     } catch (error) {
       this.#database.close()
       throw unusable(options.file, error)
     }
   }
 
-  write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
+  write<T>(work: (writer: LedgerWriter) => T, durable = true): Promise<T> {
     if (this.#closed) return Promise.reject(new LedgerError('The ledger is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      this.#jobs.push({ work, durable, resolve: resolve as (value: unknown) => void, reject })
       if (this.#scheduled) return
       this.#scheduled = true
       // After everything that arrived with this: the more come together, the fewer flushes.
@@ -115,11 +124,12 @@ export class SqliteLedger implements Ledger {
     if (jobs.length === 0) return
     this.#jobs = []
     const settle: (() => void)[] = []
+    const durable = jobs.some((job) => job.durable)
     try {
       this.#commit(() => {
         for (const job of jobs) settle.push(this.#try(job))
         this.#purge()
-      }, true)
+      }, durable)
     } catch (error) {
       const reason = new LedgerError('The ledger cannot be written', { cause: error })
       for (const job of jobs) job.reject(reason)
@@ -184,7 +194,7 @@ export class SqliteLedger implements Ledger {
     this.#database.exec('begin immediate')
     try {
       work()
-      this.audit.append(this.#entries, this.#lost, this.#options.now())
+      this.#appendEntries()
       this.#database.exec('commit')
     } catch (error) {
       this.#entries.length = Math.min(waiting, this.#entries.length)
@@ -199,9 +209,19 @@ export class SqliteLedger implements Ledger {
     this.#lost = 0
   }
 
+  #appendEntries(): void {
+    if (this.#entries.length === 0) return
+    const at = this.#options.now()
+    const gap = { event: 'lost', at, count: this.#lost } satisfies AuditEntry
+    const lost = this.#lost > 0 ? [JSON.stringify(gap)] : []
+    this.audit.append([...lost, ...this.#entries], at)
+  }
+
   #purge(): void {
     const now = this.#options.now()
     if (now - this.#purged < purgeEvery) return
+    const { keepExecutions } = this.#options
+    const more = keepExecutions !== undefined && this.executions.purge(now - keepExecutions)
     const { changes } = this.#database
       .prepare(
         `delete from runs where id in (
@@ -210,7 +230,7 @@ export class SqliteLedger implements Ledger {
       .run(now - this.#options.keep, mostPurged)
     const answered = this.#purgeApprovals(now - this.#options.keep)
     // There may be more: they go with the next ones, so that no writer waits for all of them.
-    if (changes < mostPurged && answered < mostPurged) this.#purged = now
+    if (changes < mostPurged && answered < mostPurged && !more) this.#purged = now
   }
 
   #purgeApprovals(before: number): number {

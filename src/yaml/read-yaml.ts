@@ -3,7 +3,9 @@ import {
   isAlias,
   isMap,
   isNode,
+  isPair,
   isScalar,
+  isSeq,
   LineCounter,
   type Node,
   parseDocument,
@@ -18,7 +20,7 @@ export interface YamlReading {
   /** Why it could not be read, at its place; then there is no value. */
   readonly faults: readonly YamlFault[]
   /** What can be read, but not by everybody in the same way. */
-  readonly remarks: readonly YamlFault[]
+  readonly remarks: readonly YamlRemark[]
   /** `file:line:column` of a value, or of the nearest thing around it. */
   at(path: Path): string
   /** The same of a key inside a mapping. */
@@ -32,10 +34,20 @@ export interface YamlFault {
   readonly message: string
 }
 
-/** As many as an honest file has; a bomb has more. */
+export interface YamlRemark extends YamlFault {
+  readonly path: Path
+}
+
+/** As much as an honest file has; a bomb has more. */
 const mostAliases = 100
+const deepest = 1000
+const longest = 8 * 1024 * 1024
 
 export function readYaml(text: string, file: string): YamlReading {
+  if (text.length > longest) return toNothing(file, `it is longer than ${longest} characters`)
+  // The parser itself runs out of memory over thousands of levels.
+  if (opensDeeper(text, deepest))
+    return toNothing(file, `it is nested deeper than ${deepest} levels`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
   const toPlace = (offset: number | undefined): string => {
@@ -66,29 +78,70 @@ function toValue(
   toPlace: (offset: number | undefined) => string,
 ): unknown {
   try {
-    return document.toJS({ maxAliasCount: mostAliases })
+    const value = document.toJS({ maxAliasCount: mostAliases })
+    if (isDeeper(value, deepest)) throw new Error(`it is nested deeper than ${deepest} levels`)
+    return value
   } catch (error) {
     faults.push({ at: toPlace(0), message: (error as Error).message })
     return undefined
   }
 }
 
-/** Plain words that older readers, of YAML 1.1, take for a boolean. */
-const ambiguous = /^(?:y|n|yes|no|on|off)$/i
+const toNothing = (file: string, message: string): YamlReading => ({
+  value: undefined,
+  faults: [{ at: `${file}:1:1`, message }],
+  remarks: [],
+  at: () => `${file}:1:1`,
+  keyAt: () => `${file}:1:1`,
+  keys: () => [],
+})
+
+/** By brackets alone: those in quotes count too, but nobody leaves so many of them open. */
+function opensDeeper(text: string, levels: number): boolean {
+  let open = 0
+  for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
+    open = Math.max(0, open + (bracket === '[' || bracket === '{' ? 1 : -1))
+    if (open > levels) return true
+  }
+  return false
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
+}
+
+/** Plain words that older readers, of YAML 1.1, take for something else than text. */
+const ambiguous: readonly (readonly [RegExp, string])[] = [
+  [/^(?:y|n|yes|no|on|off)$/i, 'a boolean'],
+  [/^\d{4}-\d\d?-\d\d?(?:[Tt ]\S+)?$/, 'a date'],
+]
 
 function toRemarks(
   document: Document,
   toPlace: (offset: number | undefined) => string,
-): YamlFault[] {
-  const remarks: YamlFault[] = []
+): YamlRemark[] {
+  const remarks: YamlRemark[] = []
   visit(document, {
-    Scalar(_, { value, type, range }) {
-      if (type !== 'PLAIN' || typeof value !== 'string' || !ambiguous.test(value)) return
-      const message = `${value} is text here and a boolean to readers of YAML 1.1. Write "${value}".`
-      remarks.push({ at: toPlace(range?.[0]), message })
+    Scalar(key, { value, type, range }, ancestors) {
+      if (type !== 'PLAIN' || typeof value !== 'string') return
+      const other = ambiguous.find(([pattern]) => pattern.test(value))?.[1]
+      if (other === undefined) return
+      const message = `${value} is text here and ${other} to readers of YAML 1.1. Write "${value}".`
+      remarks.push({ at: toPlace(range?.[0]), message, path: toPath(key, ancestors) })
     },
   })
   return remarks
+}
+
+/** The keys and indexes that lead to what a visitor has come to. */
+function toPath(key: unknown, ancestors: readonly unknown[]): Path {
+  const path = ancestors.flatMap((one, index): PropertyKey[] => {
+    if (isPair(one)) return [String(one.key)]
+    const next = ancestors[index + 1]
+    return isSeq(one) && next !== undefined ? [one.items.indexOf(next)] : []
+  })
+  return typeof key === 'number' && isSeq(ancestors.at(-1)) ? [...path, key] : path
 }
 
 const nodeAt = (document: Document, path: Path): unknown =>

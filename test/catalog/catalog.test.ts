@@ -140,8 +140,13 @@ test('a change is told once, with what it concerns, and no change is told to nob
   announce({ kind: 'reading' })
   await expect.poll(() => heard).toHaveLength(2)
 
-  expect(heard[0]).toMatchObject({ capabilities: false, updated: ['x://y'] })
-  expect(heard[1]).toEqual({ capabilities: true, prompts: false, views: false, updated: [] })
+  expect(heard[0]).toMatchObject({ capabilities: [], updated: ['x://y'] })
+  expect(heard[1]).toMatchObject({
+    capabilities: [{ description: 'Looks something up.' }, { description: 'Different words.' }],
+    prompts: [],
+    views: [],
+    updated: [],
+  })
 })
 
 test('closing lets go of every source', async () => {

@@ -209,8 +209,10 @@ function toProtocolAnswer(error: ProtocolError): Answered {
   return { verdict, text: message, data: undefined, details: data, meta: {} }
 }
 
-/** Of a 403 the client tells only the challenge. */
-const toChallenge = (error: Error): Record<string, unknown> =>
-  error instanceof InsufficientScopeError
-    ? { code: 'insufficient_scope', missing: error.requiredScope?.split(' ') }
-    : {}
+/** Of a 403 one client tells only the challenge, and the older one only the body. */
+function toChallenge(error: Error): Record<string, unknown> {
+  if (error instanceof InsufficientScopeError)
+    return { code: 'insufficient_scope', missing: error.requiredScope?.split(' ') }
+  const body = /\{"jsonrpc".*\}/.exec(error.message)?.[0]
+  return body === undefined ? {} : JSON.parse(body).error.data
+}

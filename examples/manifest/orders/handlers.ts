@@ -1,3 +1,5 @@
+import { failureSet } from 'drawbridge-mcp'
+
 /** What the INTERNAL capabilities of agent.yaml do, by their ids. The orders live in memory. */
 interface Order {
   state: 'open' | 'shipped' | 'refunded'
@@ -10,21 +12,27 @@ const orders = new Map<string, Order>([
   ['A-1002', { state: 'open', amount: { value: 12.5, currency: 'EUR' }, notes: ['Call first.'] }],
 ])
 
-const find = (number: string): Order => {
-  const order = orders.get(number)
-  if (!order) throw new Error(`There is no order ${number}.`)
-  return order
-}
+const cannot = failureSet({ order_unknown: 'model', order_refunded: 'model' })
 
-export const lookUpOrder = ({ order }: { order: string }) => ({ order, ...find(order) })
+/** Expected trouble is returned, for the model to read; what is thrown is the operator's. */
+const withOrder =
+  <Input extends { order: string }>(run: (order: Order, input: Input) => object) =>
+  (input: Input) => {
+    const order = orders.get(input.order)
+    return order
+      ? run(order, input)
+      : cannot('order_unknown', `There is no order ${input.order}. There is A-1001 and A-1002.`)
+  }
 
-export const addNote = ({ order, note }: { order: string; note: string }) => ({
+export const lookUpOrder = withOrder((found, { order }) => ({ order, ...found }))
+
+export const addNote = withOrder((found, { order, note }: { order: string; note: string }) => ({
   order,
-  notes: find(order).notes.push(note),
-})
+  notes: found.notes.push(note),
+}))
 
-export const refundOrder = ({ order }: { order: string }) => {
-  const found = find(order)
+export const refundOrder = withOrder((found, { order }) => {
+  if (found.state === 'refunded') return cannot('order_refunded', `${order} was refunded before.`)
   found.state = 'refunded'
   return { order, refunded: found.amount.value }
-}
+})

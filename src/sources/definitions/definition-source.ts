@@ -2,6 +2,7 @@ import type { Capability, Origin, Prompt, View } from '../../capability/capabili
 import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../capability/json.ts'
+import { type LoadedModule, tellOfModule } from '../../capability/loaded-module.ts'
 import type { Reading, Source } from '../../capability/source.ts'
 import { checkDependencies } from './check-dependencies.ts'
 import { isPrompt, type PromptDefinition, toPromptCapability } from './prompt-definition.ts'
@@ -11,20 +12,9 @@ import { isView, toViewCapability, type ViewDefinition } from './view-definition
 
 export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
 
-/** Somebody's module after it was loaded, or why it was not. */
-export interface DefinitionModule {
-  readonly file: string
-  readonly exports: Readonly<Record<string, unknown>>
-  readonly error?: string
-  /** `file:line:column` of the error, where it is known. */
-  readonly at?: string
-  /** What it wrote to standard output while it was loaded. */
-  readonly printed?: string
-}
-
 /** Definitions in code: an array of them, or modules that export them. */
 export function definitionSource(
-  definitions: readonly Definition[] | (() => Promise<readonly DefinitionModule[]>),
+  definitions: readonly Definition[] | (() => Promise<readonly LoadedModule[]>),
   id = 'definitions',
 ): Source {
   const load =
@@ -34,7 +24,7 @@ export function definitionSource(
   return { id, read: async () => toReading(await load(), id) }
 }
 
-function toReading(modules: readonly DefinitionModule[], source: string): Reading {
+function toReading(modules: readonly LoadedModule[], source: string): Reading {
   const capabilities: Capability[] = []
   const views: View[] = []
   const prompts: Prompt[] = []
@@ -46,21 +36,8 @@ function toReading(modules: readonly DefinitionModule[], source: string): Readin
 
   for (const module of modules) {
     const place = module.file === '' ? [] : [module.file]
-    if (module.error !== undefined) {
-      diagnostics.push({
-        code: 'module_broken',
-        severity: 'error',
-        message: `${module.file} does not load: ${module.error}`,
-        source,
-        pointer: toPointer(place),
-        ...(module.at !== undefined && { at: module.at }),
-      })
-      continue
-    }
-    if (module.printed !== undefined) {
-      const message = `${module.file} writes to standard output while it loads; it was sent to standard error.`
-      say('warning', 'module_prints', toPointer(place), message)
-    }
+    diagnostics.push(...tellOfModule(module, source))
+    if (module.error !== undefined) continue
     const found = definitionsIn(module.exports, place, seen)
     if (found === 'nothing')
       say('error', 'module_empty', toPointer(place), `${module.file} exports no definition.`)

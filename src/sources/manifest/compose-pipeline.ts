@@ -5,9 +5,10 @@ import { isPlainObject, type Json, type JsonObject } from '../../capability/json
 import { done, type Failed, type Outcome } from '../../capability/outcome.ts'
 import { readContract } from '../../capability/read-contract.ts'
 import { noRules } from '../../capability/rules.ts'
-import { agentFailed } from './failures.ts'
+import { toInner } from './bundle-schema.ts'
 import type { Manifest } from './manifest-shape.ts'
 import type { Understood } from './read-manifest.ts'
+import { mapKeywords } from './schema-places.ts'
 
 type Say = (
   severity: Diagnostic['severity'],
@@ -56,6 +57,12 @@ export function composePipeline(
         `/composition/steps/${index}`,
         `${identity.id} is not composed: its step ${id} runs ${capability_ref}, which is not served.`,
       )
+    if (stages.some((stage) => stage.id === id))
+      return refuse(
+        'composition_broken',
+        `/composition/steps/${index}/id`,
+        `${identity.id} is not composed: two of its steps are called ${id}.`,
+      )
     stages.push({ id, onFailure: on_failure, capability })
   }
   if (stages.length === 0)
@@ -102,30 +109,39 @@ function toInput(stages: readonly Stage[]): JsonObject {
   const properties: Record<string, Json> = {}
   const required = new Set<string>()
   const brought = new Set<string>()
-  for (const { capability } of stages) {
+  const referred: Record<string, Json> = {}
+  for (const { id, capability } of stages) {
     const { schema } = capability.input
-    for (const [name, property] of Object.entries(propertiesOf(schema)))
-      if (!brought.has(name) && !(name in properties)) properties[name] = property
+    for (const [name, property] of Object.entries(propertiesOf(schema))) {
+      if (brought.has(name) || name in properties) continue
+      properties[name] = mapKeywords(property, (keyword, value) => {
+        if (keyword !== '$ref' || typeof value !== 'string') return value
+        // Each step keeps what it refers to apart from what others call the same.
+        referred[id] = move(schema, id)
+        return toInner(value, `#/$defs/${id}`)
+      }) as Json
+    }
     for (const name of namesOf(schema.required)) if (!brought.has(name)) required.add(name)
     for (const name of Object.keys(propertiesOf(capability.output?.schema ?? {}))) brought.add(name)
   }
-  const definitions = Object.assign({}, ...stages.map(({ capability }) => defsOf(capability)))
   return {
     type: 'object',
     properties,
     required: [...required],
-    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
+    ...(Object.keys(referred).length > 0 && { $defs: referred }),
   }
 }
+
+const move = (schema: JsonObject, id: string): Json =>
+  mapKeywords(schema, (keyword, value) =>
+    keyword === '$ref' && typeof value === 'string' ? toInner(value, `#/$defs/${id}`) : value,
+  ) as Json
 
 const propertiesOf = (schema: JsonObject): Record<string, Json> =>
   isPlainObject(schema.properties) ? (schema.properties as Record<string, Json>) : {}
 
 const namesOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
-
-const defsOf = ({ input }: Capability): object =>
-  isPlainObject(input.schema.$defs) ? input.schema.$defs : {}
 
 async function runStages(stages: readonly Stage[], call: Call, retries: number): Promise<Outcome> {
   const known: Record<string, unknown> = isPlainObject(call.input) ? { ...call.input } : {}
@@ -176,16 +192,12 @@ function pick(known: Readonly<Record<string, unknown>>, { input }: Capability): 
   )
 }
 
-function toFailure({ id }: Stage, { failure, content }: Failed): Failed {
-  const failed = agentFailed('step_failed', `The step ${id} failed: ${failure.message}`, {
-    details: { step: id, code: failure.code },
-    retryable: failure.retryable,
-    ...(failure.cause !== undefined && { cause: failure.cause }),
-  })
-  // Whether it took effect, and whether only an operator can help, stays what it was.
-  const { code, fixedBy } = failure
-  const kept = uncertain.has(code) || fixedBy !== 'model' ? { code, fixedBy } : {}
-  return { ...failed, failure: { ...failed.failure, ...kept }, ...(content && { content }) }
-}
-
-const uncertain = new Set(['outcome_unknown', 'timed_out', 'cancelled'])
+/** What it is stays what it was: whether it took effect, who can help, what to do next. */
+const toFailure = ({ id }: Stage, { failure, ...rest }: Failed): Failed => ({
+  ...rest,
+  failure: {
+    ...failure,
+    message: `The step ${id} failed: ${failure.message}`,
+    details: { ...failure.details, step: id },
+  },
+})

@@ -61,7 +61,7 @@ function walk(value: unknown, path: Path, kept: readonly (readonly string[])[]):
 }
 
 function childrenOf(value: unknown): (readonly [string | number, unknown])[] {
-  if (Array.isArray(value)) return place(value.map((item) => item))
+  if (Array.isArray(value)) return place(value)
   if (!isPlainObject(value)) return []
   return Object.entries(value).filter(([key]) => key !== 'index')
 }

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Path, Understood } from './read-manifest.ts'
+import { byName, inside } from './schema-places.ts'
 
 export type Remark = (
   severity: Diagnostic['severity'],
@@ -103,6 +104,14 @@ const stepsExist: Rule = ({ composition, capabilities }, remark) => {
     )
 }
 
+const keysAreForEffects: Rule = ({ capabilities }, remark) => {
+  for (const { id, side_effect_level, idempotency_key_required, index } of capabilities) {
+    if (side_effect_level !== 'none' || !idempotency_key_required) continue
+    const message = `${id} has no side effects, so the key it requires is not asked for.`
+    remark('info', 'key_needless', ['capabilities', index, 'idempotency_key_required'], message)
+  }
+}
+
 const schemasAreUsable: Rule = ({ capabilities }, remark) => {
   for (const { id, input_schema, output_schema, index } of capabilities) {
     const base = ['capabilities', index]
@@ -126,31 +135,6 @@ const schemasAreUsable: Rule = ({ capabilities }, remark) => {
 const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
 const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
-
-/** Where a schema may hold schemas: by name, in a list, or directly. */
-const byName = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-])
-const inside = new Set([
-  'items',
-  'prefixItems',
-  'contains',
-  'additionalProperties',
-  'unevaluatedItems',
-  'unevaluatedProperties',
-  'propertyNames',
-  'allOf',
-  'anyOf',
-  'oneOf',
-  'not',
-  'if',
-  'then',
-  'else',
-])
 
 function findTypes(schema: unknown, path: Path, remark: Remark): void {
   if (Array.isArray(schema)) {
@@ -179,5 +163,6 @@ const rules: readonly Rule[] = [
   permissionsAreRequired,
   privilegeIsProved,
   stepsExist,
+  keysAreForEffects,
   schemasAreUsable,
 ]

@@ -15,6 +15,7 @@ import {
   type Understood,
 } from './read-manifest.ts'
 import { findRoute, type Handler, type Protocols, type Route } from './routes.ts'
+import { findSecrets } from './scan-secrets.ts'
 import { toDeclaration } from './to-declaration.ts'
 import { toDropped, toExtension } from './to-extension.ts'
 import { toHandlerInvoke, toUpstreamInvoke } from './to-invoke.ts'
@@ -165,10 +166,9 @@ class Loader {
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
     const pointer = `${base}/${direction}_schema`
     try {
-      const reading = readContract(
-        await bundleSchema(schema, this.#options.loadReference),
-        direction,
-      )
+      const whole = await bundleSchema(schema, this.#options.loadReference)
+      if (findSecrets(whole).length > 0) throw new Error('what it refers to holds a secret')
+      const reading = readContract(whole, direction)
       if (!('fault' in reading)) return reading.contract
       this.say('error', 'schema_unusable', pointer, `${id} is left out: ${reading.fault}.`)
     } catch (error) {

@@ -10,7 +10,7 @@ import {
   type ManifestInterface,
   manifestShape,
 } from './manifest-shape.ts'
-import { findSecrets } from './scan-secrets.ts'
+import { findSecrets, type SecretFound, withoutSecrets } from './scan-secrets.ts'
 
 export interface ReadOptions {
   /** What diagnostics call it. */
@@ -69,8 +69,9 @@ export function readManifest(text: string, options: ReadOptions): ManifestReadin
       at,
     })
   for (const { at, message } of document.faults)
-    say('error', 'manifest_unreadable', [], message, at)
-  for (const { at, message } of document.remarks) say('warning', 'yaml_ambiguous', [], message, at)
+    say('error', 'manifest_unreadable', [], withoutSecrets(message), at)
+  for (const { at, message, path } of document.remarks)
+    say('warning', 'yaml_ambiguous', path, message, at)
   const reading = { diagnostics, whereIs: document.at }
   if (document.faults.length > 0) return reading
   if (!isPlainObject(document.value)) {
@@ -79,10 +80,7 @@ export function readManifest(text: string, options: ReadOptions): ManifestReadin
   }
   const secrets = findSecrets(document.value as JsonObject)
   for (const { path, message } of secrets) say('error', 'secret_inside', path, message)
-  const clean = leaveOut(
-    document.value,
-    secrets.map(({ path }) => path),
-  )
+  const clean = leaveOut(document.value, secrets)
   const extensions = new Map<string, JsonObject>()
   const value = takeExtensions(clean, [], options.extensions, extensions) as JsonObject
   const manifest = understand(value, document, options, say)
@@ -94,9 +92,19 @@ export function readManifest(text: string, options: ReadOptions): ManifestReadin
 }
 
 /** Whatever holds a secret goes as a whole: the item of a list, or the section. */
-function leaveOut(value: Readonly<Record<string, unknown>>, places: readonly Path[]): object {
+function leaveOut(
+  value: Readonly<Record<string, unknown>>,
+  secrets: readonly SecretFound[],
+): object {
   const copy: Record<string, unknown> = { ...value }
-  for (const [section, item] of places) {
+  for (const {
+    path: [section, item],
+    name: secret,
+  } of secrets) {
+    if (section === undefined) {
+      if (secret !== undefined) delete copy[secret]
+      continue
+    }
     const name = String(section)
     const items = copy[name]
     copy[name] =

@@ -4,6 +4,8 @@ type Path = readonly PropertyKey[]
 
 export interface SecretFound {
   readonly path: Path
+  /** Where the name of a field is one, that name. */
+  readonly name?: string
   /** Says where and of what kind; never the value. */
   readonly message: string
 }
@@ -41,9 +43,12 @@ const elsewhere = /^(?:env|vault|kms):\/\//
 /** Keywords of a schema whose values are examples of what a property holds. */
 const sampling = new Set(['default', 'const', 'examples', 'example', 'enum'])
 
+/** Keywords of a schema whose values are names of properties. */
+const naming = new Set(['required', 'dependentRequired', 'dependencies'])
+
 /** `owner` is the name whose value this is, through lists and the keywords that sample it. */
 function walk(value: unknown, path: Path, owner: string | undefined, found: SecretFound[]): void {
-  if (typeof value === 'string') {
+  if (typeof value === 'string' || typeof value === 'number') {
     const kind = kindOf(value, owner)
     if (kind !== undefined) {
       const message = `${kind} stands here, where every client could read it. Keep it outside and name it in requirements.secrets.`
@@ -57,16 +62,33 @@ function walk(value: unknown, path: Path, owner: string | undefined, found: Secr
   }
   if (!isPlainObject(value)) return
   for (const [key, item] of Object.entries(value)) {
-    const here = [...path, key]
-    // A secret as a key would be just as readable.
+    // A secret as a name would be just as readable, and so would the way to what stands under it.
     if (kindOf(key, undefined) !== undefined)
-      found.push({ path, message: 'The name of a field here looks like a secret.' })
-    walk(item, here, sampling.has(key) ? owner : key, found)
+      found.push({ path, name: key, message: 'The name of a field here looks like a secret.' })
+    else if (!naming.has(key) || !isNaming(item))
+      walk(item, [...path, key], sampling.has(key) ? owner : key, found)
   }
 }
 
-function kindOf(text: string, owner: string | undefined): string | undefined {
-  if (elsewhere.test(text)) return undefined
-  if (owner !== undefined && secretName.test(owner) && text !== '') return `The value of a ${owner}`
-  return looks.find(([, pattern]) => pattern.test(text))?.[0]?.replace(/^a/, 'A')
+/** Lists of names, or lists of names by name. */
+const isNaming = (value: unknown): boolean =>
+  Array.isArray(value) || (isPlainObject(value) && Object.values(value).every(Array.isArray))
+
+function kindOf(value: string | number, owner: string | undefined): string | undefined {
+  const text = String(value)
+  const known = looks.find(([, pattern]) => pattern.test(text))?.[0]
+  if (known !== undefined) return known.replace(/^a/, 'A')
+  // Tokens are also counted; passwords are not.
+  const named =
+    owner !== undefined &&
+    secretName.test(owner) &&
+    (typeof value === 'string' || !/token$/i.test(owner))
+  return named && text !== '' && !elsewhere.test(text) ? `The value of a ${owner}` : undefined
 }
+
+/** Words about a text that could not be read may quote it. */
+export const withoutSecrets = (words: string): string =>
+  looks.reduce(
+    (left, [, pattern]) => left.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
+    words,
+  )

@@ -25,15 +25,26 @@ export function toDeclaration(
   source: string,
 ): Declaration {
   const pointer = `/capabilities/${capability.index}`
+  const doors = [findDoor(manifest, capability), by].filter((one) => one !== undefined)
   return {
     name: capability.id,
     title: capability.name,
     description: capability.description,
     effects: toEffects(capability, by),
-    rules: toRules(manifest, capability, by, source),
+    rules: toRules(manifest, capability, doors, source),
     origin: { source, pointer },
-    extras: toExtras(manifest, capability, by, pointer),
+    extras: toExtras(manifest, capability, doors, pointer),
   }
+}
+
+/** The interface a client of the agent itself would come through. */
+export function findDoor(
+  { interfaces }: Understood,
+  { protocols }: ManifestCapability,
+): Placed<ManifestInterface> | undefined {
+  const offered = new Set<string>(protocols)
+  const open = interfaces.filter(({ protocol }) => offered.has(protocol))
+  return open.find(({ protocol }) => protocol === 'MCP') ?? open[0]
 }
 
 function toEffects(capability: ManifestCapability, by: ManifestInterface | undefined): Effects {
@@ -49,7 +60,7 @@ function toEffects(capability: ManifestCapability, by: ManifestInterface | undef
 function toRules(
   manifest: Understood,
   capability: ManifestCapability,
-  by: ManifestInterface | undefined,
+  doors: readonly ManifestInterface[],
   source: string,
 ): Rules {
   const { runtime, requirements } = manifest
@@ -59,16 +70,16 @@ function toRules(
     permissions: [
       ...new Set([
         ...(capability.permissions ?? []),
-        ...(by?.privileged ? (by.permissions ?? []) : []),
+        ...doors.flatMap((door) => (door.privileged ? (door.permissions ?? []) : [])),
       ]),
     ],
-    approval: needsApproval(manifest, capability, by),
+    approval: needsApproval(manifest, capability, doors),
     idempotencyKey: capability.idempotency_key_required,
     ...(cost !== undefined && {
       cost: { amount: cost, unit: currencyOf(requirements?.budget?.currency) },
     }),
     budgets: toBudgets(manifest, source),
-    rates: toRates(by, source),
+    rates: [...new Set(doors)].flatMap((door) => toRates(door, source)),
     timeout: runtime.timeout_seconds * 1000,
   }
 }
@@ -79,14 +90,15 @@ const currencyOf = (currency: string | undefined): string => currency ?? 'USD'
  * Every sample manifest asks for approvals, also those that only read: taken literally, nothing
  * could be called without a human. It is meant for what is privileged or high-risk.
  */
-export function needsApproval(
+function needsApproval(
   { trust: { policy } }: Understood,
   { id, side_effect_level, permissions = [] }: ManifestCapability,
-  by: ManifestInterface | undefined,
+  doors: readonly ManifestInterface[],
 ): boolean {
   const named = new Set(policy.human_approval_actions ?? [])
   if (named.has(id) || permissions.some((permission) => named.has(permission))) return true
-  return policy.high_risk_approval_required && (side_effect_level === 'high' || !!by?.privileged)
+  const risky = side_effect_level === 'high' || doors.some(({ privileged }) => privileged)
+  return policy.high_risk_approval_required && risky
 }
 
 function toBudgets({ requirements, trust }: Understood, source: string): Budget[] {
@@ -107,8 +119,8 @@ function toBudgets({ requirements, trust }: Understood, source: string): Budget[
   ]
 }
 
-function toRates(by: ManifestInterface | undefined, source: string): Rate[] {
-  if (!by?.rate_limit) return []
+function toRates(by: ManifestInterface, source: string): Rate[] {
+  if (!by.rate_limit) return []
   const calls = by.rate_limit.requests_per_minute
   // One interface has one limit, whoever comes through it.
   return [{ id: `${source} interface ${by.name}`, calls, seconds: 60, shared: true }]
@@ -118,7 +130,7 @@ function toRates(by: ManifestInterface | undefined, source: string): Rate[] {
 function toExtras(
   manifest: Understood,
   capability: ManifestCapability,
-  by: ManifestInterface | undefined,
+  doors: readonly ManifestInterface[],
   pointer: string,
 ): JsonObject {
   const { category, protocols, idempotent, cost, permissions = [] } = capability
@@ -128,7 +140,7 @@ function toExtras(
       permissions,
       idempotency: { required: capability.idempotency_key_required },
       sideEffects: capability.side_effect_level,
-      requiresApproval: needsApproval(manifest, capability, by),
+      requiresApproval: needsApproval(manifest, capability, doors),
       budgetGuardrails: { soft_alert_pct, reauthorization_pct, hard_stop_pct },
     },
     category,

@@ -2,11 +2,11 @@ import { setTimeout } from 'node:timers/promises'
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import { isPlainObject } from '../../capability/json.ts'
-import { done, type Outcome } from '../../capability/outcome.ts'
-import type { Upstream, UpstreamAnswer } from '../../capability/upstream.ts'
-import { agentFailed } from './failures.ts'
+import { done, type Failed } from '../../capability/outcome.ts'
+import type { Upstream } from '../../capability/upstream.ts'
 import { withRetries } from './retry.ts'
 import type { Handler } from './routes.ts'
+import { toOutcome } from './to-outcome.ts'
 import { valueArgument } from './to-schema.ts'
 
 export interface InvokeOptions {
@@ -34,8 +34,15 @@ export const toHandlerInvoke =
           ...(message !== undefined && { message }),
         }),
     })
-    return done(answer)
+    return isFailed(answer) ? answer : done(answer)
   }
+
+/** A handler says no with what `failureSet` makes; everything else it returns is its answer. */
+const isFailed = (answer: unknown): answer is Failed =>
+  isPlainObject(answer) &&
+  answer.kind === 'failed' &&
+  isPlainObject(answer.failure) &&
+  typeof answer.failure.code === 'string'
 
 export const toUpstreamInvoke =
   (upstream: () => Upstream, options: InvokeOptions): Capability['invoke'] =>
@@ -56,20 +63,11 @@ export const toUpstreamInvoke =
       cancellation: call.cancellation,
       delay,
     })
-    return writes ? toCertain(answer, id) : answer.outcome
+    return toOutcome(answer, { writes })
   }
 
 const toInput = ({ input }: Call, wrapped: boolean): unknown =>
   wrapped && isPlainObject(input) ? input[valueArgument] : input
-
-/** What may have happened must not be called failed: whoever believes it would do it again. */
-function toCertain({ outcome, reached }: UpstreamAnswer, id: string): Outcome {
-  if (outcome.kind !== 'failed' || reached !== 'maybe') return outcome
-  const message = `Whether ${id} took effect is not known: ${outcome.failure.message} Find out before you call it again.`
-  return agentFailed('outcome_unknown', message, {
-    ...(outcome.failure.cause !== undefined && { cause: outcome.failure.cause }),
-  })
-}
 
 /** A wait that is cut short is not an error: whoever waits looks what ended it. */
 const delay = (milliseconds: number, signal: AbortSignal): Promise<void> =>

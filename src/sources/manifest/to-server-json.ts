@@ -84,16 +84,16 @@ const kept = [
 ]
 
 /** The forges a registry knows how to ask. */
-const forges: Readonly<Record<string, string | undefined>> = {
-  'github.com': 'github',
-  'gitlab.com': 'gitlab',
-}
+const forges = new Map([
+  ['github.com', 'github'],
+  ['gitlab.com', 'gitlab'],
+])
 
 function toRepository(url: string | undefined, warnings: ExportWarning[]): JsonObject | undefined {
   if (url === undefined) return undefined
-  const source = forges[new URL(url).hostname.replace(/^www\./, '')]
+  const source = forges.get(new URL(url).hostname.replace(/^www\./, ''))
   if (source !== undefined) return { url, source }
-  const message = `A registry knows repositories on ${Object.keys(forges).join(' and ')} only; it is left out.`
+  const message = `A registry knows repositories on ${[...forges.keys()].join(' and ')} only; it is left out.`
   warnings.push({ path: '/provenance/source_repo', message })
   return undefined
 }

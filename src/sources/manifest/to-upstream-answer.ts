@@ -58,7 +58,7 @@ function toRefusal(reply: Reply): Outcome {
   const { status, headers } = reply
   const complaint = toComplaint(reply)
   const said = `HTTP ${status}${complaint === '' ? '' : `: ${complaint}`}`
-  const retryAfter = toRetryAfter(headers['retry-after'], Date.now())
+  const retryAfter = toRetryAfter(headers['retry-after'], headers.date)
   if (status === 401 || status === 403 || status === 407) return unproven(said)
   if (status === 429) return busy(retryAfter)
   if (status >= 500) return unavailable(said, retryAfter)
@@ -70,7 +70,7 @@ function toRefusal(reply: Reply): Outcome {
 /** The sentence for a reader that most error bodies hold somewhere near the top. */
 function toComplaint({ headers, body }: Reply): string {
   const type = toMediaType(headers)
-  const words = decode(body) ?? ''
+  const words = body.toString()
   if (isJson(type)) return toForeignWords(findSentence(parse(words)?.data) ?? words)
   return type === 'text/plain' ? toForeignWords(words) : ''
 }

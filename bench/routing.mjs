@@ -1,0 +1,59 @@
+// What routing costs in process: five candidates, one call after the other and 64 at a time.
+import { rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { Cancellation } from '../dist/capability/cancellation.js'
+import { openLedger } from '../dist/runtime/open-ledger.js'
+import { intentSource } from '../dist/sources/intents/intent-source.js'
+import { SqliteExecutionLog } from '../dist/storage/sqlite-execution-log.js'
+
+const calls = Number(process.argv[2] ?? 10_000)
+
+const agents = (effects) =>
+  Array.from({ length: 5 }, (_, index) => ({
+    name: `agent-${index}`,
+    capabilities: [{ intent: 'Look', description: 'Looks.', effects }],
+    handle: () => ({ answer: 42 }),
+  }))
+
+async function measure(title, effects, file) {
+  const ledger = file && openLedger({ file, keep: 86_400_000, onError: console.error })
+  const source = intentSource(agents(effects))
+  source.connect({ ...(ledger && { log: new SqliteExecutionLog(ledger, Date.now) }) })
+  const { capabilities } = await source.read()
+  const [look] = capabilities
+  let id = 0
+  const call = () =>
+    look.invoke({
+      id: `call-${++id}`,
+      capability: look,
+      address: 'Look',
+      input: { q: 1 },
+      caller: { subject: 'ann' },
+      cancellation: new Cancellation(),
+    })
+  for (let count = 0; count < 1000; count++) await call()
+  const times = []
+  const alone = Math.min(calls, effects === 'read_only' ? calls : 1000)
+  for (let count = 0; count < alone; count++) {
+    const began = performance.now()
+    await call()
+    times.push((performance.now() - began) * 1000)
+  }
+  times.sort((a, b) => a - b)
+  const began = performance.now()
+  for (let count = 0; count < calls; count += 64)
+    await Promise.all(Array.from({ length: 64 }, call))
+  const rate = (calls / (performance.now() - began)) * 1000
+  const at = (share) => times[Math.floor(times.length * share)].toFixed(0)
+  console.log(
+    `${title.padEnd(34)} p50 ${at(0.5)} µs, p99 ${at(0.99)} µs alone; ${Math.round(rate)}/s, 64 at a time`,
+  )
+  await ledger?.close()
+}
+
+const file = path.join(os.tmpdir(), `drawbridge-routing-${process.pid}.db`)
+await measure('without a log', 'read_only')
+await measure('reads, written before the answer', 'read_only', file)
+await measure('effects, synced before the agent', 'irreversible', file)
+for (const ending of ['', '-wal', '-shm']) await rm(`${file}${ending}`, { force: true })

@@ -1,0 +1,16 @@
+import { defineAgent, z } from 'drawbridge-mcp'
+
+export default [
+  defineAgent({
+    name: 'shelf',
+    capabilities: [
+      {
+        intent: 'Quote',
+        description: 'What something costs from the shelf.',
+        inputSchema: z.object({ sku: z.string() }),
+        effects: 'read_only',
+      },
+    ],
+    handle: ({ payload }) => ({ sku: String(payload.sku), cents: 4500, from: 'the shelf' }),
+  }),
+]

@@ -1,0 +1,21 @@
+import { isPlainObject } from '../capability/json.ts'
+
+export interface Difference {
+  /** JSON pointer. */
+  readonly pointer: string
+  readonly former: unknown
+  readonly present: unknown
+}
+
+/** Where two values differ, as deep as can be said. */
+export function toDifferences(former: unknown, present: unknown, pointer = ''): Difference[] {
+  if (isPlainObject(former) && isPlainObject(present)) {
+    const keys = [...new Set([...Object.keys(former), ...Object.keys(present)])].sort()
+    return keys.flatMap((key) => toDifferences(former[key], present[key], `${pointer}/${key}`))
+  }
+  if (Array.isArray(former) && Array.isArray(present) && former.length === present.length)
+    return former.flatMap((item, index) =>
+      toDifferences(item, present[index], `${pointer}/${index}`),
+    )
+  return JSON.stringify(former) === JSON.stringify(present) ? [] : [{ pointer, former, present }]
+}

@@ -1,0 +1,55 @@
+import { writeFile } from 'node:fs/promises'
+import { defineCommand } from 'citty'
+import { SetupError } from '../capability/setup-error.ts'
+import { importOpenApi } from '../runtime/import-openapi.ts'
+import { jsonFlag } from './open.ts'
+import { count, output, printJson, say } from './print.ts'
+import { UsageError } from './usage-error.ts'
+
+const readers = { openapi: importOpenApi }
+
+export const importDraft = defineCommand({
+  meta: {
+    name: 'import',
+    description: 'Drafts an agent.yaml from an OpenAPI document, every guess marked for review.',
+  },
+  args: {
+    format: { type: 'positional', required: true, description: Object.keys(readers).join(', ') },
+    file: { type: 'positional', required: true, description: 'an OpenAPI 3.0 or 3.1 document' },
+    out: { type: 'string', description: 'write it there (standard output)' },
+    force: { type: 'boolean', description: 'even where a file is already' },
+    json: jsonFlag,
+  },
+  async run({ args }) {
+    if (!isFormat(args.format))
+      throw new UsageError(
+        `There is no format "${args.format}". There is: ${Object.keys(readers).join(', ')}`,
+      )
+    const { manifest, reviews, yaml } = await readers[args.format](args.file)
+    if (args.out !== undefined) await write(args.out, yaml, args.force === true)
+    if (args.json)
+      printJson({
+        manifest,
+        reviews: reviews.map((review, index) => ({ id: String(index + 1), ...review })),
+      })
+    else if (args.out === undefined) output.write(yaml)
+    const drafted = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
+    say(
+      `${drafted}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
+    )
+    return 0
+  },
+})
+
+const isFormat = (word: string): word is keyof typeof readers => Object.hasOwn(readers, word)
+
+/** What somebody wrote by hand is not ours to replace. */
+async function write(file: string, text: string, force: boolean): Promise<void> {
+  await writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw error.code === 'EEXIST'
+        ? new UsageError(`${file} is there already; --force replaces it.`)
+        : new SetupError(`${file} cannot be written: ${error.code}`)
+    },
+  )
+}

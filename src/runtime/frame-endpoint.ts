@@ -1,0 +1,66 @@
+import {
+  type Call,
+  emptyPlan,
+  nobodyListens,
+  type RunInner,
+  reachesNothing,
+} from '../capability/call.ts'
+import type { Capability } from '../capability/capability.ts'
+import type { Outcome } from '../capability/outcome.ts'
+import type { Entry } from '../catalog/snapshot.ts'
+import type { FrameEndpoint } from '../http/frame-route.ts'
+import type { FrameDesk } from '../sources/intents/frame-desk.ts'
+
+export interface FrameParts {
+  readonly desk: FrameDesk
+  readonly mount: string
+  /** By the name it has in its source: as it is served, with everything that is enforced on it. */
+  readonly find: (name: string) => Entry<Capability> | undefined
+  readonly govern: (call: Call) => Promise<Outcome>
+  readonly run: RunInner
+  readonly newId: () => string
+}
+
+/** What another runtime asks for is a call like any other, and passes the same pipeline. */
+export const toFrameEndpoint = ({
+  desk,
+  mount,
+  find,
+  govern,
+  run,
+  newId,
+}: FrameParts): FrameEndpoint => ({
+  async receive(frame, { caller, cancellation }) {
+    const accepted = desk.accept(frame)
+    if ('refused' in accepted) return accepted.refused
+    const entry = find(accepted.name)
+    if (!entry) return accepted.answer(undefined)
+    const { capability, fingerprint } = entry
+    const { input, key, traceparent, invoke } = accepted
+    const outcome = await govern({
+      id: newId(),
+      capability: { ...capability, invoke },
+      address: mount === '/mcp' ? capability.name : `${mount} ${capability.name}`,
+      fingerprint,
+      caller,
+      input,
+      given: input,
+      cancellation,
+      answers: {},
+      state: undefined,
+      canAsk: nobody,
+      key,
+      transportKey: undefined,
+      expects: undefined,
+      reach: reachesNothing,
+      listener: nobodyListens,
+      traceparent,
+      run,
+      trail: { decisions: [] },
+      plan: emptyPlan,
+    })
+    return accepted.answer(outcome)
+  },
+})
+
+const nobody: ReadonlySet<string> = new Set()

@@ -1,0 +1,16 @@
+import { readFile } from 'node:fs/promises'
+import { SetupError } from '../capability/setup-error.ts'
+import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/from-openapi.ts'
+
+/** Reads an OpenAPI document from a file; every complaint names file, line and column. */
+export async function importOpenApi(file: string): Promise<OpenApiDraft> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new SetupError(
+      error.code === 'ENOENT' ? `${file} does not exist.` : `${file} cannot be read: ${error.code}`,
+    )
+  })
+  const reading = fromOpenApi(text, file)
+  if ('faults' in reading)
+    throw new SetupError(reading.faults.map(({ at, message }) => `${at} ${message}`).join('\n'))
+  return reading
+}

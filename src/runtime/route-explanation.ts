@@ -1,0 +1,15 @@
+import type { Explanation } from '../governance/explain.ts'
+import type { Decision } from '../sources/intents/decide.ts'
+
+/** Who would be asked, in which order, and why not the others. */
+export function toRouteExplanation(decision: Decision): Explanation {
+  const { strategy, plan, candidates, refusal, order } = decision
+  if (refusal) return { step: 'route', would: 'refuse', code: refusal.code, why: refusal.message }
+  const separator = strategy === 'fallback' ? ', then ' : ', '
+  const skipped = candidates.flatMap(({ agent, skipped }) =>
+    skipped ? [`${agent} (${skipped.replaceAll('_', ' ')})`] : [],
+  )
+  const others = skipped.length > 0 ? `; not ${skipped.join(', ')}` : ''
+  const why = `${strategy}, order of the ${order}: ${plan.join(separator)}${others}`
+  return { step: 'route', would: 'pass', why }
+}

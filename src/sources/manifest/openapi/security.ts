@@ -1,0 +1,107 @@
+import type { ManifestInterface } from '../manifest-shape.ts'
+import type { Fields, OpenApiDocument, Path } from './document.ts'
+
+type Auth = ManifestInterface['auth']
+
+/** What a caller of an operation must hold, and how it proves that. */
+export interface Guard {
+  readonly permissions: readonly string[]
+  readonly schemes: readonly Scheme[]
+  /** What had to be guessed. */
+  readonly doubts: readonly string[]
+}
+
+export interface Scheme {
+  readonly name: string
+  readonly auth: Auth
+  /** Whether the document says so, or it is the nearest thing a manifest has. */
+  readonly certain: boolean
+}
+
+export interface GuardOptions {
+  readonly document: OpenApiDocument
+  /** Of the manifest: permissions that have to be made up begin with it. */
+  readonly id: string
+}
+
+const open: Guard = { permissions: [], schemes: [], doubts: [] }
+
+/** The first way in that an operation, or the whole document, names. */
+export function toGuard(
+  operation: Fields,
+  path: Path,
+  writes: boolean,
+  { document, id }: GuardOptions,
+): Guard {
+  const own = operation.security !== undefined
+  const security = own ? operation.security : document.root.security
+  const at = own ? [...path, 'security'] : ['security']
+  if (security === undefined) return open
+  if (!Array.isArray(security)) {
+    document.complain(at, 'security must be a list.')
+    return open
+  }
+  const ways = security.map((way, index) => document.follow(way, [...at, index])?.value ?? {})
+  const [first] = ways
+  if (!first) return open
+  if (ways.some((way) => Object.keys(way).length === 0))
+    return {
+      ...open,
+      doubts: ['It may also be called without any proof, so nothing is asked for.'],
+    }
+  const schemes = Object.keys(first).flatMap((name) => toScheme(document, name, [...at, 0, name]))
+  const scopes = Object.values(first).flatMap((list) =>
+    Array.isArray(list) ? list.map(String) : [],
+  )
+  const permissions = scopes.map((scope) => toPermission(scope, id))
+  const changed = scopes.filter((scope, index) => scope !== permissions[index])
+  const madeUp = `${id}.${writes ? 'write' : 'read'}`
+  return {
+    permissions: scopes.length > 0 ? [...new Set(permissions)] : [madeUp],
+    schemes,
+    doubts: [
+      ...(ways.length > 1 ? [`There are ${ways.length} ways in; this is the first.`] : []),
+      ...(scopes.length === 0 ? ['A proof is asked for, and no scope; this one is made up.'] : []),
+      ...(changed.length > 0 ? [`Spelt as a manifest allows it, from ${changed.join(', ')}.`] : []),
+    ],
+  }
+}
+
+/** Lower case, and nothing but letters, digits and `_ . : -`, a letter first. */
+function toPermission(scope: string, id: string): string {
+  const plain = scope
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_.:-]+/g, '.')
+    .replace(/\.$/, '')
+  return /^[a-z]/.test(plain) ? plain : `api-${id}.${plain}`
+}
+
+function toScheme(document: OpenApiDocument, name: string, at: Path): Scheme[] {
+  const path = ['components', 'securitySchemes', name]
+  const components = document.follow(document.root.components, ['components'])?.value
+  const all = document.follow(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
+  const place = Object.hasOwn(all, name) ? document.follow(all[name], path) : undefined
+  if (!place) {
+    document.complain(at, `There is no security scheme ${name} in components.securitySchemes.`)
+    return []
+  }
+  const { type, scheme, bearerFormat } = place.value
+  const kind = type === 'http' ? `http ${String(scheme).toLowerCase()}` : String(type)
+  const isJwt = kind === 'http bearer' && String(bearerFormat).toLowerCase() === 'jwt'
+  const [auth, certainty] = isJwt ? certainJwt : (auths.get(kind) ?? nearestToUnknown)
+  return [{ name, auth, certain: certainty === 'certain' }]
+}
+
+type Reading = readonly [auth: Auth, certainty: 'certain' | 'guess']
+
+const certainJwt: Reading = ['signed_jwt', 'certain']
+const nearestToUnknown: Reading = ['api_key', 'guess']
+
+const auths: ReadonlyMap<string, Reading> = new Map([
+  ['apiKey', ['api_key', 'certain']],
+  ['oauth2', ['oauth2', 'certain']],
+  ['openIdConnect', ['oauth2', 'guess']],
+  ['mutualTLS', ['mTLS', 'certain']],
+  ['http bearer', ['signed_jwt', 'guess']],
+  ['http basic', ['api_key', 'guess']],
+])

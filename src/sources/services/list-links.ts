@@ -1,0 +1,33 @@
+import type { Capability } from '../../capability/capability.ts'
+import { reads } from '../../capability/effects.ts'
+import { done } from '../../capability/outcome.ts'
+import { noRules } from '../../capability/rules.ts'
+import { toUri } from './address.ts'
+import { toContract } from './contracts.ts'
+import { isService } from './service.ts'
+
+export interface Link {
+  readonly key: string
+  readonly service: unknown
+}
+
+/** The linked services by name, for clients that find their own way to them. */
+export const listLinks = (source: string, links: () => readonly Link[]): Capability =>
+  Object.freeze({
+    name: 'list_links',
+    description:
+      'Lists the services this one is linked to now, by name and address. Their actions are not served here.',
+    input: toContract({ type: 'object', properties: {}, additionalProperties: false }),
+    effects: reads,
+    rules: noRules,
+    origin: { source, pointer: '/links' },
+    extras: {},
+    invoke: async () => done({ links: links().map((link) => toEntry(source, link)) }),
+  })
+
+const toEntry = (source: string, { key, service }: Link) => ({
+  name: key,
+  uri: toUri(source, 'link', key),
+  ...(isService(service) &&
+    typeof service.serviceName === 'string' && { service: service.serviceName }),
+})

@@ -1,0 +1,11 @@
+import { type Effects, reads } from '../../capability/effects.ts'
+import type { Settings } from './options.ts'
+
+/** What is said of an action, over what is said of all of them. */
+export function toEffects({ effects }: Settings, name: string): Effects {
+  const said = { ...effects['*'], ...effects[name] }
+  return { ...(said.writes === false ? reads : unknown), ...said }
+}
+
+/** Nobody has said what it does: what the protocol assumes of such a tool, which is the worst. */
+const unknown: Effects = { writes: true, irreversible: true, repeatable: false, reachesOut: true }

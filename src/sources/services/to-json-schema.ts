@@ -1,0 +1,99 @@
+import { isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
+
+/** A schema as JSON Schema 2020-12 knows it, and what had to be left out; or why there is none. */
+export type SchemaReading =
+  | { readonly schema: JsonObject; readonly stripped: readonly string[] }
+  | { readonly fault: string }
+
+/** Takes out of a schema what only its project understands: `layout`, `conditionals`, functions. */
+export function toJsonSchema(schema: unknown): SchemaReading {
+  const stripped: string[] = []
+  try {
+    return { schema: toSchema(schema, '', 0, stripped) as JsonObject, stripped }
+  } catch (error) {
+    if (error instanceof NoJsonForm) return { fault: error.message }
+    throw error
+  }
+}
+
+class NoJsonForm extends Error {}
+
+const deepest = 64
+
+function toSchema(schema: unknown, pointer: string, depth: number, stripped: string[]): Json {
+  if (typeof schema === 'boolean' && depth > 0) return schema
+  if (!isPlainObject(schema)) throw new NoJsonForm(`${pointer || 'it'} is no schema`)
+  if (depth > deepest) throw new NoJsonForm(`it is nested deeper than ${deepest} levels`)
+  for (const type of [schema.type].flat())
+    if (type !== undefined && !types.has(type))
+      throw new NoJsonForm(`${pointer}/type ${JSON.stringify(type)} has no JSON form`)
+  const inside = (child: unknown, path: string) =>
+    toSchema(child, `${pointer}/${path}`, depth + 1, stripped)
+  const kept: [string, Json][] = []
+  for (const [keyword, value] of Object.entries(schema)) {
+    const form = keyword.startsWith('x-') ? 'data' : forms.get(keyword)
+    if (value === undefined) continue
+    if (form === undefined) stripped.push(`${pointer}/${keyword}`)
+    else kept.push([keyword, readers[form](value, keyword, inside)])
+  }
+  return Object.fromEntries(kept)
+}
+
+type Inside = (child: unknown, path: string) => Json
+type Form = 'schema' | 'schemas' | 'named schemas' | 'data'
+
+const readers: Record<Form, (value: unknown, keyword: string, inside: Inside) => Json> = {
+  schema: (value, keyword, inside) => inside(value, keyword),
+  schemas: (value, keyword, inside) => {
+    if (!Array.isArray(value)) throw new NoJsonForm(`${keyword} must be a list of schemas`)
+    return value.map((child, index) => inside(child, `${keyword}/${index}`))
+  },
+  'named schemas': (value, keyword, inside) => {
+    if (!isPlainObject(value)) throw new NoJsonForm(`${keyword} must be a map of schemas`)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, child]) => [name, inside(child, `${keyword}/${name}`)]),
+    )
+  },
+  data: (value, keyword) => {
+    const data = toJson(value)
+    if (data === undefined) throw new NoJsonForm(`${keyword} has a value that has no JSON form`)
+    return data
+  },
+}
+
+const types = new Set<unknown>([
+  'object',
+  'array',
+  'string',
+  'number',
+  'integer',
+  'boolean',
+  'null',
+])
+
+/** Every keyword of JSON Schema 2020-12, by what stands behind it. */
+const forms: ReadonlyMap<string, Form> = new Map(
+  Object.entries({
+    schema:
+      'items additionalProperties contains propertyNames not if then else unevaluatedItems unevaluatedProperties contentSchema',
+    schemas: 'allOf anyOf oneOf prefixItems',
+    'named schemas': 'properties patternProperties $defs definitions dependentSchemas',
+    data: '$schema $id $ref $anchor $dynamicRef $dynamicAnchor $comment type enum const title description default examples deprecated readOnly writeOnly format required dependentRequired minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern minItems maxItems uniqueItems minContains maxContains minProperties maxProperties contentEncoding contentMediaType',
+  } satisfies Record<Form, string>).flatMap(([form, keywords]) =>
+    keywords.split(' ').map((keyword) => [keyword, form as Form]),
+  ),
+)
+
+/** A copy as JSON carries it; nothing where it would lose something on the way. */
+export function toJson(value: unknown): Json | undefined {
+  try {
+    const text = JSON.stringify(value, (_, inner) => {
+      if (typeof inner === 'function' || typeof inner === 'symbol') throw new NoJsonForm()
+      if (typeof inner === 'number' && !Number.isFinite(inner)) throw new NoJsonForm()
+      return inner
+    })
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,57 @@
+import type {
+  Durability,
+  ExecutionEvent,
+  ExecutionLog,
+  ExecutionReader,
+} from '../sources/intents/execution-log.ts'
+import type { Written } from './execution-table.ts'
+import type { SqliteLedger } from './sqlite-ledger.ts'
+
+/** The log of executions, in the file of the ledger: they share transactions and flushes. */
+export class SqliteExecutionLog implements ExecutionLog {
+  readonly read: ExecutionReader
+  readonly #ledger: SqliteLedger
+  readonly #now: () => number
+  #waiting: Written[] = []
+  #batch: Promise<void> | undefined
+  #synced = false
+
+  constructor(ledger: SqliteLedger, now: () => number) {
+    this.#ledger = ledger
+    this.#now = now
+    this.read = ledger.executions
+  }
+
+  append(events: readonly ExecutionEvent[], how: Durability): Promise<void> {
+    for (const event of events) this.#waiting.push({ event, text: JSON.stringify(event) })
+    const synced = how === 'synced'
+    if (!this.#batch || (synced && !this.#synced)) {
+      // Everything that waits goes with the first of the batches; the others find nothing.
+      this.#synced ||= synced
+      const batch = this.#ledger.write(() => this.#flush(), synced)
+      this.#batch = batch
+      batch.catch(() => this.#giveUp(batch))
+    }
+    return this.#batch
+  }
+
+  /** Whoever waited was told that it is not written: it must not be written after all. */
+  #giveUp(batch: Promise<void>): void {
+    if (this.#batch !== batch) return
+    this.#waiting = []
+    this.#batch = undefined
+    this.#synced = false
+  }
+
+  claim(id: string): Promise<boolean> {
+    return this.#ledger.write(() => this.#ledger.executions.claim(id))
+  }
+
+  #flush(): void {
+    const written = this.#waiting
+    this.#waiting = []
+    this.#batch = undefined
+    this.#synced = false
+    if (written.length > 0) this.#ledger.executions.append(written, this.#now())
+  }
+}

@@ -1,0 +1,47 @@
+import { Document, isCollection, isMap, isNode, isSeq, type Node } from 'yaml'
+
+export interface YamlComment {
+  readonly path: readonly PropertyKey[]
+  readonly text: string
+}
+
+/** Data as YAML that every reader takes the same way, with comments above what they are about. */
+export function writeYaml(
+  value: unknown,
+  { head, comments }: { readonly head: string; readonly comments: readonly YamlComment[] },
+): string {
+  const document = new Document(value, { aliasDuplicateObjects: false, compat: 'yaml-1.1' })
+  document.commentBefore = toComment(head)
+  for (const { path, text } of comments) {
+    const node = nearest(document.contents, path)
+    if (node) node.commentBefore = [node.commentBefore, toComment(text)].filter(Boolean).join('\n')
+  }
+  return document.toString({ lineWidth: 0 })
+}
+
+const toComment = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => ` ${line}`)
+    .join('\n')
+
+/** The key or item at a path, or the last one on the way there. */
+function nearest(from: unknown, path: readonly PropertyKey[]): Node | undefined {
+  let found: Node | undefined
+  let node = from
+  for (const step of path) {
+    if (!isCollection(node)) return found
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => String(key) === String(step))
+      if (!isNode(pair?.key)) return found
+      found = pair.key
+      node = pair.value
+    } else if (isSeq(node)) {
+      const item = node.items[Number(step)]
+      if (!isNode(item)) return found
+      found = item
+      node = item
+    }
+  }
+  return found
+}

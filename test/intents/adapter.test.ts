@@ -1,0 +1,392 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { globSync } from 'tinyglobby'
+import { describe, expect, test } from 'vitest'
+import { type AgentDefinition, AgentError, intentSource, z } from '../../src/index.ts'
+import type { IntentEnvelope } from '../../src/sources/intents/envelope.ts'
+import { toEnvelope } from '../../src/sources/intents/to-envelope.ts'
+import { aLog, anAgent, aPayer, aRouter, later, never } from '../support/agents.ts'
+import { aCall, aCaller } from '../support/builders.ts'
+import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
+import { serveHere } from '../support/serve-here.ts'
+
+const failure = 'dev.drawbridge/failure'
+const route = 'dev.drawbridge/route'
+
+const serve = (agents: readonly AgentDefinition[], routing = {}) =>
+  serveHere({ sources: [intentSource({ agents, ...routing })] })
+
+const clients = [
+  ['2026-07-28', aModernClient],
+  ['2025-11-25', aClientOf2025],
+] as const
+
+describe.each(clients)('a client of %s', (_, connect) => {
+  test('lists intents as tools and calls them as any others [I1, I2, I3, I6, I7, I12, I47]', async () => {
+    const quote = anAgent('clerk', {
+      capability: {
+        intent: 'Quote',
+        description: 'What it costs.',
+        inputSchema: z.object({ sku: z.string() }),
+        outputSchema: z.object({ cents: z.number() }),
+      },
+      handle: () => ({ cents: 4900 }),
+    })
+    const { url } = await serve([quote])
+    const client = await connect(url)
+
+    const { tools } = await client.listTools()
+    const result = await client.callTool({ name: 'Quote', arguments: { sku: 'lamp' } })
+
+    expect(tools).toMatchObject([
+      { name: 'Quote', description: 'What it costs.', inputSchema: { required: ['sku'] } },
+    ])
+    expect(result).toMatchObject({
+      content: [{ type: 'text', text: '{"cents":4900}' }],
+      structuredContent: { cents: 4900 },
+    })
+    expect(result.isError).toBeFalsy()
+  })
+
+  test('is told of a failure in a result, with the code of the agent [I24, I25, I30]', async () => {
+    const broken = anAgent('a', {
+      handle: () => {
+        throw new AgentError('RATE_LIMIT', 'Too many today.', { details: { left: 0 } })
+      },
+    })
+    const { url } = await serve([broken])
+    const client = await connect(url)
+
+    const result = await client.callTool({ name: 'Look', arguments: {} })
+
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ type: 'text', text: 'Error: Too many today.' }],
+      _meta: {
+        [failure]: {
+          code: 'RATE_LIMIT',
+          message: 'Too many today.',
+          details: { left: 0, agent: 'a' },
+        },
+      },
+    })
+    expect(result.structuredContent).toBeUndefined()
+  })
+})
+
+describe('translation', () => {
+  /** What an agent is handed when a tool is called. */
+  async function envelopesOf(calls: readonly object[], meta = {}): Promise<IntentEnvelope[]> {
+    const seen: IntentEnvelope[] = []
+    const agent = anAgent('a', { handle: (envelope) => void seen.push(envelope) })
+    const { bridge } = await serve([agent])
+    for (const input of calls) await bridge.call('Look', input, { caller: aCaller(['x']), meta })
+    return seen
+  }
+
+  test('the name is the intent, the arguments are the payload, the rest is made [I4, I15, I16, I17, I45]', async () => {
+    const [envelope] = await envelopesOf([{ sku: 'lamp', list: [1, { a: null }] }])
+
+    expect(envelope).toEqual({
+      version: '1.0',
+      intent: { name: 'Look', version: '1.0' },
+      payload: { sku: 'lamp', list: [1, { a: null }] },
+      context: {
+        sourceAgent: 'client',
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        priority: 'normal',
+        tags: [],
+      },
+      metadata: {
+        requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        source: 'drawbridge',
+        createdAt: expect.stringMatching(/^\d{4}-/),
+        traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+        identityChain: ['caller:ann'],
+      },
+      routing: { strategy: 'fallback', targetAgent: null, fallbackAgents: [] },
+      routingMetadata: { decisionPath: [], retries: 0 },
+    })
+  })
+
+  test('every request gets an envelope of its own [I18]', async () => {
+    const [first, second] = await envelopesOf([{ n: 1 }, { n: 1 }])
+
+    expect(first).not.toBe(second)
+    expect(first?.metadata.requestId).not.toBe(second?.metadata.requestId)
+    expect(first?.metadata.traceId).not.toBe(second?.metadata.traceId)
+    expect(Object.isFrozen(first?.payload)).toBe(true)
+  })
+
+  test('a trace that comes in goes on', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const onwards: string[] = []
+    const agent = anAgent('a', { handle: (_, context) => void onwards.push(context.traceparent) })
+    const { bridge } = await serve([agent])
+
+    const result = await bridge.call('Look', {}, { meta: { traceparent } })
+    await bridge.call('Look', {}, { meta: { traceparent: 'nonsense' } })
+    await bridge.call('Look', {}, { meta: { traceparent: 7 } })
+
+    expect(onwards[0]).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/)
+    expect(onwards[0]).not.toBe(traceparent)
+    expect(onwards).toHaveLength(3)
+    expect(result._meta?.[route]).toMatchObject({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' })
+  })
+
+  test('what cannot be translated is said, and nobody is asked [I27]', async () => {
+    const reached: unknown[] = []
+    const { bridge } = await serve([anAgent('a', { handle: (one) => void reached.push(one) })])
+
+    const result = await bridge.call('Look', { big: 10n })
+
+    expect(result).toMatchObject({
+      isError: true,
+      _meta: { [failure]: { code: 'VALIDATION_ERROR' } },
+    })
+    expect(reached).toEqual([])
+  })
+})
+
+test('a call goes to the adapter, into an envelope, to the router, and its answer comes back [I5, I13, I14, I23]', async () => {
+  const { bridge } = await serve([anAgent('a', { handle: () => ({ answer: 42 }) })])
+
+  const result = await bridge.call('Look', { question: true })
+
+  const id = String(result._meta?.['dev.drawbridge/call-id'])
+  const execution = bridge.executions.find(id)
+  expect(execution?.events).toMatchObject([
+    { event: 'begun', address: 'Look', envelope: { payload: { question: true } } },
+    { event: 'asked', agent: 'a' },
+    { event: 'answered', payload: { answer: 42 } },
+    { event: 'ended', response: { status: 'success', payload: { answer: 42 } } },
+  ])
+  expect(result.structuredContent).toEqual({ answer: 42 })
+  expect(result._meta?.[route]).toMatchObject({
+    agent: 'a',
+    tried: [{ agent: 'a', outcome: 'ok' }],
+  })
+})
+
+test('an envelope made of a call is routed as any other: same plan, same fallback, same answer [I19, I21, I35, I36]', async () => {
+  const agents = [
+    anAgent('a', { handle: () => new AgentError('AGENT_UNAVAILABLE', 'closed') }),
+    anAgent('b', { priority: 50, handle: () => new AgentError('RATE_LIMIT', 'later') }),
+    anAgent('c'),
+  ]
+  const plain = aRouter({ agents })
+  const call = aCall({ input: { x: 1 } })
+  const envelope = toEnvelope(call, { name: 'Look', version: '1.0' }, 'fallback', 0)
+
+  const direct = await plain.route(envelope)
+  const { bridge } = await serve(agents)
+  const result = await bridge.call('Look', { x: 1 })
+
+  const { decision } = direct.route
+  const begun = bridge.executions
+    .find(String(result._meta?.['dev.drawbridge/call-id']))
+    ?.events.find((event) => event.event === 'begun')
+  expect(begun?.decision).toEqual(decision)
+  expect(result._meta?.[route]).toMatchObject({ tried: direct.route.tried, agent: 'c' })
+  expect(result.structuredContent).toEqual(direct.response.payload)
+})
+
+describe('the folder of the router', () => {
+  const folder = path.resolve('src/sources/intents')
+  const code = globSync('**/*.ts', { cwd: folder })
+    .map((file) => readFileSync(path.join(folder, file), 'utf8'))
+    .join('\n')
+
+  test('has never heard of MCP: no server, no authorisation, no extension of it [I8, I9, I10, I11, I22, I41, I44, I48]', () => {
+    expect(code).not.toMatch(/mcp|jsonrpc|tools\/call|modelcontextprotocol/i)
+    expect(code).not.toMatch(/createServer|\.listen\(|www-authenticate/i)
+    expect(code.match(/from '\.\.\/\.\.\/(?!capability\/)[^']+'/g)).toBeNull()
+  })
+
+  test('what the router is given is the same whoever asks [I22]', async () => {
+    const log = aLog()
+    const { route } = aRouter({ agents: [anAgent('a')], log })
+
+    await route()
+
+    expect(JSON.stringify(log.events)).not.toMatch(/mcp/i)
+  })
+})
+
+describe('one answer, always', () => {
+  const fail = (thrown: unknown): never => {
+    throw thrown
+  }
+  const trap = () => fail(new Error('no'))
+  const aCircle = () => {
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    return circle
+  }
+  const aResponse = (code: string) => ({
+    version: '1.0',
+    status: 'error',
+    payload: null,
+    metadata: {},
+    error: { code, message: 'no' },
+  })
+  const hostile = [
+    ['throws', () => fail(new Error('/etc/secret')), 'INTERNAL_AGENT_ERROR'],
+    ['throws nothing', () => fail(undefined), 'INTERNAL_AGENT_ERROR'],
+    ['throws what has no form', () => fail(Object.create(null)), 'INTERNAL_AGENT_ERROR'],
+    ['rejects later', () => later(5, 0).then(() => fail(new Error('x'))), 'INTERNAL_AGENT_ERROR'],
+    ['never answers', never, 'AGENT_TIMEOUT'],
+    ['answers with a circle', aCircle, 'PROTOCOL_ERROR'],
+    ['answers with a bigint', () => ({ n: 1n }), 'PROTOCOL_ERROR'],
+    ['answers with a map', () => new Map(), 'PROTOCOL_ERROR'],
+    [
+      'answers with what throws',
+      () => Object.defineProperty({}, 'x', { get: trap, enumerable: true }),
+      'INTERNAL_AGENT_ERROR',
+    ],
+    ['fails with a code nobody knows', () => aResponse('NEW_CODE'), 'INTERNAL_AGENT_ERROR'],
+    ['answers with a whole response', () => aResponse('AGENT_ERROR'), 'AGENT_ERROR'],
+  ] as const
+
+  test.each(hostile)('an agent that %s [I26, I29, I31, I32]', async (_, handle, code) => {
+    const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout: 50 })
+    const client = await aModernClient(url)
+
+    const result = await client.callTool({ name: 'Look', arguments: {} })
+
+    expect(result).toMatchObject({ isError: true, _meta: { [failure]: { code } } })
+    expect(JSON.stringify(result)).not.toContain('/etc/secret')
+    const id = String(result._meta?.['dev.drawbridge/call-id'])
+    expect(bridge.executions.find(id)?.events.filter((one) => one.event === 'ended')).toHaveLength(
+      1,
+    )
+  })
+
+  test('an intent that nobody serves now is listed, and says so when it is called [I28]', async () => {
+    const declared = [{ intent: 'Ship', description: 'Ships it.', effects: 'read_only' as const }]
+    const { url } = await serve([anAgent('a')], { declared })
+    const client = await aModernClient(url)
+
+    const { tools } = await client.listTools()
+    const began = performance.now()
+    const result = await client.callTool({ name: 'Ship', arguments: {} })
+
+    expect(tools.map(({ name }) => name)).toEqual(['Look', 'Ship'])
+    expect(performance.now() - began).toBeLessThan(1000)
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: 'Error: No agent serves Ship 1.0 now.' }],
+      _meta: { [failure]: { code: 'CAPABILITY_NOT_FOUND' } },
+    })
+  })
+
+  test('a name that is no intent is refused by the protocol, not by the router', async () => {
+    const { url } = await serve([anAgent('a')])
+    const client = await aModernClient(url)
+
+    await expect(client.callTool({ name: 'Nothing', arguments: {} })).rejects.toThrow(/Nothing/)
+  })
+})
+
+describe('what surrounds the router', () => {
+  const pay = (handle: AgentDefinition['handle']) => [
+    aPayer('first', { handle }),
+    aPayer('second', { handle: () => ({ paid: 'by the second' }) }),
+  ]
+
+  test('an unknown outcome is unknown to the ledger, too: the key answers that', async () => {
+    const { bridge } = await serve(pay(() => Promise.reject(new Error('reset'))))
+    const meta = { 'dev.drawbridge/idempotency-key': 'order 1' }
+
+    const first = await bridge.call('Pay', { order: 1 }, { meta })
+    const again = await bridge.call('Pay', { order: 1 }, { meta })
+
+    expect(first._meta?.[failure]).toMatchObject({
+      code: 'outcome_unknown',
+      details: { code: 'INTERNAL_AGENT_ERROR', agent: 'first' },
+    })
+    expect(again._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
+    expect(bridge.executions.list({ limit: 10 })).toHaveLength(1)
+  })
+
+  test('a repeated call is answered from memory and routed once', async () => {
+    let paid = 0
+    const { bridge } = await serve(pay(() => ({ paid: ++paid })))
+    const meta = { 'dev.drawbridge/idempotency-key': 'order 2' }
+
+    const first = await bridge.call('Pay', { order: 2 }, { meta })
+    const again = await bridge.call('Pay', { order: 2 }, { meta })
+
+    expect([first, again].map(({ structuredContent }) => structuredContent)).toEqual([
+      { paid: 1 },
+      { paid: 1 },
+    ])
+    expect(paid).toBe(1)
+    expect(bridge.executions.list({ limit: 10 })).toHaveLength(1)
+  })
+
+  test('policy says who may call an intent, and the router never hears of those who may not', async () => {
+    const { bridge } = await serveHere({
+      sources: [intentSource([anAgent('a')])],
+      policy: { rules: [{ match: 'Look', permissions: ['look'] }] },
+    })
+
+    await expect(bridge.call('Look', {}, { caller: aCaller([]) })).rejects.toThrow(/look/)
+    await bridge.call('Look', {}, { caller: aCaller(['look']) })
+
+    expect(bridge.executions.list({ limit: 10 })).toMatchObject([{ caller: 'ann', state: 'done' }])
+  })
+
+  test('several versions of an intent are tools of their own, and none changes its name for another', async () => {
+    const { bridge } = await serve([
+      anAgent('one'),
+      anAgent('two', { capability: { version: '2.0' } }),
+      anAgent('any', { capability: { version: '*' }, priority: 500 }),
+    ])
+
+    const { tools } = await bridge.list()
+    const results = await Promise.all(['Look', 'Look_v2_0'].map((name) => bridge.call(name)))
+
+    expect(tools.map(({ name }) => name)).toEqual(['Look', 'Look_v2_0'])
+    expect(results.map(({ structuredContent }) => structuredContent)).toEqual([
+      { from: 'one' },
+      { from: 'two' },
+    ])
+  })
+
+  test('explaining a call tells who would be asked, without asking', async () => {
+    const reached: unknown[] = []
+    const { bridge } = await serve(pay((one) => void reached.push(one)))
+
+    const told = await bridge.explain('Pay', {})
+
+    expect(told?.at(-1)).toEqual({
+      step: 'route',
+      would: 'pass',
+      why: 'fallback, order of the registry: first, then second',
+    })
+    expect(reached).toEqual([])
+  })
+})
+
+describe('what was written wrongly', () => {
+  test('is said with its place, and the neighbours are served', async () => {
+    const { bridge } = await serve([
+      anAgent('good'),
+      { ...anAgent('empty'), capabilities: [] },
+      anAgent('with space '),
+      anAgent('twin'),
+      anAgent('twin'),
+      anAgent('bad', { capability: { intent: 'Bad', inputSchema: { type: 'array' } } }),
+    ])
+
+    expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['Look'])
+    expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+      'agent_invalid /default/1/capabilities',
+      'agent_invalid /default/2/name',
+      'schema_unusable /default/5/capabilities/0/inputSchema',
+      'name_collision /default/3',
+      'name_collision /default/4',
+    ])
+  })
+})

@@ -1,0 +1,187 @@
+import { hash } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type AgentDefinition, AgentError } from '../../src/sources/intents/agent.ts'
+import { decide } from '../../src/sources/intents/decide.ts'
+import type { HealthSnapshot } from '../../src/sources/intents/health.ts'
+import { readRouting, toPolicy } from '../../src/sources/intents/routing-options.ts'
+import { aLog, anAgent, anEnvelope, aPayer, aRegistry, aRouter } from '../support/agents.ts'
+import { startScript } from '../support/child-script.ts'
+import { repository } from '../support/spawn-server.ts'
+
+const requests = 10_000
+const orders = 20
+
+const names = Array.from({ length: 12 }, (_, index) => `agent-${(index * 7) % 12}`)
+
+/** Fails or answers by the payload alone: what is different afterwards is the router's doing. */
+const agents: readonly AgentDefinition[] = names.map((name, index) =>
+  (index % 3 === 0 ? aPayer : anAgent)(name, {
+    priority: 100 + (index % 4),
+    handle: ({ payload }) => {
+      const number = Number(payload.number)
+      if ((number + index) % 5 === 0) throw new AgentError('AGENT_UNAVAILABLE', 'no')
+      if ((number + index) % 7 === 0) throw new AgentError('AGENT_ERROR', 'no', { retryable: true })
+      return { from: name, number }
+    },
+  }),
+)
+
+const strategies = ['direct', 'fallback', 'broadcast', 'parallel'] as const
+
+const requestAt = (number: number) =>
+  anEnvelope({
+    intent: { name: number % 3 === 0 ? 'Pay' : 'Look', version: '1.0' },
+    payload: { number },
+    routing: { strategy: number % 3 === 0 ? 'fallback' : (strategies[number % 4] ?? 'direct') },
+  })
+
+test('ten thousand requests take the same routes in twenty orders of registration [I20, I33, I34, I46]', {
+  timeout: 120_000,
+}, async () => {
+  const hashes: string[] = []
+  for (let order = 0; order < orders; order++) {
+    const { route } = aRouter({ agents: shuffle(agents, order + 1) })
+    const records: string[] = []
+    for (let at = 0; at < requests; at += 500)
+      records.push(
+        ...(await Promise.all(
+          Array.from({ length: 500 }, async (_, index) => {
+            const { route: record, response } = await route(requestAt(at + index))
+            return JSON.stringify([record, response.payload, response.error])
+          }),
+        )),
+      )
+    hashes.push(digest(records.join('\n')))
+  }
+
+  expect(new Set(hashes).size).toBe(1)
+})
+
+test('another process makes the same decisions, byte for byte', async () => {
+  const envelopes = Array.from({ length: 40 }, (_, number) => requestAt(number))
+  const registry = aRegistry(agents)
+  const policy = toPolicy(readRouting({}))
+  const here = envelopes.map((envelope) => decide({ envelope, registry, health: {}, policy }))
+  const built = pathToFileURL(`${repository}/dist/sources/intents/`).href
+  const script = startScript(
+    `
+    const { readAgent } = await import('${built}read-agent.js')
+    const { toRegistry } = await import('${built}registry.js')
+    const { decide } = await import('${built}decide.js')
+    const { readRouting, toPolicy } = await import('${built}routing-options.js')
+    const { agents, envelopes } = JSON.parse(words[0])
+    const read = (one) => readAgent({ ...one, handle() {} }, { source: 'test', pointer: '' }).agent
+    const registry = toRegistry(agents.reverse().map(read))
+    const policy = toPolicy(readRouting({}))
+    for (const envelope of envelopes)
+      console.log(JSON.stringify(decide({ envelope, registry, health: {}, policy }).decision))
+    `,
+    [JSON.stringify({ agents, envelopes })],
+  )
+  expect(await script.ended, script.stderr()).toBe(0)
+
+  expect(script.stdout().trim().split('\n')).toEqual(
+    here.map(({ decision }) => JSON.stringify(decision)),
+  )
+})
+
+test('a decision depends on nothing but the envelope, the registry, the health and the policy', () => {
+  const name = fc.stringMatching(/^[a-e]$/)
+  const agent = fc.record({ name, priority: fc.integer({ min: 0, max: 3 }) })
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(agent, { selector: ({ name }) => name, maxLength: 5 }),
+      fc.dictionary(name, fc.constantFrom('ejected', 'busy', 'probe', 'probing')),
+      fc.constantFrom(...strategies),
+      fc.option(name),
+      fc.array(name, { maxLength: 3 }),
+      fc.integer(),
+      (parts, health, strategy, targetAgent, fallbackAgents, seed) => {
+        const made = parts.map(({ name, priority }) => anAgent(name, { priority }))
+        const envelope = anEnvelope({ routing: { strategy, targetAgent, fallbackAgents } })
+        const policy = toPolicy(readRouting({}))
+        const decideWith = (list: readonly AgentDefinition[]) =>
+          decide({
+            envelope,
+            registry: aRegistry(list),
+            health: health as HealthSnapshot,
+            policy,
+          }).decision
+        const decision = decideWith(made)
+
+        expect(JSON.stringify(decideWith(shuffle(made, seed)))).toBe(JSON.stringify(decision))
+        // Everybody is accounted for, once.
+        expect(decision.candidates.map((one) => one.agent).sort()).toEqual(
+          parts.map((one) => one.name).sort(),
+        )
+        expect(new Set(decision.plan).size).toBe(decision.plan.length)
+        for (const one of decision.plan) expect([undefined, 'probe']).toContain(health[one])
+        // Taking somebody away changes nothing for the others.
+        const all = decide({ envelope, registry: aRegistry(made), health: {}, policy }).decision
+        if (strategy !== 'direct' && !decision.refusal)
+          expect(decision.plan).toEqual(all.plan.filter((one) => decision.plan.includes(one)))
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('the four things a decision was made of lead to the same decision again', async () => {
+  const log = aLog()
+  const { route } = aRouter({ agents, log })
+  for (let number = 0; number < 50; number++) await route(requestAt(number))
+
+  const [setup] = log.events.flatMap((event) => (event.event === 'setup' ? [event] : []))
+  for (const begun of log.events.flatMap((event) => (event.event === 'begun' ? [event] : []))) {
+    const registry = aRegistry(agents)
+    expect(registry.hash).toBe(setup?.registry)
+    const again = decide({
+      envelope: begun.envelope as ReturnType<typeof anEnvelope>,
+      registry,
+      health: begun.decision.health,
+      policy: toPolicy(readRouting({})),
+    })
+    expect(again.decision).toEqual(begun.decision)
+  }
+})
+
+test('a decision among a hundred candidates takes less than 50 µs at p99', () => {
+  const hundred = Array.from({ length: 100 }, (_, index) => anAgent(`agent-${index}`))
+  const registry = aRegistry(hundred)
+  const policy = toPolicy(readRouting({}))
+  const envelope = anEnvelope()
+  const measure = (health: HealthSnapshot) => {
+    const times = Array.from({ length: 20_000 }, () => {
+      const began = process.hrtime.bigint()
+      decide({ envelope, registry, health, policy })
+      return Number(process.hrtime.bigint() - began) / 1000
+    })
+    const sorted = times.slice(5000).sort((a, b) => a - b)
+    return [0.5, 0.99].map((share) => sorted[Math.floor(sorted.length * share)] ?? 0)
+  }
+  const [well = [], ill = []] = [measure({}), measure({ 'agent-7': 'ejected' })]
+
+  const show = (times: readonly number[]) => times.map((time) => time.toFixed(1)).join(' and ')
+  console.info(
+    `a decision among 100, p50 and p99: ${show(well)} µs; one of them ill: ${show(ill)} µs`,
+  )
+  expect(well[1]).toBeLessThan(50)
+  // Twice as much: other tests run beside this one.
+  expect(ill[1]).toBeLessThan(100)
+})
+
+const digest = (text: string): string => hash('sha256', text, 'hex')
+
+function shuffle<T>(items: readonly T[], seed: number): T[] {
+  let state = seed >>> 0
+  const random = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+  return items
+    .map((item) => ({ item, key: random() }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ item }) => item)
+}

@@ -1,0 +1,171 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import * as library from '../../src/index.ts'
+import { openDrawbridge } from '../../src/runtime/open-drawbridge.ts'
+import { aBank, type Bank } from '../support/a-bank.ts'
+import { aProject } from '../support/a-project.ts'
+import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { startDrawbridge } from '../support/run-cli.ts'
+import { repository } from '../support/spawn-server.ts'
+
+/** `KILLS=500 npx vitest run test/intents/kill.test.ts` for as many as you like. */
+const wanted = process.env.KILLS === undefined ? undefined : Number(process.env.KILLS)
+const everyday = { kills: 30, milliseconds: 25_000 }
+const fixture = path.join(repository, 'test/fixtures/routing')
+
+test('killed while it routes, a server loses no answer it gave, pays nothing twice, and resumes only what is safe', {
+  timeout: wanted === undefined ? 120_000 : wanted * 5_000,
+}, async () => {
+  const random = aRandom(20261116)
+  const bank = await aBank(() => random(15))
+  const store = path.join(await aProject({}), 'store.db')
+  process.env.ROUTING_BANK = bank.url
+  const books = new Books(bank, store, random)
+  const deadline =
+    Date.now() + (wanted === undefined ? everyday.milliseconds : Number.MAX_SAFE_INTEGER)
+
+  let kills = 0
+  while (kills < (wanted ?? everyday.kills) && Date.now() < deadline) {
+    await books.serveAndKill()
+    kills++
+    if (kills % 5 === 0) await books.resumeAll()
+  }
+  await books.resumeAll()
+
+  const { acknowledged, resumed, refused, orders, twice } = books.sums()
+  console.info(
+    `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledged} acknowledged, ${resumed} resumed, ${refused} not resumed because they may have acted, ${twice} paid twice`,
+  )
+  expect(twice).toBe(0)
+  expect(kills).toBeGreaterThanOrEqual(wanted ?? 10)
+  // Else the kills came at moments that prove nothing.
+  expect(acknowledged).toBeGreaterThan(0)
+  expect(refused).toBeGreaterThan(0)
+})
+
+/** Everything that was ever asked of the servers, and everything they answered. */
+class Books {
+  readonly #bank: Bank
+  readonly #store: string
+  readonly #random: (below: number) => number
+  readonly #orders: string[] = []
+  /** Call ids that were answered as done, with the answer. */
+  readonly #acknowledged = new Map<string, unknown>()
+  readonly #refused = new Set<string>()
+  readonly #notes = new Set<string>()
+  readonly #found = new Set<string>()
+  #resumed = 0
+  #answers = 0
+
+  constructor(bank: Bank, store: string, random: (below: number) => number) {
+    this.#bank = bank
+    this.#store = store
+    this.#random = random
+  }
+
+  async serveAndKill(): Promise<void> {
+    const env = {
+      ROUTING_STORE: this.#store,
+      ROUTING_BANK: this.#bank.url,
+      NODE_ENV: 'production',
+    }
+    const server = startDrawbridge(['serve', fixture, '--port', '0'], { env })
+    const [, url = ''] = await server.said(/(http:\/\/\S+\/mcp)\b/)
+    const calls = Array.from({ length: 20 }, async () => {
+      const order = `order-${this.#random(1e9)}`
+      this.#orders.push(order)
+      await sleep(this.#random(40))
+      await this.#call(url, this.#random(4) === 0 ? 'Note' : 'Pay', order, server.exited)
+    })
+    await this.#moment()
+    server.process.kill('SIGKILL')
+    await server.exited
+    await Promise.all(calls)
+  }
+
+  /** Sometime: after a while, after some payments, after some answers, and a little. */
+  async #moment(): Promise<void> {
+    const { paid } = this.#bank
+    const [payments, answers] = [paid.size + this.#random(10), this.#answers + this.#random(15)]
+    const waits = [() => true, () => paid.size > payments, () => this.#answers > answers]
+    const isTime = waits[this.#random(waits.length)] as () => boolean
+    const latest = performance.now() + 2000
+    while (!isTime() && performance.now() < latest) await sleep(1)
+    await sleep(this.#random(25))
+  }
+
+  /** Whatever was interrupted is tried once; what was acknowledged must be there. */
+  async resumeAll(): Promise<void> {
+    const environment = { ROUTING_STORE: this.#store }
+    const { bridge } = await openDrawbridge(fixture, { library, environment, remembers: true })
+    try {
+      expect(bridge.executions.verify().broken).toBeUndefined()
+      const unseen = [...this.#acknowledged].filter(([id]) => !this.#found.has(id))
+      for (const [id, payload] of unseen) {
+        this.#found.add(id)
+        expect(bridge.executions.find(id)?.events.at(-1)).toMatchObject({
+          event: 'ended',
+          state: 'done',
+          response: { payload },
+        })
+      }
+      for (const { id, intent } of bridge.executions.list({
+        state: 'interrupted',
+        limit: 10_000,
+      })) {
+        if (this.#refused.has(id)) continue
+        const events = bridge.executions.find(id)?.events ?? []
+        const numbers = (kind: 'asked' | 'answered') =>
+          events.flatMap((event) => (event.event === kind ? [event.number] : []))
+        const open = numbers('asked').filter((number) => !numbers('answered').includes(number))
+        const resumed = await bridge.resume(id, 'the test')
+        if (intent === 'Pay' && open.length > 0) {
+          expect(resumed).toHaveProperty('refused')
+          this.#refused.add(id)
+        } else {
+          expect(resumed, JSON.stringify(events)).toHaveProperty('execution')
+          this.#resumed++
+        }
+      }
+    } finally {
+      await bridge.close()
+    }
+  }
+
+  sums() {
+    const times = (order: string) => this.#bank.paid.get(order) ?? 0
+    // A note may be made twice: it says so.
+    const paid = this.#orders.filter((order) => !this.#notes.has(order))
+    return {
+      orders: this.#orders.length,
+      acknowledged: this.#acknowledged.size,
+      resumed: this.#resumed,
+      refused: this.#refused.size,
+      twice: paid.filter((order) => times(order) > 1).length,
+    }
+  }
+
+  async #call(url: string, name: string, order: string, end: Promise<unknown>): Promise<void> {
+    if (name === 'Note') this.#notes.add(order)
+    const message = aModernRequest('tools/call', { name, arguments: { order } })
+    const posted = post(url, message, toModernHeaders(message)).catch(() => undefined)
+    // Node's client forgets some of those who wait when the other side is gone.
+    const answer = await Promise.race([posted, end.then(() => sleep(200, undefined))])
+    const result = answer?.answer.result
+    if (!result) return
+    this.#answers++
+    if (result.isError) return
+    const meta = result._meta as Record<string, unknown>
+    this.#acknowledged.set(String(meta['dev.drawbridge/call-id']), result.structuredContent)
+  }
+}
+
+/** The same numbers every time; when the machine gets to what they decide is another matter. */
+function aRandom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}

@@ -1,0 +1,479 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type AgentDefinition, AgentError, intentSource } from '../../src/index.ts'
+import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
+import { anAgent, anEnvelope, aPayer } from '../support/agents.ts'
+import { serveHere } from '../support/serve-here.ts'
+
+const failure = 'dev.drawbridge/failure'
+const route = 'dev.drawbridge/route'
+const keys = { k1: 'k'.repeat(32) }
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+/** Something at an address that answers as it likes. */
+async function aPeer(handler: Handler): Promise<string> {
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    handler(request, response, body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/intents`
+}
+
+const remoteOf = (url: string, effects: 'read_only' | 'irreversible', rest = {}) => ({
+  name: 'bank',
+  url,
+  capabilities: [{ intent: effects === 'read_only' ? 'Look' : 'Pay', description: 'x', effects }],
+  ...rest,
+})
+
+const serve = (options: IntentOptions) => serveHere({ sources: [intentSource(options)] })
+
+/** Two runtimes: agents in one, called from the other. */
+async function twoRuntimes(
+  agents: readonly AgentDefinition[],
+  { here = {}, there = {}, serving = {} }: Record<string, object> = {},
+) {
+  const far = await serve({
+    agents,
+    node: 'bank',
+    serve: { path: '/intents', ...serving },
+    ...there,
+  })
+  const url = far.url.replace(/\/mcp$/, '/intents')
+  const capabilities = agents.flatMap((agent) =>
+    agent.capabilities.map(({ intent, effects, description = '' }) => ({
+      intent,
+      description,
+      ...(effects && { effects }),
+    })),
+  )
+  const near = await serve({
+    remote: [{ name: 'bank', url, capabilities, ...here }],
+    node: 'shop',
+    ...there,
+  })
+  return { far: far.bridge, near: near.bridge, url }
+}
+
+describe('two runtimes', () => {
+  test('an agent elsewhere is asked in a frame, and answers in one', async () => {
+    const seen: unknown[] = []
+    const agent = anAgent('teller', {
+      handle: (envelope) => {
+        seen.push(envelope.metadata)
+        return { balance: 7 }
+      },
+    })
+    const { near } = await twoRuntimes([agent])
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
+    const result = await near.call('Look', { of: 'ann' }, { meta: { traceparent } })
+
+    expect(result.structuredContent).toEqual({ balance: 7 })
+    expect(result._meta?.[route]).toMatchObject({ agent: 'bank' })
+    expect(seen).toMatchObject([
+      {
+        traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+        identityChain: ['caller:local', 'proxy:shop:bank', 'caller:local'],
+      },
+    ])
+  })
+
+  test('what fails there has the same code here', async () => {
+    const handle = () =>
+      new AgentError('PAYLOAD_TOO_LARGE', 'Less, please.', { details: { most: 3 } })
+    const { near } = await twoRuntimes([anAgent('teller', { handle })])
+
+    const result = await near.call('Look')
+
+    expect(result._meta?.[failure]).toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      message: 'Less, please.',
+      details: { most: 3, agent: 'bank' },
+    })
+  })
+
+  test('an agent answers and fails alike, wherever it runs', async () => {
+    const agent = anAgent('teller', {
+      handle: ({ payload }) => {
+        if (payload.fail !== undefined)
+          throw new AgentError('AGENT_ERROR', 'No.', { details: { why: payload.fail } })
+        return { echo: payload }
+      },
+    })
+    const { near } = await twoRuntimes([agent])
+    const local = await serve({ agents: [agent] })
+
+    for (const input of [{ a: [1, { b: null }] }, { fail: 'so' }]) {
+      const [here, there] = [await local.bridge.call('Look', input), await near.call('Look', input)]
+      expect(there.content).toEqual(here.content)
+      expect(there.structuredContent).toEqual(here.structuredContent)
+      expect(there.isError).toBe(here.isError)
+    }
+  })
+
+  test('the same request, sent again, takes effect once', async () => {
+    let paid = 0
+    const { url, far } = await twoRuntimes([aPayer('teller', { handle: () => ({ paid: ++paid }) })])
+    const frame = toFrame(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
+
+    const answers = await Promise.all([post(url, frame), post(url, frame)])
+    const later = await post(url, frame)
+
+    expect(paid).toBe(1)
+    expect(later).toMatchObject({ messageType: 'response', body: { payload: { paid: 1 } } })
+    expect(answers.map(({ body }) => body.payload ?? body.error.details.reason)).toContainEqual({
+      paid: 1,
+    })
+    expect(far.executions.list({ limit: 10 })).toHaveLength(1)
+  })
+
+  test('governance stands before the agents there, too', async () => {
+    const reached: unknown[] = []
+    const source = intentSource({
+      agents: [anAgent('teller', { handle: (one) => void reached.push(one) })],
+      serve: { path: '/intents' },
+    })
+    const { url } = await serveHere({
+      sources: [source],
+      policy: { rules: [{ match: 'Look', approval: true }] },
+    })
+
+    const answer = await post(url.replace(/\/mcp$/, '/intents'), toFrame(anEnvelope()))
+
+    expect(answer).toMatchObject({
+      body: {
+        status: 'error',
+        error: { code: 'UNAUTHORIZED', details: { reason: 'approval_required' } },
+      },
+    })
+    expect(reached).toEqual([])
+  })
+
+  test.each([
+    ['no frame', 'nonsense', 'PROTOCOL_ERROR'],
+    ['another protocol', { protocol: 'X', messageType: 'intent', body: {} }, 'PROTOCOL_ERROR'],
+    [
+      'another type',
+      { protocol: 'INTENTUSNET/1.0', messageType: 'response', body: {} },
+      'PROTOCOL_ERROR',
+    ],
+    [
+      'no envelope',
+      { protocol: 'INTENTUSNET/1.0', messageType: 'intent', body: {} },
+      'VALIDATION_ERROR',
+    ],
+  ])('%s is answered with an error frame', async (_, frame, code) => {
+    const { url } = await twoRuntimes([anAgent('teller')])
+
+    expect(await post(url, frame)).toMatchObject({ messageType: 'error', body: { code } })
+  })
+
+  test('an intent that is not there, and a route that is not', async () => {
+    const { url } = await twoRuntimes([anAgent('teller')])
+    const frame = toFrame(anEnvelope({ intent: { name: 'Nothing', version: '1.0' } }))
+
+    expect(await post(url, frame)).toMatchObject({
+      body: { error: { code: 'CAPABILITY_NOT_FOUND' } },
+    })
+    expect((await fetch(url)).status).toBe(405)
+    expect((await fetch(`${url}/more`)).status).toBe(404)
+  })
+
+  test('frames and tools cannot share an address', async () => {
+    const source = intentSource({ agents: [anAgent('a')], serve: { path: '/mcp' } })
+
+    await expect(serveHere({ sources: [source] })).rejects.toThrow(/something else is there/)
+  })
+
+  test('the wire is what other runtimes send: camel case, no fields of ours in the body', async () => {
+    const bodies: string[] = []
+    const url = await aPeer((_, response, body) => {
+      bodies.push(body)
+      response.end(
+        JSON.stringify({
+          protocol: 'INTENTUSNET/1.0',
+          messageType: 'response',
+          body: { status: 'ok', payload: { x: 1 }, metadata: {}, error: null },
+        }),
+      )
+    })
+    const { bridge } = await serve({ remote: [remoteOf(url, 'read_only')] })
+
+    const result = await bridge.call('Look', { q: 1 })
+
+    const { body, ...frame } = JSON.parse(bodies[0] ?? '')
+    expect(result.structuredContent).toEqual({ x: 1 })
+    expect(frame).toMatchObject({ protocol: 'INTENTUSNET/1.0', messageType: 'intent' })
+    expect(Object.keys(body).sort()).toEqual([
+      'context',
+      'intent',
+      'metadata',
+      'payload',
+      'routing',
+      'routingMetadata',
+      'version',
+    ])
+    expect(Object.keys(body.metadata).sort()).toEqual([
+      'createdAt',
+      'identityChain',
+      'requestId',
+      'source',
+      'traceId',
+    ])
+    expect(body.routing).toEqual({ strategy: 'direct', targetAgent: null, fallbackAgents: [] })
+  })
+})
+
+describe('a peer that misbehaves', () => {
+  const answers: readonly [string, Handler, string, string][] = [
+    ['resets', (request) => request.socket.destroy(), 'TRANSPORT_ERROR', 'unknown'],
+    ['says 500', (_, response) => response.writeHead(500).end('x'), 'TRANSPORT_ERROR', 'unknown'],
+    ['says 401', (_, response) => response.writeHead(401).end(), 'UNAUTHORIZED', 'failed'],
+    ['says 429', (_, response) => response.writeHead(429).end(), 'RATE_LIMIT', 'failed'],
+    ['says 404', (_, response) => response.writeHead(404).end('x'), 'PROTOCOL_ERROR', 'failed'],
+    ['sends rubbish', (_, response) => response.end('{"protocol":'), 'TRANSPORT_ERROR', 'unknown'],
+    [
+      'breaks off',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': 100 })
+        response.write('{')
+        setTimeout(() => response.destroy(), 10)
+      },
+      'TRANSPORT_ERROR',
+      'unknown',
+    ],
+    [
+      'never ends',
+      (_, response) => {
+        const timer = setInterval(() => response.write('x'.repeat(1 << 20)), 1)
+        response.on('close', () => clearInterval(timer))
+      },
+      'PROTOCOL_ERROR',
+      'unknown',
+    ],
+    ['is silent', () => {}, 'AGENT_TIMEOUT', 'unknown'],
+    [
+      'answers another question',
+      (_, response) =>
+        response.end(
+          JSON.stringify({ protocol: 'INTENTUSNET/1.0', messageType: 'response', body: 7 }),
+        ),
+      'PROTOCOL_ERROR',
+      'unknown',
+    ],
+  ]
+
+  test.each(answers)(
+    '%s: a typed failure by the deadline, and no payment is tried elsewhere',
+    async (_, handler, code, state) => {
+      const url = await aPeer(handler)
+      const { bridge } = await serve({
+        remote: [
+          remoteOf(url, 'irreversible'),
+          { ...remoteOf(url, 'irreversible'), name: 'zweite' },
+        ],
+        attemptTimeout: 300,
+      })
+      const began = performance.now()
+
+      const result = await bridge.call('Pay', { order: 1 })
+
+      expect(performance.now() - began).toBeLessThan(2500)
+      const told = result._meta?.[failure] as { code: string; details?: { code?: string } }
+      const tried = triedIn(result)
+      expect(tried[0]).toMatchObject({ agent: 'bank', outcome: code })
+      if (state === 'unknown') {
+        expect(told).toMatchObject({ code: 'outcome_unknown', details: { code } })
+        expect(tried).toHaveLength(1)
+      } else expect(told.code).toBe(code)
+    },
+  )
+
+  test('one that cannot be reached has not acted: the next one is asked', async () => {
+    const { bridge } = await serve({
+      agents: [aPayer('zz', { priority: 900 })],
+      remote: [remoteOf('http://127.0.0.1:1/intents', 'irreversible')],
+    })
+    const target = bridge.call('Pay', { order: 2 })
+
+    // Local before remote: take the local one away first.
+    expect((await target)._meta?.[route]).toMatchObject({ agent: 'zz' })
+    const far = await serve({
+      remote: [
+        remoteOf('http://127.0.0.1:1/intents', 'irreversible'),
+        remoteOf(
+          await aPeer((_, response) =>
+            response.end(
+              JSON.stringify({
+                protocol: 'INTENTUSNET/1.0',
+                messageType: 'response',
+                body: { payload: { paid: 1 }, error: null },
+              }),
+            ),
+          ),
+          'irreversible',
+          { name: 'open' },
+        ),
+      ],
+    })
+    const result = await far.bridge.call('Pay', { order: 3 })
+    expect(result.structuredContent).toEqual({ paid: 1 })
+    expect(result._meta?.[route]).toMatchObject({
+      tried: [
+        { agent: 'bank', outcome: 'AGENT_UNAVAILABLE', certainty: 'nothing' },
+        { agent: 'open', outcome: 'ok' },
+      ],
+    })
+  })
+
+  test('an address on another machine must be https', async () => {
+    const { bridge } = await serve({
+      remote: [remoteOf('http://bank.example/intents', 'read_only')],
+    })
+
+    expect(bridge.diagnostics).toMatchObject([
+      { code: 'agent_invalid', severity: 'error', pointer: '/remote/0' },
+    ])
+  })
+})
+
+describe('sealed envelopes', () => {
+  test.each(['v2', 'v1'] as const)(
+    'in %s, nothing readable is on the wire, and nobody notices [I37, I38, I39, I40]',
+    async (format) => {
+      const wire: string[] = []
+      const seen: unknown[] = []
+      const seal = { format, key: 'k1' }
+      const agent = anAgent('teller', {
+        handle: ({ payload }) => {
+          seen.push(payload)
+          return { answer: 'the secret answer' }
+        },
+      })
+      const far = await serve({
+        agents: [agent],
+        node: 'bank',
+        keys,
+        serve: { path: '/intents', seal },
+      })
+      const upstream = far.url.replace(/\/mcp$/, '/intents')
+      const url = await aPeer(async (_, response, body) => {
+        const answer = await fetch(upstream, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        })
+        const text = await answer.text()
+        wire.push(body, text)
+        response.end(text)
+      })
+      const near = await serve({
+        remote: [remoteOf(url, 'read_only', { seal })],
+        node: 'shop',
+        keys,
+      })
+
+      const result = await near.bridge.call('Look', { question: 'the secret question' })
+
+      expect(result.structuredContent).toEqual({ answer: 'the secret answer' })
+      expect(seen).toEqual([{ question: 'the secret question' }])
+      expect(wire.join('')).not.toContain('secret')
+      expect(JSON.stringify(result)).not.toMatch(/emcl|cipher|sealed/i)
+      // What was routed was plain: it was sealed only to be sent.
+      const [{ id } = { id: '' }] = near.bridge.executions.list({ limit: 1 })
+      const begun = near.bridge.executions.find(id)?.events.find((one) => one.event === 'begun')
+      expect(begun?.envelope.payload).toEqual({ question: 'the secret question' })
+    },
+  )
+
+  test('a sealed request that is shown again, changed or meant for another is refused in the same words', async () => {
+    const frames: string[] = []
+    const url = await aPeer((_, response, body) => {
+      frames.push(body)
+      response.end()
+    })
+    const seal = { format: 'v2' as const, key: 'k1' }
+    const near = await serve({ remote: [remoteOf(url, 'read_only', { seal })], node: 'shop', keys })
+    await near.bridge.call('Look', { n: 1 })
+    const frame = JSON.parse(frames[0] ?? '')
+    const far = await serve({
+      agents: [anAgent('teller')],
+      node: 'bank',
+      keys,
+      serve: { path: '/intents', seal },
+    })
+    const other = await serve({
+      agents: [anAgent('teller')],
+      node: 'thief',
+      keys,
+      serve: { path: '/intents', seal },
+    })
+    const at = far.url.replace(/\/mcp$/, '/intents')
+
+    const first = await post(at, frame)
+    const refused = [
+      await post(at, frame),
+      await post(at, { ...frame, body: { ...frame.body, intent: 'Pay 1.0' } }),
+      await post(at, {
+        ...frame,
+        body: { ...frame.body, data: frame.body.data.replace(/^./, 'A') },
+      }),
+      await post(other.url.replace(/\/mcp$/, '/intents'), frame),
+    ]
+
+    expect(first).toMatchObject({ messageType: 'emcl' })
+    for (const one of refused)
+      expect(one).toMatchObject({
+        messageType: 'error',
+        body: { code: 'EMCL_FAILURE', message: 'The message could not be opened.' },
+      })
+    expect(await post(at, toFrame(anEnvelope()))).toMatchObject({ body: { code: 'EMCL_FAILURE' } })
+  })
+
+  test('an answer that is not sealed, or not for this question, is not believed', async () => {
+    const plain = {
+      protocol: 'INTENTUSNET/1.0',
+      messageType: 'response',
+      body: { payload: { x: 1 }, error: null },
+    }
+    const url = await aPeer((_, response) => response.end(JSON.stringify(plain)))
+    const seal = { format: 'v2' as const, key: 'k1' }
+    const { bridge } = await serve({ remote: [remoteOf(url, 'read_only', { seal })], keys })
+
+    const result = await bridge.call('Look')
+
+    expect(result._meta?.[failure]).toMatchObject({ code: 'EMCL_FAILURE' })
+  })
+})
+
+interface Result {
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined
+}
+
+const triedIn = ({ _meta }: Result): readonly { agent: string; outcome: string }[] =>
+  (_meta?.[route] as { tried: { agent: string; outcome: string }[] } | undefined)?.tried ?? []
+
+const toFrame = (envelope: unknown) => ({
+  protocol: 'INTENTUSNET/1.0',
+  messageType: 'intent',
+  headers: {},
+  body: envelope,
+})
+
+async function post(url: string, frame: unknown) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(frame),
+  })
+  return JSON.parse(await response.text())
+}

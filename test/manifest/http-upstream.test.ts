@@ -1,0 +1,268 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Cancellation } from '../../src/capability/cancellation.ts'
+import type { UpstreamOptions } from '../../src/capability/upstream.ts'
+import { httpUpstream } from '../../src/sources/manifest/http-upstream.ts'
+import { aRawServer, type Respond, reply } from '../support/a-raw-server.ts'
+import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
+
+function open(options: UpstreamOptions) {
+  const upstream = httpUpstream(options)
+  onTestFinished(() => upstream.close())
+  return upstream
+}
+
+async function anAgent(respond: Respond, options: Partial<UpstreamOptions> = {}) {
+  const { url, requests } = await aRawServer(respond)
+  return { upstream: open({ endpoint: `${url}/v1`, ...options }), requests, url }
+}
+
+const answering = (status: number, body = '', headers?: Record<string, string>) =>
+  anAgent((socket) => reply(socket, status, body, headers))
+
+test('arguments are posted to the capability, with all that belongs to the call', async () => {
+  const { upstream, requests } = await anAgent((socket) => reply(socket, 200, '{"found":true}'), {
+    credential: async () => ({ header: 'Authorization', value: 'Bearer ours' }),
+  })
+
+  const answer = await upstream.call(
+    anUpstreamRequest({
+      capability: 'orders.refund',
+      input: { order: 7 },
+      idempotencyKey: 'k-1',
+      traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    }),
+  )
+
+  expect(answer).toEqual({ outcome: { kind: 'done', data: { found: true } }, reached: 'yes' })
+  expect(requests).toHaveLength(1)
+  expect(requests[0]).toMatchObject({
+    line: 'POST /v1/orders.refund HTTP/1.1',
+    body: '{"order":7}',
+    headers: {
+      'content-type': 'application/json',
+      authorization: 'Bearer ours',
+      'idempotency-key': 'k-1',
+      traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    },
+  })
+})
+
+test.each([
+  ['', '/look%20up'],
+  ['/', '/look%20up'],
+  ['/v1/agent/', '/v1/agent/look%20up'],
+  ['/v1?tenant=a%20b', '/v1/look%20up?tenant=a%20b'],
+])('the path of an endpoint ending in "%s" goes on to %s', async (path, expected) => {
+  const { url, requests } = await aRawServer((socket) => reply(socket, 204))
+
+  await open({ endpoint: `${url}${path}` }).call(anUpstreamRequest({ capability: 'look up' }))
+
+  expect(requests[0]?.line).toBe(`POST ${expected} HTTP/1.1`)
+})
+
+test('one connection serves many calls, and who we are is looked up for each', async () => {
+  let lookedUp = 0
+  const ports = new Set<number | undefined>()
+  const { upstream, requests } = await anAgent(
+    (socket) => {
+      ports.add(socket.remotePort)
+      reply(socket, 200, '1')
+    },
+    { credential: async () => ({ header: 'x-key', value: `key ${++lookedUp}` }) },
+  )
+
+  for (let call = 0; call < 5; call++) await upstream.call(anUpstreamRequest())
+
+  expect(ports.size).toBe(1)
+  expect(requests.map(({ headers }) => headers['x-key'])).toEqual([
+    'key 1',
+    'key 2',
+    'key 3',
+    'key 4',
+    'key 5',
+  ])
+})
+
+test.each([
+  ['nothing', 204, '', {}, { kind: 'done' }],
+  ['an empty body', 200, '', { 'content-type': 'application/json' }, { kind: 'done' }],
+  ['null', 200, 'null', { 'content-type': 'application/json' }, { kind: 'done', data: null }],
+  ['JSON of a kind', 201, '[1]', { 'content-type': 'application/x+json' }, { data: [1] }],
+  ['JSON without a type', 200, '{"a":1}', {}, { data: { a: 1 } }],
+  [
+    'text',
+    200,
+    'Hallo Ö',
+    { 'content-type': 'text/plain; charset=utf-8' },
+    { content: [{ text: 'Hallo Ö' }] },
+  ],
+  ['text without a type', 200, 'so', {}, { content: [{ text: 'so' }] }],
+])('%s is a good answer', async (_, status, body, headers, expected) => {
+  const { upstream } = await answering(status, body, headers)
+
+  const { outcome, reached } = await upstream.call(anUpstreamRequest())
+
+  expect(outcome).toMatchObject({ kind: 'done', ...expected })
+  expect(reached).toBe('yes')
+})
+
+test.each([
+  [
+    'JSON that is none',
+    200,
+    '{"a":',
+    { 'content-type': 'application/json' },
+    'upstream_invalid',
+    'maybe',
+  ],
+  ['a picture', 200, 'x', { 'content-type': 'image/png' }, 'upstream_invalid', 'maybe'],
+  [
+    'a packed body',
+    200,
+    'x',
+    { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    'upstream_invalid',
+    'maybe',
+  ],
+  ['a redirect', 307, '', { location: 'http://127.0.0.1:1/' }, 'upstream_invalid', 'yes'],
+  ['401', 401, '', {}, 'upstream_credentials', 'yes'],
+  ['403', 403, '', {}, 'upstream_credentials', 'yes'],
+  ['422', 422, '{}', {}, 'upstream_refused', 'yes'],
+  ['429', 429, '', {}, 'upstream_busy', 'yes'],
+  ['500', 500, 'stack trace', {}, 'upstream_unavailable', 'maybe'],
+  ['503', 503, '', {}, 'upstream_unavailable', 'maybe'],
+] as const)('%s is a typed failure', async (_, status, body, headers, code, reached) => {
+  const { upstream, requests } = await answering(status, body, headers)
+
+  const answer = await upstream.call(anUpstreamRequest())
+
+  expect(inShort(answer)).toEqual([code, reached])
+  expect(requests).toHaveLength(1)
+})
+
+test.each([
+  ['application/json', '{"message":"No such order."}', 'No such order.'],
+  ['application/json', '{"error":{"code":1,"message":"No such\\norder."}}', 'No such order.'],
+  ['application/problem+json', '{"title":"Bad","detail":"No such order."}', 'No such order.'],
+  ['text/plain', 'No such order.', 'No such order.'],
+  ['text/plain', 'ö'.repeat(100_000), `${'ö'.repeat(1000)}…`],
+  ['text/html', '<html>', 'The agent refused this with HTTP 400.'],
+  ['application/json', '', 'The agent refused this with HTTP 400.'],
+])('a refusal of type %s is told in the words of the agent', async (type, body, message) => {
+  const { upstream } = await answering(400, body, { 'content-type': type })
+
+  const { outcome } = await upstream.call(anUpstreamRequest())
+
+  expect(outcome).toMatchObject({ failure: { message, fixedBy: 'model', retryable: false } })
+})
+
+test.each([
+  ['3', undefined, 3000],
+  ['Mon, 16 Nov 2026 12:01:00 GMT', 'Mon, 16 Nov 2026 12:00:00 GMT', 60_000],
+  ['Mon, 16 Nov 2026 11:00:00 GMT', 'Mon, 16 Nov 2026 12:00:00 GMT', 0],
+  ['Mon, 16 Nov 2026 12:01:00 GMT', undefined, undefined],
+])('how long a busy agent wants to be left alone is known: %s at %s', async (value, date, wait) => {
+  const { upstream } = await answering(429, '', {
+    'retry-after': value,
+    ...(date !== undefined && { date }),
+  })
+
+  const { outcome } = await upstream.call(anUpstreamRequest())
+
+  if (outcome.kind !== 'failed') throw new Error(outcome.kind)
+  expect(outcome.failure.retryable).toBe(true)
+  expect(outcome.failure.details?.retry_after_ms).toBe(wait)
+})
+
+test('what an agent says of its own trouble is for the log alone', async () => {
+  const { upstream } = await answering(500, '{"message":"password is hunter2"}')
+
+  const { outcome } = await upstream.call(anUpstreamRequest())
+
+  if (outcome.kind !== 'failed') throw new Error(outcome.kind)
+  const { cause, ...told } = outcome.failure
+  expect(cause).toContain('hunter2')
+  expect(JSON.stringify(told)).not.toContain('hunter2')
+  expect(told.fixedBy).toBe('operator')
+})
+
+test.each([
+  ['stdio:node server.js'],
+  ['file:///etc/passwd'],
+  ['ftp://127.0.0.1/'],
+  ['/relative'],
+  ['http://user:secret@127.0.0.1/'],
+])('%s is no endpoint', async (endpoint) => {
+  const answer = await open({ endpoint }).call(anUpstreamRequest())
+
+  expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
+  expect(JSON.stringify(answer)).not.toContain('secret@')
+})
+
+test.each(['..', '.'])('a capability called %s cannot leave the endpoint', async (capability) => {
+  const { upstream, requests } = await answering(204)
+
+  const answer = await upstream.call(anUpstreamRequest({ capability }))
+
+  expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
+  expect(requests).toEqual([])
+})
+
+test.each(['a\r\nx-evil: 1', 'schlüssel', ''])('the key %j is not sent', async (idempotencyKey) => {
+  const { upstream, requests } = await answering(204)
+
+  const answer = await upstream.call(anUpstreamRequest({ idempotencyKey }))
+
+  expect(inShort(answer)).toEqual(['upstream_refused', 'no'])
+  expect(requests).toEqual([])
+})
+
+test.each([
+  ['that cannot be found', () => Promise.reject(new Error('no such variable'))],
+  ['that no header can hold', async () => ({ header: 'authorization', value: 'a\nb' })],
+])('a secret %s is the operator’s to fix', async (_, credential) => {
+  const { url, requests } = await aRawServer((socket) => reply(socket, 204))
+
+  const answer = await open({ endpoint: url, credential }).call(anUpstreamRequest())
+
+  expect(inShort(answer)).toEqual(['upstream_credentials', 'no'])
+  expect(requests).toEqual([])
+})
+
+test('a secret that never comes holds nobody longer than the call', async () => {
+  const { url } = await aRawServer((socket) => reply(socket, 204))
+  const upstream = open({ endpoint: url, credential: () => new Promise(() => {}) })
+
+  const answer = await callWithin(100, upstream)
+
+  expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
+  expect(answer.took).toBeLessThan(1000)
+})
+
+test('a cancelled call leaves the agent at once', async () => {
+  let left: (value: unknown) => void = () => {}
+  const gone = new Promise((resolve) => {
+    left = resolve
+  })
+  const cancellation = new Cancellation()
+  const { upstream } = await anAgent((socket) => {
+    socket.on('close', left)
+    cancellation.cancel('The client left.')
+  })
+
+  const answer = await upstream.call(anUpstreamRequest({ cancellation }))
+
+  expect(inShort(answer)).toEqual(['upstream_stopped', 'maybe'])
+  await gone
+})
+
+test('a call that was cancelled before is not made', async () => {
+  const { upstream, requests } = await answering(204)
+  const cancellation = new Cancellation()
+  cancellation.cancel('The client left.')
+
+  const answer = await upstream.call(anUpstreamRequest({ cancellation }))
+
+  expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
+  expect(requests).toEqual([])
+})

@@ -1,0 +1,525 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fromOpenApi } from '../../src/sources/manifest/from-openapi.ts'
+import { manifestShape } from '../../src/sources/manifest/manifest-shape.ts'
+import { readManifest } from '../../src/sources/manifest/read-manifest.ts'
+import { readYaml } from '../../src/yaml/read-yaml.ts'
+import { aContract } from '../support/builders.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const aDocument = (parts: Fields = {}): Fields => ({
+  openapi: '3.1.0',
+  info: { title: 'Pet Shop', version: '1.2.0', description: 'Sells pets of all kinds.' },
+  servers: [{ url: 'https://pets.example.com' }],
+  paths: { '/pets': { get: anOperation() } },
+  ...parts,
+})
+
+const anOperation = (parts: Fields = {}): Fields => ({
+  operationId: 'listPets',
+  summary: 'Lists all the pets',
+  responses: { 200: anAnswer({ type: 'object' }) },
+  ...parts,
+})
+
+const anAnswer = (schema: unknown) => ({
+  description: 'ok',
+  content: { 'application/json': { schema } },
+})
+
+function drafted(document: Fields) {
+  const reading = fromOpenApi(JSON.stringify(document), 'api.json')
+  if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+  return reading
+}
+
+function faultsOf(text: string) {
+  const reading = fromOpenApi(text, 'api.yaml')
+  return 'faults' in reading ? reading.faults : []
+}
+
+/** The only capability of a document with this operation, and what is said about it. */
+function imported(method: string, operation: Fields, parts: Fields = {}) {
+  const { manifest, reviews } = drafted(
+    aDocument({ paths: { '/pets/{id}': { [method]: anOperation(operation) } }, ...parts }),
+  )
+  const [capability] = manifest.capabilities
+  if (!capability) throw new Error('nothing was imported')
+  const said = (field: string) =>
+    reviews
+      .filter(({ path }) => path.startsWith(`/capabilities/0/${field}`))
+      .map((one) => one.message)
+  return { capability, said }
+}
+
+const inputOf = (parameter: Fields, parts: Fields = {}) =>
+  imported('get', { parameters: [{ name: 'a', in: 'query', ...parameter }] }, parts).capability
+    .input_schema
+
+describe('operations', () => {
+  test.each([
+    ['get', 'none', true, false],
+    ['head', 'none', true, false],
+    ['options', 'none', true, false],
+    ['post', 'low', false, true],
+    ['put', 'low', true, true],
+    ['patch', 'low', false, true],
+    ['delete', 'high', true, true],
+  ])('%s has side effects: %s, and that is marked as a guess', (method, level, idempotent, key) => {
+    const { capability, said } = imported(method, {})
+
+    expect(capability).toMatchObject({
+      side_effect_level: level,
+      idempotent,
+      idempotency_key_required: key,
+    })
+    expect(said('side_effect_level').join()).toMatch(`guessed from ${method.toUpperCase()}`)
+  })
+
+  test('are named after their operationId, or after method and path, each its own way', () => {
+    const { manifest, reviews } = drafted(
+      aDocument({
+        paths: {
+          '/pets': { get: anOperation({ operationId: 'listAllPETs' }) },
+          '/Pets/{id}': { get: anOperation({ operationId: 'list_all_pets' }) },
+          '/a/{b}/c': { delete: anOperation({ operationId: undefined }) },
+          '/ü': { get: anOperation({ operationId: '…' }) },
+        },
+      }),
+    )
+
+    expect(manifest.capabilities.map(({ id }) => id)).toEqual([
+      'list-all-pe-ts',
+      'list-all-pets',
+      'delete-a-b-c',
+      'get-u',
+    ])
+    expect(reviews.map(({ path }) => path)).toContain('/capabilities/2/id')
+  })
+
+  test('that share a name get numbers', () => {
+    const { manifest } = drafted(
+      aDocument({
+        paths: { '/a': { get: anOperation(), post: anOperation(), put: anOperation() } },
+      }),
+    )
+
+    expect(manifest.capabilities.map(({ id }) => id)).toEqual([
+      'list-pets',
+      'list-pets-2',
+      'list-pets-3',
+    ])
+  })
+})
+
+describe('what goes in', () => {
+  test('is every parameter by its name, and the body', () => {
+    const { capability } = imported('post', {
+      parameters: [
+        { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
+        { name: 'id', in: 'query', description: 'Another.', schema: { type: 'string' } },
+        { name: 'Authorization', in: 'header', schema: { type: 'string' } },
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { type: 'string' } } },
+      },
+    })
+
+    expect(capability.input_schema).toEqual({
+      type: 'object',
+      properties: {
+        id: { type: 'integer' },
+        query_id: { description: 'Another.', type: 'string' },
+        body: { type: 'string' },
+      },
+      required: ['id', 'body'],
+      additionalProperties: false,
+    })
+  })
+
+  test('parameters of a path hold for its operations, which may override them', () => {
+    const { manifest } = drafted(
+      aDocument({
+        paths: {
+          '/a': {
+            parameters: [
+              { name: 'x', in: 'query', schema: { type: 'string' } },
+              { $ref: '#/components/parameters/Y' },
+            ],
+            get: anOperation({
+              parameters: [{ name: 'x', in: 'query', schema: { type: 'number' } }],
+            }),
+          },
+        },
+        components: { parameters: { Y: { name: 'y', in: 'query', schema: { type: 'boolean' } } } },
+      }),
+    )
+
+    expect(manifest.capabilities[0]?.input_schema).toMatchObject({
+      properties: { x: { type: 'number' }, y: { type: 'boolean' } },
+    })
+  })
+
+  test('what only an answer holds is not asked for, and what only a request holds does not come out', () => {
+    const User = {
+      type: 'object',
+      required: ['id', 'pin'],
+      properties: {
+        id: { type: 'string', readOnly: true },
+        pin: { type: 'string', writeOnly: true },
+      },
+    }
+    const schema = { $ref: '#/components/schemas/User' }
+    const { capability } = imported(
+      'post',
+      {
+        requestBody: { content: { 'application/json': { schema } } },
+        responses: { 201: anAnswer(schema) },
+      },
+      { components: { schemas: { User } } },
+    )
+
+    expect(capability.input_schema).toMatchObject({ $defs: { User: { required: ['pin'] } } })
+    expect(capability.output_schema).toMatchObject({ required: ['id'] })
+    expect(capability.output_schema).not.toHaveProperty('properties.pin')
+  })
+
+  test('schemas that refer to themselves come along under $defs, and can be used', async () => {
+    const Tree = { type: 'object', properties: { left: { $ref: '#/components/schemas/Tree' } } }
+    const schema = inputOf(
+      { schema: { $ref: '#/components/schemas/Tree' } },
+      { components: { schemas: { Tree } } },
+    )
+
+    const contract = aContract(schema)
+    expect(await contract.parse({ a: { left: { left: {} } } })).toMatchObject({ ok: true })
+    expect(await contract.parse({ a: { left: { left: 3 } } })).toMatchObject({ ok: false })
+  })
+
+  test.each<[string, Fields, Fields]>([
+    ['nullable', { type: 'string', nullable: true }, { type: ['string', 'null'] }],
+    [
+      'nullable values',
+      { type: 'string', nullable: true, enum: ['x'] },
+      { type: ['string', 'null'], enum: ['x', null] },
+    ],
+    [
+      'nullable without a type',
+      { nullable: true, allOf: [{ type: 'string' }] },
+      { anyOf: [{ allOf: [{ type: 'string' }] }, { type: 'null' }] },
+    ],
+    [
+      'exclusive limits',
+      { type: 'integer', minimum: 1, exclusiveMinimum: true },
+      { type: 'integer', exclusiveMinimum: 1 },
+    ],
+    ['inclusive limits', { maximum: 1, exclusiveMaximum: false }, { maximum: 1 }],
+    ['an example', { type: 'string', example: 'x' }, { type: 'string', examples: ['x'] }],
+    ['bytes', { type: 'string', format: 'byte' }, { type: 'string', contentEncoding: 'base64' }],
+    ['what JSON Schema does not know', { xml: {}, 'x-y': 1, discriminator: {} }, {}],
+  ])('3.0 is translated: %s', (_, schema, expected) => {
+    expect(inputOf({ schema }, { openapi: '3.0.3' })).toHaveProperty('properties', { a: expected })
+  })
+
+  test('what nobody understands is left out and said, so that the rest can be served', () => {
+    const { capability, said } = imported('get', {
+      parameters: [
+        { name: 'a', in: 'query', schema: { type: 'string', pattern: '(?i)x' } },
+        { name: 'b', in: 'query', schema: { type: 'any' } },
+        { name: 'c', in: 'query', schema: { $ref: 'other.yaml#/C' } },
+      ],
+    })
+
+    expect(capability.input_schema).toHaveProperty('properties', {
+      a: { type: 'string' },
+      b: {},
+      c: {},
+    })
+    expect(said('input_schema')).toEqual([
+      expect.stringMatching(/pattern.*compile/),
+      expect.stringMatching(/"any"/),
+      expect.stringMatching(/other\.yaml.*not fetched/),
+    ])
+  })
+})
+
+describe('what comes out', () => {
+  const outputOf = (responses: Fields, parts: Fields = {}) =>
+    imported('get', { responses }, parts).capability.output_schema
+
+  test('is the first answer of success, as JSON where there is a choice', () => {
+    const answer = {
+      content: {
+        'text/html': { schema: { type: 'string' } },
+        'application/json': { schema: { type: 'array' } },
+      },
+    }
+
+    expect(outputOf({ 400: anAnswer({ type: 'null' }), 202: anAnswer({}), 200: answer })).toEqual({
+      type: 'array',
+    })
+  })
+
+  test.each<[string, Fields, Fields]>([
+    [
+      'no type but properties',
+      { properties: { a: {} } },
+      { type: 'object', properties: { a: {} } },
+    ],
+    ['parts that are objects', { allOf: [{ type: 'object' }] }, { type: 'object' }],
+    ['null, too', { type: ['object', 'null'] }, { type: 'object' }],
+    ['several types', { type: ['string', 'number'] }, { type: 'object', required: ['value'] }],
+  ])('a root with %s is given one type, and that is said', (_, schema, expected) => {
+    const { capability, said } = imported('get', { responses: { 200: anAnswer(schema) } })
+
+    expect(capability.output_schema).toMatchObject(expected)
+    expect(said('output_schema')).not.toEqual([])
+  })
+})
+
+describe('security', () => {
+  const components = {
+    securitySchemes: {
+      oauth: { type: 'oauth2', flows: {} },
+      key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+      jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      basic: { type: 'http', scheme: 'basic' },
+    },
+  }
+
+  test.each([
+    ['oauth', 'oauth2'],
+    ['key', 'api_key'],
+    ['jwt', 'signed_jwt'],
+    ['basic', 'api_key'],
+  ])('%s becomes %s', (name, auth) => {
+    const { manifest } = drafted(aDocument({ components, security: [{ [name]: [] }] }))
+
+    expect(manifest.interfaces).toMatchObject([{ protocol: 'HTTP', auth }])
+  })
+
+  test('scopes become permissions, spelt as a manifest allows', () => {
+    const { capability, said } = imported(
+      'get',
+      { security: [{ oauth: ['pets:read', 'https://x/Auth'] }] },
+      { components },
+    )
+
+    expect(capability.permissions).toEqual(['pets:read', 'https:.x.auth'])
+    expect(said('permissions')).toEqual([expect.stringMatching(/https:\/\/x\/Auth/)])
+  })
+
+  test('a proof without scopes gets a permission that is made up and said', () => {
+    const { capability, said } = imported('delete', { security: [{ key: [] }] }, { components })
+
+    expect(capability.permissions).toEqual(['pet-shop.write'])
+    expect(said('permissions')).toEqual([expect.stringMatching(/made up/)])
+  })
+
+  test('an operation may opt out of what holds for the whole document', () => {
+    const { capability } = imported(
+      'get',
+      { security: [] },
+      { components, security: [{ key: [] }] },
+    )
+
+    expect(capability).not.toHaveProperty('permissions')
+  })
+
+  test('no secret comes along, whatever the document gives as an example', () => {
+    const key = `sk-live-${'a1'.repeat(12)}`
+    const { yaml, reviews } = drafted(
+      aDocument({
+        servers: [{ url: 'https://me:hunter22@pets.example.com' }],
+        paths: {
+          '/a': {
+            get: anOperation({
+              description: `Send the key ${key} with it.`,
+              parameters: [
+                { name: 'password', in: 'query', schema: { type: 'string', default: 'hunter22' } },
+              ],
+            }),
+          },
+        },
+      }),
+    )
+
+    expect(yaml).not.toMatch(/hunter22|sk-live/)
+    expect(reviews.filter(({ message }) => message.includes('secret'))).toHaveLength(2)
+  })
+})
+
+describe('the text', () => {
+  test('has every review as a comment above what it is about', () => {
+    const { yaml, reviews } = drafted(aDocument())
+
+    expect(yaml).toMatch(/# review: guessed from GET\.\n +side_effect_level: none\n/)
+    expect(yaml.match(/# review: /g)).toHaveLength(reviews.length)
+    expect(yaml.endsWith('\n')).toBe(true)
+  })
+
+  test('whatever the operations are called, it reads back as the same valid manifest', () => {
+    const words = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 20 }),
+      fc.constantFrom('off', 'y', '1.0'),
+    )
+    const schema = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 3 },
+        fc.record({
+          type: fc.constantFrom('string', 'integer', 'array', 'any'),
+          nullable: fc.boolean(),
+        }),
+        fc.constantFrom({}, { $ref: '#/components/schemas/A' }, { $ref: '#/components/schemas/B' }),
+        fc.record({
+          properties: fc.dictionary(
+            words.filter((name) => name !== '__proto__'),
+            tie('any'),
+          ),
+          description: words,
+        }),
+        fc.record({ allOf: fc.array(tie('any'), { minLength: 1, maxLength: 2 }) }),
+      ),
+    })).any
+    const operation = fc.record({
+      operationId: words,
+      summary: words,
+      parameters: fc.array(
+        fc.record({
+          name: words.filter((name) => name !== '__proto__'),
+          in: fc.constant('query'),
+          schema,
+        }),
+        { maxLength: 3 },
+      ),
+      responses: schema.map((one) => ({ 200: anAnswer(one) })),
+    })
+    const documents = fc
+      .record({
+        openapi: fc.constantFrom('3.0.3', '3.1.0'),
+        title: words,
+        version: words,
+        operations: fc.dictionary(fc.constantFrom('get', 'post', 'delete'), operation, {
+          minKeys: 1,
+        }),
+        a: schema,
+        b: schema,
+      })
+      .map(({ openapi, title, version, operations, a, b }) =>
+        aDocument({
+          openapi,
+          info: { title, version },
+          paths: { '/x': operations },
+          components: {
+            schemas: {
+              A: { type: 'object', properties: { a } },
+              B: { type: 'object', properties: { b } },
+            },
+          },
+        }),
+      )
+    fc.assert(
+      fc.property(documents, (document) => {
+        const { yaml, manifest } = drafted(document)
+        const read = { source: 's', file: 'agent.yaml', extensions: [], strict: true }
+        const { diagnostics } = readManifest(yaml, read)
+
+        expect(manifestShape.parse(readYaml(yaml, 'agent.yaml').value)).toEqual(manifest)
+        expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
+        expect(drafted(document).yaml).toBe(yaml)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
+
+test('however a document is damaged, it is refused with its line or gives a valid draft', () => {
+  const whole = aDocument({
+    security: [{ key: ['a'] }],
+    paths: {
+      '/a': {
+        post: anOperation({
+          parameters: [{ name: 'x', in: 'query', schema: { type: 'string' } }],
+          requestBody: {
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } },
+          },
+        }),
+      },
+    },
+    components: {
+      securitySchemes: { key: { type: 'apiKey' } },
+      schemas: {
+        A: { type: 'object', required: ['a'], properties: { a: { type: ['string', 'null'] } } },
+      },
+    },
+  })
+  const junk = fc.constantFrom<unknown>(
+    null,
+    1,
+    'x',
+    true,
+    [],
+    {},
+    [null],
+    { $ref: '#' },
+    { $ref: '#/paths' },
+  )
+  const places = placesIn(whole)
+  fc.assert(
+    fc.property(fc.constantFrom(...places), junk, (place, value) => {
+      const reading = fromOpenApi(JSON.stringify(damage(whole, place, value)), 'api.json')
+
+      if ('faults' in reading) expect(reading.faults[0]?.at).toMatch(/^api\.json:1:\d+$/)
+      else expect(manifestShape.parse(readYaml(reading.yaml, 'x').value)).toEqual(reading.manifest)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+const placesIn = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([key, item]) => [
+        [...path, key],
+        ...placesIn(item, [...path, key]),
+      ])
+    : []
+
+function damage(whole: Fields, path: readonly string[], value: unknown): Fields {
+  const copy = structuredClone(whole)
+  let node = copy as Record<string, unknown>
+  for (const step of path.slice(0, -1)) node = node[step] as Record<string, unknown>
+  node[path.at(-1) ?? ''] = value
+  return copy
+}
+
+describe('what is no such document is refused, with its line', () => {
+  test.each([
+    ['broken text', 'openapi: 3.1.0\npaths: {\n', /^api\.yaml:3:1 /],
+    ['another format', 'swagger: "2.0"\n', /^api\.yaml:1:10 .*Swagger 2\.0/],
+    ['a later version', 'openapi: 4.0.0\n', /^api\.yaml:1:10 .*4\.0\.0/],
+    ['something else', 'hello: world\n', /^api\.yaml:1:1 .*no OpenAPI/],
+    ['a list', '- 1\n', /^api\.yaml:1:1 .*no OpenAPI/],
+    ['nothing to do', 'openapi: 3.1.0\ninfo: {}\npaths: {}\n', /^api\.yaml:3:8 .*no operations/],
+    [
+      'a reference to nothing',
+      'openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: "#/components/parameters/X"\n',
+      /^api\.yaml:6:17 .*points to nothing/,
+    ],
+    [
+      'a circle of references',
+      'openapi: 3.1.0\npaths:\n  /a:\n    get: { parameters: [{ $ref: "#/x" }] }\nx: { $ref: "#/x" }\n',
+      /^api\.yaml:5:12 .*itself/,
+    ],
+    [
+      'an unknown security scheme',
+      'openapi: 3.1.0\npaths:\n  /a:\n    get: {}\nsecurity:\n  - nobody: []\n',
+      /^api\.yaml:6:13 .*nobody/,
+    ],
+  ])('%s', (_, text, says) => {
+    expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
+      expect.stringMatching(says),
+    ])
+  })
+})

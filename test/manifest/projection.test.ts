@@ -1,0 +1,652 @@
+import { describe, expect, test } from 'vitest'
+import { manifestSource } from '../../src/index.ts'
+import {
+  aManifest,
+  anInterface,
+  anInternalInterface,
+  answering,
+  aWritingCapability,
+  type Fields,
+  type ManifestParts,
+  type ProjectedTool,
+  type ProjectParts,
+  project,
+  serveManifest,
+  toJson,
+  toYaml,
+} from '../support/a-manifest.ts'
+import { aProject } from '../support/a-project.ts'
+import { aModernClient } from '../support/official-clients.ts'
+import { drawbridge } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
+
+async function projected(parts: ManifestParts, options: ProjectParts = {}) {
+  const { mcp, diagnostics } = await project(aManifest(parts), options)
+  if (!mcp) throw new Error(`not projected: ${JSON.stringify(diagnostics)}`)
+  return mcp
+}
+
+async function projectedTool(capability: Fields, parts: ManifestParts = {}) {
+  const { tools } = await projected({ ...parts, capabilities: [capability] })
+  if (!tools[0]) throw new Error('no tool')
+  return tools[0]
+}
+
+/** The same tool once more, as a client of the served manifest sees it. */
+async function servedTool(capability: Fields, parts: ManifestParts = {}) {
+  const manifest = aManifest({ ...parts, capabilities: [capability] })
+  const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+  const [tool] = (await bridge.list()).tools as unknown as ProjectedTool[]
+  if (!tool) throw new Error(`not served: ${JSON.stringify(bridge.diagnostics)}`)
+  return tool
+}
+
+const bothWays = [
+  ['projected', projectedTool],
+  ['served', servedTool],
+] as const
+
+describe('the projection', () => {
+  test('is the same bytes for the same manifest, every time [M1]', async () => {
+    const manifest = aManifest({ capabilities: [{}, aWritingCapability()] })
+
+    const [first, second] = [await project(manifest), await project(manifest)]
+
+    expect(JSON.stringify(first.mcp)).toBe(JSON.stringify(second.mcp))
+  })
+
+  test('is the same from YAML and from JSON [M1]', async () => {
+    const manifest = aManifest({ capabilities: [{}, aWritingCapability()] })
+
+    const [yaml, json] = [await project(toYaml(manifest)), await project(toJson(manifest))]
+
+    expect(json.mcp).toEqual(yaml.mcp)
+  })
+
+  test('has one part for everything: server, endpoint, tools, extensions, warnings', async () => {
+    expect(Object.keys(await projected({})).sort()).toEqual(
+      ['server', 'endpoint', 'tools', 'extensions', 'warnings'].sort(),
+    )
+  })
+
+  test('lists tools by the order of their names, wherever they stand in the manifest [M1]', async () => {
+    const ids = ['b', 'a.b', 'c', 'a', 'a-b']
+    const { tools } = await projected({ capabilities: ids.map((id) => ({ id })) })
+
+    expect(tools.map(({ name }) => name)).toEqual([...ids].sort())
+  })
+})
+
+describe('identity', () => {
+  test.each([
+    ['id', 'name', 'acme.order-desk_2'],
+    ['version', 'version', '1.0.0-rc.1+build.5'],
+    ['description', 'description', 'Two lines,\n  and “quotes” ü 漢字   kept. '],
+    ['name', 'title', 'The order desk'],
+  ])('%s is copied to server.%s as it is [M2, M3, M4]', async (from, to, value) => {
+    const { server } = await projected({ identity: { [from]: value } })
+
+    expect(server[to]).toBe(value)
+  })
+
+  test('is what the server says of itself to a client [M2, M3, M4]', async () => {
+    const manifest = aManifest()
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+
+    expect(bridge.identity).toEqual({
+      name: 'order-desk',
+      title: 'Order desk',
+      version: '1.2.0',
+      description: 'Looks up orders and refunds them.',
+    })
+  })
+})
+
+describe('the endpoint', () => {
+  test('is that of the first MCP interface, whatever stands before it [M5]', async () => {
+    const { endpoint } = await projected({
+      interfaces: [
+        anInterface({ protocol: 'HTTP', endpoint: 'https://a.example/http' }),
+        anInterface({ endpoint: 'https://b.example/first' }),
+        anInterface({ endpoint: 'https://c.example/second' }),
+      ],
+    })
+
+    expect(endpoint).toBe('https://b.example/first')
+  })
+
+  test('is null where there is no MCP interface, and that is said [M5]', async () => {
+    const mcp = await projected({ interfaces: [anInternalInterface()] })
+
+    expect(mcp.endpoint).toBeNull()
+    expect(mcp.warnings).toContainEqual(
+      expect.objectContaining({ code: 'interface_missing', path: '/capabilities/0/protocols/0' }),
+    )
+  })
+})
+
+describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
+  test('has its id as name [M6]', async () => {
+    expect((await toolOf({ id: 'look_up-order2' })).name).toBe('look_up-order2')
+  })
+
+  test('keeps its description letter by letter, however long [M7]', async () => {
+    const description = `First line.\n\n  - “second” ${'long '.repeat(2000)}`
+
+    expect((await toolOf({ description })).description).toBe(description)
+  })
+
+  test.each([
+    ['none', false],
+    ['none', true],
+    ['low', true],
+    ['high', true],
+  ])(
+    'with side effects %s and key required %s is annotated so [M11, M12, M26]',
+    async (level, required) => {
+      const { annotations } = await toolOf(
+        aWritingCapability({ side_effect_level: level, idempotency_key_required: required }),
+      )
+
+      expect(annotations).toMatchObject({ sideEffects: level, idempotency: { required } })
+    },
+  )
+
+  test('keeps its permissions: all, in order, and no other [M10]', async () => {
+    const permissions = ['orders.write', 'a:b', 'payments.refund']
+
+    expect((await toolOf({ permissions })).annotations).toMatchObject({ permissions })
+    expect((await toolOf({})).annotations).toMatchObject({ permissions: [] })
+  })
+
+  test('carries the budget guardrails [M14]', async () => {
+    expect((await toolOf({})).annotations).toMatchObject({
+      budgetGuardrails: { soft_alert_pct: 80, reauthorization_pct: 100, hard_stop_pct: 120 },
+    })
+  })
+
+  test('says the literal annotations once more in _meta, where official clients leave them', async () => {
+    const { annotations, _meta } = await toolOf(aWritingCapability({ side_effect_level: 'high' }))
+    const literal = _meta['dev.drawbridge/extras']?.annotations as Fields
+
+    expect(Object.keys(literal).sort()).toEqual(
+      ['permissions', 'idempotency', 'sideEffects', 'requiresApproval', 'budgetGuardrails'].sort(),
+    )
+    expect(annotations).toMatchObject(literal)
+    expect(_meta['dev.drawbridge/rules']).toMatchObject({
+      permissions: ['orders.write'],
+      approval: true,
+      idempotencyKey: true,
+    })
+  })
+
+  test.each([
+    ['none', undefined, { readOnlyHint: true, destructiveHint: false, idempotentHint: true }],
+    ['low', undefined, { readOnlyHint: false, destructiveHint: false, idempotentHint: false }],
+    ['low', true, { readOnlyHint: false, destructiveHint: false, idempotentHint: true }],
+    ['high', undefined, { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
+    ['high', true, { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
+  ])(
+    'with side effects %s, idempotent %s has the standard hints too [M12]',
+    async (level, idempotent, hints) => {
+      const { annotations } = await toolOf(
+        aWritingCapability({
+          side_effect_level: level,
+          ...(idempotent !== undefined && { idempotent }),
+        }),
+      )
+
+      expect(annotations).toMatchObject(hints)
+    },
+  )
+})
+
+describe('requiresApproval', () => {
+  const privileged = anInterface({ privileged: true, permissions: ['desk.enter'] })
+  const requires = async (capability: Fields, parts: ManifestParts = {}) =>
+    (await projectedTool(capability, parts)).annotations.requiresApproval
+
+  test.each([
+    ['a read is not asked about, though the policy is on', {}, {}, false],
+    ['low effects are not', aWritingCapability(), {}, false],
+    ['high effects are', aWritingCapability({ side_effect_level: 'high' }), {}, true],
+    [
+      'high effects are not where the policy is off',
+      aWritingCapability({ side_effect_level: 'high' }),
+      { policy: { high_risk_approval_required: false } },
+      false,
+    ],
+    ['what comes through a privileged interface is', {}, { interfaces: [privileged] }, true],
+    [
+      'what comes through a privileged interface is not where the policy is off',
+      {},
+      { interfaces: [privileged], policy: { high_risk_approval_required: false } },
+      false,
+    ],
+    [
+      'a permission that is named in human_approval_actions is',
+      { permissions: ['payments.execute'] },
+      { policy: { human_approval_actions: ['payments.execute'] } },
+      true,
+    ],
+    [
+      'a permission that is not named there is not',
+      { permissions: ['payments.read'] },
+      { policy: { human_approval_actions: ['payments.execute', 'payments.rea'] } },
+      false,
+    ],
+  ] as const)('%s [M13]', async (_, capability, parts, expected) => {
+    expect(await requires(capability, parts)).toBe(expected)
+  })
+
+  test('what a manifest shows as needing an approval needs it when it is called, too [M13]', async () => {
+    const capability = {}
+    const parts = { interfaces: [privileged, anInternalInterface()] }
+    const shown = await requires(capability, parts)
+    const served = await servedTool(capability, parts)
+
+    expect(shown).toBe(true)
+    expect(served.annotations.requiresApproval).toBe(shown)
+    expect(served._meta['dev.drawbridge/rules']).toMatchObject({ approval: true })
+  })
+})
+
+describe('schemas', () => {
+  const inline = {
+    type: 'object',
+    title: 'Order',
+    properties: {
+      order: { type: 'string', pattern: '^A-[0-9]{4}$', 'x-ui': { order: 1 } },
+      lines: { type: 'array', prefixItems: [{ type: 'integer' }], minItems: 1 },
+      state: { anyOf: [{ const: 'open' }, { type: ['string', 'null'] }] },
+      nested: { $ref: '#/$defs/nested' },
+      empty: {},
+    },
+    required: ['order', 'lines'],
+    $defs: { nested: { type: 'object', additionalProperties: { type: 'number' } } },
+    if: { properties: { state: { const: 'open' } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { required: ['nested'] },
+  }
+
+  test('that are inline are copied as they are, in and out [M8, M9, M15]', async () => {
+    const tool = await projectedTool({ input_schema: inline, output_schema: inline })
+
+    expect(tool.inputSchema).toEqual(inline)
+    expect(tool.outputSchema).toEqual(inline)
+  })
+
+  test('that are inline are served as they are, in and out [M8, M9, M15]', async () => {
+    const tool = await servedTool({ input_schema: inline, output_schema: inline })
+
+    expect(tool.inputSchema).toEqual(inline)
+    expect(tool.outputSchema).toEqual(inline)
+  })
+
+  test('that are references become a $ref in the object root clients demand [M16]', async () => {
+    const uri = 'https://schemas.agenthub.dev/onboarding/policy-input.json'
+    const tool = await projectedTool({
+      input_schema: { $ref_uri: uri },
+      output_schema: { $ref_uri: 'schemas/order.json#/$defs/order' },
+    })
+
+    expect(tool.inputSchema).toEqual({ type: 'object', $ref: uri })
+    expect(tool.outputSchema).toEqual({ type: 'object', $ref: 'schemas/order.json#/$defs/order' })
+  })
+
+  test.each([[[]], [['order']], [['order', 'lines', 'no-such-property']]])(
+    'required %j is preserved [M17]',
+    async (required) => {
+      const schema = { ...inline, required }
+      const tool = await projectedTool({ input_schema: schema, output_schema: schema })
+
+      expect(tool.inputSchema.required).toEqual(required)
+      expect(tool.outputSchema.required).toEqual(required)
+    },
+  )
+
+  test('without required have none afterwards either [M17]', async () => {
+    const { inputSchema } = await projectedTool({ input_schema: { type: 'object' } })
+
+    expect(inputSchema).not.toHaveProperty('required')
+  })
+
+  test.each([[false], [true], [{ type: 'number' }]])(
+    'additionalProperties %j is kept [M18]',
+    async (additionalProperties) => {
+      const input_schema = { type: 'object', additionalProperties }
+
+      expect((await projectedTool({ input_schema })).inputSchema).toEqual(input_schema)
+      expect((await servedTool({ input_schema })).inputSchema).toEqual(input_schema)
+    },
+  )
+
+  test('additionalProperties is not invented, and what is not forbidden may be sent [M18]', async () => {
+    const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
+    const manifest = aManifest({ capabilities: [{ input_schema }] })
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+
+    const [tool] = (await bridge.list()).tools
+    expect(tool?.inputSchema).not.toHaveProperty('additionalProperties')
+    expect(await bridge.call('look-up-order', { order: 'a', more: 1 })).not.toHaveProperty(
+      'isError',
+    )
+  })
+
+  test('of one capability forbid what they forbid when it is called [M18]', async () => {
+    const input_schema = { type: 'object', additionalProperties: false }
+    const manifest = aManifest({ capabilities: [{ input_schema }] })
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+
+    expect(await bridge.call('look-up-order', { more: 1 })).toMatchObject({ isError: true })
+  })
+
+  test.each(['array', 'string', 'number', 'integer', 'boolean', 'null'])(
+    'of input that is of type %s are allowed, warned about, and given an object root [M19]',
+    async (type) => {
+      const { tools, warnings } = await projected({ capabilities: [{ input_schema: { type } }] })
+
+      expect(tools[0]?.inputSchema).toMatchObject({
+        type: 'object',
+        properties: { value: { type } },
+        required: ['value'],
+      })
+      expect(warnings).toContainEqual(
+        expect.objectContaining({
+          code: 'input_not_object',
+          path: '/capabilities/0/input_schema/type',
+        }),
+      )
+    },
+  )
+
+  test('of input that is no object: the handler is given what the client sends as value [M19]', async () => {
+    const given: unknown[] = []
+    const manifest = aManifest({
+      capabilities: [{ input_schema: { type: 'array', items: { type: 'integer' } } }],
+    })
+    const handlers = answering(manifest, {
+      'look-up-order': (input) => ({ count: given.push(input) }),
+    })
+    const bridge = await serveManifest(manifest, { handlers })
+
+    await bridge.call('look-up-order', { value: [1, 2] })
+    const refused = await bridge.call('look-up-order', { value: ['a'] })
+
+    expect(given).toEqual([[1, 2]])
+    expect(refused).toMatchObject({ isError: true })
+  })
+
+  test('of output may be anything: only inputs are warned about [M19]', async () => {
+    const { warnings } = await projected({ capabilities: [{ output_schema: { type: 'array' } }] })
+
+    expect(warnings.map(({ code }) => code)).not.toContain('input_not_object')
+  })
+})
+
+describe('what has no field in MCP', () => {
+  const composition = {
+    type: 'pipeline',
+    deterministic: true,
+    steps: [
+      { id: 'one', capability_ref: 'look-up-order', on_failure: 'abort' },
+      { id: 'two', capability_ref: 'look-up-order', on_failure: 'retry' },
+    ],
+  }
+  const provenance = { created_at: '2026-05-04T09:00:00Z', source: 'first_party' }
+
+  test('composition stands under agenthub.composition, and only where there is one [M20]', async () => {
+    expect((await projected({ composition })).extensions['agenthub.composition']).toEqual(
+      composition,
+    )
+    expect((await projected({})).extensions).not.toHaveProperty(['agenthub.composition'])
+  })
+
+  test('runtime, trust, provenance and the rest stand once, in the server extension [M20, M21]', async () => {
+    const parts = {
+      provenance,
+      requirements: { permissions: ['orders.read'], budget: { currency: 'EUR' } },
+      identity: { tags: ['orders'] },
+    }
+    const { runtime, trust } = aManifest(parts)
+
+    const { extensions } = await projected(parts)
+
+    expect(extensions['dev.drawbridge/manifest']).toMatchObject({
+      schema_version: '0.1',
+      identity: { owner: 'acme-fulfilment', type: 'service', tags: ['orders'] },
+      requirements: parts.requirements,
+      runtime,
+      trust,
+      provenance,
+    })
+  })
+
+  test('no field of runtime stands in any tool [M21]', async () => {
+    const { tools } = await projected({ capabilities: [{}, aWritingCapability()] })
+    const words = JSON.stringify(tools)
+
+    for (const field of [...Object.keys(aManifest().runtime), 'log_privileged_actions'])
+      expect(words).not.toContain(field)
+  })
+
+  test('the extension and its composition reach a client when it connects [M20, M21]', async () => {
+    const manifest = aManifest({ composition, provenance })
+    const folder = await aProject({ 'agent.yaml': toYaml(manifest) })
+    const source = manifestSource(`${folder}/agent.yaml`, { handlers: answering(manifest) })
+    const { url } = await serveHere({ sources: [source] })
+    const client = await aModernClient(url)
+
+    const { extensions } = client.getServerCapabilities() as { extensions: Record<string, Fields> }
+
+    expect(extensions['dev.drawbridge/manifest']?.['order-desk']).toMatchObject({
+      composition,
+      provenance,
+      runtime: manifest.runtime,
+    })
+  })
+})
+
+describe('unknown fields', () => {
+  const unknown: ManifestParts = {
+    more: { 'x-acme': { team: 'orders' }, 'x-acme-level': 3, 'x-other': 'lost', color: 'lost' },
+    identity: { 'x-acme-color': 'green', nickname: 'lost' },
+    capabilities: [{ 'x-acme-owner': 'ann', 'x-acmexyz': 'lost', retries: 'lost' }],
+    runtime: { 'x-acme-zone': 'eu', zone: 'lost' },
+  }
+  const lenient = { extensions: ['x-acme'], strict: false }
+
+  test('of an approved namespace are projected, and no others [M22]', async () => {
+    const { tools, extensions } = await projected(unknown, lenient)
+    const server = extensions['dev.drawbridge/manifest']
+
+    expect(tools[0]?._meta['dev.drawbridge/extras']).toMatchObject({ 'x-acme-owner': 'ann' })
+    expect(server).toMatchObject({
+      'x-acme': { team: 'orders' },
+      'x-acme-level': 3,
+      extensions: {
+        '/identity': { 'x-acme-color': 'green' },
+        '/runtime': { 'x-acme-zone': 'eu' },
+      },
+    })
+    expect(JSON.stringify({ tools, extensions })).not.toContain('lost')
+  })
+
+  test('that are not approved are each a warning with their path [M22, M23]', async () => {
+    const { warnings } = await projected(unknown, lenient)
+    const paths = warnings.filter(({ code }) => code === 'field_unknown').map(({ path }) => path)
+
+    expect(paths.sort()).toEqual(
+      [
+        '/x-other',
+        '/color',
+        '/identity/nickname',
+        '/capabilities/0/x-acmexyz',
+        '/capabilities/0/retries',
+        '/runtime/zone',
+      ].sort(),
+    )
+  })
+
+  test('are errors where it is strict, and nothing is projected [M22]', async () => {
+    const { json, diagnostics } = await project(aManifest({ more: { color: 'red' } }))
+
+    expect(json).toBeUndefined()
+    expect(diagnostics).toContainEqual(
+      expect.objectContaining({ code: 'field_unknown', severity: 'error', pointer: '/color' }),
+    )
+  })
+})
+
+describe('what is dropped', () => {
+  test('is listed with its path: capabilities, interfaces, where secrets lie [M23]', async () => {
+    const { tools, warnings } = await projected({
+      requirements: { secrets: [{ id: 'desk', secret_ref: 'env://DESK' }] },
+      capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }],
+      interfaces: [
+        anInterface({ protocol: 'HTTP', endpoint: 'https://a.example' }),
+        anInterface(),
+        anInterface({ endpoint: 'https://c.example/second' }),
+      ],
+    })
+
+    expect(tools.map(({ name }) => name)).toEqual(['look-up-order'])
+    expect(warnings.filter(({ code }) => code === 'field_dropped').map(({ path }) => path)).toEqual(
+      ['/capabilities/1', '/interfaces/0', '/interfaces/2', '/requirements/secrets'],
+    )
+    for (const { message } of warnings) expect(message).toMatch(/\S/)
+  })
+
+  test('with --all capabilities of other protocols are projected and no longer listed [M23]', async () => {
+    const parts = {
+      capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }],
+      interfaces: [anInterface(), anInterface({ protocol: 'HTTP' })],
+    }
+    const { tools, warnings } = await projected(parts, { all: true })
+
+    expect(tools.map(({ name }) => name)).toEqual(['look-up-order', 'only-http'])
+    expect(warnings.map(({ path }) => path)).not.toContain('/capabilities/1')
+  })
+
+  test('warnings come in the order of their paths [M1, M23]', async () => {
+    const { warnings } = await projected({
+      capabilities: [
+        { id: 'b', permissions: ['z.z', 'a.a'] },
+        { id: 'a', protocols: ['HTTP'] },
+      ],
+    })
+    const paths = warnings.map(({ path }) => path)
+
+    expect(paths).toEqual([...paths].sort())
+  })
+
+  test('is said as a diagnostic when the manifest is served [M23]', async () => {
+    const manifest = aManifest({ capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }] })
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+
+    expect(bridge.diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'field_dropped',
+        severity: 'warning',
+        pointer: '/capabilities/1',
+        at: expect.stringMatching(/agent\.yaml:\d+:\d+$/),
+      }),
+    )
+  })
+})
+
+describe('safety', () => {
+  const secret = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
+
+  test.each<[string, ManifestParts]>([
+    ['a description', { capabilities: [{ description: `Call with ${secret} please.` }] }],
+    ['a default', { capabilities: [{ input_schema: withProperty({ default: secret }) }] }],
+    ['an enum', { capabilities: [{ output_schema: withProperty({ enum: ['a', secret] }) }] }],
+    ['the identity', { identity: { description: `The key is ${secret}.` } }],
+  ])('%s with a secret is neither projected nor served [M24]', async (_, parts) => {
+    const manifest = aManifest(parts)
+    const { json } = await project(manifest)
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+
+    expect(json).toBeUndefined()
+    expect(JSON.stringify(await bridge.list())).not.toContain(secret)
+  })
+
+  test('where a secret lies is not in any metadata [M24]', async () => {
+    const mcp = await projected({
+      requirements: { secrets: [{ id: 'desk', secret_ref: 'vault://team/desk-key' }] },
+    })
+
+    expect(JSON.stringify(mcp)).not.toContain('vault://')
+  })
+
+  test('permissions of a privileged capability are preserved exactly [M25]', async () => {
+    const permissions = ['payments.refund', 'orders:write', 'a_b-c.d']
+    const tool = await projectedTool(aWritingCapability({ permissions }), {
+      interfaces: [anInterface({ privileged: true, permissions: ['desk.enter', 'a_b-c.d'] })],
+    })
+
+    expect(tool.annotations.permissions).toEqual(permissions)
+    // To call it takes those of the privileged interface as well.
+    expect(tool._meta['dev.drawbridge/rules']?.permissions).toEqual([...permissions, 'desk.enter'])
+  })
+
+  test('permissions are asked for exactly as they are written [M25]', async () => {
+    const manifest = aManifest({ capabilities: [{ permissions: ['orders.read', 'orders.all'] }] })
+    const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
+    const calling = (...scopes: string[]) =>
+      bridge.call('look-up-order', {}, { caller: { subject: 'ann', scopes: new Set(scopes) } })
+
+    expect(await calling('orders.read', 'orders.all')).not.toHaveProperty('isError')
+    for (const scopes of [[], ['orders.read'], ['orders'], ['orders.read', 'ORDERS.ALL']])
+      await expect(calling(...scopes)).rejects.toMatchObject({
+        data: { code: 'insufficient_scope' },
+      })
+  })
+
+  test.each(['low', 'high'])(
+    'a tool with side effects %s has the idempotency annotation, and cannot be declared without [M26]',
+    async (side_effect_level) => {
+      const tool = await projectedTool(aWritingCapability({ side_effect_level }))
+      const { json, diagnostics } = await project(
+        aManifest({
+          capabilities: [
+            aWritingCapability({ side_effect_level, idempotency_key_required: false }),
+          ],
+        }),
+      )
+
+      expect(tool.annotations.idempotency).toEqual({ required: true })
+      expect(json).toBeUndefined()
+      expect(diagnostics).toContainEqual(
+        expect.objectContaining({ pointer: '/capabilities/0/idempotency_key_required' }),
+      )
+    },
+  )
+})
+
+test('the example projects: three levels of side effects, each as the mapping says', async () => {
+  const { code, stdout } = await drawbridge(['project', 'examples/manifest/orders/agent.yaml'], {
+    cwd: process.cwd(),
+  })
+  const { tools } = JSON.parse(stdout) as { tools: ProjectedTool[] }
+
+  expect(code).toBe(0)
+  expect(
+    tools.map(({ name, annotations }) => [
+      name,
+      annotations.sideEffects,
+      annotations.idempotency,
+      annotations.requiresApproval,
+      annotations.permissions,
+    ]),
+  ).toEqual([
+    ['add-note', 'low', { required: true }, false, ['orders.write']],
+    ['look-up-order', 'none', { required: false }, false, ['orders.read']],
+    ['refund-order', 'high', { required: true }, true, ['orders.write', 'payments.refund']],
+  ])
+})
+
+function withProperty(property: Fields): Fields {
+  return { type: 'object', properties: { order: { type: 'string', ...property } } }
+}

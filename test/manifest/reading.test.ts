@@ -1,0 +1,900 @@
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Diagnostic } from '../../src/index.ts'
+import {
+  aManifest,
+  anInterface,
+  anInternalInterface,
+  answering,
+  aWritingCapability,
+  type Fields,
+  type ManifestData,
+  type ManifestParts,
+  type ProjectParts,
+  project,
+  serveManifest,
+  toJson,
+  toolNames,
+  toYaml,
+} from '../support/a-manifest.ts'
+import { aProject } from '../support/a-project.ts'
+import { drawbridge } from '../support/run-cli.ts'
+
+const inputs = (input_schema: unknown): ManifestParts => ({ capabilities: [{ input_schema }] })
+const property = (parts: Fields): ManifestParts =>
+  inputs({ type: 'object', properties: { order: { type: 'string', ...parts } } })
+
+const schemaAt = '/capabilities/0/input_schema/properties/order'
+
+/** What is said of a manifest when it is served, with handlers for everything. */
+async function said(manifest: ManifestData | string, options: ProjectParts = {}) {
+  const handlers = typeof manifest === 'string' ? {} : answering(manifest)
+  const bridge = await serveManifest(manifest, { handlers, ...options })
+  return { bridge, diagnostics: bridge.diagnostics }
+}
+
+/** A diagnostic is of use when it says what, how bad, in which file and line, and at which path. */
+const aDiagnostic = (severity: string, code: string, pointer: string) =>
+  expect.objectContaining({
+    code,
+    severity,
+    pointer,
+    source: 'agent.yaml',
+    at: expect.stringMatching(/agent\.yaml:\d+:\d+$/),
+    message: expect.stringMatching(/\S/),
+  })
+
+describe('what v0.1 lets through is said', () => {
+  const steps = (...refs: [id: string, ref: string][]) => ({
+    composition: {
+      type: 'pipeline',
+      deterministic: true,
+      steps: refs.map(([id, capability_ref]) => ({ id, capability_ref, on_failure: 'abort' })),
+    },
+  })
+  const long = 'a'.repeat(300)
+
+  test.each<[string, string, string, string, ManifestParts]>([
+    [
+      'two capabilities with one id',
+      'error',
+      'id_duplicate',
+      '/capabilities/1/id',
+      { capabilities: [{ id: 'twin' }, { id: 'twin' }] },
+    ],
+    [
+      'an id of 300 characters',
+      'warning',
+      'id_long',
+      '/capabilities/0/id',
+      { capabilities: [{ id: long }] },
+    ],
+    [
+      'a capability on MCP without an MCP interface',
+      'warning',
+      'interface_missing',
+      '/capabilities/0/protocols/0',
+      { interfaces: [anInternalInterface()] },
+    ],
+    [
+      'a permission that requirements do not declare',
+      'warning',
+      'permission_undeclared',
+      '/capabilities/0/permissions/1',
+      {
+        requirements: { permissions: ['orders.read'] },
+        capabilities: [{ permissions: ['orders.read', 'orders.write'] }],
+      },
+    ],
+    [
+      'a step that runs what there is not',
+      'error',
+      'step_dangling',
+      '/composition/steps/1/capability_ref',
+      steps(['one', 'look-up-order'], ['two', 'no-such-thing']),
+    ],
+    [
+      'two steps with one id',
+      'error',
+      'step_duplicate',
+      '/composition/steps/1/id',
+      steps(['one', 'look-up-order'], ['one', 'look-up-order']),
+    ],
+    [
+      'an input that is no object',
+      'warning',
+      'input_not_object',
+      '/capabilities/0/input_schema/type',
+      inputs({ type: 'array' }),
+    ],
+    [
+      'a nonsense type inside a schema',
+      'error',
+      'type_unknown',
+      '/capabilities/0/input_schema/properties/a/items/type',
+      inputs({ type: 'object', properties: { a: { type: 'array', items: { type: 'strnig' } } } }),
+    ],
+    [
+      'a nonsense type in the $defs of an output',
+      'error',
+      'type_unknown',
+      '/capabilities/0/output_schema/$defs/money/type',
+      { capabilities: [{ output_schema: { type: 'object', $defs: { money: { type: 'cash' } } } }] },
+    ],
+    [
+      'a reference out of the folder',
+      'error',
+      'reference_unresolved',
+      '/capabilities/0/input_schema',
+      inputs({ $ref_uri: '../../etc/passwd' }),
+    ],
+    [
+      'a reference that is garbage',
+      'error',
+      'reference_unresolved',
+      '/capabilities/0/input_schema',
+      inputs({ $ref_uri: '%%%' }),
+    ],
+    [
+      'an endpoint that is no address',
+      'error',
+      'manifest_invalid',
+      '/interfaces/0/endpoint',
+      { interfaces: [anInterface({ endpoint: 'not a url' }), anInternalInterface()] },
+    ],
+    [
+      'a privileged interface that lets everybody in',
+      'error',
+      'privilege_unproved',
+      '/interfaces/0/auth',
+      {
+        interfaces: [
+          anInterface({ privileged: true, permissions: ['desk.enter'], auth: 'none' }),
+          anInternalInterface(),
+        ],
+      },
+    ],
+    [
+      'high side effects that anybody may cause',
+      'warning',
+      'effect_unguarded',
+      '/capabilities/0',
+      { capabilities: [aWritingCapability({ side_effect_level: 'high', permissions: [] })] },
+    ],
+    [
+      'a reference and a schema at once',
+      'error',
+      'schema_ambiguous',
+      '/capabilities/0/input_schema',
+      inputs({ $ref_uri: 'order.json', type: 'object' }),
+    ],
+    [
+      'a graph, which has no edges',
+      'warning',
+      'graph_without_edges',
+      '/composition/type',
+      {
+        composition: {
+          ...steps(['one', 'look-up-order'], ['two', 'look-up-order']).composition,
+          type: 'graph',
+        },
+      },
+    ],
+  ])('%s: %s %s at %s', async (_, severity, code, pointer, parts) => {
+    const { diagnostics } = await said(aManifest(parts))
+
+    expect(diagnostics).toContainEqual(aDiagnostic(severity, code, pointer))
+  })
+
+  test('a key that is required where nothing has effects is remarked upon, at its place', async () => {
+    const { diagnostics } = await said(
+      aManifest({ capabilities: [{ idempotency_key_required: true }] }),
+    )
+
+    expect(diagnostics.map(({ pointer }) => pointer)).toContain(
+      '/capabilities/0/idempotency_key_required',
+    )
+  })
+
+  test('an id too long for clients is served under a shorter name', async () => {
+    const { bridge } = await said(aManifest({ capabilities: [{ id: long }] }))
+    const [name = ''] = await toolNames(bridge)
+
+    expect(name.length).toBeLessThanOrEqual(64)
+    expect(await bridge.call(name)).not.toHaveProperty('isError')
+  })
+
+  test.each([
+    ['twins', [{ id: 'twin' }, { id: 'twin' }]],
+    ['one with a nonsense type', [{ input_schema: withProperty({ type: 'strnig' }) }]],
+    ['one whose reference is gone', [{ input_schema: { $ref_uri: 'gone.json' } }]],
+    [
+      'one that is a reference and a schema',
+      [{ output_schema: { $ref_uri: 'a', type: 'object' } }],
+    ],
+    ['one without a description', [{ description: undefined }]],
+  ])('only the bad ones are left out: %s', async (_, bad) => {
+    const { bridge } = await said(aManifest({ capabilities: [...bad, { id: 'good' }] }))
+
+    expect(await toolNames(bridge)).toEqual(['good'])
+  })
+})
+
+describe('what v0.1 refuses stays refused, and it is said what to write', () => {
+  test.each<[string, string, unknown]>([
+    ['a list of types', '/capabilities/0/input_schema', { type: ['object', 'null'] }],
+    ['a $ref', '/capabilities/0/input_schema', { $ref: '#/$defs/order' }],
+    ['anyOf without a type', '/capabilities/0/input_schema', { anyOf: [{ type: 'object' }] }],
+  ])('%s at the root of a schema', async (_, pointer, schema) => {
+    const { diagnostics } = await said(aManifest(inputs(schema)))
+
+    expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_invalid', pointer))
+    expect(diagnostics.map(({ message }) => message).join()).toMatch(/\$ref_uri/)
+  })
+
+  test.each<[string, string, ManifestParts]>([
+    ['at the top', '/x-acme', { more: { 'x-acme': 1 } }],
+    ['in the identity', '/identity/x-acme', { identity: { 'x-acme': 1 } }],
+    ['in a capability', '/capabilities/0/x-acme', { capabilities: [{ 'x-acme': 1 }] }],
+    ['in the policy', '/trust/policy/x-acme', { policy: { 'x-acme': 1 } }],
+    [
+      'in an interface',
+      '/interfaces/0/x-acme',
+      { interfaces: [anInterface({ 'x-acme': 1 }), anInternalInterface()] },
+    ],
+  ])('an extension %s, until its namespace is approved', async (_, pointer, parts) => {
+    const manifest = aManifest(parts)
+    const [strict, lenient, approved] = [
+      await said(manifest),
+      await said(manifest, { strict: false }),
+      await said(manifest, { extensions: ['x-acme'] }),
+    ]
+    const unknown = (all: readonly Diagnostic[]) =>
+      all.filter(({ code }) => code === 'field_unknown')
+
+    expect(unknown(strict.diagnostics)).toEqual([aDiagnostic('error', 'field_unknown', pointer)])
+    expect(strict.diagnostics.map(({ message }) => message).join()).toContain('extensions')
+    expect(unknown(lenient.diagnostics)).toEqual([aDiagnostic('warning', 'field_unknown', pointer)])
+    expect(unknown(approved.diagnostics)).toEqual([])
+    for (const { bridge } of [lenient, approved])
+      expect(await toolNames(bridge)).toEqual(['look-up-order'])
+  })
+
+  test('a namespace approves itself and what begins with it and a hyphen, nothing else', async () => {
+    const more = { 'x-acme': 1, 'x-acme-a': 1, 'x-acme2': 1, 'X-Acme': 1, 'x-': 1, acme: 1 }
+    const { diagnostics } = await said(aManifest({ more }), { extensions: ['x-acme'] })
+    const unknown = diagnostics.filter(({ code }) => code === 'field_unknown')
+
+    expect(unknown.map(({ pointer }) => pointer).sort()).toEqual(
+      ['/X-Acme', '/acme', '/x-', '/x-acme2'].sort(),
+    )
+  })
+})
+
+describe('every field of v0.1 is checked', () => {
+  test.each<[string, string, ManifestParts]>([
+    ['schema_version as a number', '/schema_version', { more: { schema_version: 0.1 } }],
+    ['an id with capitals', '/identity/id', { identity: { id: 'Order Desk' } }],
+    ['a short name', '/identity/name', { identity: { name: 'ab' } }],
+    ['a version with a leading zero', '/identity/version', { identity: { version: '01.0.0' } }],
+    ['a short description', '/identity/description', { identity: { description: 'Too short.' } }],
+    ['an owner of one letter', '/identity/owner', { identity: { owner: 'a' } }],
+    ['a type there is not', '/identity/type', { identity: { type: 'robot' } }],
+    ['tags twice', '/identity/tags', { identity: { tags: ['aa', 'aa'] } }],
+    [
+      'a secret_ref that is the secret’s place nowhere',
+      '/requirements/secrets/0/secret_ref',
+      { requirements: { secrets: [{ id: 'ab', secret_ref: 'file:///x' }] } },
+    ],
+    [
+      'a negative limit',
+      '/requirements/budget/monthly_limit',
+      { requirements: { budget: { monthly_limit: -1 } } },
+    ],
+    ['a currency of two letters', '/requirements/budget/currency', currency('EU')],
+    ['no protocol', '/capabilities/0/protocols', { capabilities: [{ protocols: [] }] }],
+    [
+      'a protocol there is not',
+      '/capabilities/0/protocols/0',
+      { capabilities: [{ protocols: ['SOAP'] }] },
+    ],
+    [
+      'side effects without a key',
+      '/capabilities/0/idempotency_key_required',
+      { capabilities: [aWritingCapability({ idempotency_key_required: false })] },
+    ],
+    [
+      'an interface without an endpoint',
+      '/interfaces/0/endpoint',
+      { interfaces: [anInterface({ endpoint: undefined })] },
+    ],
+    [
+      'an INTERNAL interface with an endpoint',
+      '/interfaces/0/endpoint',
+      { interfaces: [anInternalInterface({ endpoint: 'https://a.example' })] },
+    ],
+    [
+      'privilege without permissions',
+      '/interfaces/0/permissions',
+      { interfaces: [anInterface({ privileged: true })] },
+    ],
+    [
+      'a rate of nothing',
+      '/interfaces/0/rate_limit/requests_per_minute',
+      { interfaces: [anInterface({ rate_limit: { requests_per_minute: 0 } })] },
+    ],
+    ['a score above one', '/trust/minimum_trust_score', { trust: { minimum_trust_score: 1.1 } }],
+    ['no trust source', '/trust/allowed_trust_sources', { trust: { allowed_trust_sources: [] } }],
+    [
+      'other guardrails',
+      '/trust/budget_guardrails/hard_stop_pct',
+      {
+        trust: {
+          budget_guardrails: { soft_alert_pct: 80, reauthorization_pct: 100, hard_stop_pct: 121 },
+        },
+      },
+    ],
+    [
+      'credentials for longer than a day',
+      '/trust/credential_policy/max_ttl_minutes',
+      { trust: { credential_policy: { short_lived_credentials: true, max_ttl_minutes: 1441 } } },
+    ],
+    [
+      'off as a boolean',
+      '/trust/policy/injection_protection',
+      policy('injection_protection', false),
+    ],
+    ['half a day', '/trust/policy/data_retention_days', policy('data_retention_days', 0.5)],
+    ['a pipeline of one step', '/composition/steps', { composition: pipeline(1) }],
+    ['negative retries', '/runtime/max_retries', { runtime: { max_retries: -1 } }],
+    ['no time at all', '/runtime/timeout_seconds', { runtime: { timeout_seconds: 0 } }],
+    ['no replay', '/runtime/replay_safe', { runtime: { replay_safe: false } }],
+    [
+      'a commit that is none',
+      '/provenance/commit',
+      { provenance: { created_at: '2026-05-04T09:00:00Z', source: 'partner', commit: 'main' } },
+    ],
+    [
+      'a date without a time',
+      '/provenance/created_at',
+      { provenance: { created_at: '2026-05-04', source: 'partner' } },
+    ],
+  ])('%s: an error at %s', async (_, pointer, parts) => {
+    const { json, diagnostics } = await project(aManifest(parts))
+
+    expect(json).toBeUndefined()
+    expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_invalid', pointer))
+  })
+
+  test.each(['schema_version', 'identity', 'capabilities', 'interfaces', 'trust', 'runtime'])(
+    '%s missing: an error at its path',
+    async (section) => {
+      const { json, diagnostics } = await project(aManifest({ more: { [section]: undefined } }))
+
+      expect(json).toBeUndefined()
+      expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_invalid', `/${section}`))
+    },
+  )
+
+  test.each([
+    ['a prerelease', { identity: { version: '1.0.0-rc.1+b.2' } }],
+    ['a fraction of a second more than one', { runtime: { timeout_seconds: 1.5 } }],
+    ['a composition of a single step', { composition: { ...pipeline(1), type: 'single' } }],
+    [
+      'a date with an offset',
+      { provenance: { created_at: '2026-05-04T09:00:00+02:00', source: 'imported' } },
+    ],
+  ])('%s is allowed', async (_, parts) => {
+    expect((await project(aManifest(parts))).json).toBeDefined()
+  })
+
+  test('line and column are where the value stands, in YAML and in JSON', async () => {
+    const yaml = toYaml(aManifest({ identity: { type: 'robot' } }))
+    const json = toJson(aManifest({ identity: { type: 'robot' } }))
+
+    for (const text of [yaml, json]) {
+      const lines = text.split('\n')
+      const line = lines.findIndex((one) => one.includes('robot'))
+      const { diagnostics } = await project(text)
+      expect(diagnostics.map(({ at }) => at?.replace(/.*agent\.yaml/, ''))).toEqual([
+        `:${line + 1}:${(lines[line]?.indexOf('"robot"') ?? 0) + 1}`,
+      ])
+    }
+  })
+})
+
+describe('sections that govern effects', () => {
+  const manifest = (parts: ManifestParts) =>
+    aManifest({ capabilities: [{}, aWritingCapability()], ...parts })
+
+  test.each<[string, ManifestParts]>([
+    ['trust', { trust: { minimum_trust_score: 2 } }],
+    ['trust that is missing', { more: { trust: undefined } }],
+    ['runtime', { runtime: { max_retries: -1 } }],
+    ['requirements', { requirements: { permissions: ['NOT A SCOPE'] } }],
+    ['trust with an unknown field', { trust: { extra: 1 } }],
+  ])('%s broken: what only reads is served, what has effects is not', async (_, parts) => {
+    const { bridge, diagnostics } = await said(manifest(parts))
+
+    expect(await toolNames(bridge)).toEqual(['look-up-order'])
+    expect(diagnostics).toContainEqual(aDiagnostic('error', 'effect_ungoverned', '/capabilities/1'))
+  })
+
+  test.each<[string, ManifestParts]>([
+    ['identity', { identity: { id: 'NO' } }],
+    ['schema_version', { more: { schema_version: '0.2' } }],
+  ])('%s broken: nothing is served', async (_, parts) => {
+    const { bridge } = await said(manifest(parts))
+
+    expect(await toolNames(bridge)).toEqual([])
+  })
+})
+
+describe('traps of YAML', () => {
+  const yaml = toYaml(aManifest({ policy: { injection_protection: 'off' } }))
+
+  test('off without quotes is read as the word, and said to be a boolean elsewhere', async () => {
+    const text = yaml.replace('injection_protection: "off"', 'injection_protection: off')
+    const line = text.split('\n').findIndex((one) => one.includes('injection_protection')) + 1
+    const { mcp, diagnostics } = await project(text)
+
+    expect(mcp.extensions['dev.drawbridge/manifest']).toMatchObject({
+      trust: { policy: { injection_protection: 'off' } },
+    })
+    expect(diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'yaml_ambiguous',
+        severity: 'warning',
+        pointer: '/trust/policy/injection_protection',
+        at: expect.stringMatching(new RegExp(`agent\\.yaml:${line}:\\d+$`)),
+        message: expect.stringContaining('"off"'),
+      }),
+    )
+  })
+
+  test('in quotes nothing is said', async () => {
+    const { diagnostics } = await project(yaml)
+
+    expect(diagnostics.map(({ code }) => code)).not.toContain('yaml_ambiguous')
+  })
+
+  test('a moment without quotes is read as text, and said to be a date elsewhere', async () => {
+    const provenance = { created_at: '2026-05-04T09:00:00Z', source: 'first_party' }
+    const text = toYaml(aManifest({ provenance })).replace(
+      '"2026-05-04T09:00:00Z"',
+      '2026-05-04T09:00:00Z',
+    )
+    const { mcp, diagnostics } = await project(text)
+
+    expect(mcp.extensions['dev.drawbridge/manifest']).toMatchObject({ provenance })
+    expect(diagnostics.map(({ code }) => code)).toContain('yaml_ambiguous')
+  })
+
+  test('a key twice is an error where the second stands', async () => {
+    const text = `${yaml}identity: {}\n`
+    const { json, diagnostics } = await project(text)
+
+    expect(json).toBeUndefined()
+    expect(diagnostics).toMatchObject([
+      {
+        code: 'manifest_unreadable',
+        severity: 'error',
+        at: expect.stringMatching(new RegExp(`:${text.split('\n').length - 1}:1$`)),
+        message: expect.stringMatching(/unique/),
+      },
+    ])
+  })
+
+  test('a key twice in JSON is an error, too', async () => {
+    const text = toJson(aManifest()).replace('{', '{ "schema_version": "0.1",')
+
+    expect((await project(text)).diagnostics).toMatchObject([{ code: 'manifest_unreadable' }])
+  })
+
+  test('an alias is followed, a bomb of them is refused at once', async () => {
+    const honest = yaml.replace('sandbox: "container"', 'sandbox: &box "container"')
+    const bomb = Array.from({ length: 30 }, (_, index) =>
+      index === 0 ? 'a0: &a0 [x, x]' : `a${index}: &a${index} [*a${index - 1}, *a${index - 1}]`,
+    ).join('\n')
+    const started = performance.now()
+
+    expect((await project(honest)).json).toBeDefined()
+    const { json, diagnostics } = await project(`${yaml}${bomb}\n`)
+
+    expect(json).toBeUndefined()
+    expect(diagnostics).toMatchObject([{ code: 'manifest_unreadable', severity: 'error' }])
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+
+  test('an alias that contains itself is refused', async () => {
+    const { json, diagnostics } = await project(`${yaml}x-acme: &me { me: *me }\n`)
+
+    expect(json).toBeUndefined()
+    expect(diagnostics.some(({ severity }) => severity === 'error')).toBe(true)
+  })
+
+  test.each([
+    ['a byte order mark', (text: string) => `\uFEFF${text}`],
+    ['lines that end as on Windows', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['both', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
+    ['comments and a document start', (text: string) => `# an agent\n---\n${text}# end\n`],
+  ])('%s makes no difference', async (_, change) => {
+    const [plain, changed] = [await project(yaml), await project(change(yaml))]
+
+    expect(changed.mcp).toEqual(plain.mcp)
+  })
+
+  test('__proto__ as a key pollutes nothing', async () => {
+    const text = `${yaml}__proto__: { polluted: true }\n`
+    await project(text, { strict: false })
+
+    expect({}).not.toHaveProperty('polluted')
+  })
+})
+
+describe('what is no manifest at all', () => {
+  const deep = 10_000
+  const files: Record<string, string> = {
+    'an empty file': '',
+    'a comment': '# nothing\n',
+    'a word': 'hello',
+    'a list': '- a\n- b\n',
+    null: 'null',
+    'two documents': 'schema_version: "0.1"\n---\nschema_version: "0.1"\n',
+    'binary garbage': String.fromCharCode(
+      ...Array.from({ length: 512 }, (_, at) => (at * 7) % 256),
+    ),
+    '10,000 open brackets': '['.repeat(deep),
+    '10,000 lists inside each other': `a: ${'['.repeat(deep)}${']'.repeat(deep)}`,
+    '10,000 mappings inside each other': `${'{"a":'.repeat(deep)}1${'}'.repeat(deep)}`,
+  }
+
+  test.each(Object.entries(files))('%s: an error at its place, within 2 s', async (_, text) => {
+    const started = performance.now()
+    const { bridge, diagnostics } = await said(text)
+
+    expect(await toolNames(bridge)).toEqual([])
+    expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_unreadable', ''))
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+
+  test('deep nesting inside one schema leaves out that tool alone', async () => {
+    let schema: Fields = { type: 'string' }
+    for (let depth = 0; depth < 200; depth++) schema = { type: 'object', properties: { a: schema } }
+    const { bridge, diagnostics } = await said(
+      aManifest({ capabilities: [{ id: 'deep', input_schema: schema }, { id: 'good' }] }),
+    )
+
+    expect(await toolNames(bridge)).toEqual(['good'])
+    expect(diagnostics.map(({ pointer }) => pointer)).toContain('/capabilities/0/input_schema')
+  })
+
+  test('a file of 16 MB ends in a result or an error, within 5 s', async () => {
+    const line = `# ${'x'.repeat(1022)}\n`
+    const started = performance.now()
+
+    const { json, diagnostics } = await project(toYaml(aManifest()) + line.repeat(16 * 1024))
+
+    expect(json !== undefined || diagnostics.length > 0).toBe(true)
+    expect(performance.now() - started).toBeLessThan(5000)
+  })
+
+  test('a file that is not there is said of the source, and nothing else breaks', async () => {
+    const { manifestSource, createDrawbridge } = await import('../../src/index.ts')
+    const bridge = createDrawbridge({ sources: [manifestSource('/no/such/agent.yaml')] })
+    await bridge.ready
+
+    expect((await bridge.list()).tools).toEqual([])
+    expect(bridge.diagnostics).toMatchObject([{ severity: 'error', source: 'agent.yaml' }])
+    await bridge.close()
+  })
+})
+
+const secret = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
+const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.${'dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P'}`
+
+describe('secrets', () => {
+  /** Where one can stand, and the path that must be named. */
+  const places: [string, string, string, ManifestParts][] = [
+    [
+      'a description',
+      '/capabilities/0/description',
+      secret,
+      { capabilities: [{ description: `Use ${secret} for it.` }] },
+    ],
+    ['a title in a schema', `${schemaAt}/title`, secret, property({ title: secret })],
+    ['a default', `${schemaAt}/default`, secret, property({ default: secret })],
+    ['a const', `${schemaAt}/const`, jwt, property({ const: jwt })],
+    ['an enum', `${schemaAt}/enum/1`, secret, property({ enum: ['a', secret] })],
+    ['an example', `${schemaAt}/examples/0/key`, secret, property({ examples: [{ key: secret }] })],
+    ['a pattern', `${schemaAt}/pattern`, secret, property({ pattern: `^${secret}$` })],
+    [
+      'a nested $defs',
+      '/capabilities/0/input_schema/$defs/a/$defs/b/const',
+      secret,
+      inputs({ type: 'object', $defs: { a: { $defs: { b: { const: secret } } } } }),
+    ],
+    [
+      'an output',
+      '/capabilities/0/output_schema/description',
+      secret,
+      { capabilities: [{ output_schema: { type: 'object', description: secret } }] },
+    ],
+    [
+      'the userinfo of an endpoint',
+      '/interfaces/0/endpoint',
+      'hunter2x',
+      {
+        interfaces: [
+          anInterface({ endpoint: 'https://bob:hunter2x@a.example/mcp' }),
+          anInternalInterface(),
+        ],
+      },
+    ],
+    [
+      'an AWS key in a tag',
+      '/identity/tags/0',
+      'AKIAIOSFODNN7EXAMPLE',
+      { identity: { tags: ['AKIAIOSFODNN7EXAMPLE'] } },
+    ],
+    [
+      'a private key',
+      '/capabilities/0/name',
+      'MIIEvQIBADANBg',
+      { capabilities: [{ name: '-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBg' }] },
+    ],
+    [
+      'a GitHub token',
+      '/provenance/source_repo',
+      'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+      {
+        provenance: {
+          created_at: '2026-05-04T09:00:00Z',
+          source: 'partner',
+          source_repo: 'https://a.example/ghp_16C7e42F292c6912E7710c838347Ae178B4a',
+        },
+      },
+    ],
+    [
+      'the word under a name that says so',
+      `${schemaAt}/default/password`,
+      'correct horse',
+      property({ type: 'object', default: { password: 'correct horse' } }),
+    ],
+    [
+      'the default of a property that is called so',
+      '/capabilities/0/input_schema/properties/api_key/default',
+      'correct horse',
+      inputs({
+        type: 'object',
+        properties: { api_key: { type: 'string', default: 'correct horse' } },
+      }),
+    ],
+    [
+      'a list under such a name',
+      `${schemaAt}/default/tokens_token/1`,
+      'second one',
+      property({ default: { tokens_token: ['', 'second one'] } }),
+    ],
+    [
+      'a raw secret under secret_ref',
+      '/requirements/secrets/0/secret_ref',
+      secret,
+      { requirements: { secrets: [{ id: 'ab', secret_ref: secret }] } },
+    ],
+    [
+      'a raw secret behind the word of another place',
+      `${schemaAt}/default`,
+      secret,
+      property({ default: `env://HOME or ${secret}` }),
+    ],
+    ['an unknown field', '/color', secret, { more: { color: secret } }],
+    [
+      'an approved extension',
+      '/x-acme/deep/0/er',
+      secret,
+      { more: { 'x-acme': { deep: [{ er: secret }] } } },
+    ],
+    [
+      'an approved extension of a capability',
+      '/capabilities/0/x-acme-key',
+      secret,
+      { capabilities: [{ 'x-acme-key': secret }] },
+    ],
+    [
+      'a number under a name that says so',
+      '/x-acme/password',
+      '48392017',
+      { more: { 'x-acme': { password: 48392017 } } },
+    ],
+  ]
+
+  test.each(places)(
+    'in %s: an error at %s, and the value is nowhere',
+    async (_, pointer, value, parts) => {
+      const manifest = aManifest({
+        ...parts,
+        capabilities: [...(parts.capabilities ?? []), { id: 'good' }],
+      })
+      const options = { extensions: ['x-acme'], strict: false }
+      const projection = await project(manifest, options)
+      const { bridge, diagnostics } = await said(manifest, options)
+
+      expect(projection.json).toBeUndefined()
+      for (const all of [projection.diagnostics, diagnostics])
+        expect(all).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
+      const shown = [projection, diagnostics, await bridge.list(), bridge.identity, bridge.mounts]
+      expect(JSON.stringify(shown)).not.toContain(value)
+    },
+  )
+
+  test.each<[string, string, ManifestParts]>([
+    [
+      'a property of a schema',
+      '/capabilities/0/input_schema/properties',
+      inputs({ type: 'object', properties: { [secret]: { type: 'string' } } }),
+    ],
+    [
+      'a property whose value is one, too',
+      '/capabilities/0/input_schema/properties',
+      inputs({ type: 'object', properties: { [secret]: { default: secret } } }),
+    ],
+    ['an approved extension', '/x-acme', { more: { 'x-acme': { [secret]: 1 } } }],
+    ['a section', '', { more: { [secret]: 1 } }],
+    ['a field of the identity', '/identity', { identity: { [secret]: 1 } }],
+  ])(
+    'as the name of %s: an error around it, and the name is nowhere',
+    async (_, pointer, parts) => {
+      const manifest = aManifest(parts)
+      const options = { extensions: ['x-acme'], strict: false }
+      const projection = await project(manifest, options)
+      const { bridge, diagnostics } = await said(manifest, options)
+
+      expect(projection.json).toBeUndefined()
+      expect(diagnostics).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
+      const shown = [projection, diagnostics, await bridge.list()]
+      expect(JSON.stringify(shown)).not.toContain(secret)
+      expect(diagnostics.map(({ pointer }) => pointer)).not.toContain('/undefined')
+    },
+  )
+
+  test.each([
+    ['that begins like an alias', `x-acme: *${secret}\n`],
+    ['that begins like a block', `x-acme: |${secret}\n`],
+    ['in quotes that do not end', `x-acme: "${secret}\n`],
+    ['before something that does not belong there', `x-acme: "${secret}" ]\n`],
+  ])('in a file that cannot be read, %s, is not printed', async (_, line) => {
+    const { diagnostics } = await said(`${toYaml(aManifest())}${line}`)
+
+    expect(diagnostics).toMatchObject([{ code: 'manifest_unreadable' }])
+    expect(JSON.stringify(diagnostics)).not.toContain(secret)
+  })
+
+  test.each<[string, ManifestParts]>([
+    ['maxTokens: 100', { more: { 'x-acme': { maxTokens: 100, max_token: 5 } } }],
+    [
+      'a property called token, with a boolean schema',
+      inputs({ type: 'object', properties: { token: true } }),
+    ],
+    [
+      'properties that hold secrets, without any',
+      inputs({
+        type: 'object',
+        properties: {
+          token: { type: 'string', description: 'The token of the caller.' },
+          password: { type: 'string', minLength: 8, examples: [''] },
+        },
+        required: ['token', 'password'],
+      }),
+    ],
+    [
+      'a property that needs another',
+      inputs({
+        type: 'object',
+        properties: { api_key: { type: 'string' }, region: { type: 'string' } },
+        dependentRequired: { api_key: ['region'] },
+      }),
+    ],
+    [
+      'a schema of secrets by name',
+      inputs({
+        type: 'object',
+        $defs: { secret: { type: 'string' } },
+        properties: { secret: { $ref: '#/$defs/secret' } },
+      }),
+    ],
+    [
+      'where a secret lies',
+      { requirements: { secrets: [{ id: 'api_key', secret_ref: 'vault://team/api-key' }] } },
+    ],
+    [
+      'words about secrets',
+      {
+        capabilities: [
+          { description: 'Exchanges a bearer token for an API key, and forgets the password.' },
+        ],
+      },
+    ],
+    [
+      'an address with a port and an @',
+      {
+        capabilities: [
+          { description: 'Mails to ann@acme.example, see https://acme.example:8443/docs.' },
+        ],
+      },
+    ],
+    [
+      'permissions about secrets',
+      { capabilities: [{ permissions: ['secrets.read', 'api_key.rotate'] }] },
+    ],
+    ['an id about secrets', { capabilities: [{ id: 'rotate-api-key', name: 'Rotate API key' }] }],
+    [
+      'a cost in tokens',
+      { capabilities: [{ cost: { mode: 'token', estimated_cost: 0.01, unit: 'token' } }] },
+    ],
+  ])('are not found where there is none: %s', async (_, parts) => {
+    const { json, diagnostics } = await project(aManifest(parts), { extensions: ['x-acme'] })
+
+    expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
+    expect(json).toBeDefined()
+  })
+
+  test('one leaves out the capability it stands in, and its neighbours are served', async () => {
+    const { bridge } = await said(
+      aManifest({
+        capabilities: [
+          { id: 'leaky', description: `Use ${secret} for it.` },
+          { id: 'good' },
+          aWritingCapability(),
+        ],
+      }),
+    )
+
+    expect(await toolNames(bridge)).toEqual(['good', 'refund-order'])
+  })
+
+  test('are not printed by any verb, nor logged', async () => {
+    const manifest = aManifest({
+      identity: { tags: [secret] },
+      capabilities: [
+        { description: `Use ${secret} for it.` },
+        { id: 'good', input_schema: withProperty({ default: secret }) },
+      ],
+    })
+    const cwd = await aProject({ 'agent.yaml': toYaml(manifest) })
+    const verbs = [
+      ['project'],
+      ['project', '--to', 'a2a'],
+      ['check'],
+      ['check', '--json'],
+      ['list', '--tools'],
+    ]
+
+    for (const [verb = '', ...flags] of verbs) {
+      const { stdout, stderr } = await drawbridge([verb, path.join(cwd, 'agent.yaml'), ...flags], {
+        cwd,
+        env: { LOG_LEVEL: 'trace' },
+      })
+      expect(stdout + stderr).not.toContain(secret)
+      expect(stdout + stderr).not.toBe('')
+    }
+  })
+})
+
+function withProperty(parts: Fields): Fields {
+  return { type: 'object', properties: { order: { type: 'string', ...parts } } }
+}
+
+function policy(key: string, value: unknown): ManifestParts {
+  return { policy: { [key]: value } }
+}
+
+function currency(value: string): ManifestParts {
+  return { requirements: { budget: { currency: value } } }
+}
+
+function pipeline(count: number): Fields {
+  const step = { capability_ref: 'look-up-order', on_failure: 'abort' }
+  const steps = Array.from({ length: count }, (_, index) => ({ id: `step-${index}`, ...step }))
+  return { type: 'pipeline', deterministic: true, steps }
+}

@@ -1,0 +1,393 @@
+import type { Socket } from 'node:net'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Reached, Upstream } from '../../src/capability/upstream.ts'
+import { McpUpstream } from '../../src/mcp/mcp-upstream.ts'
+import { httpUpstream } from '../../src/sources/manifest/http-upstream.ts'
+import { aRawServer, type ReceivedRequest, reply } from '../support/a-raw-server.ts'
+import { callWithin, inShort } from '../support/an-upstream-call.ts'
+import { startScript } from '../support/child-script.ts'
+import { repository } from '../support/spawn-server.ts'
+
+const deadline = 400
+/** Small, because whoever floods us here shares our processor. */
+const limits = { answer: 32 * 1024 }
+
+type Misbehave = (socket: Socket) => void
+type Expected = readonly [code: string, reached: Reached]
+
+const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n'
+const events = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n'
+const chunked = 'transfer-encoding: chunked\r\n\r\n'
+const toChunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+
+/** As fast as the other side reads, until it leaves or has had a gigabyte. */
+function flood(socket: Socket, piece: string, times = Number.POSITIVE_INFINITY): void {
+  let left = times
+  const more = () => {
+    while (left-- > 0 && !socket.destroyed) if (!socket.write(piece)) return
+    if (!socket.destroyed && left <= 0) socket.end()
+  }
+  socket.on('drain', more)
+  more()
+}
+
+const megabyte = 'x'.repeat(1024 * 1024)
+const event = `data: ${JSON.stringify({
+  jsonrpc: '2.0',
+  method: 'notifications/message',
+  params: { level: 'info', data: 'still here' },
+})}\n\n`
+
+/** What an agent can do to us, and what each kind of upstream calls it. */
+const faults: Readonly<
+  Record<string, { readonly do: Misbehave; readonly http: Expected; readonly mcp: Expected }>
+> = {
+  'hangs before its headers': {
+    do: () => {},
+    http: ['upstream_stopped', 'maybe'],
+    mcp: ['upstream_stopped', 'maybe'],
+  },
+  'hangs in its headers': {
+    do: (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-ty'),
+    http: ['upstream_stopped', 'maybe'],
+    mcp: ['upstream_stopped', 'maybe'],
+  },
+  'hangs after its headers': {
+    do: (socket) => socket.write(`${json}content-length: 100\r\n\r\n{`),
+    http: ['upstream_stopped', 'maybe'],
+    mcp: ['upstream_stopped', 'maybe'],
+  },
+  'resets the connection': {
+    do: (socket) => socket.resetAndDestroy(),
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'closes without a word': {
+    do: (socket) => socket.end(),
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'resets in the middle of its answer': {
+    do: (socket) => {
+      socket.write(`${json}content-length: 100\r\n\r\n{"a"`)
+      setTimeout(() => socket.resetAndDestroy(), 20)
+    },
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'cuts its answer short': {
+    do: (socket) => socket.end(`${json}${chunked}${toChunk('{"a":1}')}`),
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'does not speak HTTP': {
+    do: (socket) => socket.end('\u0000\u0001 what is this\r\n\r\n'),
+    http: ['upstream_invalid', 'maybe'],
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  'breaks off its chunks': {
+    do: (socket) => socket.write(`${json}${chunked}zz\r\n{}\r\n`),
+    http: ['upstream_invalid', 'maybe'],
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  'answers with garbage': {
+    do: (socket) => reply(socket, 200, '}{'),
+    http: ['upstream_invalid', 'maybe'],
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  'answers with something else': {
+    do: (socket) => reply(socket, 200, 'GIF89a', { 'content-type': 'image/gif' }),
+    http: ['upstream_invalid', 'maybe'],
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  'switches to another protocol': {
+    do: (socket) =>
+      socket.write('HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'),
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'sends a gigabyte': {
+    do: (socket) => {
+      socket.write(`${json}content-length: ${1024 ** 3}\r\n\r\n"`)
+      flood(socket, megabyte, 1024)
+    },
+    http: ['upstream_too_large', 'maybe'],
+    mcp: ['upstream_too_large', 'maybe'],
+  },
+  'sends chunks without end': {
+    do: (socket) => {
+      socket.write(`${json}${chunked}`)
+      flood(socket, toChunk(megabyte))
+    },
+    http: ['upstream_too_large', 'maybe'],
+    mcp: ['upstream_too_large', 'maybe'],
+  },
+  'sends events without end': {
+    do: (socket) => {
+      socket.write(`${events}${chunked}`)
+      flood(socket, toChunk(event))
+    },
+    http: ['upstream_too_large', 'maybe'],
+    mcp: ['upstream_too_large', 'maybe'],
+  },
+  'sends one event without end': {
+    do: (socket) => {
+      socket.write(`${events}${chunked}${toChunk('data: ')}`)
+      flood(socket, toChunk(megabyte))
+    },
+    http: ['upstream_too_large', 'maybe'],
+    mcp: ['upstream_too_large', 'maybe'],
+  },
+  drips: {
+    do: (socket) => {
+      socket.write(`${json}${chunked}`)
+      const timer = setInterval(() => socket.write(toChunk(' ')), 10)
+      socket.on('close', () => clearInterval(timer))
+    },
+    http: ['upstream_stopped', 'maybe'],
+    mcp: ['upstream_stopped', 'maybe'],
+  },
+  redirects: {
+    do: (socket) => reply(socket, 307, '', { location: 'http://localhost:1/' }),
+    http: ['upstream_invalid', 'yes'],
+    mcp: ['upstream_invalid', 'yes'],
+  },
+  'sends huge headers': {
+    do: (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      flood(socket, `x-filler: ${'x'.repeat(8000)}\r\n`)
+    },
+    http: ['upstream_invalid', 'maybe'],
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  fails: {
+    do: (socket) => reply(socket, 502, 'Bad gateway', { 'content-type': 'text/plain' }),
+    http: ['upstream_unavailable', 'maybe'],
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+}
+
+/** Only for those who expect events. */
+const eventFaults: Readonly<Record<string, { readonly do: Misbehave; readonly mcp: Expected }>> = {
+  'ends its events without an answer': {
+    do: (socket) => socket.write(`${events}${chunked}${toChunk(event)}0\r\n\r\n`),
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'resets in the middle of its events': {
+    do: (socket) => {
+      socket.write(`${events}${chunked}${toChunk(event)}`)
+      setTimeout(() => socket.resetAndDestroy(), 20)
+    },
+    mcp: ['upstream_unavailable', 'maybe'],
+  },
+  'sends events of garbage and hangs': {
+    do: (socket) => socket.write(`${events}${chunked}${toChunk('data: }{\n\n')}`),
+    mcp: ['upstream_stopped', 'maybe'],
+  },
+  'answers somebody else': {
+    do: (socket) => reply(socket, 200, '{"jsonrpc":"2.0","id":"other","result":{}}'),
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+  'accepts and says nothing': {
+    do: (socket) => reply(socket, 202, '', {}),
+    mcp: ['upstream_invalid', 'maybe'],
+  },
+}
+
+const discovered = {
+  resultType: 'complete',
+  supportedVersions: ['2026-07-28'],
+  capabilities: { tools: {} },
+  ttlMs: 0,
+  cacheScope: 'private',
+}
+
+const initialized = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'old', version: '1' },
+}
+
+/** Shakes hands as it should, and then does what the test wants with the first call. */
+const handshakes = {
+  '2026': (socket: Socket, { id, method }: Rpc) =>
+    method === 'server/discover' && answer(socket, id, discovered),
+  '2025': (socket: Socket, { id, method }: Rpc) => {
+    if (method === 'server/discover') return reply(socket, 404) === undefined
+    if (method === 'initialize') return answer(socket, id, initialized)
+    return method?.startsWith('notifications/') && reply(socket, 202) === undefined
+  },
+} as const
+
+interface Rpc {
+  readonly id?: number
+  readonly method?: string
+}
+
+function answer(socket: Socket, id: unknown, result: object): true {
+  reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
+  return true
+}
+
+const toRpc = ({ body }: ReceivedRequest): Rpc => (body === '' ? {} : JSON.parse(body))
+
+function closing<T extends Upstream>(upstream: T): T {
+  onTestFinished(() => upstream.close())
+  return upstream
+}
+
+describe('over HTTP, an agent that', () => {
+  test.each(Object.entries(faults))('%s gives a typed failure in time', async (_, fault) => {
+    let calls = 0
+    const { url } = await aRawServer((socket) =>
+      calls++ === 0 ? fault.do(socket) : reply(socket, 200, '{"well":true}'),
+    )
+    const upstream = closing(httpUpstream({ endpoint: url, limits }))
+
+    const bad = await callWithin(deadline, upstream)
+    const good = await callWithin(deadline, upstream)
+
+    expect(inShort(bad)).toEqual(fault.http)
+    expect(bad.took).toBeLessThan(deadline + 500)
+    expect(good.outcome).toEqual({ kind: 'done', data: { well: true } })
+  })
+})
+
+describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era, greet) => {
+  test.each(Object.entries({ ...faults, ...eventFaults }))(
+    '%s gives a typed failure in time',
+    async (_, fault) => {
+      let calls = 0
+      const { url } = await aRawServer((socket, request) => {
+        const rpc = toRpc(request)
+        if (greet(socket, rpc)) return
+        if (rpc.method !== 'tools/call') return reply(socket, 405)
+        if (calls++ === 1) return fault.do(socket)
+        answer(socket, rpc.id, {
+          ...(era === '2026' && { resultType: 'complete' }),
+          content: [],
+          structuredContent: { well: true },
+        })
+      })
+      const upstream = closing(new McpUpstream({ endpoint: url, limits }))
+
+      await callWithin(5000, upstream)
+      const bad = await callWithin(deadline, upstream)
+      const good = await callWithin(deadline, upstream)
+
+      expect(inShort(bad)).toEqual(fault.mcp)
+      expect(bad.took).toBeLessThan(deadline + 500)
+      expect(good.outcome).toMatchObject({ kind: 'done', data: { well: true } })
+    },
+  )
+})
+
+describe('over MCP, an agent that at the first word', () => {
+  test.each(Object.entries({ ...faults, ...eventFaults }))(
+    '%s was not reached',
+    async (_, fault) => {
+      const { url } = await aRawServer((socket) => fault.do(socket))
+
+      const bad = await callWithin(deadline, closing(new McpUpstream({ endpoint: url, limits })))
+
+      expect(bad.outcome.kind).toBe('failed')
+      expect(bad.reached).toBe('no')
+      expect(bad.took).toBeLessThan(deadline + 500)
+    },
+  )
+})
+
+const nobody: Readonly<Record<string, (endpoint: string) => Upstream>> = {
+  HTTP: (endpoint) => httpUpstream({ endpoint }),
+  MCP: (endpoint) => new McpUpstream({ endpoint }),
+}
+
+describe.each(Object.entries(nobody))('over %s', (_, open) => {
+  test.each([
+    ['nobody listens', 'http://127.0.0.1:1'],
+    ['the name is unknown', 'http://no-such-host.invalid'],
+  ])('where %s, certainly nothing arrived', async (_, endpoint) => {
+    const answer = await callWithin(5000, closing(open(endpoint)))
+
+    expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
+    expect(answer.outcome).toMatchObject({ failure: { retryable: true } })
+  })
+})
+
+describe('memory', () => {
+  const built = (file: string) => pathToFileURL(`${repository}/dist/${file}`).href
+  const upstreams = {
+    HTTP: `new (await import('${built('sources/manifest/http-upstream.js')}')).httpUpstream`,
+    MCP: `new (await import('${built('mcp/mcp-upstream.js')}')).McpUpstream`,
+  }
+  const floods = {
+    'a gigabyte': faults['sends a gigabyte'],
+    'chunks without end': faults['sends chunks without end'],
+    'chunks of one byte without end': {
+      do: (socket: Socket) => {
+        socket.write(`${json}${chunked}`)
+        flood(socket, toChunk('1').repeat(10_000))
+      },
+    },
+    'events without end': faults['sends events without end'],
+    'one event without end': faults['sends one event without end'],
+    'huge headers': faults['sends huge headers'],
+  }
+  const cases = Object.entries(upstreams).flatMap(([kind, opening]) =>
+    Object.entries(floods).map(([what, fault]) => ({ kind, opening, what, fault })),
+  )
+
+  test.each(cases)('rises by less than 64 MB over $kind for $what', async ({ opening, fault }) => {
+    const { url } = await aRawServer((socket, request) => {
+      const { id, method, params } = JSON.parse(request.body)
+      if (method === 'server/discover') return answer(socket, id, discovered)
+      const healthy = request.line.includes('healthy') || params?.name === 'healthy'
+      if (!healthy) return fault?.do(socket)
+      const result = { resultType: 'complete', content: [], structuredContent: {} }
+      reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id: id ?? 0, result }))
+    })
+
+    const script = startScript(
+      `
+      const { Cancellation } = await import('${built('capability/cancellation.js')}')
+      const upstream = ${opening}({ endpoint: words[0] })
+      const call = async (capability) => {
+        const cancellation = new Cancellation()
+        const timer = setTimeout(() => cancellation.cancel('late'), 3000)
+        const { outcome } = await upstream.call({
+          capability, input: {}, cancellation, listener: { progress() {}, log() {} },
+        })
+        clearTimeout(timer)
+        return outcome.failure?.code ?? outcome.kind
+      }
+      // Young memory grows to its usual size under any work: what is measured comes on top of it.
+      for (let i = 0; i < 500; i++) await call('healthy')
+      const before = await call('healthy')
+      const start = process.memoryUsage().rss
+      let most = start
+      let [ticked, lag] = [performance.now(), 0]
+      const sample = setInterval(() => {
+        most = Math.max(most, process.memoryUsage().rss)
+        lag = Math.max(lag, performance.now() - ticked)
+        ticked = performance.now()
+      }, 5)
+      const during = []
+      for (let i = 0; i < 3; i++) during.push(await call('flood'))
+      most = Math.max(most, process.memoryUsage().rss)
+      clearInterval(sample)
+      const after = await call('healthy')
+      await upstream.close()
+      console.log(JSON.stringify({ before, during, after, lag, rise: (most - start) / 1e6 }))
+      process.exit()
+      `,
+      [url],
+    )
+    await script.ended
+
+    const told = JSON.parse(script.stdout() || `"${script.stderr()}"`)
+    expect(told).toMatchObject({ before: 'done', after: 'done' })
+    for (const code of told.during) expect(code).toMatch(/^upstream_(too_large|invalid|stopped)$/)
+    expect(told.rise).toBeLessThan(64)
+  })
+})

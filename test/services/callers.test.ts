@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { serviceSource } from '../../src/index.ts'
+import { anAction, aService } from '../support/a-service.ts'
+import { doors } from '../support/doors.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { asBearer, tokenOf } from '../support/tokens.ts'
+import { aWatcher } from '../support/watching-clients.ts'
+
+const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const holders = { ann: ['home:secrets'], bob: [] as string[] }
+
+const tokens = Object.entries(holders).map(([subject, scopes]) => ({
+  hash: `sha256:${createHash('sha256').update(tokenOf(subject)).digest('hex')}`,
+  subject,
+  scopes,
+}))
+
+describe.each(overHttp)('%s', (door) => {
+  /** A home whose safe, and what is known of it, are for ann alone. */
+  async function served() {
+    const parts = aService({
+      actions: { wave: anAction() },
+      states: { mood: { schema: {}, value: 'calm' }, safe_code: { schema: {}, value: 1 } },
+    })
+    const { url } = await serveHere({
+      sources: [serviceSource(parts.service, { id: 'home' })],
+      policy: { rules: [{ match: '*safe*', permissions: ['home:secrets'] }] },
+      http: { tokens },
+    })
+    const [ann, bob] = await Promise.all(
+      ['ann', 'bob'].map((subject) =>
+        aWatcher(door, { url, what: '', headers: asBearer(subject) }),
+      ),
+    )
+    if (!ann || !bob) throw new Error('nobody')
+    return { ...parts, ann, bob }
+  }
+
+  test('lists and states depend on who asks, on every connection alike', async () => {
+    const { ann, bob, actions } = await served()
+    actions.set({ wave: anAction(), open_safe: anAction() })
+
+    expect(await ann.names()).toEqual(['get_state', 'open_safe', 'wave'])
+    expect(await bob.names()).toEqual(['get_state', 'wave'])
+    expect((await ann.resources()).map(({ name }) => name)).toEqual(['mood', 'safe_code'])
+    expect((await bob.resources()).map(({ name }) => name)).toEqual(['mood'])
+    expect((await ann.call('get_state')).structuredContent).toEqual({ mood: 'calm', safe_code: 1 })
+    expect((await bob.call('get_state')).structuredContent).toEqual({ mood: 'calm' })
+    expect((await bob.call('get_state', { key: 'safe_code' })).isError).toBe(true)
+    await expect(bob.read('drawbridge://home/state/safe_code')).rejects.toThrow()
+  })
+
+  test('nobody hears of what is not there for them', async () => {
+    const { ann, bob, actions, states } = await served()
+    const [safe, mood] = ['drawbridge://home/state/safe_code', 'drawbridge://home/state/mood']
+    await ann.watch(safe, mood)
+    await bob.watch(...(door.startsWith('2026') ? [safe, mood] : [mood]))
+
+    actions.set({ wave: anAction(), open_safe: anAction() })
+    states.set({ ...states.value, safe_code: { schema: {}, value: 2 } })
+    await expect.poll(() => ann.heard.toSorted()).toEqual([safe, 'tools'])
+    await sleep(200)
+    expect(bob.heard).toEqual([])
+
+    states.set({ mood: { schema: {}, value: 'merry' } })
+    await expect.poll(() => bob.heard).toEqual([mood])
+    await expect.poll(() => ann.heard.toSorted()).toEqual([mood, safe, safe, 'resources', 'tools'])
+  })
+
+  test('what is available instead is said of what the caller may use', async () => {
+    const { bob, actions } = await served()
+    await bob.names()
+
+    actions.set({ open_safe: anAction(), nod: anAction() })
+    const late = await bob.call('wave')
+
+    expect(late._meta?.['dev.drawbridge/failure']).toMatchObject({
+      details: { available: ['nod'] },
+    })
+    expect(JSON.stringify(late)).not.toContain('open_safe')
+  })
+})

@@ -1,0 +1,269 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { serviceSource } from '../../src/index.ts'
+import { type Actions, anAction, aService, Dial } from '../support/a-service.ts'
+import { doors } from '../support/doors.ts'
+import { Latch } from '../support/latch.ts'
+import { postModern } from '../support/modern-request.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { aWatcher } from '../support/watching-clients.ts'
+
+const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const quiet = () => sleep(250)
+
+describe.each(overHttp)('%s', (door) => {
+  async function watched(actions: Actions, options = {}) {
+    const parts = aService({ actions })
+    const source = serviceSource(parts.service, { id: 'live', ...options })
+    const served = await serveHere({ sources: [source] })
+    const client = await aWatcher(door, { url: served.url, what: '' })
+    await client.watch()
+    return { ...parts, ...served, client }
+  }
+
+  test('the list follows the service, and its clients are told [S12, S19, S37]', async () => {
+    const { client, actions } = await watched({ turn_on: anAction() })
+
+    actions.set({ turn_off: anAction() })
+
+    // Whoever asks sees it at once; whoever waits is told.
+    expect(await client.names()).toEqual(['turn_off'])
+    await expect.poll(() => client.heard).toEqual(['tools'])
+    await quiet()
+    expect(client.heard).toEqual(['tools'])
+  })
+
+  test('a burst of a thousand is told once, and what changes nothing is not told', async () => {
+    const { client, actions } = await watched({ a: anAction() })
+
+    for (let index = 0; index < 1000; index++) actions.set({ [`a${index}`]: anAction() })
+    await expect.poll(() => client.heard).toEqual(['tools'])
+    expect(await client.names()).toEqual(['a999'])
+    for (let index = 0; index < 1000; index++) actions.set({ a999: anAction() })
+    await quiet()
+
+    expect(client.heard).toEqual(['tools'])
+  })
+
+  test('a changed description or schema is a change', async () => {
+    const { client, actions } = await watched({ a: anAction() })
+
+    actions.set({ a: anAction({ description: 'Other words.' }) })
+    await expect.poll(() => client.heard).toEqual(['tools'])
+    await quiet()
+    actions.set({ a: anAction({ description: 'Other words.', schema: { type: 'object' } }) })
+
+    await expect.poll(() => client.heard).toEqual(['tools', 'tools'])
+  })
+
+  test('an action that was withdrawn is never executed, and what there is instead is said', async () => {
+    const { client, actions, executed } = await watched({ turn_on: anAction(), sing: anAction() })
+    await client.names()
+
+    actions.set({ turn_off: anAction(), sing: anAction() })
+    const late = await client.call('turn_on', { whatever: 1 })
+
+    expect(late).toMatchObject({
+      isError: true,
+      _meta: {
+        'dev.drawbridge/failure': {
+          code: 'action_withdrawn',
+          details: { available: ['sing', 'turn_off'] },
+        },
+      },
+    })
+    expect(late.content[0]?.text).toContain('Available now: sing, turn_off.')
+    expect(executed).toEqual([])
+    await expect(client.call('never_known')).rejects.toMatchObject({ code: -32602 })
+  })
+
+  test('stable keeps every declared action listed and says why one is not available', async () => {
+    const { client, actions, executed } = await watched(
+      { turn_on: anAction() },
+      {
+        visibility: 'stable',
+        declares: {
+          turn_on: { type: 'action', description: 'Does something.', schema: false },
+          turn_off: { type: 'action', description: 'Turns it off.', parameters: [] },
+          lamp: { type: 'state' },
+        },
+        reason: (action: string) => (action === 'turn_off' ? 'it is off' : undefined),
+      },
+    )
+    expect(await client.names()).toEqual(['turn_off', 'turn_on'])
+
+    const off = await client.call('turn_off')
+    actions.set({
+      turn_off: anAction({ description: 'Turns it off.', schema: undefined, parameters: [] }),
+    })
+    const on = await client.call('turn_on')
+    await quiet()
+
+    expect(off.content[0]?.text).toContain('turn_off is not available now: it is off.')
+    expect(on).toMatchObject({
+      isError: true,
+      _meta: { 'dev.drawbridge/failure': { code: 'unavailable_now', retryable: true } },
+    })
+    expect(executed).toEqual([])
+    expect(client.heard).toEqual([])
+    expect(await client.read('drawbridge://live/availability')).toEqual({
+      available: ['turn_off'],
+      unavailable: ['turn_on'],
+    })
+    await client.call('turn_off')
+    expect(executed).toHaveLength(1)
+  })
+
+  test('stable learns what it is not told, and says so once', async () => {
+    const { client, actions } = await watched({ a: anAction() }, { visibility: 'stable' })
+
+    actions.set({ b: anAction() })
+    await expect.poll(() => client.heard).toEqual(['tools'])
+    actions.set({ a: anAction() })
+    await quiet()
+
+    expect(await client.names()).toEqual(['a', 'b'])
+    expect(client.heard).toEqual(['tools'])
+  })
+})
+
+test('an unchanged set gives byte-identical lists, in whatever order it is said', async () => {
+  const { service, actions } = aService({
+    actions: { b: anAction(), a: anAction(), c: anAction() },
+  })
+  const { url } = await serveHere({ sources: [serviceSource(service)] })
+  const list = async () => (await postModern(url, 'tools/list')).text
+  const first = await list()
+
+  actions.set({ c: anAction(), a: anAction(), b: anAction() })
+  const reordered = await list()
+  actions.set({})
+  const empty = await list()
+  actions.set({ a: anAction(), b: anAction(), c: anAction() })
+
+  expect(reordered).toBe(first)
+  expect(empty).not.toBe(first)
+  expect(await list()).toBe(first)
+})
+
+test('an action that is replaced while a call is on its way is not run with the old arguments', async () => {
+  const [asked, answered] = [new Latch(), new Latch()]
+  const old = anAction({ schema: { type: 'object', properties: { level: { type: 'number' } } } })
+  const { service, actions, executed } = aService({ actions: { dim: old } })
+  const { bridge } = await serveHere({
+    sources: [
+      {
+        mount: '/mcp',
+        source: slowly(serviceSource(service), async () => {
+          asked.open()
+          await answered.opened
+        }),
+      },
+    ],
+  })
+
+  const call = bridge.call('dim', { level: 3 })
+  await asked.opened
+  actions.set({
+    dim: anAction({ schema: { type: 'object', properties: { level: { type: 'string' } } } }),
+  })
+  answered.open()
+
+  expect(await call).toMatchObject({ isError: true })
+  expect(executed).toEqual([])
+})
+
+/** A source whose calls wait for something before they reach it. */
+function slowly(source: ReturnType<typeof serviceSource>, wait: () => Promise<void>) {
+  return {
+    id: source.id,
+    read: async () => {
+      const reading = await source.read()
+      const capabilities = reading.capabilities.map((one) => ({
+        ...one,
+        invoke: async (call: Parameters<typeof one.invoke>[0]) => {
+          await wait()
+          return one.invoke(call)
+        },
+      }))
+      return { ...reading, capabilities }
+    },
+  }
+}
+
+test('a condition that never emits hides nothing else, and is named', async () => {
+  const { service } = aService({ states: { lamp: { schema: {}, value: 1 } } })
+  const silent = new Dial<Actions>()
+  const before = performance.now()
+  const { bridge } = await serveHere({
+    sources: [
+      serviceSource({ ...service, actions: silent.observe }, { id: 'shy', readiness: 100 }),
+    ],
+  })
+
+  expect(performance.now() - before).toBeGreaterThan(90)
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state'])
+  expect(bridge.diagnostics).toMatchObject([
+    { code: 'service_silent', severity: 'warning', source: 'shy', pointer: '/actions' },
+  ])
+  silent.set({ go: anAction() })
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state', 'go'])
+  expect(bridge.diagnostics).toEqual([])
+})
+
+test('who speaks a little late is waited for, and no longer than that', async () => {
+  const late = new Dial<Actions>()
+  setTimeout(() => late.set({ go: anAction() }), 30)
+  const before = performance.now()
+
+  const { bridge } = await serveHere({
+    sources: [serviceSource({ actions: late.observe, execute: async () => undefined })],
+  })
+
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['go'])
+  expect(performance.now() - before).toBeLessThan(900)
+  expect(bridge.diagnostics).toEqual([])
+})
+
+test('whatever a service says, nothing of ours is thrown into it; closing lets go of everything', async () => {
+  const child = aService({ actions: { c: anAction() } })
+  const { service, actions, states, links } = aService({
+    actions: { a: anAction() },
+    links: { child: child.service },
+  })
+  const source = serviceSource(service)
+  const { bridge } = await serveHere({ sources: [source] })
+  expect([actions, states, links, child.actions].map(({ watchers }) => watchers)).toEqual([
+    1, 1, 1, 1,
+  ])
+
+  for (const odd of [
+    undefined,
+    null,
+    7,
+    'words',
+    [],
+    new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error('no')
+        },
+      },
+    ),
+  ])
+    expect(() => {
+      actions.set(odd as never)
+      states.set(odd as never)
+      links.set(odd as never)
+    }).not.toThrow()
+  expect((await bridge.list()).tools).toBeDefined()
+  actions.set({ back: anAction() })
+  expect((await bridge.list()).tools.map(({ name }) => name)).toContain('back')
+
+  await bridge.close(100)
+
+  expect([actions, states, links, child.actions].map(({ watchers }) => watchers)).toEqual([
+    0, 0, 0, 0,
+  ])
+})

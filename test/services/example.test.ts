@@ -1,0 +1,138 @@
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as library from '../../src/index.ts'
+import type { Drawbridge } from '../../src/runtime/drawbridge.ts'
+import { openDrawbridge } from '../../src/runtime/open-drawbridge.ts'
+import { aProject } from '../support/a-project.ts'
+import { doors } from '../support/doors.ts'
+import { drawbridge } from '../support/run-cli.ts'
+import { aWatcher } from '../support/watching-clients.ts'
+
+const what = path.resolve('examples/services')
+const open = async () => openDrawbridge(what, { library, environment: {}, remembers: false })
+
+describe('the home of examples/services, watched while it lives', () => {
+  let bridge: Drawbridge
+  let url: string
+
+  beforeAll(async () => {
+    ;({ bridge } = await open())
+    url = `http://127.0.0.1:${(await bridge.listen({ port: 0 })).port}/mcp`
+  })
+  afterAll(() => bridge.close(100))
+
+  test.each(doors)(
+    '%s [S14, S40]',
+    async (door) => {
+      const client = await aWatcher(door, { url, what })
+      const clock = 'drawbridge://home/state/clock'
+      const lamp = 'drawbridge://home/state/kitchen/lamp'
+      await client.watch(clock, lamp)
+
+      // By itself.
+      const before = await client.read(clock)
+      await expect.poll(() => client.heard, { timeout: 5000 }).toContain(clock)
+      expect(await client.read(clock)).not.toBe(before)
+
+      // By a call.
+      expect(await client.names()).toContain('kitchen_turn_on')
+      await client.call('kitchen_turn_on')
+      expect(await client.names()).toContain('kitchen_turn_off')
+      await expect.poll(() => client.heard).toEqual(expect.arrayContaining(['tools', lamp]))
+      expect(await client.read(lamp)).toBe(true)
+
+      // A call that is not possible any more.
+      const late = await client.call('kitchen_turn_on')
+      expect(late.content[0]?.text).toContain('kitchen_turn_off')
+
+      // A new room, and out of the house.
+      const room = `attic${'abcd'[doors.indexOf(door)]}`
+      await client.call('add_room', { name: room })
+      expect(await client.names()).toContain(`${room}_heat`)
+      expect(await client.call('add_room', { name: room })).toMatchObject({
+        isError: true,
+        content: [{ text: `There is a ${room} already.` }],
+      })
+      await client.call('leave')
+      expect(await client.names()).not.toContain('add_room')
+      expect(await client.read(lamp)).toBe(false)
+      await client.call('come_back')
+      expect((await client.call('kitchen_heat', { target: 21 })).structuredContent).toMatchObject({
+        target: 21,
+      })
+    },
+    30_000,
+  )
+})
+
+test('nothing is left behind when a home is closed', async () => {
+  const { bridge } = await open()
+  await bridge.close(100)
+  // A heart that went on would keep a process alive; a verb that looks has to end by itself.
+  const { code, stdout } = await drawbridge(['check', what])
+  expect([code, stdout]).toEqual([0, '7 tools, 0 errors, 0 warnings\n'])
+})
+
+describe('service: in a configuration', () => {
+  const lights = `
+export const options = { reason: () => 'it is dark', declares: { shine: { description: 'Shines.', schema: false } } }
+export default async () => ({
+  actions: (notify) => { notify({ go: { description: 'Goes.', schema: false } }); return () => {} },
+  states: (notify) => { notify({ lamp: { schema: {}, value: 1 } }); return () => {} },
+  execute: async () => 'said',
+})`
+
+  const serve = async (yaml: string, module = lights) => {
+    const folder = await aProject({ 'drawbridge.yaml': yaml, 'lights.ts': module })
+    return openDrawbridge(folder, { library, environment: {}, remembers: false })
+  }
+
+  test('says everything the options say, and the module says the rest', async () => {
+    const { bridge } = await serve(
+      `sources:\n  - service: ./lights.ts\n    prefix: my\n    id: lamps\n    visibility: stable\n    states: resources\n    links: out-of-band\n    strings: data\n    readiness: 10\n    depth: 1\n    effects: { go: { writes: false } }\n`,
+    )
+    expect((await bridge.list()).tools).toMatchObject([
+      { name: 'my_go', annotations: { readOnlyHint: true } },
+      { name: 'my_shine' },
+    ])
+    expect((await bridge.call('my_go')).content).toEqual([{ type: 'text', text: 'said' }])
+    expect(JSON.stringify(await bridge.call('my_shine'))).toContain('it is dark')
+    expect([...(bridge.mounts.get('/mcp')?.views.keys() ?? [])]).toEqual([
+      'drawbridge://lamps/availability',
+      'drawbridge://lamps/state/lamp',
+    ])
+    await bridge.close(0)
+  })
+
+  test('a module that was only pointed at is served by what it exports', async () => {
+    const folder = await aProject({ 'lights.ts': lights })
+    const { bridge } = await openDrawbridge(path.join(folder, 'lights.ts'), {
+      library,
+      environment: {},
+      remembers: false,
+    })
+    expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state', 'go'])
+    await bridge.close(0)
+  })
+
+  test.each([
+    ['export default 7', 'must export a service'],
+    ['export default () => { throw new Error("no") }', 'no'],
+    ['import "./missing.ts"', 'does not load'],
+  ])('one that is none is said, and its neighbours are served: %s', async (module, words) => {
+    const { bridge } = await serve('sources:\n  - service: ./lights.ts\n', module)
+    expect(bridge.diagnostics).toMatchObject([
+      { code: 'source_unreadable', message: expect.stringContaining(words) },
+    ])
+    await bridge.close(0)
+  })
+
+  test('a wrong word is an error that says where', async () => {
+    await expect(
+      serve('sources:\n  - service: ./lights.ts\n    visibility: sometimes\n'),
+    ).rejects.toThrow(/drawbridge\.yaml:3:17 \/sources\/0\/visibility/)
+    await expect(serve('sources:\n  - service: ./lights.ts\n    state: both\n')).rejects.toThrow(
+      /Did you mean "states"\?/,
+    )
+  })
+})

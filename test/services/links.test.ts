@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { type Service, type ServiceOptions, serviceSource } from '../../src/index.ts'
+import { anAction, aService } from '../support/a-service.ts'
+import { doors } from '../support/doors.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { aWatcher } from '../support/watching-clients.ts'
+
+const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const heal = { heal: anAction({ description: 'Heals.' }) }
+
+const serve = (service: Service, options: ServiceOptions = {}, mounts = {}) =>
+  serveHere({ sources: [serviceSource(service, { id: 'game', ...options })], mounts })
+
+describe.each(overHttp)('%s', (door) => {
+  test('actions of linked services are served under the link’s name, and calls find their way [S8, S31, S32, S35, S36, S45]', async () => {
+    const grandchild = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
+    const child = aService({ actions: heal, links: { pet: grandchild.service } })
+    const root = aService({ actions: heal, links: { child: child.service } })
+    const { url } = await serve(root.service)
+    const client = await aWatcher(door, { url, what: '' })
+
+    expect(await client.names()).toEqual(['child_heal', 'child_pet_heal', 'get_state', 'heal'])
+    await client.call('child_pet_heal')
+    await client.call('child_heal')
+
+    expect([root, child, grandchild].map(({ executed }) => executed)).toEqual([
+      [],
+      [{ action: 'heal', input: {} }],
+      [{ action: 'heal', input: {} }],
+    ])
+    expect(await client.read('drawbridge://game/state/child/pet/hp')).toBe(7)
+    expect((await client.call('get_state')).structuredContent).toEqual({ 'child.pet.hp': 7 })
+  })
+
+  test('links come and go while clients watch, and each is let go of', async () => {
+    const child = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
+    const root = aService({ links: {} })
+    const { url } = await serve(root.service)
+    const client = await aWatcher(door, { url, what: '' })
+    await client.watch()
+
+    root.links.set({ child: child.service })
+    await expect.poll(() => client.heard.toSorted()).toEqual(['resources', 'tools'])
+    expect(child.actions.watchers).toBe(1)
+    expect(await client.names()).toEqual(['child_heal', 'get_state'])
+    child.actions.set({})
+    expect(await client.names()).toEqual(['get_state'])
+    child.actions.set(heal)
+    root.links.set({})
+    const late = await client.call('child_heal')
+
+    expect(late._meta?.['dev.drawbridge/failure']).toMatchObject({ code: 'action_withdrawn' })
+    expect(child.executed).toEqual([])
+    expect([child.actions, child.states, child.links].map(({ watchers }) => watchers)).toEqual([
+      0, 0, 0,
+    ])
+    await sleep(150)
+    child.actions.set({})
+    expect(await client.resources()).toEqual([])
+  })
+
+  test('out of band, links are only named [S33]', async () => {
+    const child = aService({ actions: heal })
+    const root = aService({
+      actions: heal,
+      links: { child: { ...child.service, serviceName: 'a child' } },
+    })
+    const { url } = await serve(root.service, { links: 'out-of-band' })
+    const client = await aWatcher(door, { url, what: '' })
+
+    expect(await client.names()).toEqual(['heal', 'list_links'])
+    expect((await client.call('list_links')).structuredContent).toEqual({
+      links: [{ name: 'child', uri: 'drawbridge://game/link/child', service: 'a child' }],
+    })
+    root.links.set({})
+    expect((await client.call('list_links')).structuredContent).toEqual({ links: [] })
+    expect(child.actions.watchers).toBe(0)
+  })
+})
+
+test('literal names keep the dot', async () => {
+  const child = aService({ actions: heal })
+  const root = aService({ links: { child: child.service } })
+  const { bridge } = await serve(root.service, {}, { '/mcp': { names: 'literal' } })
+
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['child.heal'])
+  expect(bridge.diagnostics).toEqual([])
+})
+
+test('the expected joint is not worth a warning; names that end the same are left out, both', async () => {
+  const [a, ab] = [
+    aService({ actions: { b_c: anAction() } }),
+    aService({ actions: { c: anAction() } }),
+  ]
+  const root = aService({ actions: heal, links: { a: a.service, a_b: ab.service } })
+  const { bridge } = await serve(root.service)
+
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['heal'])
+  expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+    'name_collision /links/a/actions/b_c',
+    'name_collision /links/a_b/actions/c',
+  ])
+})
+
+test('a circle is followed once, depth has a limit, and both are said', async () => {
+  const parent = aService({ actions: heal, links: {} })
+  const child = aService({ actions: heal, links: { parent: parent.service } })
+  parent.links.set({ child: child.service, self: parent.service })
+  const endless = (depth: number): Service => {
+    const { service } = aService({ actions: heal })
+    const links: NonNullable<Service['links']> = (notify) => {
+      notify({ next: endless(depth + 1) })
+      return () => {}
+    }
+    return { ...service, links }
+  }
+  const circle = await serve(parent.service)
+  const deep = await serve(endless(0), { depth: 2 })
+
+  expect((await circle.bridge.list()).tools.map(({ name }) => name)).toEqual(['child_heal', 'heal'])
+  expect(circle.bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+    'link_cycle /links/self',
+    'link_cycle /links/child/links/parent',
+  ])
+  expect((await deep.bridge.list()).tools.map(({ name }) => name)).toEqual([
+    'heal',
+    'next_heal',
+    'next_next_heal',
+  ])
+  expect(deep.bridge.diagnostics).toMatchObject([
+    { code: 'link_too_deep', pointer: '/links/next/links/next/links/next' },
+  ])
+})
+
+test('a link that comes later and says nothing keeps nobody waiting', async () => {
+  const root = aService({ actions: heal, links: {} })
+  const { bridge } = await serve(root.service)
+  const names = async () => (await bridge.list()).tools.map(({ name }) => name)
+
+  root.links.set({ silent: { actions: () => () => {} } })
+  root.actions.set({ ...heal, rest: anAction() })
+
+  expect(await names()).toEqual(['heal', 'rest'])
+  expect(bridge.diagnostics).toMatchObject([
+    { code: 'service_silent', pointer: '/links/silent/actions' },
+  ])
+})
+
+test('one failing link leaves the rest alive', async () => {
+  const good = aService({ actions: heal })
+  const broken: Service = {
+    actions: () => {
+      throw new Error('no power')
+    },
+  }
+  const silent: Service = { actions: () => () => {} }
+  const root = aService({
+    actions: heal,
+    links: { broken, good: good.service, none: 7 as never, silent },
+  })
+  const { bridge } = await serve(root.service, { readiness: 50 })
+
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['good_heal', 'heal'])
+  expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`).sort()).toEqual([
+    'link_unusable /links/none',
+    'observe_failed /links/broken/actions',
+    'service_silent /links/silent/actions',
+  ])
+})

@@ -1,0 +1,316 @@
+import { expect, test } from 'vitest'
+import { createDrawbridge, type Service, serviceSource, toJsonSchema } from '../../src/index.ts'
+import { anAction, aService } from '../support/a-service.ts'
+import { doors } from '../support/doors.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { aWatcher, type ToolResult } from '../support/watching-clients.ts'
+
+const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+
+async function serve(service: Service, options = {}) {
+  const served = await serveHere({
+    sources: [serviceSource(service, { id: 'lights', ...options })],
+  })
+  const { bridge } = served
+  const call = async (name: string, input: unknown = {}) =>
+    (await bridge.call(name, input)) as unknown as ToolResult
+  const tools = async () => (await bridge.list()).tools
+  return { ...served, call, tools }
+}
+
+const dim = anAction({
+  description: 'Dims the light.',
+  schema: {
+    type: 'object',
+    properties: { level: { type: 'integer', minimum: 0, maximum: 100 } },
+    required: ['level'],
+  },
+})
+
+test.each(overHttp)(
+  'every action is a tool with its key, its description and its schema, and a call executes it: %s [S2, S6, S10, S15, S16, S17, S18, S20, S41, S51]',
+  async (door) => {
+    const { service, executed } = aService({ actions: { dim, wake: anAction() } })
+    const { url } = await serve(service)
+    const client = await aWatcher(door, { url, what: '' })
+
+    const tools = await client.tools()
+    const result = await client.call('dim', { level: 40 })
+
+    expect(tools).toMatchObject([
+      { name: 'dim', description: 'Dims the light.', inputSchema: dim.schema },
+      { name: 'wake', description: 'Does something.', inputSchema: { type: 'object' } },
+    ])
+    expect(executed).toEqual([{ action: 'dim', input: { level: 40 } }])
+    expect(result.content).toEqual([{ type: 'text', text: '' }])
+  },
+)
+
+test.each(overHttp)(
+  'undefined is success with empty text, a string is an error in exactly its words: %s [S7, S11, S21, S22, S39]',
+  async (door) => {
+    const { service } = aService({
+      actions: { fail: anAction(), work: anAction() },
+      answer: async (action) => (action === 'fail' ? 'The bulb is broken' : undefined),
+    })
+    const { url } = await serve(service)
+    const client = await aWatcher(door, { url, what: '' })
+
+    expect(await client.call('work')).toMatchObject({
+      content: [{ type: 'text', text: '' }],
+      isError: false,
+    })
+    expect(await client.call('fail')).toMatchObject({
+      content: [{ type: 'text', text: 'The bulb is broken' }],
+      isError: true,
+    })
+  },
+)
+
+test('what a string means follows the shape of the action, and can be said', async () => {
+  const service: Service = {
+    actions: (notify) => {
+      notify({
+        older: { description: 'Older.', schema: false, execute: () => 'words' },
+        newer: { description: 'Newer.', parameters: [], execute: () => 'words' },
+      })
+      return () => {}
+    },
+  }
+  const byShape = await serve(service)
+  const asErrors = await serve(service, { strings: 'error' })
+  const asData = await serve(service, { strings: 'data' })
+
+  expect((await byShape.call('older')).isError).toBe(true)
+  expect((await byShape.call('newer')).isError).toBeUndefined()
+  expect((await asErrors.call('newer')).isError).toBe(true)
+  expect((await asData.call('older')).content).toEqual([{ type: 'text', text: 'words' }])
+})
+
+test('data is text and structured content; what is thrown is an error that gives nothing away', async () => {
+  const thrown: unknown[] = []
+  const service: Service = {
+    actions: (notify) => {
+      notify({
+        look: { description: 'Looks.', parameters: [], execute: async () => ({ level: 3 }) },
+        burst: {
+          description: 'Bursts.',
+          parameters: [],
+          execute: () => {
+            throw new Error('password=hunter2 at /home/ann/app.ts')
+          },
+        },
+      })
+      return () => {}
+    },
+  }
+  const { bridge } = await serveHere({
+    sources: [serviceSource(service)],
+    onFault: ({ failure }) => thrown.push(failure.cause),
+  })
+
+  expect(await bridge.call('look')).toMatchObject({
+    content: [{ type: 'text', text: '{"level":3}' }],
+    structuredContent: { level: 3 },
+  })
+  const burst = await bridge.call('burst')
+  expect(burst.isError).toBe(true)
+  expect(JSON.stringify(burst)).not.toMatch(/hunter2|ann/)
+  expect(thrown).toMatchObject([expect.stringContaining('hunter2')])
+})
+
+test('the same button may be pressed twice', async () => {
+  const { service, executed } = aService({ actions: { toggle: anAction() } })
+  const { call } = await serve(service)
+
+  await call('toggle')
+  await call('toggle')
+
+  expect(executed).toHaveLength(2)
+})
+
+test('a service says what its actions do to the world where it knows', async () => {
+  const { service } = aService({ actions: { look: anAction(), wipe: anAction() } })
+  const untold = await serve(service)
+  const told = await serve(service, {
+    effects: { '*': { irreversible: false }, look: { writes: false } },
+  })
+
+  const hints = async ({ tools }: typeof told) =>
+    (await tools()).map(({ annotations: hint }) => [hint?.readOnlyHint, hint?.destructiveHint])
+  expect(await hints(untold)).toEqual([
+    [false, true],
+    [false, true],
+  ])
+  expect(await hints(told)).toEqual([
+    [true, false],
+    [false, false],
+  ])
+})
+
+test('a schema is used as it is; what only its project knows is stripped and said [S4, S9, S38, S53]', async () => {
+  const plain = {
+    type: 'object',
+    properties: { a: { type: 'string', minLength: 1 } },
+    required: ['a'],
+  }
+  const special = {
+    type: 'object',
+    layout: 'std140',
+    conditionals: [{ path: '$.a', value: {} }],
+    properties: { a: { type: 'number', precision: 1, interpolators: { linear: () => 0 } } },
+  }
+  const { service } = aService({
+    actions: { plain: anAction({ schema: plain }), special: anAction({ schema: special }) },
+  })
+  const { bridge, tools } = await serve(service)
+
+  const [first, second] = await tools()
+  expect(JSON.stringify(first?.inputSchema)).toBe(JSON.stringify(plain))
+  expect(second?.inputSchema).toEqual({ type: 'object', properties: { a: { type: 'number' } } })
+  expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+    'keyword_stripped /actions/special/schema/layout',
+    'keyword_stripped /actions/special/schema/conditionals',
+    'keyword_stripped /actions/special/schema/properties/a/precision',
+    'keyword_stripped /actions/special/schema/properties/a/interpolators',
+  ])
+  expect(toJsonSchema(special)).toMatchObject({ schema: second?.inputSchema })
+})
+
+test.each([
+  { type: 'blob' },
+  { type: 'object', properties: { buffer: { type: 'typed-buffer' } } },
+  { type: 'object', default: { now: () => 0 } },
+  { type: 'object', properties: { a: { pattern: '(' } } },
+  { type: 'object', properties: 7 },
+  'no schema',
+  7,
+])('what has no JSON form costs that action alone: %j', async (schema) => {
+  const { service } = aService({ actions: { odd: anAction({ schema }), good: anAction() } })
+  const { bridge, tools } = await serve(service)
+
+  expect((await tools()).map(({ name }) => name)).toEqual(['good'])
+  expect(bridge.diagnostics).toMatchObject([
+    { code: 'action_unusable', severity: 'error', source: 'lights', pointer: '/actions/odd' },
+  ])
+})
+
+test('scalars and positional parameters are wrapped under stable names, and spread again', async () => {
+  const got: unknown[][] = []
+  const execute = (...input: unknown[]) => void got.push(input)
+  const service: Service = {
+    actions: (notify) => {
+      notify({
+        none: { description: '0', parameters: [], execute },
+        one: {
+          description: '1',
+          parameters: [{ type: 'object', properties: { a: { type: 'number' } } }],
+          execute,
+        },
+        scalar: { description: '2', parameters: [{ type: 'number' }], execute },
+        titled: {
+          description: '3',
+          parameters: [{ type: 'integer', title: 'index' }, { type: 'string' }],
+          execute,
+        },
+        twins: {
+          description: '4',
+          parameters: [
+            { type: 'string', title: 'x' },
+            { type: 'string', title: 'x' },
+          ],
+          execute,
+        },
+        odd: { description: '5', parameters: [{ type: 'string', title: 'Two words' }], execute },
+        older: { description: '6', schema: { type: 'string', title: 'color' }, execute },
+      })
+      return () => {}
+    },
+  }
+  const { tools, call } = await serve(service)
+
+  const properties = Object.fromEntries(
+    (await tools()).map(({ name, inputSchema }) => [
+      name,
+      Object.keys(inputSchema.properties ?? {}),
+    ]),
+  )
+  expect(properties).toEqual({
+    none: [],
+    one: ['a'],
+    scalar: ['arg0'],
+    titled: ['index', 'arg1'],
+    twins: ['arg0', 'arg1'],
+    odd: ['arg0'],
+    older: ['color'],
+  })
+  await call('none')
+  await call('one', { a: 1 })
+  await call('scalar', { arg0: 2 })
+  await call('titled', { arg1: 'b', index: 3 })
+  await call('older', { color: 'red' })
+  expect(got).toEqual([[], [{ a: 1 }], [2], [3, 'b'], ['red']])
+  expect((await call('titled', { index: 3 })).isError).toBe(true)
+})
+
+test('one odd action, whatever is wrong with it, leaves the others alone', async () => {
+  const odd = {
+    get description(): string {
+      throw new Error('not now')
+    },
+    schema: false,
+  }
+  const service: Service = {
+    actions: (notify) => {
+      notify({
+        null: null as never,
+        words: 'words' as never,
+        lifeless: { description: 'Has nothing to execute.' },
+        thrower: odd as never,
+        silent: { schema: false, execute: () => undefined },
+        good: { description: 'Good.', schema: false, execute: () => undefined },
+      })
+      return () => {}
+    },
+  }
+  const { bridge, tools } = await serve(service)
+
+  expect((await tools()).map(({ name }) => name)).toEqual(['good', 'silent'])
+  expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`).sort()).toEqual([
+    'action_unusable /actions/lifeless',
+    'action_unusable /actions/null',
+    'action_unusable /actions/thrower',
+    'action_unusable /actions/words',
+    'description_missing /actions/silent',
+  ])
+})
+
+test('nothing is asked of a service but what it has, and nothing is changed about it [S23, S47, S48]', async () => {
+  const { service, executed } = aService({ actions: { go: anAction() }, states: {} })
+  const frozen = Object.freeze({ ...service })
+  const bridge = createDrawbridge({ sources: [serviceSource(frozen)] })
+
+  await bridge.call('go')
+  await bridge.close()
+
+  expect(executed).toHaveLength(1)
+  expect(Object.keys(frozen)).toEqual(Object.keys(service))
+})
+
+test('several services stand behind one server, told apart by a prefix [S50]', async () => {
+  const [hall, attic] = [
+    aService({ actions: { wake: anAction() } }),
+    aService({ actions: { wake: anAction() } }),
+  ]
+  const { bridge } = await serveHere({
+    sources: [
+      { source: serviceSource(hall.service, { id: 'hall' }), mount: '/mcp' },
+      { source: serviceSource(attic.service, { id: 'attic' }), mount: '/mcp', prefix: 'attic' },
+    ],
+  })
+
+  await bridge.call('attic_wake')
+
+  expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['attic_wake', 'wake'])
+  expect([hall.executed.length, attic.executed.length]).toEqual([0, 1])
+})

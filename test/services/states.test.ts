@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { type ServiceOptions, serviceSource } from '../../src/index.ts'
+import { anAction, aService, type States } from '../support/a-service.ts'
+import { doors } from '../support/doors.ts'
+import { serveHere } from '../support/serve-here.ts'
+import { aWatcher } from '../support/watching-clients.ts'
+
+const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const schema = { type: 'integer', title: 'Level', description: 'How bright it is.' }
+
+describe.each(overHttp)('%s', (door) => {
+  async function watched(states: States, options: ServiceOptions = {}) {
+    const parts = aService({ states, actions: { dim: anAction() } })
+    const source = serviceSource(parts.service, { id: 'lamps', ...options })
+    const served = await serveHere({ sources: [source] })
+    return { ...parts, ...served, client: await aWatcher(door, { url: served.url, what: '' }) }
+  }
+
+  test('each state is a resource with its title and schema, and says when it has a new value [S5, S13, S26, S27, S43]', async () => {
+    const { client, states } = await watched({
+      level: { schema, value: 3 },
+      'a b/c': { schema: { type: 'string' }, value: 'x' },
+    })
+    const [odd, uri] = ['drawbridge://lamps/state/a%20b%2Fc', 'drawbridge://lamps/state/level']
+
+    expect(await client.resources()).toMatchObject([
+      { uri: odd, mimeType: 'application/json' },
+      {
+        uri,
+        name: 'level',
+        title: 'Level',
+        description: 'How bright it is.',
+        _meta: { 'dev.drawbridge/schema': schema },
+      },
+    ])
+    expect([await client.read(uri), await client.read(odd)]).toEqual([3, 'x'])
+    await client.watch(uri)
+    states.set({ ...states.value, level: { schema, value: 4 } })
+    await expect.poll(() => client.heard).toEqual([uri])
+    expect(await client.read(uri)).toBe(4)
+  })
+
+  test('a burst is told once, the same value again is not told, and another state is nobody’s business', async () => {
+    const { client, states } = await watched({
+      level: { schema, value: 0 },
+      other: { schema, value: 0 },
+    })
+    const uri = 'drawbridge://lamps/state/level'
+    await client.watch(uri)
+
+    for (let value = 1; value <= 1000; value++)
+      states.set({ ...states.value, level: { schema, value } })
+    await expect.poll(() => client.heard).toEqual([uri])
+    for (let time = 0; time < 10; time++)
+      states.set({ level: { schema, value: 1000 }, other: { schema, value: time } })
+    await sleep(250)
+
+    expect(client.heard).toEqual([uri])
+    expect(await client.read(uri)).toBe(1000)
+  })
+
+  test('what changes in place is noticed', async () => {
+    const value = { level: 1 }
+    const { client, states } = await watched({ lamp: { schema: {}, value } })
+    await client.watch('drawbridge://lamps/state/lamp')
+
+    value.level = 2
+    states.set(states.value)
+
+    await expect.poll(() => client.heard).toEqual(['drawbridge://lamps/state/lamp'])
+    expect(await client.read('drawbridge://lamps/state/lamp')).toEqual({ level: 2 })
+  })
+
+  test('a state that comes or goes is told to those who watch the list, and to those who watch it', async () => {
+    const { client, states } = await watched({ level: { schema, value: 1 } })
+    const uri = 'drawbridge://lamps/state/level'
+    await client.watch(uri)
+
+    states.set({})
+
+    await expect.poll(() => client.heard.toSorted()).toEqual([uri, 'resources'])
+    expect(await client.resources()).toEqual([])
+    await expect(client.read(uri)).rejects.toMatchObject({ code: -32602 })
+    await sleep(150)
+    states.set({ level: { schema, value: 1 } })
+    await expect.poll(() => client.heard.filter((one) => one === 'resources')).toHaveLength(2)
+  })
+
+  test('get_state gives the whole snapshot or one state [S28]', async () => {
+    const { client, states } = await watched({
+      level: { schema, value: 3 },
+      mood: { schema: { type: 'string' }, value: 'calm' },
+    })
+
+    expect(await client.call('get_state')).toMatchObject({
+      structuredContent: { level: 3, mood: 'calm' },
+      content: [{ text: '{"level":3,"mood":"calm"}' }],
+    })
+    expect((await client.call('get_state', { key: 'mood' })).structuredContent).toEqual({
+      mood: 'calm',
+    })
+    const missing = await client.call('get_state', { key: 'colour' })
+    expect(missing.isError).toBe(true)
+    expect(missing.content[0]?.text).toContain('There is: level, mood.')
+    states.set({ level: { schema, value: 5 } })
+    expect((await client.call('get_state')).structuredContent).toEqual({ level: 5 })
+  })
+})
+
+test.each([
+  { states: 'resources', tools: ['dim'], resources: 1 },
+  { states: 'tool', tools: ['dim', 'get_state'], resources: 0 },
+  { states: 'both', tools: ['dim', 'get_state'], resources: 1 },
+  { states: 'none', tools: ['dim'], resources: 0 },
+] as const)(
+  'states: $states is a choice, and the service knows nothing of it [S25, S29]',
+  async (choice) => {
+    const parts = aService({
+      states: { level: { schema, value: 3 } },
+      actions: { dim: anAction() },
+    })
+    const { bridge } = await serveHere({
+      sources: [serviceSource(parts.service, { states: choice.states })],
+    })
+
+    expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(choice.tools)
+    expect(bridge.mounts.get('/mcp')?.views.size).toBe(choice.resources)
+    expect(parts.states.watchers).toBe(choice.states === 'none' ? 0 : 1)
+    if (choice.states === 'tool')
+      expect((await bridge.call('get_state')).structuredContent).toEqual({ level: 3 })
+  },
+)
+
+test('one bad state leaves the others alone, and its own action get_state goes before ours', async () => {
+  const circle: { self?: unknown } = {}
+  circle.self = circle
+  const { service, states } = aService({
+    actions: { get_state: anAction({ description: 'The service’s own.' }) },
+    states: {
+      good: { schema: { type: 'number', layout: 'packed' }, value: 1 },
+      big: { schema: {}, value: 10n },
+      circle: { schema: {}, value: circle },
+      blob: { schema: { type: 'blob' }, value: 'x' },
+      nothing: 7 as never,
+    },
+  })
+  const { bridge } = await serveHere({ sources: [serviceSource(service, { id: 'mixed' })] })
+
+  expect([...(bridge.mounts.get('/mcp')?.views.keys() ?? [])]).toEqual([
+    'drawbridge://mixed/state/good',
+  ])
+  expect((await bridge.list()).tools).toMatchObject([{ description: 'The service’s own.' }])
+  expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`).sort()).toEqual([
+    'keyword_stripped /states/good/schema/layout',
+    'name_taken /actions/get_state',
+    'state_unusable /states/big',
+    'state_unusable /states/blob',
+    'state_unusable /states/circle',
+    'state_unusable /states/nothing',
+  ])
+  states.set({ good: { value: undefined } })
+  expect(bridge.mounts.get('/mcp')?.views.size).toBe(1)
+})

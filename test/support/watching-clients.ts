@@ -1,0 +1,137 @@
+import path from 'node:path'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { onTestFinished } from 'vitest'
+import type { Door } from './doors.ts'
+
+/** Where a watcher finds its server: over HTTP a running one, over stdio one it starts itself. */
+export interface WhereTo {
+  readonly url: string
+  readonly what: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface ToolResult {
+  readonly isError?: boolean
+  readonly content: readonly { readonly type: string; readonly text: string }[]
+  readonly structuredContent?: unknown
+  readonly _meta?: Readonly<Record<string, unknown>>
+}
+
+/** An official client that hears of changes, the same in every era and on every transport. */
+export interface Watcher {
+  /** What it was told, in order: `tools`, `resources`, or the uri of what was updated. */
+  readonly heard: string[]
+  tools(): Promise<
+    readonly {
+      readonly name: string
+      readonly description?: string | undefined
+      readonly inputSchema: object
+    }[]
+  >
+  names(): Promise<readonly string[]>
+  resources(): Promise<
+    readonly { readonly uri: string; readonly name: string; readonly title?: string }[]
+  >
+  read(uri: string): Promise<unknown>
+  call(name: string, input?: Record<string, unknown>): Promise<ToolResult>
+  /** From now on it hears of lists, and of these. */
+  watch(...uris: readonly string[]): Promise<void>
+}
+
+const identity = { name: 'watcher', version: '1.0.0' }
+const program = path.resolve('dist/cli/main.js')
+
+export const aWatcher = (door: Door, where: WhereTo): Promise<Watcher> =>
+  door.startsWith('2026') ? aModernWatcher(door, where) : aWatcherOf2025(door, where)
+
+const toStdio = ({ what }: WhereTo) => ({
+  command: process.execPath,
+  args: [program, 'serve', what, '--stdio'],
+  stderr: 'ignore' as const,
+})
+
+async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
+  const client = new Client(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
+  const requestInit = { headers: { ...where.headers } }
+  await client.connect(
+    door.endsWith('HTTP')
+      ? new StreamableHTTPClientTransport(new URL(where.url), { requestInit })
+      : new StdioClientTransport(toStdio(where)),
+  )
+  onTestFinished(() => client.close())
+  const heard: string[] = []
+  client.setNotificationHandler('notifications/tools/list_changed', () => void heard.push('tools'))
+  client.setNotificationHandler(
+    'notifications/resources/list_changed',
+    () => void heard.push('resources'),
+  )
+  client.setNotificationHandler(
+    'notifications/resources/updated',
+    ({ params }) => void heard.push(params.uri),
+  )
+  const fresh = { cacheMode: 'refresh' } as const
+  const tools = async () => (await client.listTools(undefined, fresh)).tools
+  return {
+    heard,
+    tools,
+    names: async () => (await tools()).map(({ name }) => name),
+    resources: async () => (await client.listResources(undefined, fresh)).resources as never,
+    read: async (uri) => toValue(await client.readResource({ uri })),
+    call: async (name, input = {}) =>
+      (await client.callTool({ name, arguments: input })) as ToolResult,
+    watch: async (...uris) => {
+      await client.listen({
+        toolsListChanged: true,
+        resourcesListChanged: true,
+        ...(uris.length > 0 && { resourceSubscriptions: [...uris] }),
+      })
+    },
+  }
+}
+
+async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
+  const client = new ClientV1(identity)
+  const requestInit = { headers: { ...where.headers } }
+  await client.connect(
+    (door.endsWith('HTTP')
+      ? new HttpV1(new URL(where.url), { requestInit })
+      : new StdioV1(toStdio(where))) as never,
+  )
+  onTestFinished(() => client.close())
+  const heard: string[] = []
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void heard.push('tools'))
+  client.setNotificationHandler(
+    ResourceListChangedNotificationSchema,
+    () => void heard.push('resources'),
+  )
+  client.setNotificationHandler(
+    ResourceUpdatedNotificationSchema,
+    ({ params }) => void heard.push(params.uri),
+  )
+  const tools = async () => (await client.listTools()).tools as never
+  return {
+    heard,
+    tools,
+    names: async () => ((await tools()) as { name: string }[]).map(({ name }) => name),
+    resources: async () => (await client.listResources()).resources as never,
+    read: async (uri) => toValue(await client.readResource({ uri })),
+    call: async (name, input = {}) => (await client.callTool({ name, arguments: input })) as never,
+    watch: async (...uris) => {
+      for (const uri of uris) await client.subscribeResource({ uri })
+      // The stream of a session opens beside it: a moment later everything is heard.
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    },
+  }
+}
+
+const toValue = ({ contents }: { contents: readonly object[] }): unknown =>
+  JSON.parse((contents[0] as { text: string }).text)
