@@ -16,7 +16,7 @@ export async function measureGrowth() {
     const place = { connection: largest.connection, stream: largest.stream }
     const page = { ...place, fields: ['id', 'sent_at', 'channel', 'amount', 'subject'], limit: 50 }
     const [shallow, deep] = [await findDeepCursor(small), await findDeepCursor(large)]
-    const options = { rounds: 25, runs: 40, warm: 5 }
+    const options = { rounds: 25, runs: 40, warm: 40 }
     const toRow = (what, { small: floor, large: ours }, asked) => ({
       what: `${what}, 3M against 100k`,
       floor,

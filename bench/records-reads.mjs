@@ -56,7 +56,7 @@ export async function measureReads(file, grants) {
     rows.push({ what, floor: least, ours: mine, ratio: mine / least, asked })
     console.error(`${what}: ${least.toFixed(3)} ${mine.toFixed(3)} ${(mine / least).toFixed(3)}`)
   }
-  const many = { rounds: 25, runs: 40, warm: 5 }
+  const many = { rounds: 25, runs: 40, warm: 40 }
   const few = { rounds: 7 }
 
   await add('a page of 50', 1.5, { floor: floor.page, ours: () => ours.page(pageQuery) }, many)

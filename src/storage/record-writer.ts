@@ -10,6 +10,7 @@ import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createTables, prepareRecords } from './record-schema.ts'
+import { SegmentWriter } from './segment-writer.ts'
 import { openSqlite, type Sqlite, type Value } from './sqlite.ts'
 
 export interface Written {
@@ -25,18 +26,25 @@ interface Existing {
   readonly time: number | null
 }
 
+/** Segments that one batch completes at most; more only where a file has none yet. */
+const mostSettled = 4
+
 /** The owner's side of a store of records: everything that writes. */
 export class RecordWriter {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
   readonly #log: DisclosureLog
+  readonly #segments: SegmentWriter
+  /** The last record of the source that is in a segment, while it is written to. */
+  #sealed = 0
 
   constructor(file: string, now: () => number) {
     this.#database = openSqlite(file)
     prepareRecords(this.#database, file)
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
+    this.#segments = new SegmentWriter(this.#database)
     this.#log = new DisclosureLog(this.#database, now, () => {})
   }
 
@@ -109,6 +117,7 @@ export class RecordWriter {
   write(source: RecordSource, entries: readonly Entry[], place?: Place): Written {
     const tally = { added: 0, changed: 0, removed: 0, same: 0 }
     this.#commit(() => {
+      this.#sealed = this.#segments.sealed(source.n)
       let counter = this.#counter()
       for (const entry of entries) {
         const existing = this.#find(source, entry.key)
@@ -136,6 +145,7 @@ export class RecordWriter {
              on conflict do update set lines = excluded.lines`,
           )
           .run(source.n, place.file, place.lines)
+      this.#segments.settle(source.n, source.stream, mostSettled)
     })
     return tally
   }
@@ -223,6 +233,7 @@ export class RecordWriter {
     this.#database
       .prepare(`update r${n} set ${sets.join('')}body = ? where id = ?`)
       .run(...written.values, written.body, existing.id)
+    if (existing.id <= this.#sealed) this.#segments.markStale(n, existing.id)
     this.#unindex(n, stream, existing.id)
     this.#index(n, stream, existing.id, written)
     const mark = this.#database.prepare(
@@ -241,6 +252,7 @@ export class RecordWriter {
     this.#unindex(n, stream, existing.id)
     this.#database.prepare(`delete from r${n} where id = ?`).run(existing.id)
     this.#database.prepare(`delete from h${n} where id = ?`).run(existing.id)
+    if (existing.id <= this.#sealed) this.#segments.markStale(n, existing.id)
     this.#database
       .prepare(`insert into d${n} (seq, key, at, time) values (?, ?, ?, ?)`)
       .run(seq, entry.key, entry.emittedAt, existing.time)
@@ -269,6 +281,7 @@ export class RecordWriter {
     )
     this.#database.exec(`alter table r${n} rename to former${n}`)
     this.#database.exec(`drop index r${n}_k; drop index r${n}_s; drop table h${n}`)
+    this.#database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
     for (const { n: field, name } of former.fields)
       if (name === former.cursorField || name === former.consentTimeField)
         this.#database.exec(`drop index r${n}_f${field}`)
@@ -293,6 +306,7 @@ export class RecordWriter {
       this.#index(n, stream, id, written)
     }
     this.#database.exec(`drop table former${n}`)
+    this.#segments.settle(n, stream)
   }
 
   #counter(): number {
