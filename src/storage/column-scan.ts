@@ -2,6 +2,7 @@ import { compare } from '../sources/records/compare.ts'
 import type { Comparable } from '../sources/records/model.ts'
 import type { Condition, Grouping, Tally, TallyQuery } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
+import { copyCodes, fillSlots, keepFitting, keepInRange, selectAll } from './column-loops.ts'
 import { Tallies } from './tallies.ts'
 
 /** Texts of one field in a source, and the numbers they go by; 0 is no text. */
@@ -44,7 +45,7 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'span'>): Scan 
         rows = new Uint32Array(batch.length)
         slots = new Uint32Array(batch.length)
       }
-      let count = selectAll(batch, rows)
+      let count = selectAll(batch.length, batch.stale, rows)
       for (const test of tests) count = test(batch, rows, count)
       if (count === 0) return
       const most = toSlots.fill(batch, rows, count, slots)
@@ -56,15 +57,6 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'span'>): Scan 
 
 const isSummed = (field: TallyQuery['field']): boolean =>
   field?.type === 'number' || field?.type === 'integer' || field?.type === 'boolean'
-
-function selectAll({ length, stale }: Batch, rows: Uint32Array): number {
-  let count = 0
-  let next = 0
-  for (let row = 0; row < length; row++)
-    if (row === stale[next]) next++
-    else rows[count++] = row
-  return count
-}
 
 /** Leaves those that fit at the beginning of `rows`, and says how many. */
 type Test = (batch: Batch, rows: Uint32Array, count: number) => number
@@ -84,36 +76,24 @@ function toTests({ window }: Scope, conditions: readonly Condition[]): readonly 
   return tests
 }
 
-/** Both ends are inside; what is missing is nowhere. */
 const inRange =
   (field: number, from: number, to: number): Test =>
-  (batch, rows, count) => {
-    const values = batch.numbers(field)
-    let kept = 0
-    for (let at = 0; at < count; at++) {
-      const row = rows[at] as number
-      const value = values[row] as number
-      if (value >= from && value <= to) rows[kept++] = row
-    }
-    return kept
-  }
+  (batch, rows, count) =>
+    keepInRange(batch.numbers(field), from, to, rows, count)
 
 /** Each text is compared once, however many records have it. */
 function amongTexts(field: number, operator: Condition['operator'], value: string): Test {
   // As it reads back from the file: half a character is none there.
   const wanted = Buffer.from(value).toString()
   const fits = fitting[operator]
-  const verdicts: boolean[] = [false]
+  let verdicts = new Uint8Array(1)
   return (batch, rows, count) => {
     const { codes, dictionary } = batch.texts(field)
-    for (let code = verdicts.length; code <= dictionary.texts.length; code++)
-      verdicts.push(fits(compare(dictionary.texts[code - 1] ?? '', wanted)))
-    let kept = 0
-    for (let at = 0; at < count; at++) {
-      const row = rows[at] as number
-      if (verdicts[codes[row] as number]) rows[kept++] = row
-    }
-    return kept
+    if (verdicts.length <= dictionary.texts.length)
+      verdicts = Uint8Array.from([0, ...dictionary.texts], (text, code) =>
+        code > 0 && fits(compare(text, wanted)) ? 1 : 0,
+      )
+    return keepFitting(codes, verdicts, rows, count)
   }
 }
 
@@ -141,7 +121,11 @@ const allInOne = (): Slots => ({
 
 function slotsBy({ field, buckets }: Grouping): Slots {
   if (field.type === 'string') return byText(field.n)
-  return buckets ? byNumber(field.n, buckets.of, buckets.timeIn) : byValue(field.n)
+  if (!buckets) return byValue(field.n)
+  return {
+    fill: (batch, rows, count, slots) => buckets.fill(batch.numbers(field.n), rows, count, slots),
+    groupOf: (slot) => (slot === 0 ? null : buckets.timeIn(slot)),
+  }
 }
 
 function byText(field: number): Slots {
@@ -150,7 +134,7 @@ function byText(field: number): Slots {
     fill(batch, rows, count, slots) {
       const { codes, dictionary } = batch.texts(field)
       texts = dictionary.texts
-      for (let at = 0; at < count; at++) slots[at] = codes[rows[at] as number] as number
+      copyCodes(codes, rows, count, slots)
       return texts.length
     },
     groupOf: (slot) => texts[slot - 1] ?? null,
@@ -166,28 +150,12 @@ function byValue(field: number): Slots {
     numbers.set(value, values.push(value))
     return values.length
   }
-  return byNumber(field, slotOf, (slot) => values[slot - 1] as number)
+  return {
+    fill: (batch, rows, count, slots) =>
+      fillSlots(batch.numbers(field), slotOf, rows, count, slots),
+    groupOf: (slot) => (slot === 0 ? null : (values[slot - 1] ?? null)),
+  }
 }
-
-/** Slot 0 is of those without a value. */
-const byNumber = (
-  field: number,
-  slotOf: (value: number) => number,
-  groupOf: (slot: number) => number,
-): Slots => ({
-  fill(batch, rows, count, slots) {
-    const values = batch.numbers(field)
-    let most = 0
-    for (let at = 0; at < count; at++) {
-      const value = values[rows[at] as number] as number
-      const slot = Number.isNaN(value) ? 0 : slotOf(value)
-      slots[at] = slot
-      if (slot > most) most = slot
-    }
-    return most
-  },
-  groupOf: (slot) => (slot === 0 ? null : groupOf(slot)),
-})
 
 const bits = new DataView(new ArrayBuffer(8))
 

@@ -12,6 +12,8 @@ export const stepOf = (granularity: Granularity): number =>
 /** Where moments fall into, numbered from 1 as they are met. */
 export interface Buckets {
   of(time: number): number
+  /** The same for the chosen of many times; 0 for what is no time. Returns the highest. */
+  fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
   /** A moment in the bucket of that number: always the same one. */
   timeIn(bucket: number): number
   /** Grows with time, and is the same for all moments in a bucket. */
@@ -21,8 +23,9 @@ export interface Buckets {
 
 /** `undefined` for no such zone. */
 export function createBuckets(granularity: Granularity, timeZone: string): Buckets | undefined {
-  const offsetAt = findOffsets(timeZone)
-  if (!offsetAt) return undefined
+  const offsets = findOffsets(timeZone)
+  if (!offsets) return undefined
+  const offsetAt = offsets.at
   const { width, near } =
     grids[granularity === 'minute' || granularity === 'hour' ? granularity : 'day']
   const step = stepOf(granularity)
@@ -37,8 +40,11 @@ export function createBuckets(granularity: Granularity, timeZone: string): Bucke
     byOrdinal.set(ordinal, times.push(Math.floor(time / step) * step))
     return times.length
   })
+  const of = (time: number): number => numbers.at(unitAt(time), time)
   return {
-    of: (time) => numbers(unitAt(time), time),
+    of,
+    fill: (values, chosen, count, buckets) =>
+      fillBuckets(values, chosen, count, buckets, offsets.near, numbers.near, width, of),
     timeIn: (bucket) => times[bucket - 1] ?? 0,
     ordinalAt: (time) => toOrdinal(unitAt(time)),
     nameAt: (time) => toName(granularity, time + offsetAt(time)),
@@ -81,24 +87,63 @@ function toMonth(unit: number): number {
 const mostFar = 100_000
 
 /** A number above 0 for each whole number, worked out when it is first asked for. */
-function createTable(
-  nearest: number,
-  work: (key: number, time: number) => number,
-): (key: number, time: number) => number {
+function createTable(nearest: number, work: (key: number, time: number) => number): Table {
   const near = new Int32Array(nearest)
   const far = new Map<number, number>()
-  return (key, time) => {
-    const isNear = key >= 0 && key < nearest
-    const known = isNear ? near[key] : far.get(key)
-    if (known) return known
-    const found = work(key, time)
-    if (isNear) near[key] = found
-    else if (far.size < mostFar) far.set(key, found)
-    return found
+  return {
+    near,
+    at(key, time) {
+      const isNear = key >= 0 && key < nearest
+      const known = isNear ? near[key] : far.get(key)
+      if (known) return known
+      const found = work(key, time)
+      if (isNear) near[key] = found
+      else if (far.size < mostFar) far.set(key, found)
+      return found
+    },
   }
 }
 
-type Offsets = (time: number) => number
+interface Table {
+  /** Those from 0 on; 0 is what nobody has asked for yet. */
+  readonly near: Int32Array
+  at(key: number, time: number): number
+}
+
+/** What is known already is looked up here, a hundred thousand times; the rest is asked for. */
+function fillBuckets(
+  times: Float64Array,
+  chosen: Uint32Array,
+  count: number,
+  buckets: Uint32Array,
+  offsets: Int32Array,
+  numbers: Int32Array,
+  width: number,
+  of: (time: number) => number,
+): number {
+  let most = 0
+  for (let at = 0; at < count; at++) {
+    const time = times[chosen[at] as number] as number
+    let bucket = 0
+    if (!Number.isNaN(time)) {
+      const date = Math.floor(time / day)
+      const offset = date >= 0 && date < offsets.length ? (offsets[date] as number) : 0
+      const unit = offset > changes ? Math.floor((time + (offset - middle) * 1000) / width) : -1
+      if (unit >= 0 && unit < numbers.length) bucket = numbers[unit] as number
+      if (bucket === 0) bucket = of(time)
+    }
+    buckets[at] = bucket
+    if (bucket > most) most = bucket
+  }
+  return most
+}
+
+/** How far a zone is from UTC. */
+interface Offsets {
+  at(time: number): number
+  /** By day since 1970: seconds above `middle`, or that it changes on that day. */
+  readonly near: Int32Array
+}
 
 const mostZones = 16
 const zones = new Map<string, Offsets>()
@@ -107,7 +152,7 @@ const zones = new Map<string, Offsets>()
 function findOffsets(timeZone: string): Offsets | undefined {
   const known = zones.get(timeZone)
   if (known) return known
-  const offsets = timeZone === 'UTC' ? () => 0 : createOffsets(timeZone)
+  const offsets = timeZone === 'UTC' ? utc() : createOffsets(timeZone)
   if (!offsets) return undefined
   if (zones.size >= mostZones) zones.clear()
   zones.set(timeZone, offsets)
@@ -116,6 +161,11 @@ function findOffsets(timeZone: string): Offsets | undefined {
 
 const changes = 1
 const middle = 1_000_000
+
+const utc = (): Offsets => ({
+  at: () => 0,
+  near: new Int32Array(grids.day.near).fill(middle),
+})
 
 /** One question for a day without a change, one for each quarter of an hour of a day with one. */
 function createOffsets(timeZone: string): Offsets | undefined {
@@ -128,14 +178,17 @@ function createOffsets(timeZone: string): Offsets | undefined {
   const ask = (time: number): number => middle + toSeconds(format.format(time))
   const starts = createTable(grids.day.near, (key) => ask(key * day))
   const days = createTable(grids.day.near, (key) => {
-    const start = starts(key, 0)
-    return start === starts(key + 1, 0) ? start : changes
+    const start = starts.at(key, 0)
+    return start === starts.at(key + 1, 0) ? start : changes
   })
   const quarters = createTable(0, (key) => ask(key * quarterHour))
-  return (time) => {
-    const whole = days(Math.floor(time / day), time)
-    const found = whole === changes ? quarters(Math.floor(time / quarterHour), time) : whole
-    return (found - middle) * 1000
+  return {
+    near: days.near,
+    at(time) {
+      const whole = days.at(Math.floor(time / day), time)
+      const found = whole === changes ? quarters.at(Math.floor(time / quarterHour), time) : whole
+      return (found - middle) * 1000
+    },
   }
 }
 
