@@ -2,6 +2,7 @@ import { defineCommand } from 'citty'
 import {
   createGrant,
   type GrantPackage,
+  issueToken,
   mintToken,
   openOwnerStore,
   toStanding,
@@ -11,13 +12,13 @@ import { jsonFlag } from './open.ts'
 import { print, printJson, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
-const actions = ['list', 'create', 'show', 'revoke'] as const
+const actions = ['list', 'create', 'show', 'token', 'revoke'] as const
 type Action = (typeof actions)[number]
 
 export const grants = defineCommand({
   meta: {
     name: 'grants',
-    description: 'Who may read what: drawbridge grants [list|create|show|revoke] [ID].',
+    description: 'Who may read what: drawbridge grants [list|create|show|token|revoke] [ID].',
   },
   args: {
     action: {
@@ -40,7 +41,7 @@ export const grants = defineCommand({
     until: { type: 'string', description: 'only before this time' },
     resources: { type: 'string', description: 'only these records, by id, separated by commas' },
     expires: { type: 'string', description: 'when it ends' },
-    single: { type: 'boolean', description: 'for one use: ends within the hour' },
+    single: { type: 'boolean', description: 'for one use: one token, which ends within the hour' },
     owner: {
       type: 'boolean',
       description: "mint an owner's token instead, which no reader may use",
@@ -131,6 +132,22 @@ const run: Readonly<Record<Action, (args: Arguments, words: readonly string[]) =
       writer.close()
     }
   },
+  token({ store, id }) {
+    const writer = openOwnerStore(store, false)
+    try {
+      if (id === undefined) throw new UsageError('Say which one: drawbridge grants token ID')
+      const issued = issueToken(writer, id, Date.now())
+      if ('refusal' in issued) {
+        if (issued.refusal === 'unknown') return no(id)
+        say(`${issued.refusal}: ${refusals[issued.refusal]}`)
+        return 1
+      }
+      printJson({ ...toSummary(issued.given), token: issued.token })
+      return 0
+    } finally {
+      writer.close()
+    }
+  },
   revoke({ store, id, json }) {
     const writer = openOwnerStore(store, false)
     try {
@@ -143,6 +160,12 @@ const run: Readonly<Record<Action, (args: Arguments, words: readonly string[]) =
       writer.close()
     }
   },
+}
+
+const refusals = {
+  grant_consumed: 'It was for a single use, and its token was given out. Create another grant.',
+  grant_revoked: 'It was revoked. Create another grant.',
+  grant_expired: 'It has ended. Create another grant.',
 }
 
 function no(id: string | undefined): number {
@@ -174,6 +197,9 @@ function toRow(given: GrantPackage) {
     state: toStanding(given, Date.now()),
     mode: given.mode,
     created_at: new Date(given.createdAt).toISOString(),
+    ...(given.consumedAt !== undefined && {
+      consumed_at: new Date(given.consumedAt).toISOString(),
+    }),
     ...(given.expiresAt !== undefined && { expires_at: new Date(given.expiresAt).toISOString() }),
     streams: given.grants.flatMap(({ connection, streams, revokedAt }) =>
       revokedAt === undefined ? streams.map(({ stream }) => `${connection}/${stream}`) : [],

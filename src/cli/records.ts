@@ -15,14 +15,14 @@ import { count, output, print, printJson, say } from './print.ts'
 import { createProgress } from './progress.ts'
 import { UsageError } from './usage-error.ts'
 
-const actions = ['streams', 'import', 'export'] as const
+const actions = ['streams', 'declare', 'import', 'export'] as const
 type Action = (typeof actions)[number]
 
 export const records = defineCommand({
   meta: {
     name: 'records',
     description:
-      "The owner's side of a store of records: drawbridge records [streams|import|export] [FILE].",
+      "The owner's side of a store of records: drawbridge records [streams|declare|import|export] [FILE].",
   },
   args: {
     action: {
@@ -65,6 +65,7 @@ interface Arguments {
 
 const run: Readonly<Record<Action, (args: Arguments) => Promise<number>>> = {
   streams: (args) => (args.file === undefined ? listStreams(args) : draftStream(args.file, args)),
+  declare: (args) => declareStreams(args),
   import: (args) => importFile(args),
   export: (args) => exportRecords(args),
 }
@@ -103,6 +104,21 @@ async function draftStream(file: string, { stream, connector }: Arguments): Prom
   printJson({ streams: { [stream ?? 'records']: inferStream(connector ?? 'local', sample) } })
   say('A draft: say what may be searched, summed and filtered, and keep it as streams.yaml.')
   return 0
+}
+
+/** For records that come by HTTP: nothing is taken in yet. */
+async function declareStreams({ file, streams = file, store, connector }: Arguments) {
+  if (streams === undefined)
+    throw new UsageError('Say which declaration: drawbridge records declare streams.yaml')
+  const declared = await readStreams(streams, connector)
+  const writer = openOwnerStore(store, true)
+  try {
+    for (const [, stream] of declared) writer.declare(stream)
+    print(`Declared: ${[...declared.keys()].join(', ')}`)
+    return 0
+  } finally {
+    writer.close()
+  }
 }
 
 async function importFile(args: Arguments): Promise<number> {

@@ -2,25 +2,26 @@ import type { HttpReply } from '../mcp/http-port.ts'
 import { type Admitted, type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
 import type { Arrival } from './handler.ts'
 
-/** Who holds a grant. An owner's token is refused wherever in a request it is found. */
+/** Who holds a grant. */
 export function admitByGrant(
   door: Door,
-  { headers, query }: Arrival,
+  arrival: Arrival,
 ): Admitted | { readonly refusal: Refusal } {
-  const carried = [...Object.values(headers), query]
-  if (carried.some((text) => text !== undefined && holdsOwner(door, text)))
-    return { refusal: 'owner' }
-  return door.admit(toBearer(headers.authorization))
+  if (carriesOwner([door], arrival)) return { refusal: 'owner' }
+  return door.admit(toBearer(arrival.headers.authorization))
 }
 
-/** Also where it is written as addresses, cookies or JSON may write it. */
-export const holdsOwner = (door: Door, text: string): boolean =>
-  door.holdsOwner(text) || (/%|\\u/.test(text) && door.holdsOwner(decode(text)))
+/** Wherever in a request it is, an owner's token is not used, not even for something else. */
+export function carriesOwner(
+  doors: readonly Door[],
+  { headers, query }: Pick<Arrival, 'headers' | 'query'>,
+): boolean {
+  const carried = [...Object.values(headers), query]
+  return carried.some((text) => text !== undefined && holdsOwner(doors, text))
+}
 
-const decode = (text: string): string =>
-  text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
-    String.fromCharCode(parseInt(code, 16)),
-  )
+export const holdsOwner = (doors: readonly Door[], text: string): boolean =>
+  doors.some((door) => door.holdsOwner(text))
 
 export const toBearer = (authorization: string | undefined): string | undefined =>
   authorization?.match(/^Bearer ([\x21-\x7e]{1,4096})$/i)?.[1]
@@ -42,10 +43,14 @@ export function refuseByGrant(
   const [status, code] = refusalStatus[refusal]
   const error = { code: -32000, message: refusalWords[refusal], data: { code } }
   reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error, id: null }), {
-    ...(status === 401 && toChallenge(headers.host, path)),
+    ...(status === 401 && toChallenge(headers, path)),
   })
 }
 
-export const toChallenge = (host: string | undefined, path: string): Record<string, string> => ({
-  'www-authenticate': `Bearer resource_metadata="http://${host ?? 'localhost'}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
+export const toChallenge = (headers: Arrival['headers'], path: string): Record<string, string> => ({
+  'www-authenticate': `Bearer resource_metadata="${toOrigin(headers)}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
 })
+
+/** As the client knows it, also behind a proxy that speaks TLS. */
+export const toOrigin = ({ host, 'x-forwarded-proto': scheme }: Arrival['headers']): string =>
+  `${scheme === 'https' ? 'https' : 'http'}://${host ?? 'localhost'}`

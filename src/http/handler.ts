@@ -5,16 +5,16 @@ import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
 import { type FrameEndpoint, serveFrame } from './frame-route.ts'
-import { admitByGrant, holdsOwner, refuseByGrant } from './grant-callers.ts'
+import { admitByGrant, carriesOwner, holdsOwner, refuseByGrant } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
-import { isRecordsPath, serveRecords } from './records-routes.ts'
+import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
 
 export interface HandlerOptions {
   /** By path. */
   readonly mounts: ReadonlyMap<string, HttpEndpoint>
   /** Of mounts that look at tokens themselves. */
-  readonly doors: ReadonlyMap<string, Door>
+  readonly records: RecordsDesk
   readonly guard: Guard
   readonly identify: Identify
   readonly bodyLimit: number
@@ -34,13 +34,15 @@ export interface Arrival {
   readonly cancellation: Cancellation
   /** The body as text, or `undefined` when it is longer than the limit. */
   readBody(limit: number): Promise<string | undefined>
+  /** The same as it is. */
+  readBytes(limit: number): Promise<Uint8Array | undefined>
 }
 
 export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Everything that happens to a request before it reaches a mount, on every route alike. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { mounts, doors, guard, identify, bodyLimit, approvals, frames, health } = options
+  const { mounts, records, guard, identify, bodyLimit, approvals, frames, health } = options
   return async (arrival, reply) => {
     const { method, path, headers } = arrival
     const refusal = guard.refuse(headers.host, headers.origin)
@@ -49,12 +51,16 @@ export function createHandler(options: HandlerOptions): Handler {
     if (method === 'OPTIONS') return reply.answer(204, '')
     if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
     if (path === '/health') return reply.answer(200, JSON.stringify(health()))
-    if (doors.size > 0 && isRecordsPath(path)) return serveRecords(doors, arrival, reply)
+    if (records.doors.size > 0 && isRecordsPath(path))
+      return serveRecords(records, arrival, bodyLimit, reply)
     const endpoint = mounts.get(path)
     const frame = frames(path)
-    const door = doors.get(path)
+    const door = records.doors.get(path)
     if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
+    const doors = records.doors.size === 0 ? noDoors : [...records.doors.values()]
+    if (!door && doors.length > 0 && carriesOwner(doors, arrival))
+      return refuseByGrant('owner', arrival, reply)
     const admitted = door && admitByGrant(door, arrival)
     if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
     const caller = admitted ? admitted.caller : identify(headers.authorization)
@@ -67,7 +73,7 @@ export function createHandler(options: HandlerOptions): Handler {
       return refuse(reply, 415, 'Content-Type must be application/json')
     const text = await arrival.readBody(bodyLimit)
     if (text === undefined) return refuse(reply, 413, `The body is larger than ${bodyLimit} bytes`)
-    if (door && holdsOwner(door, text)) return refuseByGrant('owner', arrival, reply)
+    if (holdsOwner(doors, text)) return refuseByGrant('owner', arrival, reply)
     if (isTooDeep(text)) return refuse(reply, 400, 'The body is nested too deeply', -32600)
     const body = parse(text)
     if (body === undefined) return refuse(reply, 400, 'The body is not valid JSON', -32700)
@@ -75,6 +81,8 @@ export function createHandler(options: HandlerOptions): Handler {
     return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
   }
 }
+
+const noDoors: readonly Door[] = []
 
 const spoken = new Set(['GET', 'POST', 'DELETE'])
 

@@ -110,7 +110,8 @@ function toArrival(
     // Node joins what may repeat and keeps the first of what may not.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBody: (limit) => admit(request, response, admission, limit),
+    readBody: async (limit) => (await admit(request, response, admission, limit))?.toString(),
+    readBytes: (limit) => admit(request, response, admission, limit),
   }
 }
 
@@ -120,10 +121,10 @@ function admit(
   response: ServerResponse,
   admission: Admission,
   limit: number,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   const said = request.headers['content-length']
   const size = said === undefined ? limit : Math.min(Number(said), limit)
-  return isSmall(size) ? readBody(request, limit) : wait(request, response, admission, size, limit)
+  return isSmall(size) ? readBytes(request, limit) : wait(request, response, admission, size, limit)
 }
 
 async function wait(
@@ -132,16 +133,16 @@ async function wait(
   admission: Admission,
   size: number,
   limit: number,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   const leave = await admission.enter(size)
   response.once('close', leave)
-  const text = await readBody(request, limit)
+  const bytes = await readBytes(request, limit)
   // Its length was not said, and it was short after all: its answer may be a stream for a day.
-  if (isSmall(text?.length ?? 0)) leave()
-  return text
+  if (isSmall(bytes?.length ?? 0)) leave()
+  return bytes
 }
 
-function readBody(request: IncomingMessage, limit: number): Promise<string | undefined> {
+function readBytes(request: IncomingMessage, limit: number): Promise<Buffer | undefined> {
   if (Number(request.headers['content-length']) > limit) return hearOut(request)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -157,7 +158,7 @@ function readBody(request: IncomingMessage, limit: number): Promise<string | und
     request.on('data', take)
     request.on('end', () => {
       const [first] = chunks
-      resolve(first && chunks.length === 1 ? first.toString() : Buffer.concat(chunks).toString())
+      resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))
     })
     request.on('error', reject)
   })

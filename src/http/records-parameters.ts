@@ -1,5 +1,6 @@
 import type { Failed } from '../capability/outcome.ts'
 import type { Field } from '../sources/records/model.ts'
+import type { Warning } from '../sources/records/query-records.ts'
 import { isFailed } from '../sources/records/reader.ts'
 import type { Scope } from '../sources/records/scope.ts'
 
@@ -11,13 +12,15 @@ export interface Parameters {
   /** `filter[field]=v` and `filter[field][gte]=v`, with values of the fields' types. */
   readonly filter: (scope: Scope | Failed) => Record<string, unknown> | string | undefined
   readonly limits: Readonly<Record<string, number>> | undefined
+  /** What was understood, but will not be for ever. */
+  readonly warnings: readonly Warning[]
 }
 
 /** Nothing is ever ignored: what is not understood is named. */
 export function readParameters(
   query: string,
   known: readonly string[],
-): Parameters | { readonly unknown: string } {
+): Parameters | { readonly fault: string; readonly code: 'invalid_request' | 'invalid_argument' } {
   const search = new URLSearchParams(query)
   const pattern = /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/
   const plain = new Map<string, string[]>()
@@ -25,8 +28,11 @@ export function readParameters(
   for (const [name, value] of search) {
     const found = name.endsWith('[]') ? null : pattern.exec(name)
     const base = found?.[1] ?? name
-    if (base !== 'connection_id' && base !== 'connector_instance_id' && !known.includes(base))
-      return { unknown: base.slice(0, 100) }
+    if (base !== 'connection_id' && base !== formerName && !known.includes(base))
+      return {
+        code: 'invalid_request',
+        fault: `Unsupported query parameter: ${base.slice(0, 100)}`,
+      }
     if (found)
       nested.push({
         name: base,
@@ -36,12 +42,18 @@ export function readParameters(
       })
     else plain.set(name, [...(plain.get(name) ?? []), value])
   }
+  const [id, alias] = [plain.get('connection_id')?.[0], plain.get(formerName)?.[0]]
+  if (id !== undefined && alias !== undefined && id !== alias)
+    return {
+      code: 'invalid_argument',
+      fault: `connection_id and ${formerName} name different connections.`,
+    }
   const one = (name: string) =>
-    plain.get(name)?.[0] ??
-    (name === 'connection_id' ? plain.get('connector_instance_id')?.[0] : undefined)
+    plain.get(name)?.[0] ?? (name === 'connection_id' ? alias : undefined)
   const limits = nested.filter(({ name }) => name === 'expand_limit')
   return {
     one,
+    warnings: alias === undefined ? [] : [formerNameUsed],
     many: (name) =>
       plain.get(name)?.flatMap((value) => value.split(',').filter((word) => word !== '')),
     limits:
@@ -64,6 +76,14 @@ export function readParameters(
       return filter
     },
   }
+}
+
+const formerName = 'connector_instance_id'
+
+const formerNameUsed: Warning = {
+  code: 'deprecated_alias_used',
+  param: formerName,
+  message: `${formerName} is called connection_id now.`,
 }
 
 /** A query string has only text: what it means is said by the field. */

@@ -18,14 +18,15 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
           // A `Request` made in process has no Host header: its address says the same.
           headers: { ...headers, host: headers.host ?? url.host },
           cancellation,
-          readBody: (limit) => readBody(request, limit),
+          readBody: async (limit) => (await readBytes(request, limit))?.toString(),
+          readBytes: (limit) => readBytes(request, limit),
         },
         new WebReply(resolve, cancellation),
       ).catch(reject)
     })
 }
 
-async function readBody(request: Request, limit: number): Promise<string | undefined> {
+async function readBytes(request: Request, limit: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
@@ -33,7 +34,7 @@ async function readBody(request: Request, limit: number): Promise<string | undef
     if (size > limit) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }
 
 class WebReply implements HttpReply {

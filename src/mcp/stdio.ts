@@ -1,7 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { findBadHandshake } from './handshake.ts'
+import { codes } from './rpc-error.ts'
 import { createSdkServer } from './sdk-server.ts'
 import type { Surface } from './surface.ts'
 
@@ -9,8 +11,15 @@ export interface StdioOptions {
   readonly input: Readable
   readonly output: Writable
   readonly caller?: Caller
+  /** Why a message is not even looked at, whatever it asks for. */
+  readonly refuse?: (message: unknown) => MessageRefusal | undefined
   /** Out-of-band trouble, for the log. */
   readonly onError: (error: Error) => void
+}
+
+export interface MessageRefusal {
+  readonly code: string
+  readonly message: string
 }
 
 export interface StdioConnection {
@@ -41,7 +50,7 @@ function gatherWrites(output: Writable): Writable {
 
 /** One client on a pair of streams, in whichever era it opens with. */
 export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
-  const { input, output, caller = localUser, onError } = options
+  const { input, output, caller = localUser, refuse, onError } = options
   const transport = new StdioServerTransport(input, gatherWrites(output))
   let fatal: Error | undefined
   let settle: (reason: Error | undefined) => void
@@ -58,9 +67,11 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   })
   const deliver = transport.onmessage
   transport.onmessage = (message) => {
-    const refusal = findBadHandshake(message)
+    const unwanted = refuse?.(message)
+    const refusal = unwanted ? toRefusal(message, unwanted) : findBadHandshake(message)
     if (refusal) transport.send(refusal).catch(onError)
-    else deliver?.(message)
+    // Whoever expects no answer gets none.
+    else if (!unwanted) deliver?.(message)
   }
   const onclose = transport.onclose
   transport.onclose = () => {
@@ -68,4 +79,10 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
     settle(fatal)
   }
   return { closed, close: () => handle.close() }
+}
+
+function toRefusal(message: JSONRPCMessage, { code, message: words }: MessageRefusal) {
+  if (!('id' in message) || !('method' in message)) return undefined
+  const error = { code: codes.refused, message: words, data: { code } }
+  return { jsonrpc: '2.0' as const, id: message.id, error }
 }

@@ -3,8 +3,10 @@ import type { Readable, Writable } from 'node:stream'
 import type { Call } from '../capability/call.ts'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
+import type { Contract } from '../capability/contract.ts'
 import { CredentialError } from '../capability/credential-error.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import type { Outcome } from '../capability/outcome.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import { Catalog } from '../catalog/catalog.ts'
@@ -12,6 +14,7 @@ import type { Naming } from '../catalog/served-name.ts'
 import type { Refine, Snapshot } from '../catalog/snapshot.ts'
 import { ApprovalDesk } from '../governance/approval-desk.ts'
 import { type Explanation, explain } from '../governance/explain.ts'
+import { refused } from '../governance/failures.ts'
 import { permits } from '../governance/permits.ts'
 import { createPipeline, type Pipeline, type Settings } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
@@ -23,7 +26,7 @@ import type { FrameEndpoint } from '../http/frame-route.ts'
 import { createGuard, loopbackHosts } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
-import { isRecordsPath } from '../http/records-routes.ts'
+import { type Errand, isRecordsPath } from '../http/records-routes.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { nobodyElse } from '../mcp/exchange.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
@@ -44,6 +47,7 @@ import { toFrameEndpoint } from './frame-endpoint.ts'
 import { InFlight } from './in-flight.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './open-sources.ts'
+import { toPlainCall } from './plain-call.ts'
 import { toRouteExplanation } from './route-explanation.ts'
 
 export type { Explanation }
@@ -129,7 +133,7 @@ export class Drawbridge {
     })
     this.#handler = createHandler({
       mounts: this.#endpoints,
-      doors: this.#doors,
+      records: { doors: this.#doors, run: (mount, errand) => this.#runErrand(mount, errand) },
       guard: createGuard(toGuardOptions(this.#config.http)),
       identify: createIdentify(
         this.#config.http.tokens satisfies readonly TokenEntry[] | undefined,
@@ -232,7 +236,13 @@ export class Drawbridge {
     const { onError = () => {} } = this.#options
     const { surface } = this.#mount(mount)
     const caller = streams.caller ?? this.#localCaller(mount)
-    return connectStdio(surface, { input, output, onError, caller })
+    return connectStdio(surface, {
+      input,
+      output,
+      onError,
+      caller,
+      refuse: (message) => (this.#holdsOwner(message) ? ownerRefusal : undefined),
+    })
   }
 
   /** One governed call, exactly as a client's would be. */
@@ -243,6 +253,7 @@ export class Drawbridge {
   ): Promise<CallToolResult> {
     await this.ready
     const { mount = this.#usualMount, signal } = options
+    if (this.#holdsOwner([input, options.meta])) throw new CredentialError(77, refusalWords.owner)
     const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
@@ -370,10 +381,34 @@ export class Drawbridge {
     })
   }
 
+  /** What is read or put in without MCP passes what a call of a tool would pass. */
+  async #runErrand(mount: string, errand: Errand): Promise<Outcome> {
+    const { surface } = this.#mount(mount)
+    const { capability: wanted, invoke, ...rest } = errand
+    const entry =
+      typeof wanted === 'string'
+        ? [...surface.projection.snapshot.capabilities.values()].find(
+            ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
+          )
+        : { capability: wanted, fingerprint: '' }
+    if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
+    const { fingerprint } = entry
+    const capability = { ...entry.capability, input: asItIs, invoke }
+    const call = { ...rest, id: randomUUID(), capability, fingerprint, mount, run: surface.run }
+    return this.#inFlight.watch(toPlainCall(call), this.#pipeline.govern)
+  }
+
   /** The only mount that offers anything, where there is only one. */
   get #usualMount(): string {
     const offering = [...this.#mounts].filter(([, { catalog }]) => !isEmpty(catalog.snapshot))
     return offering.length === 1 ? (offering[0]?.[0] ?? '/mcp') : '/mcp'
+  }
+
+  /** An owner's token is not handed on, whatever it is said to be. */
+  #holdsOwner(said: unknown): boolean {
+    if (this.#doors.size === 0) return false
+    const text = JSON.stringify(said) ?? ''
+    return [...this.#doors.values()].some((door) => door.holdsOwner(text))
   }
 
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
@@ -403,6 +438,14 @@ export class Drawbridge {
     const known = [...this.#mounts.keys()].join(', ')
     throw new SetupError(`There is no mount ${path}. There is: ${known}.`)
   }
+}
+
+const ownerRefusal = { code: 'owner_token_refused', message: refusalWords.owner }
+
+/** Read by whoever answers it. */
+const asItIs: Contract = {
+  schema: { type: 'object' },
+  parse: (value) => ({ ok: true, value }),
 }
 
 type PlacedIntents = PlacedSource & { readonly source: IntentSource }

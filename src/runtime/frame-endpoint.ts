@@ -1,15 +1,10 @@
-import {
-  type Call,
-  emptyPlan,
-  nobodyListens,
-  type RunInner,
-  reachesNothing,
-} from '../capability/call.ts'
+import type { Call, RunInner } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { FrameEndpoint } from '../http/frame-route.ts'
 import type { FrameDesk } from '../sources/intents/frame-desk.ts'
+import { toPlainCall } from './plain-call.ts'
 
 export interface FrameParts {
   readonly desk: FrameDesk
@@ -37,30 +32,20 @@ export const toFrameEndpoint = ({
     if (!entry) return accepted.answer(undefined)
     const { capability, fingerprint } = entry
     const { input, key, traceparent, invoke } = accepted
-    const outcome = await govern({
-      id: newId(),
-      capability: { ...capability, invoke },
-      address: mount === '/mcp' ? capability.name : `${mount} ${capability.name}`,
-      fingerprint,
-      caller,
-      input,
-      given: input,
-      cancellation,
-      answers: {},
-      state: undefined,
-      canAsk: nobody,
-      key,
-      transportKey: undefined,
-      expects: undefined,
-      reach: reachesNothing,
-      listener: nobodyListens,
-      traceparent,
-      run,
-      trail: { decisions: [] },
-      plan: emptyPlan,
-    })
+    const outcome = await govern(
+      toPlainCall({
+        id: newId(),
+        capability: { ...capability, invoke },
+        mount,
+        fingerprint,
+        caller,
+        input,
+        cancellation,
+        key,
+        traceparent,
+        run,
+      }),
+    )
     return accepted.answer(outcome)
   },
 })
-
-const nobody: ReadonlySet<string> = new Set()

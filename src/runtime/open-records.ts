@@ -6,6 +6,7 @@ import type { Source } from '../capability/source.ts'
 import { createDoor, type Door, refusalWords } from '../sources/records/door.ts'
 import type { ReaderOptions } from '../sources/records/reader.ts'
 import { instructions, recordSource as toSource } from '../sources/records/record-source.ts'
+import { RecordWriter } from '../storage/record-writer.ts'
 import { SqliteRecords } from '../storage/sqlite-records.ts'
 import type { PlacedSource } from './open-sources.ts'
 
@@ -26,13 +27,20 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, () => {})
     return opened && { store: opened, now: Date.now, patience }
   }
-  const door = createDoor(find)
+  let writer: RecordWriter | undefined
+  const door = createDoor(find, () => {
+    writer ??= new RecordWriter(file, Date.now)
+    return writer
+  })
   const source = toSource({
     id,
     open: door.open,
     holdsOwner: door.holdsOwner,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
-    close: () => opened?.close(),
+    close: () => {
+      writer?.close()
+      opened?.close()
+    },
   })
   return { source, door, instructions }
 }

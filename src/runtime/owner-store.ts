@@ -2,17 +2,22 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { SetupError } from '../capability/setup-error.ts'
 import { tokenPrefix } from '../sources/records/door.ts'
-import type { Grant, GrantPackage, StreamTerms } from '../sources/records/grant.ts'
+import {
+  type Grant,
+  type GrantPackage,
+  type StreamTerms,
+  toStanding,
+} from '../sources/records/grant.ts'
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
 import { toMilliseconds } from '../sources/records/to-comparable.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 
-export { toStanding } from '../sources/records/grant.ts'
 export { inferStream } from '../sources/records/infer-stream.ts'
 export { importRecords } from './import-records.ts'
 export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
 export type { GrantPackage, Stream }
+export { toStanding }
 
 /** The store as its owner opens it; a new one only where something will be put in. */
 export function openOwnerStore(file: string, mayBeNew: boolean): RecordWriter {
@@ -86,6 +91,22 @@ export function createGrant(
   const token = mintToken()
   writer.grant(given, token)
   return { given, token }
+}
+
+export type Issued =
+  | { readonly given: GrantPackage; readonly token: string }
+  | { readonly refusal: 'unknown' | 'grant_consumed' | 'grant_revoked' | 'grant_expired' }
+
+/** Another token of a grant that is there, for a reader who lost the first. */
+export function issueToken(writer: RecordWriter, name: string, now: number): Issued {
+  const given = writer.packages.find(
+    ({ id, grants }) => id === name || (grants.length === 1 && grants[0]?.id === name),
+  )
+  if (!given) return { refusal: 'unknown' }
+  const standing = toStanding(given, now)
+  if (standing !== 'live') return { refusal: `grant_${standing}` }
+  const token = mintToken()
+  return writer.issue(given.id, token, now) ? { given, token } : { refusal: 'grant_consumed' }
 }
 
 export const mintToken = (): string => `${tokenPrefix}${randomBytes(32).toString('base64url')}`

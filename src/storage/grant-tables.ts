@@ -9,6 +9,7 @@ interface PackageRow {
   readonly expires: number | null
   readonly mode: GrantPackage['mode']
   readonly revoked: number | null
+  readonly consumed: number | null
 }
 
 interface GrantRow {
@@ -42,7 +43,7 @@ export class GrantTables {
   find(id: string): GrantPackage | undefined {
     const row = this.#database
       .prepare<PackageRow>(
-        'select id, client, created, expires, mode, revoked from packages where id = ?',
+        'select id, client, created, expires, mode, revoked, consumed from packages where id = ?',
       )
       .get(id)
     return row && this.#toPackage(row)
@@ -51,7 +52,7 @@ export class GrantTables {
   list(): readonly GrantPackage[] {
     return this.#database
       .prepare<PackageRow>(
-        'select id, client, created, expires, mode, revoked from packages order by created, id',
+        'select id, client, created, expires, mode, revoked, consumed from packages order by created, id',
       )
       .all()
       .map((row) => this.#toPackage(row))
@@ -67,7 +68,19 @@ export class GrantTables {
     )
     for (const [place, grant] of grants.entries())
       put.run(grant.id, id, place, grant.connection, JSON.stringify(grant.streams))
-    this.addToken(token, { kind: 'client', package: id })
+    this.issue(id, token, createdAt)
+  }
+
+  /** Gives a token out. A single use is used up by its first one: then there is none, and `false`. */
+  issue(id: string, token: string, at: number): boolean {
+    const { changes } = this.#database
+      .prepare(
+        `update packages set consumed = coalesce(consumed, ?)
+         where id = ? and (mode <> 'single_use' or consumed is null)`,
+      )
+      .run(at, id)
+    if (changes > 0) this.addToken(token, { kind: 'client', package: id })
+    return changes > 0
   }
 
   addToken(token: string, kind: TokenKind): void {
@@ -87,14 +100,15 @@ export class GrantTables {
     return packages.changes + grants.changes > 0
   }
 
-  #toPackage({ id, client, created, expires, mode, revoked }: PackageRow): GrantPackage {
+  #toPackage(row: PackageRow): GrantPackage {
+    const { id, client, created, expires, mode, revoked, consumed } = row
     const grants = this.#database
       .prepare<GrantRow>(
         'select id, connection, streams, revoked from grants where package = ? order by place',
       )
       .all(id)
     // The same object for the same rows, so that what is made of it can be kept.
-    const text = JSON.stringify([expires, revoked, grants])
+    const text = JSON.stringify([expires, revoked, consumed, grants])
     const known = this.#known.get(id)
     if (known?.text === text) return known.given
     if (this.#known.size >= mostKnown) this.#known.clear()
@@ -104,6 +118,7 @@ export class GrantTables {
       createdAt: created,
       ...(expires !== null && { expiresAt: expires }),
       mode,
+      ...(consumed !== null && mode === 'single_use' && { consumedAt: consumed }),
       ...(revoked !== null && { revokedAt: revoked }),
       grants: grants.map(toGrant),
     }

@@ -1,4 +1,4 @@
-import type { Change, Row } from '../sources/records/record-store.ts'
+import type { Change, ChangesQuery, Row } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import { toGranted } from './record-sql.ts'
 import { id, join, type Sql, sql } from './sql.ts'
@@ -20,45 +20,41 @@ interface Gone {
 }
 
 /**
- * What changed after a number, oldest first, each record once and as it is now. A record stands where
- * something of it that is granted last changed: a change of anything else moves nothing.
+ * What changed after a number, each record once and as it is now. A record stands where something of
+ * it that is granted last changed, or where it came into the granted time: a change of anything else
+ * moves nothing. `d` has what is gone, and where records were whose time has changed since.
  */
-export function readChanges(
-  all: All,
-  scope: Scope,
-  after: number,
-  limit: number,
-): readonly Change[] {
+export function readChanges(all: All, scope: Scope, query: ChangesQuery): readonly Change[] {
+  const { after, upTo, newestFirst, limit } = query
   const { source, window } = scope
   const [r, h, d] = [id('r', source.n), id('h', source.n), id('d', source.n)]
-  const granted = JSON.stringify([...scope.fields.values()].map(({ n }) => n))
-  const now = window ? inside(sql`${r}.${id('f', window.field.n)}`, window) : sql`1`
-  const before = window ? inside(sql`was`, window) : sql`1`
-  // The time itself may be withheld; that it came into the range, or left it, may not.
-  const crosses = window ? sql`(field = ${window.field.n} and ${before} <> ${now})` : sql`0`
-  const seen = sql`(field in (select value from json_each(${granted})) or ${crosses})`
-  const keys = scope.keys
-    ? sql`key in (select value from json_each(${JSON.stringify(scope.keys)}))`
-    : sql`1`
-  const row = sql`${r}.id, ${r}.key, ${r}.at, ${r}.body`
+  const fields = JSON.stringify([...scope.fields.values()].map(({ n }) => n))
+  const seen = sql`field in (select value from json_each(${fields}))`
   const visible = toGranted(scope)
   const where = visible.length === 0 ? sql`1` : join(visible, ' and ')
+  const keys = scope.keys
+    ? sql`${d}.key in (select value from json_each(${JSON.stringify(scope.keys)}))`
+    : sql`1`
+  const row = sql`${r}.id, ${r}.key, ${r}.at, ${r}.body`
+  const cut = sql`order by 1 ${newestFirst ? sql`desc` : sql`asc`} limit ${limit}`
+  // The time itself may be withheld; that it came into the range may not.
+  const wasOutside = window ? sql`not ${inside(sql`${d}.time`, window)}` : sql`0`
+  const entries = sql`from ${d} join ${r} on ${r}.key = ${d}.key where ${d}.seq > ${r}.seq and ${wasOutside}`
 
   const born = all<Found>(
-    sql`select ${r}.seq, ${row} from ${r} where ${r}.seq > ${after} and ${where} and not exists (select 1 from ${h} where ${h}.id = ${r}.id and ${seen}) order by ${r}.seq limit ${limit}`,
+    sql`select ${r}.seq, ${row} from ${r} where ${r}.seq > ${after} and ${r}.seq <= ${upTo} and ${where} and not exists (select 1 from ${h} where ${h}.id = ${r}.id and ${seen}) and not exists (select 1 from ${d} where ${d}.key = ${r}.key and ${d}.seq > ${r}.seq and ${wasOutside}) ${cut}`,
   )
-  const changed = all<Found & { readonly fits: number }>(
-    sql`select max(${h}.seq) as seq, ${row}, ${now} as fits, max(case when ${crosses} then 1 else 0 end) as crossed from ${h} join ${r} on ${r}.id = ${h}.id where ${h}.id in (select id from ${h} where seq > ${after}) and ${seen} and ${keys} group by ${h}.id having max(${h}.seq) > ${after} and (fits or crossed) order by 1 limit ${limit}`,
+  const touched = sql`select id from ${h} where seq > ${after} union select ${r}.id ${entries} and ${d}.seq > ${after}`
+  const moves = sql`select id, seq from ${h} where id in (${touched}) and ${seen} union all select ${r}.id, ${d}.seq ${entries} and ${r}.id in (${touched})`
+  const changed = all<Found>(
+    sql`select max(m.seq) as seq, ${row} from (${moves}) as m join ${r} on ${r}.id = m.id where ${where} group by m.id having max(m.seq) > ${after} and max(m.seq) <= ${upTo} ${cut}`,
   )
   const gone = all<Gone>(
-    sql`select seq, key, at from ${d} where seq > ${after} and ${keys} and ${window ? inside(sql`time`, window) : sql`1`} and not exists (select 1 from ${r} where ${r}.key = ${d}.key) order by seq limit ${limit}`,
+    sql`select max(seq) as seq, key, at from ${d} where seq > ${after} and ${keys} and ${window ? inside(sql`time`, window) : sql`1`} and not exists (select 1 from ${r} where ${r}.key = ${d}.key and ${where}) group by key having max(seq) <= ${upTo} ${cut}`,
   )
-  const changes: Change[] = [
-    ...born.map(toChange),
-    ...changed.map((one) => (one.fits ? toChange(one) : toRemoval(one))),
-    ...gone.map(toRemoval),
-  ]
-  return changes.sort((a, b) => a.seq - b.seq).slice(0, limit)
+  const changes = [...born.map(toChange), ...changed.map(toChange), ...gone.map(toRemoval)]
+  const sign = newestFirst ? -1 : 1
+  return changes.sort((a, b) => sign * (a.seq - b.seq)).slice(0, limit)
 }
 
 function inside(value: Sql, { field, from, to }: NonNullable<Scope['window']>): Sql {

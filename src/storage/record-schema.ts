@@ -10,6 +10,7 @@ const application = 0x64727762
 
 const migrations: readonly ((database: Sqlite) => void)[] = [
   (database) => database.exec(firstTables),
+  (database) => database.exec(tablesOfBlobs),
   (database) => {
     for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
       createSegmentTables(database, n)
@@ -50,6 +51,14 @@ const firstTables = `
      hash text not null
    ) strict;
    create index reads_by_package on reads (package, n);`
+
+const tablesOfBlobs = `
+   alter table packages add column consumed integer;
+   create table blobs (id text primary key, mime text not null, bytes blob not null) strict;
+   create table bindings (
+     blob text not null, source integer not null, key text not null,
+     primary key (blob, source, key)
+   ) strict, without rowid;`
 
 /** What the file must be before anything is done with it. */
 export function prepareRecords(database: Sqlite, file: string): void {
@@ -117,13 +126,14 @@ export function createTables(database: Sqlite, n: number, stream: Stream): void 
      create unique index r${n}_k on r${n} (key);
      create index r${n}_s on r${n} (seq);
      create table h${n} (
-       id integer not null, field integer not null, seq integer not null, was integer,
+       id integer not null, field integer not null, seq integer not null,
        primary key (id, field)
      ) strict, without rowid;
      create index h${n}_s on h${n} (seq);
      create table d${n} (
        seq integer primary key, key text not null, at text not null, time integer
-     ) strict;`,
+     ) strict;
+     create index d${n}_k on d${n} (key, seq);`,
   )
   for (const field of scalars)
     if (field.name === stream.cursorField || field.name === stream.consentTimeField)

@@ -1,11 +1,14 @@
 import type { GrantPackage } from '../sources/records/grant.ts'
+import type { RecordSink } from '../sources/records/intake.ts'
 import {
   type Connection,
   isScalar,
   type RecordSource,
   type Stream,
 } from '../sources/records/model.ts'
+import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import { type Entry, toEntry } from '../sources/records/to-entry.ts'
+import { BlobTable } from './blob-table.ts'
 import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -30,7 +33,7 @@ interface Existing {
 const mostSettled = 4
 
 /** The owner's side of a store of records: everything that writes. */
-export class RecordWriter {
+export class RecordWriter implements RecordSink {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
@@ -131,7 +134,7 @@ export class RecordWriter {
           tally.added++
         } else if (existing.body === entry.written.body) tally.same++
         else {
-          this.#update(source, entry.written, existing, ++counter)
+          this.#update(source, entry, entry.written, existing, ++counter)
           tally.changed++
         }
       }
@@ -180,8 +183,17 @@ export class RecordWriter {
     }
   }
 
+  keep(blob: KeptBlob, binding: Binding): void {
+    this.#commit(() => new BlobTable(this.#database).put(blob, binding))
+  }
+
   grant(given: GrantPackage, token: string): void {
     this.#commit(() => this.#grants.add(given, token))
+  }
+
+  /** Another token of a grant; `false` where it was for a single use, and that was. */
+  issue(id: string, token: string, at: number): boolean {
+    return this.#commit(() => this.#grants.issue(id, token, at))
   }
 
   addOwnerToken(token: string): void {
@@ -227,7 +239,13 @@ export class RecordWriter {
     this.#index(n, stream, seq, written)
   }
 
-  #update({ n, stream }: RecordSource, written: Content, existing: Existing, seq: number): void {
+  #update(
+    { n, stream }: RecordSource,
+    entry: Entry,
+    written: Content,
+    existing: Existing,
+    seq: number,
+  ): void {
     const sets = stream.fields.filter(isScalar).map((field) => `f${field.n} = ?, `)
     // When it first arrived stays: a later time would tell of changes that are not granted.
     this.#database
@@ -237,14 +255,15 @@ export class RecordWriter {
     this.#unindex(n, stream, existing.id)
     this.#index(n, stream, existing.id, written)
     const mark = this.#database.prepare(
-      `insert into h${n} (id, field, seq, was) values (?, ?, ?, ?)
-       on conflict do update set seq = excluded.seq, was = excluded.was`,
+      `insert into h${n} (id, field, seq) values (?, ?, ?)
+       on conflict do update set seq = excluded.seq`,
     )
     const [before, after] = [JSON.parse(existing.body), JSON.parse(written.body)]
     for (const field of stream.fields)
       if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
-        const was = field.name === stream.consentTimeField ? existing.time : null
-        mark.run(existing.id, field.n, seq, was)
+        mark.run(existing.id, field.n, seq)
+        // It may be gone for those who are granted a time that it had.
+        if (field.name === stream.consentTimeField) this.#leave(n, entry, existing, seq)
       }
   }
 
@@ -253,9 +272,13 @@ export class RecordWriter {
     this.#database.prepare(`delete from r${n} where id = ?`).run(existing.id)
     this.#database.prepare(`delete from h${n} where id = ?`).run(existing.id)
     if (existing.id <= this.#sealed) this.#segments.markStale(n, existing.id)
+    this.#leave(n, entry, existing, seq)
+  }
+
+  #leave(n: number, { key, emittedAt }: Entry, { time }: Existing, seq: number): void {
     this.#database
       .prepare(`insert into d${n} (seq, key, at, time) values (?, ?, ?, ?)`)
-      .run(seq, entry.key, entry.emittedAt, existing.time)
+      .run(seq, key, emittedAt, time)
   }
 
   #index(n: number, stream: Stream, rowid: number, { texts }: Content): void {
@@ -286,7 +309,7 @@ export class RecordWriter {
       if (name === former.cursorField || name === former.consentTimeField)
         this.#database.exec(`drop index r${n}_f${field}`)
     if (former.fields.some(({ lexical }) => lexical)) this.#database.exec(`drop table s${n}`)
-    this.#database.exec(`alter table d${n} rename to gone${n}`)
+    this.#database.exec(`alter table d${n} rename to gone${n}; drop index if exists d${n}_k`)
     createTables(this.#database, n, stream)
     this.#database.exec(`insert into d${n} select * from gone${n}; drop table gone${n}`)
     const { columns, marks } = toColumns(stream)

@@ -1,8 +1,11 @@
 import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
 import { isTime, type RecordSource } from '../sources/records/model.ts'
 import type {
+  Binding,
   Change,
+  ChangesQuery,
   Disclosure,
+  KeptBlob,
   MatchQuery,
   RecordStore,
   Row,
@@ -12,6 +15,7 @@ import type {
   TallyQuery,
 } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
+import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
@@ -48,6 +52,7 @@ export class SqliteRecords implements RecordStore {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
+  readonly #blobs: BlobTable
   readonly #log: DisclosureLog
   readonly #segments = new SegmentReader((query) => this.#all(query))
   #known?: Fresh
@@ -62,6 +67,7 @@ export class SqliteRecords implements RecordStore {
     this.#database.exec('pragma query_only = 1')
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
+    this.#blobs = new BlobTable(this.#database)
     const key = this.#database
       .prepare<{ value: string }>(`select value from meta where name = 'key'`)
       .get()
@@ -95,6 +101,14 @@ export class SqliteRecords implements RecordStore {
     const fresh = { version, sources: this.#catalogue.sources, packages: new Map() }
     this.#known = fresh
     return fresh
+  }
+
+  bindings(blob: string): readonly Binding[] {
+    return this.#blobs.bindings(blob)
+  }
+
+  blob(blob: string): KeptBlob | undefined {
+    return this.#blobs.find(blob)
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
@@ -169,8 +183,15 @@ export class SqliteRecords implements RecordStore {
     return unpack(packed)
   }
 
-  changes(scope: Scope, after: number, limit: number): readonly Change[] {
-    return readChanges((query) => this.#all(query), scope, after, limit)
+  changes(scope: Scope, query: ChangesQuery): readonly Change[] {
+    return readChanges((one) => this.#all(one), scope, query)
+  }
+
+  head(): number {
+    const [counter] = this.#all<{ value: string }>(
+      sql`select value from meta where name = 'counter'`,
+    )
+    return Number(counter?.value ?? 0)
   }
 
   span(scope: Scope, after: number): number | undefined {

@@ -17,7 +17,7 @@ export interface Statement<Row> {
   all(...values: Value[]): Row[]
 }
 
-export type Value = string | number | null | Uint8Array
+export type Value = string | number | Uint8Array | null
 
 interface Driver {
   prepare(sql: string): {

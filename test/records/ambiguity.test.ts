@@ -85,7 +85,11 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
       return typeof value === 'function' ? value.bind(target) : value
     },
   }) as RecordStore
-  const door = createDoor(() => ({ store: spied, now: Date.now, patience: 1000 }))
+  const options = { store: spied, now: Date.now, patience: 1000 }
+  const door = createDoor(
+    () => options,
+    () => store.writer,
+  )
   const source = recordSource({
     id: 'records',
     open: door.open,

@@ -1,8 +1,13 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { recordSource } from '../../src/runtime/open-records.ts'
+import { createGrant, issueToken } from '../../src/runtime/owner-store.ts'
+import { RecordWriter } from '../../src/storage/record-writer.ts'
 import { aProject, put } from '../support/a-project.ts'
+import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { drawbridge } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
 
 const streams = `streams:
   orders:
@@ -203,4 +208,78 @@ test('a records source shares its mount with nobody', async () => {
 
   expect(code).toBe(2)
   expect(stderr).toContain('Give it a mount of its own')
+})
+
+test('streams are declared without records, for an owner who sends them by HTTP', async () => {
+  const cwd = await aProject(files)
+
+  const declared = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
+  const minted = await drawbridge(['grants', 'create', '--owner'], { cwd })
+
+  expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
+  const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
+  const response = await fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=mine`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${JSON.parse(minted.stdout).token}` },
+    body: '{"key":"1","data":{"id":"1","placed_at":"2026-01-01","item":"lamp"}}',
+  })
+  expect(await response.json()).toMatchObject({ connection_id: 'mine', records_accepted: 1 })
+})
+
+test('a grant for a single use is used up by its first token, which pages until it ends', async () => {
+  const cwd = await aProject(files)
+  await drawbridge(words, { cwd })
+  const grant = (...more: string[]) =>
+    drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders', ...more], { cwd })
+  const single = JSON.parse((await grant('--single')).stdout)
+  const lasting = JSON.parse((await grant()).stdout)
+
+  const second = await drawbridge(['grants', 'token', single.grant_id], { cwd })
+  const another = await drawbridge(['grants', 'token', lasting.grant_id], { cwd })
+  const unknown = await drawbridge(['grants', 'token', 'nope'], { cwd })
+  const listed = JSON.parse((await drawbridge(['grants', 'list', '--json'], { cwd })).stdout)
+
+  expect(second).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching('grant_consumed'),
+  })
+  expect(unknown.code).toBe(1)
+  expect(listed).toMatchObject([
+    { id: single.grant_id, mode: 'single_use', consumed_at: expect.any(String) },
+    { id: lasting.grant_id, mode: 'continuous' },
+  ])
+  expect(Date.parse(single.expires_at)).toBeLessThanOrEqual(Date.now() + 3_600_000)
+  const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
+  const read = async (token: string, query = '') => {
+    const response = await fetch(
+      `http://127.0.0.1:${port}/v1/streams/orders/records?limit=1${query}`,
+      {
+        headers: { authorization: `Bearer ${token}` },
+      },
+    )
+    return (await response.json()) as { data: { id: string }[]; next_cursor: string }
+  }
+  const first = await read(single.token)
+  const next = await read(single.token, `&cursor=${first.next_cursor}`)
+  expect([first, next].map(({ data }) => data[0]?.id)).toEqual(['4', '2'])
+  const { token } = JSON.parse(another.stdout)
+  expect(token).not.toBe(lasting.token)
+  expect((await read(token)).data).toHaveLength(1)
+  expect((await read(lasting.token)).data).toHaveLength(1)
+})
+
+test('no second token of a single use is given out, whoever asks', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(1))
+  const { id } = store.grant({ stream: 'messages' })
+  const other = new RecordWriter(store.file, Date.now)
+  onTestFinished(() => other.close())
+  const wanted = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
+  const { given } = createGrant(store.writer, wanted, Date.now())
+
+  const issued = [store.writer, other].map((writer) => issueToken(writer, given.id, Date.now()))
+
+  expect(issued).toEqual([{ refusal: 'grant_consumed' }, { refusal: 'grant_consumed' }])
+  expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openSqlite } from '../../src/storage/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
@@ -73,31 +74,33 @@ test('what is asked is never part of a statement', async () => {
   database.close()
 }, 60_000)
 
-test('ten thousand cursors that were not given out are all refused in the same words', async () => {
+test('a cursor with any bit changed, cut anywhere, or made up is refused in the same words', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(60))
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
   const { data } = await reader.call('query_records', { stream: 'messages', limit: 5 })
   const good = Buffer.from((data.data as { next_cursor: string }).next_cursor, 'base64url')
+  const changed = Array.from({ length: good.length * 8 }, (_, bit) => {
+    const bytes = Buffer.from(good)
+    bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    return bytes
+  })
+  const cut = Array.from({ length: good.length }, (_, length) => good.subarray(0, length))
+  const madeUp = Array.from({ length: 200 }, (_, length) => randomBytes(1 + (length % 200)))
   const answers = new Set<string>()
 
-  for (let round = 0; round < 10_000; round += 100) {
-    const forged = Array.from({ length: 100 }, (_, index) => {
-      const bytes = Buffer.from(good)
-      const at = (round + index) % bytes.length
-      bytes[at] = (bytes[at] ?? 0) ^ (1 << ((round / 100 + index) % 8))
-      return bytes.subarray(0, bytes.length - (index % 7 === 0 ? 1 : 0)).toString('base64url')
-    })
-    const refused = await Promise.all(
+  const forged = [...changed, ...cut, ...madeUp].map((bytes) => bytes.toString('base64url'))
+  for (let at = 0; at < forged.length; at += 20)
+    for (const { text, isError } of await Promise.all(
       forged
-        .slice(0, 20)
+        .slice(at, at + 20)
         .map((cursor) => reader.call('query_records', { stream: 'messages', limit: 5, cursor })),
-    )
-    for (const { text, isError } of refused) answers.add(`${isError} ${text}`)
-  }
+    ))
+      answers.add(`${isError} ${text}`)
 
+  expect(forged.length).toBeGreaterThan(600)
   expect([...answers]).toEqual([expect.stringContaining('invalid_cursor')])
-}, 60_000)
+}, 30_000)
 
 test('what records say is data: no handle, tag or instruction in them is taken for ours', async () => {
   const store = await aRecordStore()

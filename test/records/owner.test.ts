@@ -1,8 +1,13 @@
 import path from 'node:path'
+import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
+import { done } from '../../src/capability/outcome.ts'
+import { recordSource } from '../../src/runtime/open-records.ts'
 import { put } from '../support/a-project.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
-import { drawbridge } from '../support/run-cli.ts'
+import { aCapability } from '../support/builders.ts'
+import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
+import { serveHere } from '../support/serve-here.ts'
 
 async function anOwner() {
   const store = await aRecordStore()
@@ -95,6 +100,72 @@ test('nothing starts with an owner’s token in its environment or configuration
     expect({ code, stdout }).toEqual({ code: 77, stdout: '' })
     expect(stderr).not.toContain(owner)
   }
+})
+
+test('on stdio, too, it is refused wherever a message carries it, and said nowhere [R18, R20]', async () => {
+  const { owner, token, folder } = await anOwner()
+  const running = startDrawbridge(['serve', folder, '--stdio'], {
+    env: { DRAWBRIDGE_TOKEN: token },
+  })
+  const lines = createInterface({ input: running.process.stdout })[Symbol.asyncIterator]()
+  const send = (message: object, disguise = (line: string) => line) =>
+    running.process.stdin.write(`${disguise(JSON.stringify({ jsonrpc: '2.0', ...message }))}\n`)
+  const ask = async (message: object, disguise?: (line: string) => string) => {
+    send(message, disguise)
+    return JSON.parse((await lines.next()).value)
+  }
+  const call = (id: number, input: object, more: object = {}) => ({
+    id,
+    method: 'tools/call',
+    params: { name: 'search', arguments: input, _meta: { ...meta, ...more } },
+  })
+
+  const good = await ask(call(1, { q: 'invoice' }))
+  const refused = [
+    await ask(call(2, { q: owner })),
+    await ask(call(3, { q: 'invoice' }, { 'x/token': owner })),
+    await ask(call(4, { q: 'invoice' }, { [owner]: 1 })),
+    await ask(call(5, { q: 'invoice' }, { authorization: `Bearer%20${owner}` })),
+    await ask(call(6, { q: 'invoice' }, { 'x/token': owner }), (line) =>
+      line.replace('drb_', '\\u0064rb_'),
+    ),
+    await ask({ id: 7, method: 'nothing/known', params: { _meta: { token: owner } } }),
+  ]
+  send({ method: 'notifications/cancelled', params: { requestId: 1, reason: owner } })
+  const after = await ask(call(8, { q: 'invoice' }))
+
+  for (const { error } of refused)
+    expect(error).toMatchObject({ code: -31403, data: { code: 'owner_token_refused' } })
+  for (const { result } of [good, after]) expect(result.structuredContent.results).toHaveLength(3)
+  running.process.stdin.end()
+  await running.exited
+  expect(running.stdout() + running.stderr()).not.toContain(owner)
+})
+
+test('it is not handed on to any other source either, nor by code', async () => {
+  const { store, owner } = await anOwner()
+  const reached: unknown[] = []
+  const echo = aCapability({
+    name: 'echo',
+    invoke: async ({ input }) => {
+      reached.push(input)
+      return done({})
+    },
+  })
+  const { bridge, url } = await serveHere({
+    sources: [
+      { id: 'other', read: async () => ({ capabilities: [echo] }) },
+      recordSource(store.file, { mount: '/mcp/records' }),
+    ],
+  })
+  const body = { ...list, method: 'tools/call', params: { name: 'echo', arguments: { owner } } }
+
+  expect((await post(url, { 'x-api-key': owner })).status).toBe(403)
+  expect((await post(`${url}?token=${owner}`, {})).status).toBe(403)
+  expect((await post(url, {}, body)).status).toBe(403)
+  await expect(bridge.call('echo', {}, { meta: { owner } })).rejects.toThrow('owner')
+  await expect(bridge.call('echo', { owner })).rejects.toThrow('owner')
+  expect(reached).toEqual([])
 })
 
 test('without a good token stdio does not start, and says so in one line', async () => {

@@ -96,7 +96,7 @@ test('the same read over MCP and over the resource server is the same [R16]', as
     { headers },
   )
 
-  const { url, ...body } = (await response.json()) as Record<string, unknown>
+  const { url, links, ...body } = (await response.json()) as Record<string, unknown>
   expect(body).toEqual(tool.data.data)
 })
 

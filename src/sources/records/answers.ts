@@ -4,7 +4,7 @@ import type { Done, Failed } from '../../capability/outcome.ts'
 import { word } from './abilities.ts'
 import type { Aggregation } from './aggregate-records.ts'
 import { note } from './note.ts'
-import type { RecordPage, ServedRecord } from './query-records.ts'
+import type { RecordPage, ServedRecord, Warning } from './query-records.ts'
 import type { Reader } from './reader.ts'
 import { toRecordId, toUrl } from './record-id.ts'
 import type { Hit, SearchPage } from './search-records.ts'
@@ -47,7 +47,7 @@ export const toEnvelope = (page: RecordPage): JsonObject => ({
   ...(page.nextChangesSince !== undefined && { next_changes_since: page.nextChangesSince }),
   meta: {
     count: page.count === undefined ? { kind: 'none' } : { kind: 'exact', value: page.count },
-    warnings: page.warnings.map(({ code, message }) => ({ code, message })),
+    warnings: page.warnings,
   },
 })
 
@@ -189,7 +189,10 @@ export function toSearchAnswer(reader: Reader, { hits, nextCursor, ranked }: Sea
   }
 }
 
-export function toSearchEnvelope({ hits, nextCursor, ranked }: SearchPage): JsonObject {
+export function toSearchEnvelope(
+  { hits, nextCursor, ranked }: SearchPage,
+  warnings: readonly Warning[],
+): JsonObject {
   return {
     object: 'list',
     data: hits.map(toResult).map(({ id, record_id, snippet, ...hit }) => ({
@@ -201,14 +204,20 @@ export function toSearchEnvelope({ hits, nextCursor, ranked }: SearchPage): Json
     })),
     has_more: nextCursor !== undefined,
     ...(nextCursor !== undefined && { next_cursor: nextCursor }),
-    meta: toSearchMeta(toSourceMix(hits), ranked),
+    meta: toSearchMeta(toSourceMix(hits), ranked, warnings),
   }
 }
 
-const toSearchMeta = (mix: readonly SourceCount[], ranked: number | undefined): JsonObject => ({
+const toSearchMeta = (
+  mix: readonly SourceCount[],
+  ranked: number | undefined,
+  warnings: readonly Warning[] = [],
+): JsonObject => ({
   source_mix: mix,
-  warnings:
-    ranked === undefined ? [] : [{ code: 'ranking_window', message: toRankedWords(ranked) }],
+  warnings: [
+    ...warnings,
+    ...(ranked === undefined ? [] : [{ code: 'ranking_window', message: toRankedWords(ranked) }]),
+  ],
 })
 
 const toRankedWords = (ranked: number): string =>

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hash } from 'node:crypto'
 import { byCodePoint, isPlainObject, type Json } from '../../capability/json.ts'
 
 /** What a cursor is for; one kind means nothing where another is asked for. */
-export type CursorKind = 'page' | 'changes' | 'search'
+export type CursorKind = 'page' | 'bookmark' | 'changes' | 'search'
 
 /** Everything that must be the same when it comes back. */
 export interface CursorBinding {

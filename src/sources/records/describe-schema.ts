@@ -4,7 +4,7 @@ import { type Abilities, legend, toAbilities, toAbilityLines, word } from './abi
 import { cannotRead } from './failures.ts'
 import { ambiguous, unknownConnection, unknownStream } from './find-scope.ts'
 import type { Connection } from './model.ts'
-import type { Reader } from './reader.ts'
+import { isFailed, type Reader } from './reader.ts'
 import type { Scope } from './scope.ts'
 
 export interface SchemaQuery {
@@ -24,6 +24,15 @@ const mostConnections = 300
 const longestSchema = 20_000
 
 export function describeSchema(reader: Reader, query: SchemaQuery): SchemaAnswer | Failed {
+  const scopes = findScopes(reader, query)
+  if (isFailed(scopes)) return scopes
+  if (query.stream === undefined) return toIndex(scopes)
+  const [scope] = scopes
+  return query.detail === 'full' && scope ? toFull(reader, scope) : toScoped(reader, scopes)
+}
+
+/** Everything a question about the schema is about. */
+export function findScopes(reader: Reader, query: SchemaQuery): readonly Scope[] | Failed {
   const { stream, connection, detail } = query
   if (detail === 'full' && stream === undefined)
     return cannotRead(
@@ -40,11 +49,10 @@ export function describeSchema(reader: Reader, query: SchemaQuery): SchemaAnswer
       (connection ?? source.connection.id) === source.connection.id &&
       (stream ?? source.stream.name) === source.stream.name,
   )
-  if (stream === undefined) return toIndex(scopes)
-  const [scope, ...others] = scopes
-  if (!scope) return unknownStream(reader, stream)
-  if (detail !== 'full') return toScoped(reader, scopes)
-  return others.length > 0 ? ambiguous(scopes, 'ambiguous_schema_detail') : toFull(reader, scope)
+  if (stream !== undefined && scopes.length === 0) return unknownStream(reader, stream)
+  return detail === 'full' && scopes.length > 1
+    ? ambiguous(scopes, 'ambiguous_schema_detail')
+    : scopes
 }
 
 interface Connector {
@@ -212,7 +220,7 @@ function toBounded(schemas: readonly (readonly [string, JsonObject])[]): {
   }
 }
 
-function groupByConnector(scopes: readonly Scope[]): readonly Connector[] {
+export function groupByConnector(scopes: readonly Scope[]): readonly Connector[] {
   const byKey = new Map<
     string,
     { connections: Map<string, Connection>; streams: Map<string, Scope[]> }

@@ -1,6 +1,9 @@
 import type { Caller } from '../../capability/caller.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { toStanding } from './grant.ts'
+import type { RecordSink } from './intake.ts'
+import { toIntrospection } from './introspection.ts'
 import { openReader, type Reader, type ReaderOptions } from './reader.ts'
 import { noGrant, toCaller } from './record-source.ts'
 
@@ -13,6 +16,10 @@ export interface Door {
   /** Whether an owner's token is anywhere in a text. It must not be used, not even by mistake. */
   holdsOwner(text: string): boolean
   open(given: string): Reader | Failed
+  /** What a token is, for those who have it. */
+  describe(token: string): JsonObject | undefined
+  /** Where an owner may put things in, and nobody else. */
+  admitOwner(token: string | undefined): RecordSink | undefined
 }
 
 export interface Admitted {
@@ -26,13 +33,27 @@ export const tokenPrefix = 'drb_'
 const shape = /(?=(drb_[\w-]{43}))/g
 
 /** The store may come later than the door: until then nobody is known. */
-export function createDoor(find: () => ReaderOptions | undefined): Door {
+export function createDoor(
+  find: () => ReaderOptions | undefined,
+  openSink: () => RecordSink,
+): Door {
   const callers = new Map<string, Caller>()
+  const holds = (text: string) =>
+    text.includes(tokenPrefix) && [...text.matchAll(shape)].some(([, token = '']) => isOwner(token))
   const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
   return {
-    holdsOwner: (text) =>
-      text.includes(tokenPrefix) &&
-      [...text.matchAll(shape)].some(([, token = '']) => isOwner(token)),
+    holdsOwner: (text) => holds(text) || (/%|\\u/.test(text) && holds(decode(text))),
+    describe(token) {
+      const options = find()
+      const found = options?.store.findToken(token)
+      if (!options || !found) return undefined
+      if (found.kind === 'owner') return { active: true, pdpp_token_kind: 'owner' }
+      const given = options.store.findPackage(found.package)
+      return given && toStanding(given, options.now()) === 'live'
+        ? toIntrospection(given)
+        : undefined
+    },
+    admitOwner: (token) => (token !== undefined && isOwner(token) ? openSink() : undefined),
     open: (given) => {
       const options = find()
       return options ? openReader(given, options) : noGrant()
@@ -53,6 +74,12 @@ export function createDoor(find: () => ReaderOptions | undefined): Door {
     },
   }
 }
+
+/** As addresses, cookies and JSON may write it. */
+const decode = (text: string): string =>
+  text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  )
 
 /** In words for whoever brought the token. */
 export const refusalWords: Readonly<Record<Refusal, string>> = {

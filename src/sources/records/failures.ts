@@ -12,6 +12,7 @@ export const readFailures = {
   unknown_field: 'model',
   unknown_stream: 'model',
   not_found: 'model',
+  blob_not_found: 'model',
   connection_not_found: 'model',
   conflicting_connection_id: 'model',
   ambiguous_connection: 'model',

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from './failures.ts'
-import type { Reader } from './reader.ts'
+import { isFailed, type Reader } from './reader.ts'
 import type { Scope } from './scope.ts'
 
 /** As many candidates as are listed; the rest is found with `schema`. */
@@ -25,6 +25,16 @@ export function findScope(reader: Reader, { stream, connection }: Wanted): Scope
   const connections = new Set(scopes.map(({ source }) => source.connection.id))
   if (connections.size > 1) return ambiguous(named.length > 0 ? named : scopes)
   return scope ?? unknownStream(reader, stream)
+}
+
+/** Every source that has the stream, for reads that may be about all of them. */
+export function findAllScopes(reader: Reader, wanted: Wanted): readonly Scope[] | Failed {
+  if (wanted.connection !== undefined) {
+    const scope = findScope(reader, wanted)
+    return isFailed(scope) ? scope : [scope]
+  }
+  const named = reader.scopes.filter(({ source }) => source.stream.name === wanted.stream)
+  return named.length > 0 ? named : unknownStream(reader, wanted.stream)
 }
 
 export const unknownStream = ({ scopes }: Reader, stream: string): Failed =>

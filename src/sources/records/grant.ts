@@ -30,6 +30,8 @@ export interface GrantPackage {
   readonly createdAt: number
   readonly expiresAt?: number
   readonly mode: (typeof accessModes)[number]
+  /** When its first token was given out; a grant for a single use has no second. */
+  readonly consumedAt?: number
   readonly revokedAt?: number
   readonly grants: readonly Grant[]
 }

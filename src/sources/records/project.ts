@@ -47,7 +47,7 @@ export type Data = Readonly<Record<string, unknown>>
 
 /** Taken out before anything else sees it: what is not asked for goes nowhere. */
 export function toData(body: Row['body'], fields: Fields): Data {
-  const whole: unknown = typeof body === 'string' ? JSON.parse(body) : body
+  const whole = toWhole(body)
   const data: Record<string, unknown> = {}
   if (isPlainObject(whole))
     for (const { name } of fields)
@@ -57,6 +57,9 @@ export function toData(body: Row['body'], fields: Fields): Data {
         else data[name] = whole[name]
   return data
 }
+
+export const toWhole = (body: Row['body']): unknown =>
+  typeof body === 'string' ? JSON.parse(body) : body
 
 /** A field may be called `__proto__`. */
 const plain = { enumerable: true, configurable: true, writable: true }

@@ -45,9 +45,11 @@ export interface RecordPage {
   readonly warnings: readonly Warning[]
 }
 
-export interface Warning {
+export interface Warning extends JsonObject {
   readonly code: string
   readonly message: string
+  readonly param?: string
+  readonly detail?: JsonObject
 }
 
 export const usualLimit = 25
@@ -199,15 +201,20 @@ function readChanges(
   for (const name of ['filter', 'sort', 'order', 'expand', 'count'] as const)
     if (query[name] !== undefined && query[name] !== 'none')
       return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
-  const binding = toBinding(reader, scope, 'changes', {})
-  const mark = cursor ?? changesSince
-  const place = mark === 'beginning' ? [0] : unseal(reader.store.key, binding, mark)
-  const [after] = place ?? []
-  if (typeof after !== 'number') return invalidCursor()
+  const place = findPlace(reader, scope, changesSince, cursor)
+  if (!place) return invalidCursor()
+  const { after, upTo } = place
+  // The store is younger than the bookmark: what was between them nobody knows.
+  if (after > reader.store.head())
+    return cannotRead(
+      'cursor_expired',
+      'The store was put back to an earlier state. Begin again with changes_since "beginning".',
+    )
   const limit = Math.min(query.limit ?? usualLimit, mostRecords)
-  const changes = reader.store.changes(scope, after, limit + 1)
+  const asked = { after, upTo: upTo ?? Number.MAX_SAFE_INTEGER, newestFirst: false }
+  const changes = reader.store.changes(scope, { ...asked, limit: limit + 1 })
   const page = changes.slice(0, limit)
-  const next = seal(reader.store.key, binding, [page.at(-1)?.seq ?? after])
+  const last = page.at(-1)?.seq ?? after
   const hasMore = changes.length > limit
   return {
     scope,
@@ -216,10 +223,64 @@ function readChanges(
       'row' in change ? toRecord(scope, fields, change.row) : toTombstone(scope, change.removed),
     ),
     hasMore,
-    ...(hasMore ? { nextCursor: next } : { nextChangesSince: next }),
+    ...(hasMore
+      ? {
+          nextCursor: sealPage(reader, scope, changesSince, [
+            last,
+            upTo ?? findEnd(reader, scope, last),
+          ]),
+        }
+      : { nextChangesSince: sealBookmark(reader, scope, last) }),
     warnings: [],
   }
 }
+
+interface ChangesPlace {
+  readonly after: number
+  /** Where it ends, whatever changes meanwhile. */
+  readonly upTo?: number
+}
+
+function findPlace(
+  reader: Reader,
+  scope: Scope,
+  changesSince: string,
+  cursor: string | undefined,
+): ChangesPlace | undefined {
+  const { key } = reader.store
+  if (cursor !== undefined) {
+    const [after, upTo] = unseal(key, toPageBinding(scope, changesSince), cursor) ?? []
+    return typeof after === 'number' && typeof upTo === 'number' ? { after, upTo } : undefined
+  }
+  if (changesSince === 'beginning') return { after: 0 }
+  const [after] = unseal(key, toBookmarkBinding(scope), changesSince) ?? []
+  return typeof after === 'number' ? { after } : undefined
+}
+
+/** The last change that can be seen: a later one, that cannot, must not show in a cursor. */
+function findEnd({ store }: Reader, scope: Scope, after: number): number {
+  const upTo = Number.MAX_SAFE_INTEGER
+  return store.changes(scope, { after, upTo, newestFirst: true, limit: 1 })[0]?.seq ?? after
+}
+
+/** Good for as long as the grant of this source: others of the same package may come and go. */
+const toBookmarkBinding = ({ grant, source }: Scope): CursorBinding => ({
+  kind: 'bookmark',
+  grant,
+  query: { source: source.n },
+})
+
+const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
+  ...toBookmarkBinding(scope),
+  kind: 'changes',
+  query: { source: scope.source.n, since },
+})
+
+const sealBookmark = ({ store }: Reader, scope: Scope, after: number): string =>
+  seal(store.key, toBookmarkBinding(scope), [after])
+
+const sealPage = ({ store }: Reader, scope: Scope, since: string, place: Json): string =>
+  seal(store.key, toPageBinding(scope, since), place)
 
 const toTombstone = (
   { source }: Scope,

@@ -21,11 +21,17 @@ export interface RecordStore {
   /** The newest arrivals that have every word in one of these fields, below a number. */
   match(scope: Scope, query: MatchQuery): readonly number[]
   byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[]
-  changes(scope: Scope, after: number, limit: number): readonly Change[]
+  changes(scope: Scope, query: ChangesQuery): readonly Change[]
+  /** The number of the last change of anything. */
+  head(): number
   /** Where the next so many rows end; `undefined` at the end. */
   span(scope: Scope, after: number): number | undefined
   tally(scope: Scope, query: TallyQuery): readonly Tally[]
   lastUpdated(scope: Scope): string | undefined
+
+  /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
+  bindings(blob: string): readonly Binding[]
+  blob(id: string): KeptBlob | undefined
 
   disclose(disclosure: Disclosure): void
   close(): void
@@ -82,6 +88,14 @@ export interface MatchQuery {
   readonly limit: number
 }
 
+export interface ChangesQuery {
+  readonly after: number
+  /** Inclusive. */
+  readonly upTo: number
+  readonly newestFirst: boolean
+  readonly limit: number
+}
+
 export type Change =
   | { readonly seq: number; readonly row: Row }
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
@@ -114,6 +128,20 @@ export interface Tally {
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null
+}
+
+/** One record of one source. */
+export interface Binding {
+  /** Its number in the store. */
+  readonly source: number
+  readonly key: string
+}
+
+/** Bytes beside the records. */
+export interface KeptBlob {
+  readonly id: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
 }
 
 /** What was read under which grant; ids only hashed. */

@@ -1,0 +1,166 @@
+import { hash } from 'node:crypto'
+import type { Capability } from '../../capability/capability.ts'
+import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import type { Failed } from '../../capability/outcome.ts'
+import { noRules } from '../../capability/rules.ts'
+import { cannotRead } from './failures.ts'
+import type { Connection, RecordSource, Stream } from './model.ts'
+import { isFailed } from './reader.ts'
+import type { Binding, KeptBlob } from './record-store.ts'
+import { type Entry, toEntry } from './to-entry.ts'
+
+/** Where an owner puts things in. */
+export interface RecordSink {
+  readonly sources: readonly RecordSource[]
+  readonly streams: readonly Stream[]
+  open(stream: Stream, connection: Connection): RecordSource
+  /** All of it or nothing, and on the disk when it returns. */
+  write(source: RecordSource, entries: readonly Entry[]): object
+  keep(blob: KeptBlob, binding: Binding): void
+}
+
+/** As the connector that collects them names it. */
+export interface Destination {
+  readonly stream: string
+  readonly connection?: string | undefined
+  readonly connector?: string | undefined
+}
+
+export interface Ingested extends JsonObject {
+  readonly stream: string
+  readonly connection_id: string
+  readonly records_accepted: number
+  readonly records_rejected: number
+  /** The first of those that were rejected. */
+  readonly rejections?: readonly { readonly line: number; readonly message: string }[]
+}
+
+const batchSize = 200
+const mostRejections = 20
+
+/** Lines of JSON, each `{ key, data, emitted_at }` or gone; what is wrong with one stops no other. */
+export async function ingest(
+  sink: RecordSink,
+  where: Destination,
+  text: string,
+  now: () => number,
+): Promise<Ingested | Failed> {
+  const source = findDestination(sink, where)
+  if (isFailed(source)) return source
+  const rejections: { line: number; message: string }[] = []
+  let [accepted, rejected] = [0, 0]
+  let batch: Entry[] = []
+  const flush = async () => {
+    if (batch.length > 0) sink.write(source, batch)
+    accepted += batch.length
+    batch = []
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+  let line = 0
+  for (const written of text.split('\n')) {
+    line += 1
+    if (written.trim() === '') continue
+    const entry = readLine(source.stream, written, new Date(now()).toISOString())
+    if (typeof entry !== 'string') batch.push(entry)
+    else {
+      rejected += 1
+      if (rejections.length < mostRejections) rejections.push({ line, message: entry })
+    }
+    if (batch.length >= batchSize) await flush()
+  }
+  await flush()
+  return {
+    stream: source.stream.name,
+    connection_id: source.connection.id,
+    records_accepted: accepted,
+    records_rejected: rejected,
+    ...(rejections.length > 0 && { rejections }),
+  }
+}
+
+function readLine(stream: Stream, text: string, now: string): Entry | string {
+  let line: unknown
+  try {
+    line = JSON.parse(text)
+  } catch {
+    return 'it is no JSON'
+  }
+  if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
+    return toEntry(stream, line, now)
+  const key = Array.isArray(line.key) ? JSON.stringify(line.key.map(String)) : String(line.key)
+  const { emitted_at } = line
+  const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
+  if (isGone(line)) return toEntry(stream, { ...envelope, deleted: true }, now)
+  const entry = toEntry(stream, { ...envelope, data: line.data }, now)
+  if (typeof entry !== 'string' && entry.key !== key)
+    return `its key ${JSON.stringify(key)} is not what ${stream.primaryKey.join(', ')} in its data says`
+  return entry
+}
+
+const isGone = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
+  op === 'delete' || deleted === true
+
+/** A connection that is named is made when it is new; one that is not must be the only one. */
+function findDestination(sink: RecordSink, where: Destination): RecordSource | Failed {
+  const { stream: name, connection: id, connector } = where
+  const known = sink.sources.find(({ connection }) => connection.id === id)?.connection
+  const kind = connector ?? known?.connector
+  const streams = sink.streams.filter(
+    (one) => one.name === name && (kind ?? one.connector) === one.connector,
+  )
+  const [stream, ...others] = streams
+  if (!stream)
+    return cannotRead(
+      'unknown_stream',
+      `No stream ${JSON.stringify(name.slice(0, 200))} is declared${kind === undefined ? '' : ` for ${kind}`}. "drawbridge records declare" declares one.`,
+    )
+  if (others.length > 0)
+    return cannotRead('invalid_argument', 'Several connectors have this stream: say connector_id.')
+  if (known && known.connector !== stream.connector)
+    return cannotRead('invalid_argument', `${id} is a connection of ${known.connector}.`)
+  if (id !== undefined) return sink.open(stream, known ?? { id, connector: stream.connector })
+  const candidates = new Map(
+    sink.sources
+      .filter(({ connection }) => connection.connector === stream.connector)
+      .map(({ connection }) => [connection.id, connection]),
+  )
+  const [only, ...more] = candidates.values()
+  if (more.length > 0)
+    return cannotRead('ambiguous_connection', 'Several connections: say which, connection_id.', {
+      details: {
+        retry_with: 'connection_id',
+        available_connections: [...candidates.keys()].map((one) => ({ connection_id: one })),
+      },
+    })
+  return sink.open(stream, only ?? { id: stream.connector, connector: stream.connector })
+}
+
+export interface Upload extends Destination {
+  readonly key: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+}
+
+/** Bytes for a record that names them, or will. The same bytes have the same id. */
+export function keepBlob(sink: RecordSink, upload: Upload): JsonObject | Failed {
+  const source = findDestination(sink, upload)
+  if (isFailed(source)) return source
+  const { bytes, mimeType, key } = upload
+  const sha256 = hash('sha256', bytes, 'hex')
+  const id = `blob_sha256_${sha256}`
+  sink.keep({ id, mimeType, bytes }, { source: source.n, key })
+  return { blob_id: id, mime_type: mimeType, size_bytes: bytes.length, sha256 }
+}
+
+/** Taking in is a call like any other, though no client of tools can make it. */
+export const intakeCapability = (source: string, name: 'ingest' | 'keep_blob'): Capability => ({
+  name,
+  description: 'Takes in what its owner sends.',
+  input: { schema: { type: 'object' }, parse: (value) => ({ ok: true, value }) },
+  effects: { writes: true, irreversible: false, repeatable: true, reachesOut: false },
+  rules: noRules,
+  origin: { source, pointer: `/${name}` },
+  extras: {},
+  hidden: true,
+  invoke: () => Promise.reject(new Error(`${name} takes its owner's bytes, not arguments`)),
+})
