@@ -1,5 +1,5 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { importRecords } from '../dist/runtime/owner-store.js'
+import { BackgroundWriter, importRecords } from '../dist/runtime/owner-store.js'
 import { RecordWriter } from '../dist/storage/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
@@ -24,17 +24,21 @@ export async function measureIngest() {
   const blocks = []
   try {
     for (let round = 0; round < rounds; round++)
-      for (const who of ['floor', 'ours']) {
+      for (const who of ['floor', 'ours', 'blocks']) {
         const file = toFile(`records-${who}`)
         const writer = new RecordWriter(file, Date.now)
         writer.declare(stream)
         const source = writer.open(stream, { id: 'work', connector: 'mail' })
         const load = who === 'floor' ? byHand : asImport
+        const work = () => load({ file, writer, source, lines })
         const before = process.cpuUsage()
-        const block = await longestBlock(() => load({ file, writer, source, lines }))
-        const { user, system } = process.cpuUsage(before)
-        rates[who].push((records / (user + system)) * 1e6)
-        if (who === 'ours') blocks.push(block)
+        // Looking for blocks costs time of its own: that is another run.
+        if (who === 'blocks') blocks.push(await longestBlock(work))
+        else {
+          await work()
+          const { user, system } = process.cpuUsage(before)
+          rates[who].push((records / (user + system)) * 1e6)
+        }
         if (writer.count(source) !== records) throw new Error('not all records are there')
         writer.close()
         await removeStore(file)
@@ -68,9 +72,11 @@ async function byHand({ file, source, lines }) {
   driver.close()
 }
 
-const asImport = ({ writer, source, lines }) =>
-  importRecords({
+async function asImport({ file, writer, source, lines }) {
+  const background = new BackgroundWriter(file)
+  await importRecords({
     writer,
+    background,
     source,
     file: lines,
     now: Date.now,
@@ -79,3 +85,5 @@ const asImport = ({ writer, source, lines }) =>
       throw new Error(`${line}: ${fault}`)
     },
   })
+  await background.close()
+}

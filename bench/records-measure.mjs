@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /** CPU milliseconds of one run, of each contestant, taking turns; medians over rounds. */
 export async function compare(contestants, { rounds = 15, runs = 1, warm = 1 } = {}) {
   const times = new Map(Object.keys(contestants).map((name) => [name, []]))
@@ -14,22 +16,37 @@ export async function compare(contestants, { rounds = 15, runs = 1, warm = 1 } =
 export const quantile = (values, share) =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)]
 
-/** The longest time nobody else had a turn, in wall milliseconds, while something is done. */
+/**
+ * The longest time a timer of one millisecond came late while something is done. Time in which the
+ * main thread was ready and others had the processors is not counted, where the system tells of it.
+ */
 export async function longestBlock(work) {
   let last = performance.now()
+  let delayed = queued()
   let longest = 0
-  let going = true
   const tick = () => {
-    const now = performance.now()
-    longest = Math.max(longest, now - last)
+    const [now, waited] = [performance.now(), queued()]
+    longest = Math.max(longest, now - last - 1 - (waited - delayed))
     last = now
-    if (going) setImmediate(tick)
+    delayed = waited
   }
-  setImmediate(tick)
+  const timer = setInterval(tick, 1)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  longest = 0
   await work()
-  going = false
   tick()
+  clearInterval(timer)
   return longest
+}
+
+/** Milliseconds the main thread has waited for a processor. */
+function queued() {
+  try {
+    const [, waited] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')
+    return Number(waited) / 1e6
+  } catch {
+    return 0
+  }
 }
 
 /** How long the machine keeps a loop that does nothing waiting: others are busy on it, too. */

@@ -17,7 +17,8 @@ export function readColumns(
 ): readonly Values[] {
   const names = fields.map((field) => (field.n === 0 ? sql`id` : id('f', field.n)))
   const packed = names.map((name, at) => {
-    const column = fields[at]?.type === 'string' ? name : exact(name)
+    const type = fields[at]?.type
+    const column = type === 'number' || type === 'integer' ? exact(name) : name
     return sql`json_group_array(${column}) as ${id('c', at)}`
   })
   const [row] = all<Readonly<Record<string, string>>>(

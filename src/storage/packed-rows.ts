@@ -16,7 +16,7 @@ export const pack = (rows: Sql): Sql =>
 
 /** JSON of the engine has fifteen digits of a number; seventeen are all there are. */
 export const exact = (column: Sql): Sql =>
-  sql`case typeof(${column}) when 'real' then printf('%!.17g', ${column}) else ${column} end`
+  sql`case when typeof(${column}) <> 'real' then ${column} when ${column} = cast(${column} as integer) and abs(${column}) < 9e15 then cast(${column} as integer) else printf('%!.17g', ${column}) end`
 
 /** The way back, by the type of the field. */
 export const fromExact = ({ type }: Pick<Field, 'type'>, value: Comparable | null) =>
