@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Field } from '../../src/sources/records/model.ts'
-import type { Condition, Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
+import type { Condition, TallyQuery } from '../../src/sources/records/record-store.ts'
 import type { Scope } from '../../src/sources/records/scope.ts'
 import { createBuckets, granularities, stepOf } from '../../src/sources/records/time-buckets.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aRecordStore, aStream, type Data, type TestStore } from '../support/a-record-store.ts'
+import { tallyBoth } from '../support/tally-both.ts'
 
 const ranges = ['gte', 'gt', 'lte', 'lt']
 
@@ -120,42 +121,6 @@ const aQuestion = fc.record({
   to: fc.option(fc.integer({ min: -2, max: 8 }), { nil: undefined }),
 })
 
-/** Every span of a source, by the one way and by the other. */
-function tallyBoth(reads: SqliteRecords, scope: Scope, query: Omit<TallyQuery, 'span'>) {
-  const [columns, rows] = [new Map<unknown, Tally>(), new Map<unknown, Tally>()]
-  for (let after = 0; ; ) {
-    const end = reads.span(scope, after)
-    if (end === undefined) return [columns, rows].map(toComparable)
-    const span = [after, end] as const
-    for (const tally of reads.tally(scope, { ...query, span })) put(columns, tally)
-    for (const tally of reads.tallyRows(scope, { ...query, span })) put(rows, tally)
-    after = end
-  }
-}
-
-function put(tallies: Map<unknown, Tally>, tally: Tally): void {
-  const known = tallies.get(tally.group)
-  const extreme = (pick: 'min' | 'max') => {
-    const both = [known?.[pick], tally[pick]].filter((one) => one !== null && one !== undefined)
-    if (both.length < 2) return both[0] ?? null
-    const [a = 0, b = 0] = both
-    return (pick === 'min') === a < b ? a : b
-  }
-  tallies.set(tally.group, {
-    group: tally.group,
-    count: tally.count + (known?.count ?? 0),
-    valued: tally.valued + (known?.valued ?? 0),
-    sum: tally.sum + (known?.sum ?? 0),
-    min: extreme('min'),
-    max: extreme('max'),
-  })
-}
-
-const toComparable = (tallies: ReadonlyMap<unknown, Tally>) =>
-  [...tallies.values()]
-    .map((tally) => ({ ...tally, sum: Number(tally.sum.toPrecision(12)) }))
-    .sort((a, b) => (String(a.group) < String(b.group) ? -1 : 1))
-
 function toScope(store: TestStore, from?: number, to?: number): Scope {
   const [source] = store.writer.sources
   if (!source) throw new Error('no source')
@@ -204,7 +169,7 @@ test('columns count what rows count, after changes and removals, too', async () 
           : { ...(field && { field }), ...(group && { group }), distinct: false }),
       }
 
-      const [columns, rows] = tallyBoth(reads, toScope(store, from, to), query)
+      const { columns, rows } = tallyBoth(reads, toScope(store, from, to), query)
 
       expect(columns).toEqual(rows)
     }),
