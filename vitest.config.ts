@@ -1,12 +1,18 @@
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+/** What measures, floods or repeats for minutes: `npm run soak`. */
+const soaks = process.env.SOAK === undefined ? ['test/**/*.soak.test.ts'] : []
 
 export default defineConfig({
   resolve: { alias: { 'drawbridge-mcp': fileURLToPath(new URL('src/index.ts', import.meta.url)) } },
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...soaks],
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
     testTimeout: 20_000,
+    // Much of a run is waiting for processes of its own: one more than vitest would dare on two cores.
+    maxWorkers: 2,
   },
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { canary } from './fixtures/hostile/canary.ts'
+import { amount } from './support/amount.ts'
 import { anInitialize, initialized, openSession, postLegacy } from './support/legacy-request.ts'
 import { aModernRequest, type Message, postModern } from './support/modern-request.ts'
 import {
@@ -132,13 +133,14 @@ describe.each(ways)('over $way', ({ open }) => {
   })
 })
 
-test('4,000 hostile calls are outlived, each fault is logged once, and honest calls stay quick', {
+const rounds = amount(250, 1_000)
+
+test(`${rounds * 4} hostile calls are outlived, each fault is logged once, and honest calls stay quick`, {
   timeout: 60_000,
 }, async () => {
   const client = await openModern()
   onTestFinished(async () => void (await client.server.stop()))
   const names = ['throw_error', 'throw_in_timer', 'leave_orphan', 'never_settle']
-  const rounds = 1000
 
   const [hostile, honest] = await Promise.all([
     inLanes(64, rounds * names.length, (index) =>
@@ -156,10 +158,8 @@ test('4,000 hostile calls are outlived, each fault is logged once, and honest ca
   for (const [index, { result }] of honest.entries())
     expect(result).toMatchObject({ structuredContent: { squared: index * index } })
   const times = honest.map(({ took }) => took).sort((a, b) => a - b)
-  console.info(
-    `honest calls: median ${times[500]?.toFixed(0)} ms, p99 ${times[990]?.toFixed(0)} ms`,
-  )
-  expect(times[500]).toBeLessThan(250)
+  console.info(`honest calls: median ${times[rounds / 2]?.toFixed(0)} ms`)
+  expect(times[rounds / 2]).toBeLessThan(250)
   expect(client.server.alive).toBe(true)
   await client.server.stop()
   const logged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0

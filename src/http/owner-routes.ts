@@ -3,11 +3,12 @@ import type { Caller } from '../capability/caller.ts'
 import type { JsonObject } from '../capability/json.ts'
 import type { Failed } from '../capability/outcome.ts'
 import type { Door } from '../sources/records/door.ts'
+import { cannotRead } from '../sources/records/failures.ts'
 import { ingest, intakeCapability, keepBlob, type RecordSink } from '../sources/records/intake.ts'
 import { isFailed } from '../sources/records/reader.ts'
 import { carriesOwner, toBearer } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
-import { type Parameters, readParameters } from './records-parameters.ts'
+import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
 import type { Answerer, RecordsDesk } from './records-routes.ts'
 
 interface OwnerRoute {
@@ -30,8 +31,11 @@ const ownerRoutes: readonly OwnerRoute[] = [
     path: /^\/v1\/ingest\/([^/]+)$/,
     name: 'ingest',
     parameters: ['connector_id'],
-    take: (sink, { parameters, stream = '', bytes }) =>
-      ingest(sink, toDestination(parameters, stream), new TextDecoder().decode(bytes), Date.now),
+    take(sink, { parameters, stream = '', bytes }) {
+      const text = toText(bytes)
+      if (text === undefined) return cannotRead('invalid_request', 'The body is no UTF-8.')
+      return ingest(sink, toDestination(parameters, stream), text, Date.now)
+    },
   },
   {
     path: /^\/v1\/blobs$/,
@@ -47,6 +51,14 @@ const ownerRoutes: readonly OwnerRoute[] = [
   },
 ]
 
+function toText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
 const toDestination = ({ one }: Parameters, stream: string) => ({
   stream,
   connection: one('connection_id'),
@@ -61,7 +73,7 @@ export interface FoundOwnerRoute {
 export function findOwnerRoute(path: string): FoundOwnerRoute | undefined {
   for (const route of ownerRoutes) {
     const found = route.path.exec(path)
-    if (found) return { route, stream: found[1] && decodeURIComponent(found[1]) }
+    if (found) return { route, stream: found[1] && decodeName(found[1]) }
   }
   return undefined
 }

@@ -4,10 +4,20 @@ import { toOrigin } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
 import type { Answerer, RecordsDesk } from './records-routes.ts'
 
-/** RFC 9728: what is here to be read, and with which tokens. */
-export function toResourceMetadata({ headers, path }: Arrival): JsonObject {
+/** The document at a well-known address, of all or of one of these places. */
+export function toMetadata(
+  { headers, path }: Arrival,
+  places: ReadonlySet<string>,
+): JsonObject | undefined {
+  const [, kind, place = ''] = /^\/\.well-known\/oauth-([a-z-]+)(\/.*)?$/.exec(path) ?? []
+  if (!places.has(place)) return undefined
   const origin = toOrigin(headers)
-  const mount = path.slice('/.well-known/oauth-protected-resource'.length)
+  if (kind === 'authorization-server') return toServerMetadata(origin)
+  return kind === 'protected-resource' ? toResourceMetadata(origin, place) : undefined
+}
+
+/** RFC 9728: what is here to be read, and with which tokens. */
+function toResourceMetadata(origin: string, mount: string): JsonObject {
   return {
     resource: `${origin}${mount}`,
     authorization_servers: [origin],
@@ -35,23 +45,23 @@ export function toResourceMetadata({ headers, path }: Arrival): JsonObject {
       semantic_retrieval: { supported: false },
       hybrid_retrieval: { supported: false },
     },
-    ...(mount !== '' && {
-      pdpp_agent_discovery: {
-        mcp: {
-          transport: 'streamable_http',
-          endpoint: `${origin}${mount}`,
-          setup_intent: 'grant_scoped_read',
-          tool_surface: 'profile_free_normal_read',
-          no_owner_token: true,
+    ...(mount !== '' &&
+      mount !== '/v1' && {
+        pdpp_agent_discovery: {
+          mcp: {
+            transport: 'streamable_http',
+            endpoint: `${origin}${mount}`,
+            setup_intent: 'grant_scoped_read',
+            tool_surface: 'profile_free_normal_read',
+            no_owner_token: true,
+          },
         },
-      },
-    }),
+      }),
   }
 }
 
 /** RFC 8414, as far as there is such a thing: the owner gives tokens out, and nobody asks for one here. */
-export function toServerMetadata({ headers }: Arrival): JsonObject {
-  const origin = toOrigin(headers)
+function toServerMetadata(origin: string): JsonObject {
   return {
     issuer: origin,
     introspection_endpoint: `${origin}/introspect`,

@@ -93,3 +93,12 @@ function toTyped(field: Field | undefined, value: string): unknown {
   if (field?.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
   return value
 }
+
+/** A part of an address as it was meant. */
+export function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}

@@ -13,8 +13,8 @@ import { admitByGrant, refusalStatus, toChallenge, toOrigin } from './grant-call
 import type { Arrival } from './handler.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
 import { readRoutes } from './read-routes.ts'
-import { introspect, toResourceMetadata, toServerMetadata } from './records-metadata.ts'
-import { type Parameters, readParameters } from './records-parameters.ts'
+import { introspect, toMetadata } from './records-metadata.ts'
+import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
 
 /** Where records are, and how what is asked of them passes everything that is enforced. */
 export interface RecordsDesk {
@@ -63,10 +63,10 @@ export async function serveRecords(
   const asked = headers['pdpp-version']
   if (asked !== undefined && asked !== version)
     return fail(400, 'unsupported_version', `This server speaks ${version}.`)
-  if (path === '/.well-known/oauth-authorization-server')
-    return send(200, toServerMetadata(arrival))
-  if (path.startsWith('/.well-known/oauth-protected-resource'))
-    return send(200, toResourceMetadata(arrival))
+  if (path.startsWith('/.well-known/')) {
+    const document = toMetadata(arrival, new Set(['', '/v1', ...desk.doors.keys()]))
+    return document ? send(200, document) : fail(404, 'not_found', `Nothing is served at ${path}.`)
+  }
   if (path === '/introspect') return introspect(desk, arrival, answerer)
   const owned = method === 'POST' ? findOwnerRoute(path) : undefined
   if (owned) return serveOwner(desk, owned, arrival, bodyLimit, answerer)
@@ -206,6 +206,9 @@ const statuses: Readonly<Record<ReadFailureCode, readonly [number, string]>> = {
   ambiguous_schema_detail: [409, 'ambiguous_schema_detail'],
   timed_out: [503, 'timed_out'],
   owner_token_refused: [403, 'owner_token_refused'],
+  remote_busy: [429, 'rate_limit_exceeded'],
+  remote_unavailable: [502, 'api_error'],
+  remote_refused: [502, 'api_error'],
   grant_missing: [401, 'authentication_error'],
   grant_revoked: [403, 'grant_revoked'],
   grant_expired: [403, 'grant_expired'],
@@ -228,12 +231,4 @@ const types: Readonly<Record<number, string>> = {
   410: 'gone_error',
   413: 'invalid_request_error',
   429: 'rate_limit_error',
-}
-
-function decodeName(name: string): string {
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
 }

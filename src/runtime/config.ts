@@ -25,6 +25,17 @@ const intents = z.union([
   }),
 ])
 
+/** Nobody on the way reads along. */
+const isPrivate = (url: string): boolean =>
+  /^https:|^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(url)
+
+const remoteRecords = z.strictObject({
+  server: z
+    .url({ protocol: /^https?$/ })
+    .refine(isPrivate, 'must be https://, or on this machine: a token goes with every request'),
+  token: z.string().min(1),
+})
+
 const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
 
 const effects = z
@@ -63,7 +74,7 @@ const source = z.union([
   }),
   z.strictObject({ definitions: paths, ...placement }),
   z.strictObject({ intents, ...placement }),
-  z.strictObject({ records: z.string(), ...placement }),
+  z.strictObject({ records: z.union([z.string(), remoteRecords]), ...placement }),
   z.strictObject({ source: z.string(), ...placement }),
   z.strictObject({ service: z.string(), ...service, ...placement }),
   z.strictObject({ module: z.string(), ...placement }),

@@ -390,7 +390,7 @@ export class Drawbridge {
         ? [...surface.projection.snapshot.capabilities.values()].find(
             ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
           )
-        : { capability: wanted, fingerprint: '' }
+        : { capability: this.#refine(wanted), fingerprint: '' }
     if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
     const { fingerprint } = entry
     const capability = { ...entry.capability, input: asItIs, invoke }
@@ -502,7 +502,8 @@ const isEmpty = ({ capabilities, views, templates, prompts }: Snapshot): boolean
 /** Readers of records see nothing else, and nobody else sees records. */
 function checkAlone(placed: readonly PlacedSource[]): void {
   const crowded = placed.find(
-    ({ door, mount }) => door && placed.filter((one) => one.mount === mount).length > 1,
+    ({ standsAlone, mount }) =>
+      standsAlone && placed.filter((one) => one.mount === mount).length > 1,
   )
   if (crowded)
     throw new SetupError(

@@ -40,12 +40,16 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
     policy: config.policy,
     ...(keeps && { store: toStore(found) }),
     http: { ...config.http, ...(host !== undefined && { host }) },
-    secrets: [...secrets, ...secretsIn(environment)],
+    secrets: [...secrets, ...config.sources.flatMap(tokensOf), ...secretsIn(environment)],
     ...(environment.DRAWBRIDGE_TOKEN !== undefined && { token: environment.DRAWBRIDGE_TOKEN }),
   })
   await bridge.ready
   return { bridge, found: { ...found, files, since } }
 }
+
+/** Also where it is written down in full. */
+const tokensOf = (source: Found['config']['sources'][number]): string[] =>
+  'records' in source && typeof source.records === 'object' ? [source.records.token] : []
 
 /** The ledger's file: beside the configuration, unless that says otherwise. */
 export const toStore = ({ config, folder }: Found): string =>
@@ -64,7 +68,8 @@ export async function readAll(
     folder: found.folder,
     environment,
   })
-  for (const { door } of placed) if (door) refuseOwner(door, environment, found.config)
+  for (const { door, standsAlone } of placed)
+    if (standsAlone) refuseOwner(door, environment, found.config)
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 

@@ -10,6 +10,7 @@ import { instructions, recordSource as toSource } from '../sources/records/recor
 import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 import { SqliteRecords } from '../storage/sqlite-records.ts'
+import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 import type { PlacedSource } from './open-sources.ts'
 
 /** Milliseconds one read may take. */
@@ -19,6 +20,7 @@ export interface OpenedRecords {
   readonly source: Source
   readonly door: Door
   readonly instructions: string
+  readonly standsAlone: true
 }
 
 /** A store of records, and the door its readers come in by. A store that is not there yet may come. */
@@ -44,7 +46,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
       opened?.close()
     },
   })
-  return { source, door, instructions }
+  return { source, door, instructions, standsAlone: true }
 }
 
 interface StoreSink extends RecordSink {
@@ -81,25 +83,37 @@ const toMissing = (source: string, store: string): Diagnostic => ({
 })
 
 /** The same for those who put a server together in code. It stands alone on its mount. */
-export const recordSource = (
-  store: string,
-  { mount = '/mcp' }: { readonly mount?: string } = {},
-): PlacedSource => ({ ...openRecords(store), mount })
+export function recordSource(store: string, options?: RecordSourceOptions): PlacedSource
+export function recordSource(
+  store: RemoteRecords,
+  options?: RecordSourceOptions,
+): Promise<PlacedSource>
+export function recordSource(
+  store: string | RemoteRecords,
+  { mount = '/mcp' }: RecordSourceOptions = {},
+): PlacedSource | Promise<PlacedSource> {
+  if (typeof store === 'string') return { ...openRecords(store), mount }
+  return openRemoteRecords(store, false).then((opened) => ({ ...opened, mount }))
+}
+
+export interface RecordSourceOptions {
+  readonly mount?: string
+}
 
 /** Names that say by themselves whose credential it is. */
 const ownerNames = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
 
 /** Nothing starts that could read with more than a grant. */
 export function refuseOwner(
-  door: Door,
+  door: Door | undefined,
   environment: Readonly<Record<string, string | undefined>>,
   config: unknown,
 ): void {
   const named = ownerNames.find((name) => environment[name] !== undefined)
-  const held = Object.keys(environment).find((name) => door.holdsOwner(environment[name] ?? ''))
+  const held = Object.keys(environment).find((name) => door?.holdsOwner(environment[name] ?? ''))
   const found = named ?? held
   if (found !== undefined)
     throw new CredentialError(77, `The environment has ${found}. ${refusalWords.owner}`)
-  if (door.holdsOwner(JSON.stringify(config)))
+  if (door?.holdsOwner(JSON.stringify(config)))
     throw new CredentialError(77, `The configuration holds one. ${refusalWords.owner}`)
 }

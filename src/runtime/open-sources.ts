@@ -12,12 +12,15 @@ import type { ModuleLoader } from './load-modules.ts'
 import { openIntents } from './open-intents.ts'
 import { openManifest } from './open-manifest.ts'
 import { openRecords } from './open-records.ts'
+import { openRemoteRecords } from './open-remote-records.ts'
 
 export interface PlacedSource extends Placement {
   readonly mount: string
   /** Where it looks at tokens itself, callers of its mount come in by it alone. */
   readonly door?: Door
   readonly instructions?: string
+  /** Shares its mount with nobody. */
+  readonly standsAlone?: true
 }
 
 /** The one place that knows which kinds of source there are. */
@@ -30,7 +33,7 @@ export async function openSources(
       const { prefix, mount } = config
       const named = { mount, ...(prefix !== undefined && { prefix }) }
       if ('records' in config)
-        return { ...openRecords(config.records, surroundings.folder), ...named }
+        return { ...(await openStore(config.records, surroundings)), ...named }
       return { source: await openSource(config, surroundings), ...named }
     }),
   )
@@ -44,7 +47,15 @@ export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-type OtherSource = Exclude<SourceConfig, { records: string }>
+type RecordsConfig = Extract<SourceConfig, { records: unknown }>
+type OtherSource = Exclude<SourceConfig, RecordsConfig>
+
+/** Here, or at another server. */
+async function openStore(where: RecordsConfig['records'], surroundings: Surroundings) {
+  if (typeof where === 'string') return openRecords(where, surroundings.folder)
+  const isLiteral = !Object.values(surroundings.environment).includes(where.token)
+  return openRemoteRecords(where, isLiteral)
+}
 
 async function openSource(config: OtherSource, surroundings: Surroundings): Promise<Source> {
   const { loader, folder } = surroundings

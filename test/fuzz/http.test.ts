@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { amount } from '../support/amount.ts'
 import { openSession, postLegacy, toLegacyHeaders } from '../support/legacy-request.ts'
 import { postModern, toMessages } from '../support/modern-request.ts'
 import { RawConnection, type RawResponse, toBytes } from '../support/raw-http.ts'
@@ -8,7 +9,7 @@ import { fuzzSeed } from './random.ts'
 import { legacySeeds, toModernSeeds } from './seeds.ts'
 import { Verdict } from './verdict.ts'
 
-const total = Number(process.env.FUZZ_MESSAGES ?? 100_000)
+const total = amount(10_000, 100_000)
 const legacyShare = 0.3
 /** Nothing here takes long: an answer that is not there by then never comes. */
 const patience = 10_000

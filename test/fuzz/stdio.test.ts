@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { amount } from '../support/amount.ts'
 import { anInitialize, initialized } from '../support/legacy-request.ts'
 import { aModernRequest, type Message } from '../support/modern-request.ts'
 import { type Answer, type StdioServer, spawnStdio } from '../support/spawn-server.ts'
@@ -7,7 +8,7 @@ import { legacySeeds, toModernSeeds } from './seeds.ts'
 import { toStdioMutant } from './stdio-mutant.ts'
 import { Verdict } from './verdict.ts'
 
-const total = Number(process.env.FUZZ_MESSAGES ?? 100_000) / 2
+const total = amount(5_000, 50_000)
 
 type Request = Message & { readonly id: string | number }
 

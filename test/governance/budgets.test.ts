@@ -559,6 +559,7 @@ test('a caller at 50 times the rate does not make the others wait', {
   )
   // What the rate allows and not one more: a full bucket, and 100 for every second.
   expect(said.done).toBeLessThanOrEqual(100 + (100 * (Date.now() - start)) / 1000)
-  // The 99th is printed, not demanded: on a machine that runs other tests it is theirs.
-  expect(percentile(crowded, 0.5)).toBeLessThan(1.5 * percentile(alone, 0.5))
+  // The 99th is printed, not demanded: on a machine that runs other tests it is theirs. So are two
+  // milliseconds of the median.
+  expect(percentile(crowded, 0.5)).toBeLessThan(1.5 * percentile(alone, 0.5) + 2)
 })

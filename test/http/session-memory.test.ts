@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { amount } from '../support/amount.ts'
 import { anInitialize, openSession, toLegacyHeaders } from '../support/legacy-request.ts'
 import { RawConnection, toBytes } from '../support/raw-http.ts'
 import { spawnServer } from '../support/spawn-server.ts'
@@ -27,7 +28,7 @@ test.each([
 
     await refuse(1000)
     const before = server.residentMegabytes
-    await refuse(10_000)
+    await refuse(amount(3_000, 10_000))
 
     expect(server.residentMegabytes - before).toBeLessThanOrEqual(40)
   },

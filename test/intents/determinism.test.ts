@@ -7,10 +7,11 @@ import { decide } from '../../src/sources/intents/decide.ts'
 import type { HealthSnapshot } from '../../src/sources/intents/health.ts'
 import { readRouting, toPolicy } from '../../src/sources/intents/routing-options.ts'
 import { aLog, anAgent, anEnvelope, aPayer, aRegistry, aRouter } from '../support/agents.ts'
+import { amount } from '../support/amount.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
-const requests = 10_000
+const requests = amount(1_000, 10_000)
 const orders = 20
 
 const names = Array.from({ length: 12 }, (_, index) => `agent-${(index * 7) % 12}`)
@@ -37,7 +38,7 @@ const requestAt = (number: number) =>
     routing: { strategy: number % 3 === 0 ? 'fallback' : (strategies[number % 4] ?? 'direct') },
   })
 
-test('ten thousand requests take the same routes in twenty orders of registration [I20, I33, I34, I46]', {
+test(`${requests} requests take the same routes in ${orders} orders of registration [I20, I33, I34, I46]`, {
   timeout: 120_000,
 }, async () => {
   const hashes: string[] = []

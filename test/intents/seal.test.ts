@@ -7,6 +7,7 @@ import { ReplayCache } from '../../src/sources/intents/replay-cache.ts'
 import { open, type SealedMessage, type SealOptions, seal } from '../../src/sources/intents/seal.ts'
 import { aClock, minute } from '../support/a-clock.ts'
 import { anEnvelope } from '../support/agents.ts'
+import { amount } from '../support/amount.ts'
 
 const key = 'k'.repeat(32)
 const label = {
@@ -97,8 +98,7 @@ test('a key that was replaced still opens, and one that was removed does not', (
   expect(open(without, message, { direction: 'request' })).toHaveProperty('fault')
 })
 
-/** `NONCES=1000000` for more of them. */
-const nonces = Number(process.env.NONCES ?? 100_000)
+const nonces = amount(20_000, 1_000_000)
 
 test('no two messages have the same nonce', { timeout: 120_000 }, () => {
   const key = randomBytes(32)

@@ -11,8 +11,9 @@ import {
   toJson,
   toYaml,
 } from '../support/a-manifest.ts'
+import { amount } from '../support/amount.ts'
 
-const total = 2000
+const total = amount(200, 2_000)
 const seed = fuzzSeed
 
 const schema = {

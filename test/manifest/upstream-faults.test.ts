@@ -5,11 +5,15 @@ import type { Reached, Upstream } from '../../src/capability/upstream.ts'
 import { McpUpstream } from '../../src/mcp/mcp-upstream.ts'
 import { httpUpstream } from '../../src/sources/manifest/http-upstream.ts'
 import { aRawServer, type ReceivedRequest, reply } from '../support/a-raw-server.ts'
+import { amount } from '../support/amount.ts'
 import { callWithin, inShort } from '../support/an-upstream-call.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
-const deadline = 400
+/** Short where it must pass; elsewhere longer than a busy machine takes for a flood. */
+const toDeadline = ([code]: Expected) => (code === 'upstream_stopped' ? 400 : 5000)
+/** What stopping may take on top. */
+const margin = 1000
 /** Small, because whoever floods us here shares our processor. */
 const limits = { answer: 32 * 1024 }
 
@@ -245,11 +249,12 @@ describe('over HTTP, an agent that', () => {
     )
     const upstream = closing(httpUpstream({ endpoint: url, limits }))
 
+    const deadline = toDeadline(fault.http)
     const bad = await callWithin(deadline, upstream)
-    const good = await callWithin(deadline, upstream)
+    const good = await callWithin(5000, upstream)
 
     expect(inShort(bad)).toEqual(fault.http)
-    expect(bad.took).toBeLessThan(deadline + 500)
+    expect(bad.took).toBeLessThan(deadline + margin)
     expect(good.outcome).toEqual({ kind: 'done', data: { well: true } })
   })
 })
@@ -273,11 +278,12 @@ describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era,
       const upstream = closing(new McpUpstream({ endpoint: url, limits }))
 
       await callWithin(5000, upstream)
+      const deadline = toDeadline(fault.mcp)
       const bad = await callWithin(deadline, upstream)
-      const good = await callWithin(deadline, upstream)
+      const good = await callWithin(5000, upstream)
 
       expect(inShort(bad)).toEqual(fault.mcp)
-      expect(bad.took).toBeLessThan(deadline + 500)
+      expect(bad.took).toBeLessThan(deadline + margin)
       expect(good.outcome).toMatchObject({ kind: 'done', data: { well: true } })
     },
   )
@@ -289,11 +295,12 @@ describe('over MCP, an agent that at the first word', () => {
     async (_, fault) => {
       const { url } = await aRawServer((socket) => fault.do(socket))
 
+      const deadline = 400
       const bad = await callWithin(deadline, closing(new McpUpstream({ endpoint: url, limits })))
 
       expect(bad.outcome.kind).toBe('failed')
       expect(bad.reached).toBe('no')
-      expect(bad.took).toBeLessThan(deadline + 500)
+      expect(bad.took).toBeLessThan(deadline + margin)
     },
   )
 })
@@ -334,8 +341,10 @@ describe('memory', () => {
     'one event without end': faults['sends one event without end'],
     'huge headers': faults['sends huge headers'],
   }
+  const all = Object.entries(floods)
+  const sample = all.slice(0, amount(1, all.length))
   const cases = Object.entries(upstreams).flatMap(([kind, opening]) =>
-    Object.entries(floods).map(([what, fault]) => ({ kind, opening, what, fault })),
+    sample.map(([what, fault]) => ({ kind, opening, what, fault })),
   )
 
   test.each(cases)('rises by less than 64 MB over $kind for $what', async ({ opening, fault }) => {

@@ -5,10 +5,11 @@ import { openSqlite } from '../../src/storage/sqlite.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aProject } from '../support/a-project.ts'
 import { messages, someMessages } from '../support/a-record-store.ts'
+import { amount } from '../support/amount.ts'
 import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
 import { tallyBoth } from '../support/tally-both.ts'
 
-const rounds = 12
+const rounds = amount(5, 12)
 const records = 20_000
 
 test('an import that is killed again and again loses nothing, doubles nothing and leaves no gap', async () => {

@@ -1,11 +1,12 @@
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { done } from '../../src/capability/outcome.ts'
 import { recordSource } from '../../src/runtime/open-records.ts'
 import { put } from '../support/a-project.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { aCapability } from '../support/builders.ts'
+import { RawConnection, toBytes } from '../support/raw-http.ts'
 import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
@@ -76,6 +77,31 @@ test('an owner’s token is refused wherever a request carries it [R18, R19, R20
     expect(response.status, carrier).toBe(403)
     expect(text, carrier).not.toContain(owner)
     expect(text, carrier).not.toMatch(/"tools"|Message/)
+  }
+})
+
+test('a second Authorization header is looked at as well as the first', async () => {
+  const { reader, token, owner } = await anOwner()
+  const connection = await RawConnection.open(Number(new URL(reader.url).port))
+  onTestFinished(() => connection.close())
+  const send = (first: string, second: string) =>
+    connection.send(
+      toBytes({
+        path: '/mcp/records',
+        headers: {
+          'content-type': 'application/json',
+          Authorization: `Bearer ${first}`,
+          authorization: `Bearer ${second}`,
+        },
+        body: JSON.stringify(list),
+      }),
+    )
+
+  const answers = [await send(token, owner), await send(owner, token)]
+
+  for (const { status, body } of answers) {
+    expect(status).toBe(403)
+    expect(body).not.toContain(owner)
   }
 })
 

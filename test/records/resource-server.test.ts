@@ -249,6 +249,12 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   const refused = await send(token)
   const stranger = await send('drb_nobody')
   const unknown = await send(owner, '/v1/ingest/letters')
+  const garbled = await ask('/v1/ingest/messages', {
+    method: 'POST',
+    bearer: owner,
+    body: Buffer.from([0x7b, 0xff]),
+  })
+  const malformed = await send(owner, '/v1/ingest/%E0%A4%A')
   const second = await send(owner, '/v1/ingest/messages?connector_id=mail&connection_id=new')
 
   expect(taken).toMatchObject({
@@ -260,6 +266,7 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   expect(removed.body.records_accepted).toBe(1)
   expect(records).toMatchObject([{ id: 'm1', emitted_at: '2026-03-01T00:00:00Z' }])
   expect([refused.status, stranger.status, unknown.status]).toEqual([403, 401, 403])
+  expect([garbled.status, malformed.status]).toEqual([400, 403])
   expect(second.body).toMatchObject({ connection_id: 'new', records_accepted: 2 })
   // A grant names its connections: one that came later is not in it.
   expect((await ask('/v1/streams')).body.data).toHaveLength(1)
@@ -308,6 +315,7 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
     })
   const kept = await upload('work', 'a1')
   await upload('home', 'a1')
+  expect((await upload('home', '')).status).toBe(400)
   const { blob_id } = kept.body
   for (const connection of ['work', 'home'])
     store.put(attachments(), connection, [
@@ -360,6 +368,8 @@ test('where to begin is said in three documents, and what a token is by introspe
   const resource = (await ask('/.well-known/oauth-protected-resource')).body
   const mount = (await ask('/.well-known/oauth-protected-resource/mcp/records')).body
   const server = (await ask('/.well-known/oauth-authorization-server')).body
+  const suffixed = await ask('/.well-known/oauth-authorization-server/mcp/records')
+  const nowhere = await ask('/.well-known/oauth-protected-resource/nope')
   const lost = await ask('/v1/schema', { bearer: 'nobody' })
 
   expect(resource).toMatchObject({
@@ -373,6 +383,8 @@ test('where to begin is said in three documents, and what a token is by introspe
     pdpp_agent_discovery: { mcp: { endpoint: `${origin}/mcp/records`, no_owner_token: true } },
   })
   expect(server).toMatchObject({ issuer: origin, introspection_endpoint: `${origin}/introspect` })
+  expect(suffixed.body).toEqual(server)
+  expect(nowhere.status).toBe(404)
   expect(lost.body.error).toMatchObject({
     resource_metadata: `${origin}/.well-known/oauth-protected-resource`,
     next_step: expect.any(String),

@@ -62,7 +62,7 @@ export function toAbilities(reader: Pick<Reader, 'scopes'>, scope: Scope): Abili
 function toFlags(field: Field): string {
   const { type, range, lexical } = field
   const flags: string[] = [type === 'other' ? 'json' : type]
-  if (isScalar(field)) flags.push('eq')
+  if (isScalar(field) && field.exact !== false) flags.push('eq')
   if (range.length === rangeOperators.length) flags.push('range')
   else if (range.length > 0) flags.push(`range(${range.join('|')})`)
   if (lexical) flags.push('search')

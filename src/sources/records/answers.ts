@@ -16,10 +16,9 @@ const longestRecords = 40_000
 const longestValue = 400
 
 /** A page of records, twice: as data, and as text that needs nothing else. */
-export function toPageAnswer(reader: Reader, page: RecordPage, tool = 'query_records'): Done {
-  const { scope, fields, records, warnings } = page
+export function toPageAnswer(page: RecordPage): Done {
+  const { scope, records, warnings } = page
   const { connection, stream } = scope.source
-  note(reader, scope, { tool, fields, records: records.map(({ id }) => id) })
   const { lines, shortened } = toLines(records)
   const head = [
     `${records.length} of stream ${word(stream.name)}, connection_id ${word(connection.id)}.`,
@@ -93,13 +92,9 @@ const shorten = (value: unknown, most: number): unknown =>
 
 const size = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + line.length, 0)
 
-export function toAggregateAnswer(reader: Reader, answer: Aggregation): Done {
+export function toAggregateAnswer(answer: Aggregation): Done {
   const { scope, query, groups } = answer
   const { connection, stream } = scope.source
-  const used = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
-    name === undefined ? [] : (scope.fields.get(name) ?? []),
-  )
-  note(reader, scope, { tool: 'aggregate', fields: used, records: [] })
   const what = `${query.metric}${query.field === undefined ? '' : ` of ${word(query.field)}`} in stream ${word(stream.name)}, connection_id ${word(connection.id)}`
   const lines = groups
     ? [
@@ -145,13 +140,31 @@ export function toAggregationData(answer: Aggregation): JsonObject {
   }
 }
 
-export function toSearchAnswer(reader: Reader, { hits, nextCursor, ranked }: SearchPage): Done {
-  noteHits(reader, hits)
-  const results = hits.map(toResult)
-  const mix = toSourceMix(hits)
+/** Hits in their final shape, wherever they were found. */
+export interface FoundHits {
+  readonly results: readonly SearchResult[]
+  readonly nextCursor?: string | undefined
+  readonly ranked?: number | undefined
+  readonly warnings?: readonly Warning[]
+}
+
+export interface SearchResult extends JsonObject {
+  readonly id: string
+  readonly title: string
+  readonly stream: string
+  readonly record_id: string
+  readonly connection_id: string
+  readonly connector_key: string
+  readonly display_name?: string
+  readonly snippet: string
+}
+
+export function toSearchAnswer(found: FoundHits): Done {
+  const { results, nextCursor, ranked, warnings = [] } = found
+  const mix = toSourceMix(results)
   const hasMore = nextCursor !== undefined
   const head = [
-    `${hits.length} ${hits.length === 1 ? 'hit' : 'hits'}.`,
+    `${results.length} ${results.length === 1 ? 'hit' : 'hits'}.`,
     ...toHandles({ hasMore, ...(hasMore && { nextCursor }) }),
     ...(mix.length > 1
       ? [
@@ -165,13 +178,14 @@ export function toSearchAnswer(reader: Reader, { hits, nextCursor, ranked }: Sea
         ]
       : []),
     ...(ranked === undefined ? [] : [toRankedWords(ranked)]),
-    ...(hits.length > 0
+    ...warnings.map(({ message }) => message),
+    ...(results.length > 0
       ? ['Pass an id to fetch to read it.']
       : ['Nothing granted and searchable has all of these words.']),
   ].join(' ')
   const lines = results.map(
     ({ id, title, connector_key, stream, snippet }) =>
-      `id ${JSON.stringify(id)} | ${word(String(connector_key))} ${word(String(stream))} | ${title} | ${snippet}`,
+      `id ${JSON.stringify(id)} | ${word(connector_key)} ${word(stream)} | ${title} | ${snippet}`,
   )
   return {
     kind: 'done',
@@ -181,7 +195,7 @@ export function toSearchAnswer(reader: Reader, { hits, nextCursor, ranked }: Sea
         result_count: results.length,
         has_more: hasMore,
         ...(hasMore && { next_cursor: nextCursor }),
-        meta: toSearchMeta(mix, ranked),
+        meta: toSearchMeta(mix, ranked, warnings),
       },
       results,
     },
@@ -193,9 +207,10 @@ export function toSearchEnvelope(
   { hits, nextCursor, ranked }: SearchPage,
   warnings: readonly Warning[],
 ): JsonObject {
+  const results = hits.map(toResult)
   return {
     object: 'list',
-    data: hits.map(toResult).map(({ id, record_id, snippet, ...hit }) => ({
+    data: results.map(({ id, record_id, snippet, ...hit }) => ({
       object: 'search_result',
       ...hit,
       record_key: record_id,
@@ -204,7 +219,7 @@ export function toSearchEnvelope(
     })),
     has_more: nextCursor !== undefined,
     ...(nextCursor !== undefined && { next_cursor: nextCursor }),
-    meta: toSearchMeta(toSourceMix(hits), ranked, warnings),
+    meta: toSearchMeta(toSourceMix(results), ranked, warnings),
   }
 }
 
@@ -237,22 +252,21 @@ interface SourceCount extends JsonObject {
   readonly count: number
 }
 
-function toSourceMix(hits: readonly Hit[]): readonly SourceCount[] {
+function toSourceMix(results: readonly SearchResult[]): readonly SourceCount[] {
   const mix = new Map<string, SourceCount>()
-  for (const { scope } of hits) {
-    const { id, connector, label } = scope.source.connection
-    const count = (mix.get(id)?.count ?? 0) + 1
-    mix.set(id, {
-      connection_id: id,
-      connector_key: connector,
-      ...(label !== undefined && { display_name: label }),
+  for (const { connection_id, connector_key, display_name } of results) {
+    const count = (mix.get(connection_id)?.count ?? 0) + 1
+    mix.set(connection_id, {
+      connection_id,
+      connector_key,
+      ...(display_name !== undefined && { display_name }),
       count,
     })
   }
-  return [...mix.values()].sort((a, b) => b.count - a.count)
+  return [...mix.values()].sort((x, y) => y.count - x.count)
 }
 
-function toResult({ scope, row, data, matched, words, score }: Hit): JsonObject {
+export function toResult({ scope, row, data, matched, words, score }: Hit): SearchResult {
   const { connection, stream } = scope.source
   const [best] = matched
   const found = best && data[best.name]

@@ -23,7 +23,10 @@ const mostRows = 50
 const mostConnections = 300
 const longestSchema = 20_000
 
-export function describeSchema(reader: Reader, query: SchemaQuery): SchemaAnswer | Failed {
+export function describeSchema(
+  reader: Pick<Reader, 'scopes'>,
+  query: SchemaQuery,
+): SchemaAnswer | Failed {
   const scopes = findScopes(reader, query)
   if (isFailed(scopes)) return scopes
   if (query.stream === undefined) return toIndex(scopes)
@@ -32,7 +35,10 @@ export function describeSchema(reader: Reader, query: SchemaQuery): SchemaAnswer
 }
 
 /** Everything a question about the schema is about. */
-export function findScopes(reader: Reader, query: SchemaQuery): readonly Scope[] | Failed {
+export function findScopes(
+  reader: Pick<Reader, 'scopes'>,
+  query: SchemaQuery,
+): readonly Scope[] | Failed {
   const { stream, connection, detail } = query
   if (detail === 'full' && stream === undefined)
     return cannotRead(
@@ -130,7 +136,7 @@ function toIndexRow(
 }
 
 /** Rows that can do the same are told together: which connections they are in, and then what. */
-function toScoped(reader: Reader, scopes: readonly Scope[]): SchemaAnswer {
+function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaAnswer {
   const groups = new Map<string, { abilities: Abilities; scopes: Scope[] }>()
   for (const scope of scopes) {
     const abilities = toAbilities(reader, scope)
@@ -168,7 +174,7 @@ function toScoped(reader: Reader, scopes: readonly Scope[]): SchemaAnswer {
 }
 
 /** The JSON Schema of one stream, as far as it is granted. */
-function toFull(reader: Reader, scope: Scope): SchemaAnswer {
+function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
   const { source, fields } = scope
   const { required } = source.stream.schema
   const schemas = [...fields.values()].map(({ name, schema }) => [name, schema] as const)

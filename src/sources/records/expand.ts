@@ -36,7 +36,7 @@ export function findRelations(
 }
 
 export function toExpansions(
-  reader: Reader,
+  reader: Pick<Reader, 'scopes'>,
   scope: Scope,
   { expand = [], expandLimit = {} }: Pick<RecordsQuery, 'expand' | 'expandLimit'>,
 ): readonly Expansion[] | Failed {

@@ -42,8 +42,17 @@ export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Fail
   const { scope, row } = found
   const fields = toFields(scope, query)
   if (isFailed(fields)) return fields
+  return { scope, fields, row, document: toDocument(scope, fields, row, query) }
+}
+
+/** Only what is left after projection can be part of it. */
+export function toDocument(
+  scope: Scope,
+  fields: readonly Field[],
+  row: Omit<Row, 'arrival'>,
+  query: FetchQuery,
+): Document {
   const { connection, stream } = scope.source
-  // Only what is left after projection can be part of anything below.
   const data = toData(row.body, fields)
   const text = toText(data, query.fields !== undefined)
   const offset = Math.min(query.offset ?? 0, text.length)
@@ -51,7 +60,7 @@ export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Fail
   const authoredAt = toAuthoredAt(stream.consentTimeField, data)
   const name = { connection: connection.id, stream: stream.name, key: row.key }
   const isPart = offset > 0 || end < text.length
-  const document: Document = {
+  return {
     id: toRecordId(connection.id, stream.name, row.key),
     title: toTitle(scope, data, row),
     text: text.slice(offset, end),
@@ -71,13 +80,23 @@ export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Fail
       }),
     },
   }
-  return { scope, fields, row, document }
 }
 
-export function findRecord(
+function findRecord(
   reader: Reader,
-  { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,
+  query: FetchQuery,
 ): { readonly scope: Scope; readonly row: Row } | Failed {
+  const named = findNamed(reader, query)
+  if (isFailed(named)) return named
+  const row = reader.store.find(named.scope, named.key)
+  return row ? { scope: named.scope, row } : noRecord()
+}
+
+/** Which record of which source an id is about. Asks no source anything. */
+export function findNamed(
+  reader: Pick<Reader, 'scopes'>,
+  { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,
+): { readonly scope: Scope; readonly key: string } | Failed {
   const name = readRecordId(id)
   if (!name)
     return cannotRead(
@@ -93,9 +112,7 @@ export function findRecord(
     stream: name.stream,
     connection: name.connection ?? connection,
   })
-  if (isFailed(scope)) return scope
-  const row = reader.store.find(scope, name.key)
-  return row ? { scope, row } : noRecord()
+  return isFailed(scope) ? scope : { scope, key: name.key }
 }
 
 export const noRecord = (): Failed =>

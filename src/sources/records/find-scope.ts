@@ -13,7 +13,10 @@ export interface Wanted {
 }
 
 /** The one source a read is about, or which of several has to be said. Asks no source anything. */
-export function findScope(reader: Reader, { stream, connection }: Wanted): Scope | Failed {
+export function findScope(
+  reader: Pick<Reader, 'scopes'>,
+  { stream, connection }: Wanted,
+): Scope | Failed {
   const { scopes } = reader
   if (connection !== undefined && !scopes.some((one) => one.source.connection.id === connection))
     return unknownConnection(reader)
@@ -28,7 +31,10 @@ export function findScope(reader: Reader, { stream, connection }: Wanted): Scope
 }
 
 /** Every source that has the stream, for reads that may be about all of them. */
-export function findAllScopes(reader: Reader, wanted: Wanted): readonly Scope[] | Failed {
+export function findAllScopes(
+  reader: Pick<Reader, 'scopes'>,
+  wanted: Wanted,
+): readonly Scope[] | Failed {
   if (wanted.connection !== undefined) {
     const scope = findScope(reader, wanted)
     return isFailed(scope) ? scope : [scope]
@@ -37,14 +43,14 @@ export function findAllScopes(reader: Reader, wanted: Wanted): readonly Scope[] 
   return named.length > 0 ? named : unknownStream(reader, wanted.stream)
 }
 
-export const unknownStream = ({ scopes }: Reader, stream: string): Failed =>
+export const unknownStream = ({ scopes }: Pick<Reader, 'scopes'>, stream: string): Failed =>
   cannotRead(
     'unknown_stream',
     `There is no stream ${JSON.stringify(stream.slice(0, 200))} here. Call schema for the streams there are.`,
     { details: { stream_count: new Set(scopes.map(({ source }) => source.stream.name)).size } },
   )
 
-export const unknownConnection = ({ scopes }: Reader): Failed => {
+export const unknownConnection = ({ scopes }: Pick<Reader, 'scopes'>): Failed => {
   const details = toCandidates(scopes)
   return cannotRead(
     'connection_not_found',

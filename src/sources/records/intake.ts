@@ -144,6 +144,8 @@ export interface Upload extends Destination {
 
 /** Bytes for a record that names them, or will. The same bytes have the same id. */
 export function keepBlob(sink: RecordSink, upload: Upload): JsonObject | Failed {
+  if (upload.key === '')
+    return cannotRead('invalid_argument', 'Say which record names it: record_key.')
   const source = findDestination(sink, upload)
   if (isFailed(source)) return source
   const { bytes, mimeType, key } = upload

@@ -33,6 +33,8 @@ export interface Field {
   readonly name: string
   readonly type: FieldType
   readonly schema: JsonObject
+  /** Where it cannot be filtered by a value, though others of its type can. */
+  readonly exact?: false
   readonly range: readonly RangeOperator[]
   readonly lexical: boolean
   readonly aggregates: readonly AggregateUse[]

@@ -3,8 +3,9 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import type { Source } from '../../capability/source.ts'
 import { cannotRead } from './failures.ts'
-import type { Reader } from './reader.ts'
-import { type OpenReader, toCapabilities } from './tools.ts'
+import { localReads } from './local-reads.ts'
+import { isFailed, type Reader } from './reader.ts'
+import { type OpenReads, toCapabilities } from './tools.ts'
 
 export interface RecordSourceOptions {
   readonly id: string
@@ -19,11 +20,12 @@ export interface RecordSourceOptions {
 /** A store of records, read under grants: exactly five capabilities, whoever calls. */
 export function recordSource(options: RecordSourceOptions): Source {
   const { id, open, holdsOwner, diagnostics, close } = options
-  const openFor: OpenReader = ({ caller, given: input }) => {
+  const openFor: OpenReads = ({ caller, given: input }) => {
     if (holdsOwner(JSON.stringify(input) ?? ''))
       return cannotRead('owner_token_refused', 'An owner’s token is refused here.')
     const given = fromCaller(caller)
-    return given === undefined ? noGrant() : open(given)
+    const reader = given === undefined ? noGrant() : open(given)
+    return isFailed(reader) ? reader : localReads(reader)
   }
   const capabilities = toCapabilities(openFor, id)
   return {

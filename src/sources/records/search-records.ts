@@ -107,7 +107,10 @@ export async function searchRecords(
 }
 
 /** Where to look: what is granted, searchable and asked for. */
-function toPlaces(reader: Reader, query: SearchQuery): readonly Place[] | Failed {
+export function toPlaces(
+  reader: Pick<Reader, 'scopes'>,
+  query: SearchQuery,
+): readonly Place[] | Failed {
   const { streams, connection, filter } = query
   if (filter !== undefined && streams?.length !== 1)
     return cannotRead('invalid_filter', 'A filter needs exactly one stream: streams: ["name"].')

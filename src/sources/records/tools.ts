@@ -1,20 +1,15 @@
 import { z } from 'zod'
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
-import { text } from '../../capability/content.ts'
-import { reads } from '../../capability/effects.ts'
+import { type Effects, reads } from '../../capability/effects.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { readContract } from '../../capability/read-contract.ts'
 import { noRules } from '../../capability/rules.ts'
-import { aggregateRecords, metrics } from './aggregate-records.ts'
-import { toAggregateAnswer, toFailedAnswer, toPageAnswer, toSearchAnswer } from './answers.ts'
-import { describeSchema } from './describe-schema.ts'
-import { fetchDocument } from './fetch-document.ts'
-import { note } from './note.ts'
-import { queryRecords } from './query-records.ts'
-import { isFailed, type Reader } from './reader.ts'
-import { searchRecords } from './search-records.ts'
+import { metrics } from './aggregate-records.ts'
+import { toFailedAnswer } from './answers.ts'
+import { isFailed } from './reader.ts'
+import type { Reads } from './reads.ts'
 import { granularities } from './time-buckets.ts'
 
 const connection_id = z.string().min(1).optional().describe('Which connection, from schema.')
@@ -32,7 +27,7 @@ interface Tool<Input extends z.ZodType> {
   readonly title: string
   readonly description: string
   readonly input: Input
-  read(reader: Reader, input: z.output<Input>): Promise<Outcome> | Outcome
+  read(reads: Reads, input: z.output<Input>): Promise<Outcome> | Outcome
 }
 
 /** Returns its argument; exists so that `read` is typed by `input`. */
@@ -50,11 +45,8 @@ const tools = [
       connection_id,
       detail: z.enum(['compact', 'full']).optional(),
     }),
-    read(reader, { connection_id: connection, ...query }) {
-      const answer = describeSchema(reader, { ...query, connection })
-      if (isFailed(answer)) return answer
-      return { kind: 'done', data: { data: answer.data }, content: [text(answer.text)] }
-    },
+    read: (reads, { connection_id: connection, ...query }) =>
+      reads.schema({ ...query, connection }),
   }),
   tool({
     name: 'query_records',
@@ -80,15 +72,13 @@ const tools = [
         .optional()
         .describe('"beginning", or next_changes_since of an earlier read.'),
     }),
-    async read(reader, { connection_id: connection, expand_limit, changes_since, ...query }) {
-      const page = await queryRecords(reader, {
+    read: (reads, { connection_id: connection, expand_limit, changes_since, ...query }) =>
+      reads.query({
         ...query,
         connection,
         expandLimit: expand_limit,
         changesSince: changes_since,
-      })
-      return isFailed(page) ? page : toPageAnswer(reader, page)
-    },
+      }),
   }),
   tool({
     name: 'aggregate',
@@ -107,16 +97,14 @@ const tools = [
       limit: limit.describe('Groups shown (10).'),
       filter,
     }),
-    async read(reader, { connection_id: connection, ...input }) {
-      const answer = await aggregateRecords(reader, {
+    read: (reads, { connection_id: connection, ...input }) =>
+      reads.aggregate({
         ...input,
         connection,
         groupBy: input.group_by,
         groupByTime: input.group_by_time,
         timeZone: input.time_zone,
-      })
-      return isFailed(answer) ? answer : toAggregateAnswer(reader, answer)
-    },
+      }),
   }),
   tool({
     name: 'search',
@@ -131,10 +119,8 @@ const tools = [
       cursor,
       filter,
     }),
-    async read(reader, { connection_id: connection, ...query }) {
-      const page = await searchRecords(reader, { ...query, connection })
-      return isFailed(page) ? page : toSearchAnswer(reader, page)
-    },
+    read: (reads, { connection_id: connection, ...query }) =>
+      reads.search({ ...query, connection }),
   }),
   tool({
     name: 'fetch',
@@ -147,26 +133,24 @@ const tools = [
       fields,
       offset: z.number().int().min(0).optional().describe('Where in the text to begin.'),
     }),
-    read(reader, { connection_id: connection, ...query }) {
-      const fetched = fetchDocument(reader, { ...query, connection })
-      if (isFailed(fetched)) return fetched
-      const { scope, fields: shown, row, document } = fetched
-      note(reader, scope, { tool: 'fetch', fields: shown, records: [row.key] })
-      return { kind: 'done', data: document, content: [text(JSON.stringify(document))] }
-    },
+    read: (reads, { connection_id: connection, ...query }) => reads.fetch({ ...query, connection }),
   }),
 ] as const
 
-export type OpenReader = (call: Call) => Reader | Failed
+export type OpenReads = (call: Call) => Promise<Reads | Failed> | Reads | Failed
 
 /** The five, each opening what its caller may read anew. */
-export const toCapabilities = (open: OpenReader, source: string): readonly Capability[] =>
-  tools.map((one) => toCapability(one as Tool<z.ZodType>, open, source))
+export const toCapabilities = (
+  open: OpenReads,
+  source: string,
+  effects: Effects = reads,
+): readonly Capability[] =>
+  tools.map((one) => toCapability(one as Tool<z.ZodType>, open, { source, effects }))
 
 function toCapability(
   { name, title, description, input, read }: Tool<z.ZodType>,
-  open: OpenReader,
-  source: string,
+  open: OpenReads,
+  { source, effects }: { readonly source: string; readonly effects: Effects },
 ): Capability {
   const reading = readContract(input, 'input')
   if ('fault' in reading) throw new Error(`${name}: ${reading.fault}`)
@@ -175,14 +159,14 @@ function toCapability(
     title,
     description,
     input: reading.contract,
-    effects: reads,
+    effects,
     rules: noRules,
     origin: { source, pointer: `/${name}` },
     extras: {},
     async invoke(call: Call): Promise<Outcome> {
-      const reader = open(call)
-      if (isFailed(reader)) return reader
-      const outcome = await read(reader, withWholeFilter(call))
+      const opened = await open(call)
+      if (isFailed(opened)) return opened
+      const outcome = await read(opened, withWholeFilter(call))
       return outcome.kind === 'failed' ? toFailedAnswer(outcome) : outcome
     },
   })

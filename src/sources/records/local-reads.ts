@@ -1,0 +1,53 @@
+import { text } from '../../capability/content.ts'
+import type { Outcome } from '../../capability/outcome.ts'
+import { aggregateRecords } from './aggregate-records.ts'
+import { noteHits, toAggregateAnswer, toPageAnswer, toResult, toSearchAnswer } from './answers.ts'
+import { describeSchema, type SchemaQuery } from './describe-schema.ts'
+import { fetchDocument } from './fetch-document.ts'
+import { note } from './note.ts'
+import { queryRecords } from './query-records.ts'
+import { isFailed, type Reader } from './reader.ts'
+import type { Reads } from './reads.ts'
+import { searchRecords } from './search-records.ts'
+
+/** Reads of a store in this process; what is given out is written down for the owner. */
+export const localReads = (reader: Reader): Reads => ({
+  schema: (query) => answerSchema(reader, query),
+  async query(query) {
+    const page = await queryRecords(reader, query)
+    if (isFailed(page)) return page
+    const { scope, fields, records } = page
+    note(reader, scope, { tool: 'query_records', fields, records: records.map(({ id }) => id) })
+    return toPageAnswer(page)
+  },
+  async aggregate(query) {
+    const answer = await aggregateRecords(reader, query)
+    if (isFailed(answer)) return answer
+    const { scope } = answer
+    const fields = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
+      name === undefined ? [] : (scope.fields.get(name) ?? []),
+    )
+    note(reader, scope, { tool: 'aggregate', fields, records: [] })
+    return toAggregateAnswer(answer)
+  },
+  async search(query) {
+    const page = await searchRecords(reader, query)
+    if (isFailed(page)) return page
+    noteHits(reader, page.hits)
+    return toSearchAnswer({ ...page, results: page.hits.map(toResult) })
+  },
+  fetch(query) {
+    const fetched = fetchDocument(reader, query)
+    if (isFailed(fetched)) return fetched
+    const { scope, fields, row, document } = fetched
+    note(reader, scope, { tool: 'fetch', fields, records: [row.key] })
+    return { kind: 'done', data: document, content: [text(JSON.stringify(document))] }
+  },
+})
+
+/** Needs nothing but what is granted. */
+export function answerSchema(reader: Pick<Reader, 'scopes'>, query: SchemaQuery): Outcome {
+  const answer = describeSchema(reader, query)
+  if (isFailed(answer)) return answer
+  return { kind: 'done', data: { data: answer.data }, content: [text(answer.text)] }
+}

@@ -1,0 +1,15 @@
+import type { Outcome } from '../../capability/outcome.ts'
+import type { AggregateQuery } from './aggregate-records.ts'
+import type { SchemaQuery } from './describe-schema.ts'
+import type { FetchQuery } from './fetch-document.ts'
+import type { RecordsQuery } from './query-records.ts'
+import type { SearchQuery } from './search-records.ts'
+
+/** What the five tools do, wherever the records lie. */
+export interface Reads {
+  schema(query: SchemaQuery): Promise<Outcome> | Outcome
+  query(query: RecordsQuery): Promise<Outcome> | Outcome
+  aggregate(query: AggregateQuery): Promise<Outcome> | Outcome
+  search(query: SearchQuery): Promise<Outcome> | Outcome
+  fetch(query: FetchQuery): Promise<Outcome> | Outcome
+}

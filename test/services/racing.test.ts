@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { serviceSource } from '../../src/index.ts'
+import { anAction, aService } from '../support/a-service.ts'
+import { amount } from '../support/amount.ts'
+import { serveHere } from '../support/serve-here.ts'
+
+const waves = amount(40, 200)
+
+test(`${waves * 50} calls race with the withdrawal of what they call: none is executed too late`, async () => {
+  const counts = { ran: 0, tooLate: 0, withdrawn: 0, flips: 0 }
+  const { service, actions } = aService({ actions: { go: anAction() } })
+  let isOffered = true
+  const flip = () => {
+    isOffered = !isOffered
+    counts.flips++
+    actions.set(isOffered ? { go: anAction() } : {})
+  }
+  const execute = async () => {
+    if (isOffered) counts.ran++
+    else counts.tooLate++
+  }
+  const { bridge } = await serveHere({
+    sources: [serviceSource({ ...service, execute }, { states: 'none' })],
+  })
+  // At every seam there is: between microtasks, between turns, and while the ledger writes.
+  const seams = [flip, queueMicrotask, setImmediate, (late: () => void) => setTimeout(late, 1)]
+  for (let wave = 0; wave < waves; wave++) {
+    const calls = Array.from({ length: 50 }, async (_, index) => {
+      for (let wait = index % 7; wait > 0; wait--) await undefined
+      if (index % 10 === wave % 10) seams[(wave + index) % seams.length]?.(flip)
+      return bridge.call('go')
+    })
+    for (const { _meta } of await Promise.all(calls))
+      if (JSON.stringify(_meta).includes('action_withdrawn')) counts.withdrawn++
+  }
+
+  console.info(`of ${waves * 50} racing calls: ${JSON.stringify(counts)}`)
+  expect(counts.tooLate).toBe(0)
+  expect(counts.ran + counts.withdrawn).toBe(waves * 50)
+  expect(Math.min(counts.ran, counts.withdrawn)).toBeGreaterThan(waves * 2.5)
+}, 60_000)
