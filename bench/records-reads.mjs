@@ -57,7 +57,7 @@ export async function measureReads(file, grants) {
     console.error(`${what}: ${least.toFixed(3)} ${mine.toFixed(3)} ${(mine / least).toFixed(3)}`)
   }
   const many = { rounds: 25, runs: 40, warm: 40 }
-  const few = { rounds: 7 }
+  const few = { rounds: 9, warm: 4 }
 
   await add('a page of 50', 1.5, { floor: floor.page, ours: () => ours.page(pageQuery) }, many)
   await add(

@@ -6,6 +6,7 @@ import type { Scope } from '../../src/sources/records/scope.ts'
 import { createBuckets, granularities, stepOf } from '../../src/sources/records/time-buckets.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aRecordStore, aStream, type Data, type TestStore } from '../support/a-record-store.ts'
+import { amount } from '../support/amount.ts'
 import { tallyBoth } from '../support/tally-both.ts'
 
 const ranges = ['gte', 'gt', 'lte', 'lt']
@@ -173,6 +174,6 @@ test('columns count what rows count, after changes and removals, too', async () 
 
       expect(columns).toEqual(rows)
     }),
-    { numRuns: process.env.SOAK ? 3000 : 120 },
+    { numRuns: amount(120, 3000) },
   )
 }, 60_000)
