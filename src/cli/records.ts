@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { defineCommand } from 'citty'
 import {
+  BackgroundWriter,
   importRecords,
   inferStream,
   openOwnerStore,
@@ -128,6 +129,7 @@ async function importFile(args: Arguments): Promise<number> {
   const declared =
     args.streams === undefined ? undefined : await readStreams(args.streams, args.connector)
   const writer = openOwnerStore(store, true)
+  const background = new BackgroundWriter(store)
   const progress = createProgress(file)
   try {
     const stream = findStream(
@@ -142,6 +144,7 @@ async function importFile(args: Arguments): Promise<number> {
     const source = writer.open(stream, connection)
     const imported = await importRecords({
       writer,
+      background,
       source,
       file,
       now: Date.now,
@@ -158,6 +161,7 @@ async function importFile(args: Arguments): Promise<number> {
     return rejected > 0 ? 1 : 0
   } finally {
     progress.end()
+    await background.close()
     writer.close()
   }
 }

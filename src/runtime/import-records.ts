@@ -1,12 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
 import type { RecordSource, Stream } from '../sources/records/model.ts'
-import { type Entry, toEntry } from '../sources/records/to-entry.ts'
+import type { BackgroundWriter } from '../storage/background-writer.ts'
 import type { RecordWriter, Written } from '../storage/record-writer.ts'
-import { digestFile, readLines } from './read-lines.ts'
+import { digestFile, type Line, readJsonLines } from './read-lines.ts'
 
 export interface ImportOptions {
-  readonly writer: RecordWriter
+  readonly writer: Pick<RecordWriter, 'linesOf'>
+  readonly background: BackgroundWriter
   readonly source: RecordSource
   readonly file: string
   readonly now: () => number
@@ -22,42 +23,59 @@ export interface Imported extends Written {
   readonly skipped: number
 }
 
-/** Small enough that nobody waits for a turn, large enough that a commit is worth it. */
-const batchSize = 200
+/** Large enough that a commit is worth it, small enough that an interrupted one is no loss. */
+const batchSize = 2000
+const linesAtOnce = 500
 
 /** Batch by batch: what is acknowledged is in the store, and a second run goes on behind it. */
 export async function importRecords(options: ImportOptions): Promise<Imported> {
-  const { writer, source, file, now, onProgress, onRejected } = options
+  const { writer, background, source, file, now, onProgress, onRejected } = options
   const { digest, size } = await digestFile(file).catch((error: Error) => {
     throw new SetupError(`${file} cannot be read: ${error.message}`)
   })
   const done = writer.linesOf(source, digest)
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
   const rejected: string[] = []
-  let batch: Entry[] = []
-  let reached = done
-  const flush = async (bytes: number) => {
-    const written = writer.write(source, batch, { file: digest, lines: reached })
-    for (const key of ['added', 'changed', 'removed', 'same'] as const) totals[key] += written[key]
-    batch = []
-    onProgress(size === 0 ? 1 : bytes / size, reached)
-    await new Promise<void>((resolve) => setImmediate(resolve))
+  const reject = ({ number, text }: Pick<Line, 'number' | 'text'>, fault: string) => {
+    onRejected(number, fault)
+    rejected.push(text)
   }
-  const toCell = toCellOf(source.stream)
-  for await (const { number, text, value, fault, bytes } of readLines(file, toCell)) {
+  let batch: (Pick<Line, 'number' | 'text'> & { json: string })[] = []
+  let reached = done
+  let writing: Promise<void> | undefined
+  /** The next batch is read while the last one is written. */
+  const flush = async (bytes: number) => {
+    const [lines, place] = [batch, { file: digest, lines: reached }]
+    batch = []
+    await writing
+    const text = lines.map(({ json }) => json).join('\n')
+    writing = background.load(source, text, { now: now(), place }).then(({ written, faults }) => {
+      for (const key of ['added', 'changed', 'removed', 'same'] as const)
+        totals[key] += written[key]
+      for (const [index, fault] of faults) {
+        const line = lines[index]
+        if (line) reject(line, fault)
+      }
+      onProgress(size === 0 ? 1 : bytes / size, place.lines)
+    })
+    // Whoever waits for it is told; it must not go unheard until then.
+    writing.catch(() => {})
+  }
+  for await (const line of readJsonLines(file, toCellOf(source.stream))) {
+    const { number, bytes, fault } = line
     if (number <= done) {
       totals.skipped += 1
       continue
     }
-    const entry = fault ?? toEntry(source.stream, value, new Date(now()).toISOString())
     reached = number
-    if (typeof entry === 'string') {
-      onRejected(number, entry)
-      rejected.push(text)
-    } else batch.push(entry)
+    if (fault !== undefined) reject(line, fault)
+    else batch.push(line)
     if (batch.length >= batchSize) await flush(bytes)
+    // Lines that are here already come one after the other, and let nobody in between.
+    if (number % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await flush(size)
+  await writing
   if (rejected.length === 0) return totals
   const aside = `${file}.rejected`
   await writeFile(aside, `${rejected.join('\n')}\n`)

@@ -4,8 +4,10 @@ import { CredentialError } from '../capability/credential-error.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Source } from '../capability/source.ts'
 import { createDoor, type Door, refusalWords } from '../sources/records/door.ts'
+import type { RecordSink } from '../sources/records/intake.ts'
 import type { ReaderOptions } from '../sources/records/reader.ts'
 import { instructions, recordSource as toSource } from '../sources/records/record-source.ts'
+import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 import { SqliteRecords } from '../storage/sqlite-records.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
@@ -29,22 +31,47 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, () => {})
     return opened && { store: opened, now: Date.now, patience }
   }
-  let writer: RecordWriter | undefined
+  let sink: StoreSink | undefined
   const door = createDoor(find, () => {
-    writer ??= new RecordWriter(file, Date.now)
-    return writer
+    sink ??= openSink(file)
+    return sink
   })
   const source = toSource({
     id,
     open: door.open,
     holdsOwner: door.holdsOwner,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
-    close: () => {
-      writer?.close()
+    close: async () => {
+      await sink?.close()
       opened?.close()
     },
   })
   return { source, door, instructions, standsAlone: true }
+}
+
+interface StoreSink extends RecordSink {
+  close(): Promise<void>
+}
+
+/** Batches go to a thread of their own, so that readers go on; what is small is done here. */
+function openSink(file: string): StoreSink {
+  const writer = new RecordWriter(file, Date.now)
+  const background = new BackgroundWriter(file)
+  return {
+    get sources() {
+      return writer.sources
+    },
+    get streams() {
+      return writer.streams
+    },
+    open: (stream, connection) => writer.open(stream, connection),
+    keep: (blob, binding) => writer.keep(blob, binding),
+    write: (source, entries) => background.write(source, entries),
+    async close() {
+      await background.close()
+      writer.close()
+    },
+  }
 }
 
 const toMissing = (source: string, store: string): Diagnostic => ({

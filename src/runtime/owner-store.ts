@@ -10,14 +10,14 @@ import {
 } from '../sources/records/grant.ts'
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
 import { toMilliseconds } from '../sources/records/to-comparable.ts'
+import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 
 export { inferStream } from '../sources/records/infer-stream.ts'
 export { importRecords } from './import-records.ts'
 export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
-export type { GrantPackage, Stream }
-export { toStanding }
+export { BackgroundWriter, type GrantPackage, type Stream, toStanding }
 
 /** The store as its owner opens it; a new one only where something will be put in. */
 export function openOwnerStore(file: string, mayBeNew: boolean): RecordWriter {

@@ -26,15 +26,43 @@ export async function* readLines(file: string, toCell: Cell): AsyncGenerator<Lin
   else yield* readNdjson(file)
 }
 
+/** The same, each record as JSON text: lines that are JSON already are left for others to parse. */
+export async function* readJsonLines(
+  file: string,
+  toCell: Cell,
+): AsyncGenerator<Omit<Line, 'value'> & { readonly json: string }> {
+  if (!['.csv', '.json'].includes(path.extname(file).toLowerCase()))
+    for await (const line of readTexts(file)) yield { ...line, json: line.text }
+  else
+    for await (const { value, ...line } of readLines(file, toCell))
+      yield { ...line, json: line.fault === undefined ? JSON.stringify(value) : line.text }
+}
+
 async function* readNdjson(file: string): AsyncGenerator<Line> {
-  let [number, bytes] = [0, 0]
-  for await (const text of createInterface({
-    input: createReadStream(file),
-    crlfDelay: Infinity,
-  })) {
-    number += 1
-    bytes += Buffer.byteLength(text) + 1
-    if (text.trim() !== '') yield { number, text, bytes, ...parse(text) }
+  for await (const line of readTexts(file)) yield { ...line, ...parse(line.text) }
+}
+
+const chunkSize = 256 * 1024
+
+/** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
+async function* readTexts(file: string): AsyncGenerator<Pick<Line, 'number' | 'text' | 'bytes'>> {
+  let [number, bytes, rest] = [0, 0, '']
+  const decoder = new TextDecoder()
+  async function* chunks(): AsyncGenerator<string> {
+    for await (const chunk of createReadStream(file, { highWaterMark: chunkSize })) {
+      bytes += chunk.length
+      yield decoder.decode(chunk, { stream: true })
+    }
+    yield `${decoder.decode()}\n`
+  }
+  for await (const chunk of chunks()) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      number += 1
+      const text = line.endsWith('\r') ? line.slice(0, -1) : line
+      if (text.trim() !== '') yield { number, text, bytes }
+    }
   }
 }
 

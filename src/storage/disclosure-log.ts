@@ -5,6 +5,10 @@ import type { Sqlite } from './sqlite.ts'
 /** How long an entry may be on its way. */
 const lingering = 50
 const mostLingering = 10_000
+/** Milliseconds until the file is tried again that somebody else is writing to. */
+const retry = 5
+/** How long to wait for others when there is no later. */
+const longest = 5000
 
 export interface DisclosureRecord {
   readonly n: number
@@ -30,17 +34,19 @@ export class DisclosureLog {
     // A record's id may say much by itself.
     const records = disclosure.records.map((key) => hash('sha256', key, 'hex').slice(0, 16))
     this.#waiting.push({ at: this.#now(), entry: { ...disclosure, records } })
-    if (this.#waiting.length >= mostLingering) this.flush()
+    if (this.#waiting.length >= mostLingering) this.flush(longest)
     else this.#timer ??= setTimeout(() => this.flush(), lingering).unref()
   }
 
-  flush(): void {
+  /** Everything that is on its way; while another writes, it goes on being so. */
+  flush(patience = 0): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const waiting = this.#waiting
     if (waiting.length === 0) return
     this.#waiting = []
     try {
+      this.#database.exec(`pragma busy_timeout = ${patience}`)
       this.#database.exec('begin immediate')
       let { n, head } = this.#last()
       const put = this.#database.prepare(
@@ -54,11 +60,15 @@ export class DisclosureLog {
       }
       this.#database.exec('commit')
     } catch (error) {
-      this.#onError(error)
       try {
         this.#database.exec('rollback')
       } catch {
         // There was none to undo.
+      }
+      if (patience > 0 || !/locked|busy/i.test((error as Error).message)) this.#onError(error)
+      else {
+        this.#waiting = [...waiting, ...this.#waiting]
+        this.#timer = setTimeout(() => this.flush(), retry).unref()
       }
     }
   }
@@ -85,7 +95,7 @@ export class DisclosureLog {
   }
 
   close(): void {
-    this.flush()
+    this.flush(longest)
     this.#database.close()
   }
 

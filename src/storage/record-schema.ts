@@ -1,13 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { SetupError } from '../capability/setup-error.ts'
 import { type Field, isScalar, isTime, type Stream } from '../sources/records/model.ts'
+import { RecordCatalogue } from './record-catalogue.ts'
+import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
 import type { Sqlite } from './sqlite.ts'
 
 /** Says whose file it is, in the four bytes SQLite keeps for that: "drwb". */
 const application = 0x64727762
 
-const migrations = [
-  `create table meta (name text primary key, value text not null) strict, without rowid;
+const migrations: readonly ((database: Sqlite) => void)[] = [
+  (database) => database.exec(firstTables),
+  (database) => database.exec(tablesOfBlobs),
+  (database) => {
+    for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
+      createSegmentTables(database, n)
+  },
+]
+
+const firstTables = `
+   create table meta (name text primary key, value text not null) strict, without rowid;
    create table connections (
      id text primary key, connector text not null, label text
    ) strict, without rowid;
@@ -39,14 +50,15 @@ const migrations = [
      n integer primary key, at integer not null, package text not null, entry text not null,
      hash text not null
    ) strict;
-   create index reads_by_package on reads (package, n);`,
-  `alter table packages add column consumed integer;
+   create index reads_by_package on reads (package, n);`
+
+const tablesOfBlobs = `
+   alter table packages add column consumed integer;
    create table blobs (id text primary key, mime text not null, bytes blob not null) strict;
    create table bindings (
      blob text not null, source integer not null, key text not null,
      primary key (blob, source, key)
-   ) strict, without rowid;`,
-]
+   ) strict, without rowid;`
 
 /** What the file must be before anything is done with it. */
 export function prepareRecords(database: Sqlite, file: string): void {
@@ -63,18 +75,20 @@ export function prepareRecords(database: Sqlite, file: string): void {
     database.exec('begin immediate')
     try {
       for (const migration of migrations.slice(pragma(database, 'user_version')))
-        database.exec(migration)
+        migration(database)
       database.exec(`pragma user_version = ${migrations.length}`)
       database.exec(`pragma application_id = ${application}`)
       const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
       put.run('counter', '0')
       put.run('catalogue', '0')
+      put.run('segments', '0')
       put.run('key', randomBytes(32).toString('hex'))
       database.exec('commit')
     } catch (error) {
       database.exec('rollback')
       throw error
     }
+    settleAll(database)
   } catch (error) {
     throw new SetupError(
       `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is.`,
@@ -82,11 +96,25 @@ export function prepareRecords(database: Sqlite, file: string): void {
   }
 }
 
+const settledAtOnce = 16
+
+/** A file from before there were segments gets them; whoever is interrupted goes on when it is written to. */
+function settleAll(database: Sqlite): void {
+  const segments = new SegmentWriter(database)
+  for (const { n, stream } of new RecordCatalogue(database).sources)
+    for (let isLeft = true; isLeft; ) {
+      database.exec('begin immediate')
+      isLeft = segments.settle(n, stream, settledAtOnce)
+      database.exec('commit')
+    }
+}
+
 const pragma = (database: Sqlite, name: 'user_version' | 'application_id'): number =>
   database.prepare<Record<string, number>>(`pragma ${name}`).get()?.[name] ?? 0
 
 /** The tables of one source: records, words, what changed later, and what is gone. */
 export function createTables(database: Sqlite, n: number, stream: Stream): void {
+  createSegmentTables(database, n)
   const scalars = stream.fields.filter(isScalar)
   const columns = scalars.map((field) => `f${field.n} ${affinity(field)}`)
   const lexical = stream.fields.filter((field) => field.lexical)

@@ -11,9 +11,11 @@ import { type Entry, toEntry } from '../sources/records/to-entry.ts'
 import { BlobTable } from './blob-table.ts'
 import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
+import { InsertStatements, insertedAtOnce } from './insert-statements.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createTables, prepareRecords } from './record-schema.ts'
-import { openSqlite, type Sqlite, type Value } from './sqlite.ts'
+import { SegmentWriter } from './segment-writer.ts'
+import { openSqlite, type Sqlite } from './sqlite.ts'
 
 export interface Written {
   readonly added: number
@@ -28,18 +30,26 @@ interface Existing {
   readonly time: number | null
 }
 
+/** Segments that one batch completes at most; more only where a file has none yet. */
+const mostSettled = 4
+
 /** The owner's side of a store of records: everything that writes. */
 export class RecordWriter implements RecordSink {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables
   readonly #log: DisclosureLog
+  readonly #segments: SegmentWriter
+  readonly #inserts = new Map<number, { stream: Stream; statements: InsertStatements }>()
+  /** The last record of the source that is in a segment, while it is written to. */
+  #sealed = 0
 
   constructor(file: string, now: () => number) {
     this.#database = openSqlite(file)
     prepareRecords(this.#database, file)
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
+    this.#segments = new SegmentWriter(this.#database)
     this.#log = new DisclosureLog(this.#database, now, () => {})
   }
 
@@ -85,6 +95,14 @@ export class RecordWriter implements RecordSink {
 
   /** The source of a stream and a connection; both of them are made when they are new. */
   open(stream: Stream, connection: Connection): RecordSource {
+    const known = this.sources.find(
+      (one) =>
+        one.stream.name === stream.name &&
+        one.stream.connector === stream.connector &&
+        one.connection.id === connection.id &&
+        one.connection.label === (connection.label ?? one.connection.label),
+    )
+    if (known) return { n: known.n, connection, stream }
     return this.#commit(() => {
       this.#database
         .prepare(
@@ -112,17 +130,33 @@ export class RecordWriter implements RecordSink {
   write(source: RecordSource, entries: readonly Entry[], place?: Place): Written {
     const tally = { added: 0, changed: 0, removed: 0, same: 0 }
     this.#commit(() => {
+      this.#sealed = this.#segments.sealed(source.n)
+      const inserts = this.#insertsOf(source)
+      let areLikelyNew = true
       let counter = this.#counter()
-      for (const entry of entries) {
-        const existing = this.#find(source, entry.key)
-        if (!entry.written) {
-          if (existing) {
-            this.#remove(source, entry, existing, ++counter)
-            tally.removed++
-          } else tally.same++
-        } else if (!existing) {
-          this.#insert(source, entry, entry.written, ++counter)
+      for (let at = 0; at < entries.length; ) {
+        const several = entries.slice(at, at + insertedAtOnce)
+        if (areLikelyNew && several.length === insertedAtOnce) {
+          areLikelyNew = inserts.addAll(counter + 1, several)
+          if (areLikelyNew) {
+            counter += several.length
+            tally.added += several.length
+            at += several.length
+            continue
+          }
+        }
+        const entry = several[0] as Entry
+        at += 1
+        if (entry.written && inserts.add(counter + 1, counter + 1, entry, entry.written)) {
+          counter += 1
           tally.added++
+          continue
+        }
+        const existing = this.#find(source, entry.key)
+        if (!existing) tally.same++
+        else if (!entry.written) {
+          this.#remove(source, entry, existing, ++counter)
+          tally.removed++
         } else if (existing.body === entry.written.body) tally.same++
         else {
           this.#update(source, entry, entry.written, existing, ++counter)
@@ -139,6 +173,7 @@ export class RecordWriter implements RecordSink {
              on conflict do update set lines = excluded.lines`,
           )
           .run(source.n, place.file, place.lines)
+      this.#segments.settle(source.n, source.stream, mostSettled)
     })
     return tally
   }
@@ -219,30 +254,30 @@ export class RecordWriter implements RecordSink {
       .get(key)
   }
 
-  #insert({ n, stream }: RecordSource, entry: Entry, written: Content, seq: number): void {
-    const { columns, marks } = toColumns(stream)
-    this.#database
-      .prepare(
-        `insert into r${n} (id, key, seq, at${columns}, body) values (?, ?, ?, ?${marks}, ?)`,
-      )
-      .run(seq, entry.key, seq, entry.emittedAt, ...written.values, written.body)
-    this.#index(n, stream, seq, written)
+  #insertsOf({ n, stream }: RecordSource): InsertStatements {
+    const known = this.#inserts.get(n)
+    if (known?.stream === stream) return known.statements
+    const statements = new InsertStatements(this.#database, n, stream)
+    this.#inserts.set(n, { stream, statements })
+    return statements
   }
 
   #update(
-    { n, stream }: RecordSource,
+    source: RecordSource,
     entry: Entry,
     written: Content,
     existing: Existing,
     seq: number,
   ): void {
+    const { n, stream } = source
     const sets = stream.fields.filter(isScalar).map((field) => `f${field.n} = ?, `)
     // When it first arrived stays: a later time would tell of changes that are not granted.
     this.#database
       .prepare(`update r${n} set ${sets.join('')}body = ? where id = ?`)
       .run(...written.values, written.body, existing.id)
+    if (existing.id <= this.#sealed) this.#segments.markStale(n, existing.id)
     this.#unindex(n, stream, existing.id)
-    this.#index(n, stream, existing.id, written)
+    this.#insertsOf(source).index(existing.id, written)
     const mark = this.#database.prepare(
       `insert into h${n} (id, field, seq) values (?, ?, ?)
        on conflict do update set seq = excluded.seq`,
@@ -260,6 +295,7 @@ export class RecordWriter implements RecordSink {
     this.#unindex(n, stream, existing.id)
     this.#database.prepare(`delete from r${n} where id = ?`).run(existing.id)
     this.#database.prepare(`delete from h${n} where id = ?`).run(existing.id)
+    if (existing.id <= this.#sealed) this.#segments.markStale(n, existing.id)
     this.#leave(n, entry, existing, seq)
   }
 
@@ -267,16 +303,6 @@ export class RecordWriter implements RecordSink {
     this.#database
       .prepare(`insert into d${n} (seq, key, at, time) values (?, ?, ?, ?)`)
       .run(seq, key, emittedAt, time)
-  }
-
-  #index(n: number, stream: Stream, rowid: number, { texts }: Content): void {
-    const lexical = stream.fields.filter((field) => field.lexical)
-    if (lexical.length === 0) return
-    const columns = lexical.map((field) => `c${field.n}`).join(', ')
-    const marks = lexical.map(() => ', ?').join('')
-    this.#database
-      .prepare(`insert into s${n} (rowid, ${columns}) values (?${marks})`)
-      .run(rowid, ...texts)
   }
 
   #unindex(n: number, stream: Stream, rowid: number): void {
@@ -292,6 +318,7 @@ export class RecordWriter implements RecordSink {
     )
     this.#database.exec(`alter table r${n} rename to former${n}`)
     this.#database.exec(`drop index r${n}_k; drop index r${n}_s; drop table h${n}`)
+    this.#database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
     for (const { n: field, name } of former.fields)
       if (name === former.cursorField || name === former.consentTimeField)
         this.#database.exec(`drop index r${n}_f${field}`)
@@ -299,10 +326,7 @@ export class RecordWriter implements RecordSink {
     this.#database.exec(`alter table d${n} rename to gone${n}; drop index if exists d${n}_k`)
     createTables(this.#database, n, stream)
     this.#database.exec(`insert into d${n} select * from gone${n}; drop table gone${n}`)
-    const { columns, marks } = toColumns(stream)
-    const insert = this.#database.prepare(
-      `insert into r${n} (id, key, seq, at${columns}, body) values (?, ?, ?, ?${marks}, ?)`,
-    )
+    const inserts = new InsertStatements(this.#database, n, stream)
     const rows = this.#database
       .prepare<{ id: number; key: string; seq: number; at: string; body: string }>(
         `select id, key, seq, at, body from former${n}`,
@@ -312,10 +336,10 @@ export class RecordWriter implements RecordSink {
       const entry = toEntry({ ...stream, primaryKey: [] }, JSON.parse(body), at)
       const written = typeof entry === 'string' ? undefined : entry.written
       if (!written) continue
-      insert.run(id, key, seq, at, ...written.values, body)
-      this.#index(n, stream, id, written)
+      inserts.add(id, seq, { key, emittedAt: at }, { ...written, body })
     }
     this.#database.exec(`drop table former${n}`)
+    this.#segments.settle(n, stream)
   }
 
   #counter(): number {
@@ -356,12 +380,4 @@ export interface Place {
   readonly lines: number
 }
 
-type Content = NonNullable<Entry['written']> & { readonly values: readonly Value[] }
-
-function toColumns(stream: Stream): { columns: string; marks: string } {
-  const scalars = stream.fields.filter(isScalar)
-  return {
-    columns: scalars.map((field) => `, f${field.n}`).join(''),
-    marks: scalars.map(() => ', ?').join(''),
-  }
-}
+type Content = NonNullable<Entry['written']>

@@ -1,5 +1,8 @@
 import type { Value } from './sqlite.ts'
 
+/** Tables: records, words, changes, gone, segments, their columns, stale ones; then fields and words. */
+type Letter = 'r' | 's' | 'h' | 'd' | 'g' | 'c' | 'x' | 'f'
+
 /** A piece of a statement. Only `sql` and `id` make one, so no text from outside can be part of it. */
 export class Sql {
   readonly text: string
@@ -28,7 +31,7 @@ export class Sql {
   }
 
   /** A table or a column: a letter of ours and a number of the catalogue. */
-  static readonly id = (letter: 'r' | 's' | 'h' | 'd' | 'f' | 'c', n: number): Sql => {
+  static readonly id = (letter: Letter, n: number): Sql => {
     if (!Number.isSafeInteger(n) || n < 0) throw new Error(`${n} is no number of the catalogue`)
     return new Sql(`${letter}${n}`, [])
   }

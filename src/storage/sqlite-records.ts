@@ -7,8 +7,6 @@ import type {
   Disclosure,
   KeptBlob,
   MatchQuery,
-  PlacedRow,
-  Position,
   RecordStore,
   Row,
   Slice,
@@ -20,10 +18,12 @@ import type { Scope } from '../sources/records/scope.ts'
 import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
+import { type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { readChanges } from './record-changes.ts'
 import { prepareRecords } from './record-schema.ts'
 import { inWindow, toWalk, toWalkOfMissing, toWhere, type Walk } from './record-sql.ts'
+import { SegmentReader } from './segment-reader.ts'
 import { id, type Sql, sql } from './sql.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 
@@ -40,6 +40,12 @@ interface StoredRow {
   readonly sorted: string | number | null
 }
 
+interface Fresh {
+  readonly version: number | undefined
+  readonly sources: readonly RecordSource[]
+  readonly packages: Map<string, GrantPackage>
+}
+
 /** Reads of a store of records. Its connection cannot write; only what was read is noted elsewhere. */
 export class SqliteRecords implements RecordStore {
   readonly key: Uint8Array
@@ -48,6 +54,8 @@ export class SqliteRecords implements RecordStore {
   readonly #grants: GrantTables
   readonly #blobs: BlobTable
   readonly #log: DisclosureLog
+  readonly #segments = new SegmentReader((query) => this.#all(query))
+  #known?: Fresh
 
   constructor(file: string, now: () => number, onError: (error: unknown) => void) {
     const writer = openSqlite(file)
@@ -67,7 +75,7 @@ export class SqliteRecords implements RecordStore {
   }
 
   sources(): readonly RecordSource[] {
-    return this.#catalogue.sources
+    return this.#fresh().sources
   }
 
   findToken(token: string): TokenKind | undefined {
@@ -75,7 +83,24 @@ export class SqliteRecords implements RecordStore {
   }
 
   findPackage(package_: string): GrantPackage | undefined {
-    return this.#grants.find(package_)
+    const { packages } = this.#fresh()
+    const known = packages.get(package_)
+    if (known) return known
+    const found = this.#grants.find(package_)
+    if (found) packages.set(package_, found)
+    return found
+  }
+
+  /** Grants and the catalogue as they are: read again once anybody has written to the file. */
+  #fresh(): Fresh {
+    const version = this.#database
+      .prepare<{ data_version: number }>('pragma data_version')
+      .get()?.data_version
+    const known = this.#known
+    if (known && known.version === version) return known
+    const fresh = { version, sources: this.#catalogue.sources, packages: new Map() }
+    this.#known = fresh
+    return fresh
   }
 
   bindings(blob: string): readonly Binding[] {
@@ -89,7 +114,10 @@ export class SqliteRecords implements RecordStore {
   slice(scope: Scope, query: SliceQuery): Slice {
     const { sort, descending, after, conditions, limit } = query
     const where = toWhere(scope, conditions)
-    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
+    // A range on what is sorted by is where the walk begins and ends.
+    const isWithin = !scope.window || (scope.window.field === sort && walkOn === toWalk)
+    const isWhole = isWithin && !scope.keys && conditions.length === 0
     const walk: Walk = {
       table: id('r', scope.source.n),
       ...(sort && { column: id('f', sort.n) }),
@@ -99,20 +127,20 @@ export class SqliteRecords implements RecordStore {
       rows: isWhole ? limit : Math.max(walkLength, limit),
       isWhole,
     }
-    const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
-    const rows = this.#all<StoredRow>(
-      isWhole
-        ? walkOn(walk)
-        : sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
+    const [packed] = this.#all<Packed>(
+      pack(
+        isWhole
+          ? walkOn(walk)
+          : sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
+      ),
     )
+    const rows = unpackPlaced(packed, sort)
     const last = rows.at(-1)
-    if (rows.length === limit && last) return { rows: rows.map(toPlaced), resume: toPosition(last) }
+    if (rows.length === limit && last) return { rows, resume: last.position }
     const end = this.#endOf(walkOn, walk)
-    if (end) return { rows: rows.map(toPlaced), resume: toPosition(end) }
+    if (end) return { rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
-    return sort && walkOn === toWalk
-      ? { rows: rows.map(toPlaced), resume: { value: null, key: null } }
-      : { rows: rows.map(toPlaced) }
+    return sort && walkOn === toWalk ? { rows, resume: { value: null, key: null } } : { rows }
   }
 
   #endOf(walkOn: (walk: Walk) => Sql, walk: Walk): StoredRow | undefined {
@@ -139,16 +167,20 @@ export class SqliteRecords implements RecordStore {
     const fits = isWhole
       ? sql`1`
       : sql`exists (select 1 from ${table} where ${table}.id = ${index}.rowid and ${toWhere(scope, conditions)})`
-    return this.#all<{ id: number }>(
-      sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < ${below} and ${fits} order by rowid desc limit ${limit}`,
-    ).map((row) => row.id)
+    const [found] = this.#all<{ ids: string }>(
+      sql`select json_group_array(id) as ids from (select rowid as id from ${index} where ${index} match ${expression} and rowid < ${below} and ${fits} order by rowid desc limit ${limit})`,
+    )
+    return JSON.parse(found?.ids ?? '[]') as number[]
   }
 
   byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[] {
     const list = JSON.stringify(arrivals)
-    return this.#all<StoredRow>(
-      sql`select id, key, at, body from ${id('r', scope.source.n)} where id in (select value from json_each(${list})) and ${toWhere(scope)}`,
-    ).map(toRow)
+    const [packed] = this.#all<Packed>(
+      pack(
+        sql`select id, key, at, body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${list})) and ${toWhere(scope)}`,
+      ),
+    )
+    return unpack(packed)
   }
 
   changes(scope: Scope, query: ChangesQuery): readonly Change[] {
@@ -163,13 +195,21 @@ export class SqliteRecords implements RecordStore {
   }
 
   span(scope: Scope, after: number): number | undefined {
+    const end = this.#atOnce(() => this.#segments.span(scope, after))
+    if (end !== undefined) return end
     const [row] = this.#all<{ last: number | null }>(
       sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${after} order by id limit ${spanLength})`,
     )
     return row?.last ?? undefined
   }
 
-  tally(scope: Scope, { span, conditions, field, group, distinct }: TallyQuery): readonly Tally[] {
+  tally(scope: Scope, query: TallyQuery): readonly Tally[] {
+    return this.#atOnce(() => this.#segments.tally(scope, query)) ?? this.tallyRows(scope, query)
+  }
+
+  /** Row by row: for what no segment holds, and to compare with. */
+  tallyRows(scope: Scope, query: TallyQuery): readonly Tally[] {
+    const { span, conditions, field, group, distinct } = query
     const table = id('r', scope.source.n)
     const value = field ? id('f', field.n) : sql`null`
     const where = sql`id > ${span[0]} and id <= ${span[1]} and ${toWhere(scope, conditions)}`
@@ -178,11 +218,26 @@ export class SqliteRecords implements RecordStore {
         sql`select ${value} as "group", count(*) as count, count(${value}) as valued, 0 as sum, null as min, null as max from ${table} where ${where} group by 1`,
       )
     const by = group ? toGroup(id('f', group.field.n), group.step) : sql`null`
+    const buckets = group?.buckets
     const isNumber = field !== undefined && field.type !== 'string' && !isTime(field)
     const sum = isNumber ? sql`coalesce(sum(${value}), 0)` : sql`0`
     return this.#all<Tally>(
       sql`select ${by} as "group", count(*) as count, count(${value}) as valued, ${sum} as sum, min(${value}) as min, max(${value}) as max from ${table} where ${where} group by 1`,
+    ).map((tally) =>
+      buckets && tally.group !== null
+        ? { ...tally, group: buckets.timeIn(buckets.of(Number(tally.group))) }
+        : tally,
     )
+  }
+
+  /** Several statements on the file as it is at one moment. */
+  #atOnce<T>(work: () => T): T {
+    this.#database.exec('begin')
+    try {
+      return work()
+    } finally {
+      this.#database.exec('commit')
+    }
   }
 
   lastUpdated(scope: Scope): string | undefined {
@@ -211,10 +266,3 @@ const toGroup = (column: Sql, step: number | undefined): Sql =>
   step === undefined ? column : sql`${column} - ((${column} % ${step}) + ${step}) % ${step}`
 
 const toRow = ({ id, key, at, body }: StoredRow): Row => ({ arrival: id, key, emittedAt: at, body })
-
-const toPosition = ({ sorted, key }: Pick<StoredRow, 'sorted' | 'key'>): Position => ({
-  value: sorted,
-  key,
-})
-
-const toPlaced = (row: StoredRow): PlacedRow => ({ ...toRow(row), position: toPosition(row) })

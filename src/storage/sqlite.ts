@@ -74,10 +74,15 @@ function toStatement(driver: Driver, sql: string): Statement<unknown> {
   const statement = attempt(() => driver.prepare(sql))
   return {
     run: (...values) => ({ changes: Number(attempt(() => statement.run(...values)).changes) }),
-    // Not `.get()`: one of the drivers puts a field of its own into the row.
-    get: (...values) => attempt(() => statement.all(...values))[0],
+    get: (...values) => toOwnFields(attempt(() => statement.get(...values))),
     all: (...values) => attempt(() => statement.all(...values)),
   }
+}
+
+/** One of the drivers puts a field of its own into a single row. */
+function toOwnFields(row: unknown): unknown {
+  if (typeof row === 'object' && row !== null && '_metadata' in row) delete row._metadata
+  return row
 }
 
 /** Each driver has errors of its own; all of them mean that the file cannot be used now. */

@@ -2,10 +2,12 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { RecordWriter } from '../../src/storage/record-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aProject } from '../support/a-project.ts'
 import { messages, someMessages } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 import { drawbridge, startDrawbridge } from '../support/run-cli.ts'
+import { tallyBoth } from '../support/tally-both.ts'
 
 const rounds = amount(5, 12)
 const records = 20_000
@@ -46,6 +48,24 @@ test('an import that is killed again and again loses nothing, doubles nothing an
     const [source] = writer.sources
     const count = source ? writer.count(source) : 0
     writer.close()
+    if (source) {
+      const reads = new SqliteRecords(file, Date.now, () => {})
+      const fields = new Map(source.stream.fields.map((field) => [field.name, field]))
+      const author = fields.get('author')
+      const size = fields.get('size')
+      const { columns, rows } = tallyBoth(
+        reads,
+        { source, grant: 'grant', fields },
+        {
+          conditions: [],
+          ...(author && { group: { field: author } }),
+          ...(size && { field: size }),
+          distinct: false,
+        },
+      )
+      reads.close()
+      expect(columns).toEqual(rows)
+    }
     const database = openSqlite(file)
     const sound = database.prepare<{ integrity_check: string }>('pragma integrity_check').get()
     const lines = database

@@ -1,5 +1,6 @@
 import type { Json } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { compare } from './compare.ts'
 import { cannotRead } from './failures.ts'
 import { toConditions, unknownField } from './filter.ts'
 import { findScope, type Wanted } from './find-scope.ts'
@@ -55,7 +56,7 @@ export async function aggregateRecords(
   if (isFailed(plan)) return plan
   const gathered = await gather(reader, scope, { conditions, ...plan })
   if (gathered instanceof Map === false) return gathered
-  const { field, toKey } = plan
+  const { field, toKey, toName } = plan
   const merged = new Map<Json, Tally>()
   for (const tally of gathered.values()) {
     const key = toKey(tally.group)
@@ -71,12 +72,12 @@ export async function aggregateRecords(
     const total = tallies[0]?.[1] ?? nothing
     return { ...base, value: toValue(query.metric, total, field) }
   }
-  const ordered = tallies.sort(query.groupByTime === undefined ? byCount : byKey)
+  const ordered = tallies.sort(query.groupByTime === undefined ? byCount : byTime)
   const shown = ordered.slice(0, query.limit ?? usualGroups)
   return {
     ...base,
     groups: shown.map(([key, tally]) => ({
-      key,
+      key: toName && tally.group !== null ? toName(tally.group) : key,
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
@@ -99,6 +100,8 @@ interface Plan {
   readonly group?: NonNullable<TallyQuery['group']>
   readonly distinct: boolean
   readonly toKey: (group: Comparable | null) => Json
+  /** What a group is called, where that is not its key. */
+  readonly toName?: (group: Comparable) => string
 }
 
 function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
@@ -137,8 +140,9 @@ function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
     )
   return {
     ...base,
-    group: { field: by, step: stepOf(granularity) },
-    toKey: (group) => (group === null ? null : buckets(Number(group))),
+    group: { field: by, step: stepOf(granularity), buckets },
+    toKey: (group) => (group === null ? null : buckets.ordinalAt(Number(group))),
+    toName: (group) => buckets.nameAt(Number(group)),
   }
 }
 
@@ -190,12 +194,6 @@ function pick(a: Comparable | null, b: Comparable | null, sign: 1 | -1): Compara
   return Math.sign(compare(a, b)) === sign ? a : b
 }
 
-/** As the store compares: numbers by size, texts by their bytes. */
-export const compare = (a: Comparable, b: Comparable): number =>
-  typeof a === 'number' && typeof b === 'number'
-    ? a - b
-    : Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)))
-
 function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
   switch (metric) {
     case 'count':
@@ -218,4 +216,5 @@ const toExact = (sum: number): number => Number(sum.toPrecision(15))
 type Entry = readonly [Json, Tally]
 const text = (key: Json): string => (key === null ? '' : String(key))
 const byKey = ([a]: Entry, [b]: Entry): number => compare(text(a), text(b))
+const byTime = ([a]: Entry, [b]: Entry): number => Number(a ?? -Infinity) - Number(b ?? -Infinity)
 const byCount = (a: Entry, b: Entry): number => b[1].count - a[1].count || byKey(a, b)

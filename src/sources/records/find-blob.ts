@@ -2,6 +2,7 @@ import { isPlainObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from './failures.ts'
 import { ambiguous, unknownConnection } from './find-scope.ts'
+import { toWhole } from './project.ts'
 import type { Reader } from './reader.ts'
 import type { KeptBlob } from './record-store.ts'
 import type { Scope } from './scope.ts'
@@ -45,7 +46,7 @@ export function findBlob(
 
 function names(reader: Reader, scope: Scope, key: string, id: string): boolean {
   const row = reader.store.find(scope, key)
-  const data: unknown = row && JSON.parse(row.body)
+  const data: unknown = row && toWhole(row.body)
   const named = isPlainObject(data) ? data[blobField] : undefined
   return isPlainObject(named) && named.blob_id === id
 }

@@ -14,8 +14,8 @@ export interface RecordSink {
   readonly sources: readonly RecordSource[]
   readonly streams: readonly Stream[]
   open(stream: Stream, connection: Connection): RecordSource
-  /** All of it or nothing, and on the disk when it returns. */
-  write(source: RecordSource, entries: readonly Entry[]): object
+  /** All of it or nothing, and in the file when it is done. */
+  write(source: RecordSource, entries: readonly Entry[]): object | Promise<object>
   keep(blob: KeptBlob, binding: Binding): void
 }
 
@@ -35,7 +35,8 @@ export interface Ingested extends JsonObject {
   readonly rejections?: readonly { readonly line: number; readonly message: string }[]
 }
 
-const batchSize = 200
+const batchSize = 500
+const linesAtOnce = 100
 const mostRejections = 20
 
 /** Lines of JSON, each `{ key, data, emitted_at }` or gone; what is wrong with one stops no other. */
@@ -51,10 +52,9 @@ export async function ingest(
   let [accepted, rejected] = [0, 0]
   let batch: Entry[] = []
   const flush = async () => {
-    if (batch.length > 0) sink.write(source, batch)
+    if (batch.length > 0) await sink.write(source, batch)
     accepted += batch.length
     batch = []
-    await new Promise<void>((resolve) => setImmediate(resolve))
   }
   let line = 0
   for (const written of text.split('\n')) {
@@ -67,6 +67,7 @@ export async function ingest(
       if (rejections.length < mostRejections) rejections.push({ line, message: entry })
     }
     if (batch.length >= batchSize) await flush()
+    if (line % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await flush()
   return {

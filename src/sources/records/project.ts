@@ -3,6 +3,7 @@ import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from './failures.ts'
 import { unknownField } from './filter.ts'
 import type { Field } from './model.ts'
+import type { Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 
 export type Fields = readonly Field[]
@@ -45,8 +46,8 @@ export function findView({ source, fields }: Scope, name: string): Fields | unde
 export type Data = Readonly<Record<string, unknown>>
 
 /** Taken out before anything else sees it: what is not asked for goes nowhere. */
-export function toData(body: string, fields: Fields): Data {
-  const whole: unknown = JSON.parse(body)
+export function toData(body: Row['body'], fields: Fields): Data {
+  const whole = toWhole(body)
   const data: Record<string, unknown> = {}
   if (isPlainObject(whole))
     for (const { name } of fields)
@@ -56,6 +57,9 @@ export function toData(body: string, fields: Fields): Data {
         else data[name] = whole[name]
   return data
 }
+
+export const toWhole = (body: Row['body']): unknown =>
+  typeof body === 'string' ? JSON.parse(body) : body
 
 /** A field may be called `__proto__`. */
 const plain = { enumerable: true, configurable: true, writable: true }

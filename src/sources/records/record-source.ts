@@ -14,7 +14,7 @@ export interface RecordSourceOptions {
   /** Whether an owner's token is in a text. */
   readonly holdsOwner: (text: string) => boolean
   readonly diagnostics: () => readonly Diagnostic[]
-  readonly close: () => void
+  readonly close: () => void | Promise<void>
 }
 
 /** A store of records, read under grants: exactly five capabilities, whoever calls. */

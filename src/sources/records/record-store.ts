@@ -2,6 +2,7 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { GrantPackage, TokenKind } from './grant.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model.ts'
 import type { Scope } from './scope.ts'
+import type { Buckets } from './time-buckets.ts'
 
 /**
  * What reading needs of a store. Every function that gives out records takes a `Scope`, and gives
@@ -42,8 +43,8 @@ export interface Row {
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record as JSON text. */
-  readonly body: string
+  /** The record, as JSON text or parsed already: whole, and only `toData` takes out what may be seen. */
+  readonly body: string | Readonly<Record<string, unknown>>
 }
 
 export interface Condition {
@@ -104,13 +105,22 @@ export interface TallyQuery {
   readonly span: readonly [number, number]
   readonly conditions: readonly Condition[]
   readonly field?: Field
-  readonly group?: { readonly field: Field; readonly step?: number }
+  readonly group?: Grouping
   /** The values themselves, each once. */
   readonly distinct: boolean
 }
 
+export interface Grouping {
+  readonly field: Field
+  /** Times that are this near to each other are always in one group. */
+  readonly step?: number
+  /** Which times are in one group besides; a store may leave it to others to find out. */
+  readonly buckets?: Buckets
+}
+
 /** Partial sums of one group in one span. */
 export interface Tally {
+  /** Of a group of times, any one of them. */
   readonly group: Comparable | null
   readonly count: number
   /** How many have a value. */

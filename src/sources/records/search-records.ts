@@ -5,12 +5,14 @@ import { cannotRead } from './failures.ts'
 import { toConditions } from './filter.ts'
 import { unknownConnection, unknownStream } from './find-scope.ts'
 import type { Field } from './model.ts'
+import { findNewest, type Match, type Place } from './newest-matches.ts'
 import { type Data, toData } from './project.ts'
 import { invalidCursor } from './query-records.ts'
 import { breathe, isFailed, type Reader } from './reader.ts'
-import type { Condition, Row } from './record-store.ts'
+import type { Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
-import { listWords, placeWords } from './words.ts'
+import { type Score, scoreText } from './score.ts'
+import { listWords } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string
@@ -74,15 +76,16 @@ export async function searchRecords(
   const start = toStart(reader, binding, query.cursor)
   if (!start) return invalidCursor()
   const limit = Math.min(query.limit ?? usualHits, mostHits)
+  const wanted = new Set(words)
   const hits: Hit[] = []
   let { below, after } = start
   let ranked: number | undefined
   for (;;) {
-    const window = readWindow(reader, places, words, below)
+    const window = readWindow(reader, places, wanted, below)
     if (window.older) ranked ??= window.hits.length
     const left = window.hits.filter((hit) => isAfter(hit, after))
     const taken = left.slice(0, limit - hits.length)
-    hits.push(...taken)
+    hits.push(...taken.map((one) => toHit(one, wanted)))
     const last = taken.at(-1)
     const next: Start | undefined =
       taken.length < left.length
@@ -101,12 +104,6 @@ export async function searchRecords(
     const stop = await breathe(reader)
     if (stop) return stop
   }
-}
-
-interface Place {
-  readonly scope: Scope
-  readonly fields: readonly Field[]
-  readonly conditions: readonly Condition[]
 }
 
 /** Where to look: what is granted, searchable and asked for. */
@@ -162,34 +159,36 @@ function toStart(
 }
 
 interface Ranked {
-  readonly hits: readonly Hit[]
+  readonly hits: readonly Candidate[]
   readonly oldest: number
   /** Whether there may be matches before the oldest of these. */
   readonly older: boolean
 }
 
+interface Candidate extends Score {
+  readonly place: Place
+  readonly row: Row
+}
+
 function readWindow(
   { store }: Reader,
   places: readonly Place[],
-  words: readonly string[],
+  words: ReadonlySet<string>,
   below: number,
 ): Ranked {
-  const found = places.flatMap((place) =>
-    store
-      .match(place.scope, { words, ...place, below, limit: windowLength + 1 })
-      .map((arrival) => ({ place, arrival })),
-  )
-  found.sort((a, b) => b.arrival - a.arrival)
+  const limit = windowLength + 1
+  const found = findNewest(store, places, { words: [...words], below, limit })
   const kept = found.slice(0, windowLength)
-  const byPlace = group(kept)
-  const wanted = new Set(words)
-  const hits = [...byPlace].flatMap(([{ scope, fields }, matches]) =>
+  const hits = [...group(kept)].flatMap(([place, matches]) =>
     store
       .byArrival(
-        scope,
+        place.scope,
         matches.map(({ arrival }) => arrival),
       )
-      .map((row) => toHit(scope, fields, row, wanted)),
+      .map((row): Candidate => {
+        const text = toData(row.body, place.fields)
+        return { place, row, ...scoreText(text, place.fields, words) }
+      }),
   )
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
@@ -198,48 +197,27 @@ function readWindow(
   }
 }
 
-const isAfter = ({ score, row }: Hit, after: Start['after']): boolean =>
+const isAfter = ({ score, row }: Candidate, after: Start['after']): boolean =>
   !after || score < after.score || (score === after.score && row.arrival < after.arrival)
 
-/** Fields that say what a record is about count twice. */
-const heading = new Set(['title', 'subject', 'name', 'headline'])
+const toHit = (
+  { place: { scope }, row, score, matched }: Candidate,
+  words: ReadonlySet<string>,
+): Hit => ({
+  scope,
+  row,
+  data: toData(row.body, [...scope.fields.values()]),
+  score,
+  matched,
+  words,
+})
 
-/** From granted text alone; whole numbers, so that two machines agree. */
-function toHit(scope: Scope, lexical: readonly Field[], row: Row, words: ReadonlySet<string>): Hit {
-  const data = toData(row.body, [...scope.fields.values()])
-  const counts = new Map<string, number>()
-  const matched: [Field, number][] = []
-  let length = 0
-  for (const field of lexical) {
-    const text = data[field.name]
-    if (typeof text !== 'string') continue
-    const seen = new Set<string>()
-    for (const { word } of placeWords(text)) {
-      length += 1
-      if (!words.has(word)) continue
-      seen.add(word)
-      counts.set(word, (counts.get(word) ?? 0) + (heading.has(field.name) ? 2 : 1))
-    }
-    if (seen.size > 0) matched.push([field, seen.size])
-  }
-  const norm = 0.5 + length / 200
-  const score = [...counts.values()].reduce((sum, count) => sum + count / (count + norm), 0)
-  return {
-    scope,
-    row,
-    data,
-    score: Math.round((1000 * score) / words.size),
-    matched: matched.sort(([, a], [, b]) => b - a).map(([field]) => field),
-    words,
-  }
-}
-
-function group<T extends { readonly place: Place }>(items: readonly T[]): Map<Place, T[]> {
-  const groups = new Map<Place, T[]>()
-  for (const item of items) {
-    const known = groups.get(item.place)
-    if (known) known.push(item)
-    else groups.set(item.place, [item])
+function group(matches: readonly Match[]): Map<Place, Match[]> {
+  const groups = new Map<Place, Match[]>()
+  for (const match of matches) {
+    const known = groups.get(match.place)
+    if (known) known.push(match)
+    else groups.set(match.place, [match])
   }
   return groups
 }

@@ -27,11 +27,13 @@ const iso =
 /** ISO 8601 alone: what `Date` takes besides depends on the machine. Without a zone it is UTC. */
 export function toMilliseconds(text: string): number | undefined {
   if (!iso.test(text)) return undefined
+  if (text.length === 24 && text.endsWith('Z')) return known(Date.parse(text))
   const upper = text.toUpperCase().replace(' ', 'T')
   const zoned = upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
-  const time = Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2'))
-  return Number.isNaN(time) ? undefined : time
+  return known(Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
 }
+
+const known = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time)
 
 /** The way back, for what is computed from comparables alone. */
 export function fromComparable(

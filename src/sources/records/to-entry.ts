@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../capability/json.ts'
-import { type Comparable, isScalar, type Stream } from './model.ts'
+import { type Comparable, type Field, isScalar, type Stream } from './model.ts'
 import { toComparable } from './to-comparable.ts'
 import { toWords } from './words.ts'
 
@@ -29,18 +29,33 @@ export function toEntry(stream: Stream, line: unknown, now: string): Entry | str
   const data = enveloped ? line.data : line
   if (!isPlainObject(data)) return 'its data is no JSON object'
   const key = toKey(stream, data)
+  const kept = toKept(stream)
   if (key === undefined) return `${stream.primaryKey.join(', ')} is missing, and says which it is`
   return {
     key,
     emittedAt,
     written: {
       body: JSON.stringify(data),
-      values: stream.fields
-        .filter(isScalar)
-        .map((field) => toComparable(field, data[field.name]) ?? null),
-      texts: stream.fields.filter(({ lexical }) => lexical).map(({ name }) => toWords(data[name])),
+      values: kept.scalar.map((field) => toComparable(field, data[field.name]) ?? null),
+      texts: kept.lexical.map(({ name }) => toWords(data[name])),
     },
   }
+}
+
+interface Kept {
+  readonly scalar: readonly Field[]
+  readonly lexical: readonly Field[]
+}
+
+const known = new WeakMap<Stream, Kept>()
+
+function toKept(stream: Stream): Kept {
+  const kept = known.get(stream) ?? {
+    scalar: stream.fields.filter(isScalar),
+    lexical: stream.fields.filter(({ lexical }) => lexical),
+  }
+  known.set(stream, kept)
+  return kept
 }
 
 /** The value itself, or a JSON array of several. */

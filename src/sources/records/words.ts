@@ -6,8 +6,17 @@ const marks = /\p{M}+/gu
  * The words of a text as they are matched: in lower case, without accents. The index is given these
  * and not the text, so that what the index finds and what is shown as found can never differ.
  */
-export const toWords = (text: unknown): string =>
-  typeof text === 'string' ? listWords(text).join(' ') : ''
+export const toWords = (text: unknown): string => {
+  if (typeof text !== 'string') return ''
+  // Most texts are plain, and many are read at once.
+  return isAscii.test(text)
+    ? text.toLowerCase().replace(between, ' ').trim()
+    : listWords(text).join(' ')
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is ASCII
+const isAscii = /^[\x00-\x7f]*$/
+const between = /[^a-z0-9]+/g
 
 export function listWords(text: string): readonly string[] {
   return (text.match(word) ?? []).map(fold).filter((one) => one !== '')

@@ -1,0 +1,79 @@
+import type { Field } from './model.ts'
+import type { Data } from './project.ts'
+import { placeWords } from './words.ts'
+
+/** Fields that say what a record is about count twice. */
+const heading = new Set(['title', 'subject', 'name', 'headline'])
+
+export interface Score {
+  readonly score: number
+  /** Fields with a match in them; the best one first. */
+  readonly matched: readonly Field[]
+}
+
+/** From granted text alone; whole numbers, so that two machines agree. */
+export function scoreText(
+  data: Data,
+  lexical: readonly Field[],
+  words: ReadonlySet<string>,
+): Score {
+  const counts = new Map<string, number>()
+  const matched: [Field, number][] = []
+  let length = 0
+  for (const field of lexical) {
+    const text = data[field.name]
+    if (typeof text !== 'string') continue
+    const seen = new Set<string>()
+    const weight = heading.has(field.name) ? 2 : 1
+    length += eachWord(text, words, (word) => {
+      seen.add(word)
+      counts.set(word, (counts.get(word) ?? 0) + weight)
+    })
+    if (seen.size > 0) matched.push([field, seen.size])
+  }
+  const norm = 0.5 + length / 200
+  const sum = [...counts.values()].reduce((total, count) => total + count / (count + norm), 0)
+  return {
+    score: Math.round((1000 * sum) / words.size),
+    matched: matched.sort(([, a], [, b]) => b - a).map(([field]) => field),
+  }
+}
+
+/** Tells of every wanted word in its order, and returns how many words there are in all. */
+function eachWord(
+  text: string,
+  wanted: ReadonlySet<string>,
+  onFound: (word: string) => void,
+): number {
+  for (let at = 0; at < text.length; at++)
+    if (text.charCodeAt(at) >= 128) return eachFoldedWord(text, wanted, onFound)
+  // Most texts are plain: no pattern and no copy of every word is needed for those.
+  const lower = text.toLowerCase()
+  let count = 0
+  for (let at = 0; at < lower.length; at++) {
+    if (isOfWord[lower.charCodeAt(at)] === 0) continue
+    const start = at
+    while (at < lower.length && isOfWord[lower.charCodeAt(at)] === 1) at++
+    count += 1
+    for (const word of wanted)
+      if (word.length === at - start && lower.startsWith(word, start)) onFound(word)
+  }
+  return count
+}
+
+function eachFoldedWord(
+  text: string,
+  wanted: ReadonlySet<string>,
+  onFound: (word: string) => void,
+): number {
+  let count = 0
+  for (const { word } of placeWords(text)) {
+    count += 1
+    if (wanted.has(word)) onFound(word)
+  }
+  return count
+}
+
+const isOfWord = Uint8Array.from({ length: 128 }, (_, unit) =>
+  /[a-zA-Z0-9]/.test(String.fromCharCode(unit)) ? 1 : 0,
+)

@@ -1,0 +1,124 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { Field } from '../../src/sources/records/model.ts'
+import type { Scope } from '../../src/sources/records/scope.ts'
+import { BackgroundWriter } from '../../src/storage/background-writer.ts'
+import { SegmentReader } from '../../src/storage/segment-reader.ts'
+import type { Sql } from '../../src/storage/sql.ts'
+import { openSqlite } from '../../src/storage/sqlite.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import {
+  aMessage,
+  aRecordStore,
+  messages,
+  someMessages,
+  type TestStore,
+} from '../support/a-record-store.ts'
+import { tallyBoth } from '../support/tally-both.ts'
+
+const stream = messages()
+const fieldOf = (name: string): Field => {
+  const found = stream.fields.find((field) => field.name === name)
+  if (!found) throw new Error(name)
+  return found
+}
+const byAuthor = {
+  conditions: [],
+  group: { field: fieldOf('author') },
+  field: fieldOf('size'),
+  distinct: false,
+}
+
+const toScope = ({ writer }: TestStore): Scope => {
+  const [source] = writer.sources
+  if (!source) throw new Error('no source')
+  return { source, grant: 'grant', fields: new Map([['author', fieldOf('author')]]) }
+}
+
+const openReads = ({ file }: TestStore): SqliteRecords => {
+  const reads = new SqliteRecords(file, Date.now, () => {})
+  onTestFinished(() => reads.close())
+  return reads
+}
+
+test('a file from before there were segments gets them when it is opened', async () => {
+  const store = await aRecordStore()
+  store.put(stream, 'work', someMessages(10_000))
+  const former = openSqlite(store.file)
+  former.exec('drop table g1; drop table c1; drop table x1')
+  former.exec(`delete from meta where name = 'segments'; pragma user_version = 2`)
+  former.close()
+
+  const { columns, rows, spans } = tallyBoth(openReads(store), toScope(store), byAuthor)
+
+  expect(columns).toEqual(rows)
+  expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(10_000)
+  // Both segments at once, and what is behind them; without segments it would be three.
+  expect(spans).toBe(2)
+})
+
+test('a stream that is declared anew has segments of its new fields', async () => {
+  const store = await aRecordStore()
+  store.put(stream, 'work', someMessages(5000))
+  const reads = openReads(store)
+  tallyBoth(reads, toScope(store), byAuthor)
+  const [first, ...others] = stream.fields
+  const shifted = [...others, ...(first ? [first] : [])].map((field, at) => ({
+    ...field,
+    n: at + 1,
+  }))
+  const anew = { ...stream, fields: shifted }
+
+  store.writer.declare(anew)
+
+  const [author, size] = ['author', 'size'].map((name) => shifted.find((one) => one.name === name))
+  const { columns, rows } = tallyBoth(reads, toScope(store), {
+    conditions: [],
+    ...(author && { group: { field: author } }),
+    ...(size && { field: size }),
+    distinct: false,
+  })
+  expect(columns).toEqual(rows)
+  expect(columns.map(({ group }) => group)).toEqual(['ann', 'bob', 'cyd'])
+})
+
+test('a field that is not asked for is not read', async () => {
+  const store = await aRecordStore()
+  const source = store.put(stream, 'work', someMessages(9000))
+  store.remove(source, 'm17')
+  const database = openSqlite(store.file)
+  onTestFinished(() => database.close())
+  const seen: Sql[] = []
+  const reader = new SegmentReader(<Row>(query: Sql) => {
+    seen.push(query)
+    return database.prepare<Row>(query.text).all(...query.values)
+  })
+
+  const tallies = reader.tally(toScope(store), {
+    conditions: [],
+    group: { field: fieldOf('author') },
+    distinct: false,
+    span: [0, 9000],
+  })
+
+  expect(tallies?.reduce((sum, { count }) => sum + count, 0)).toBe(8999)
+  const columns = seen.filter(({ text }) => text.includes('from c1')).map(({ values }) => values[0])
+  expect(new Set(columns)).toEqual(new Set([0, fieldOf('author').n]))
+  for (const { text } of seen)
+    for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
+})
+
+test('what a thread writes is there when it says so, and what is wrong is said by its line', async () => {
+  const store = await aRecordStore()
+  const source = store.put(stream, 'work', [])
+  const background = new BackgroundWriter(store.file)
+  const lines = [JSON.stringify(aMessage(1)), '{', JSON.stringify({}), JSON.stringify(aMessage(2))]
+
+  const loaded = await background.load(source, lines.join('\n'), { now: 0 })
+  const again = await background.load(source, lines[0] ?? '', { now: 0 })
+  await background.close()
+
+  expect(loaded.written).toMatchObject({ added: 2, changed: 0 })
+  expect(loaded.faults.map(([line]) => line)).toEqual([1, 2])
+  expect(again.written).toMatchObject({ added: 0, same: 1 })
+  expect(store.writer.count(source)).toBe(2)
+})

@@ -1,0 +1,44 @@
+import type { Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
+import type { Scope } from '../../src/sources/records/scope.ts'
+import type { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+
+/** Every span of a source, counted from columns and row by row, in an order of its own. */
+export function tallyBoth(
+  reads: SqliteRecords,
+  scope: Scope,
+  query: Omit<TallyQuery, 'span'>,
+): { columns: readonly Tally[]; rows: readonly Tally[]; spans: number } {
+  const [columns, rows] = [new Map<unknown, Tally>(), new Map<unknown, Tally>()]
+  let spans = 0
+  for (let after = 0; ; spans++) {
+    const end = reads.span(scope, after)
+    if (end === undefined) return { columns: toList(columns), rows: toList(rows), spans }
+    const span = [after, end] as const
+    for (const tally of reads.tally(scope, { ...query, span })) put(columns, tally)
+    for (const tally of reads.tallyRows(scope, { ...query, span })) put(rows, tally)
+    after = end
+  }
+}
+
+function put(tallies: Map<unknown, Tally>, tally: Tally): void {
+  const known = tallies.get(tally.group)
+  const extreme = (pick: 'min' | 'max') => {
+    const both = [known?.[pick], tally[pick]].filter((one) => one !== null && one !== undefined)
+    if (both.length < 2) return both[0] ?? null
+    const [a = 0, b = 0] = both
+    return (pick === 'min') === a < b ? a : b
+  }
+  tallies.set(tally.group, {
+    group: tally.group,
+    count: tally.count + (known?.count ?? 0),
+    valued: tally.valued + (known?.valued ?? 0),
+    sum: tally.sum + (known?.sum ?? 0),
+    min: extreme('min'),
+    max: extreme('max'),
+  })
+}
+
+const toList = (tallies: ReadonlyMap<unknown, Tally>): readonly Tally[] =>
+  [...tallies.values()]
+    .map((tally) => ({ ...tally, sum: Number(tally.sum.toPrecision(12)) }))
+    .sort((a, b) => (String(a.group) < String(b.group) ? -1 : 1))
