@@ -12,6 +12,7 @@ import { openSqlite } from '../../src/storage/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
 import { aPayment, countWords, wordOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
+import { amount } from '../support/amount.ts'
 import { aCall, aCapability, aLedger, aPipeline } from '../support/builders.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
@@ -504,11 +505,22 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
     console.info(`Node 22: skipped, ${node.missing}`)
     return skip(node.missing)
   }
+  const files = [
+    'governance/ledger',
+    'intents/shared-log',
+    'records/segments',
+    'records/reads',
+    'records/search',
+    'intents/log',
+    'governance/audit',
+    'governance/repeats',
+  ]
+    .slice(0, amount(3, 8))
+    .map((name) => `test/${name}.test.ts`)
   // Without the configuration, whose setup would build again under the feet of other tests.
   const code = `
     import { startVitest } from 'vitest/node'
-    const names = ['governance/ledger', 'governance/audit', 'governance/repeats', 'intents/log', 'intents/shared-log']
-    const files = names.map((name) => 'test/' + name + '.test.ts')
+    const files = ${JSON.stringify(files)}
     const options = { config: false, watch: false, testTimeout: 60_000, fileParallelism: false }
     const vitest = await startVitest('test', files, options)
     await vitest.close()`
@@ -520,7 +532,7 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
     throw new Error(`on Node 22: ${error.stdout}${error.stderr}`)
   })
 
-  expect(stdout).toMatch(/Test Files {2}5 passed/)
+  expect(stdout).toContain(`Test Files  ${files.length} passed`)
   expect(stdout).toMatch(/group commit/)
 })
 

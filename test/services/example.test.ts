@@ -32,7 +32,7 @@ describe('the home of examples/services, watched while it lives', () => {
       // By itself.
       const before = await client.read(clock)
       await expect.poll(() => client.heard, { timeout: 5000 }).toContain(clock)
-      expect(await client.read(clock)).not.toBe(before)
+      await expect.poll(() => client.read(clock), { timeout: 5000 }).not.toBe(before)
 
       // By a call.
       expect(await client.names()).toContain('kitchen_turn_on')
