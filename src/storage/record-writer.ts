@@ -7,11 +7,12 @@ import {
   type Stream,
 } from '../sources/records/model.ts'
 import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
-import { type Entry, toEntry } from '../sources/records/to-entry.ts'
+import type { Entry } from '../sources/records/to-entry.ts'
 import { BlobTable } from './blob-table.ts'
 import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { InsertStatements, insertedAtOnce } from './insert-statements.ts'
+import { rebuildSource } from './rebuild-source.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createTables, prepareRecords } from './record-schema.ts'
 import { SegmentWriter } from './segment-writer.ts'
@@ -86,8 +87,10 @@ export class RecordWriter implements RecordSink {
           .run(declaration, known.n)
         for (const { n } of this.#database
           .prepare<{ n: number }>('select n from sources where stream = ?')
-          .all(known.n))
-          this.#rebuild(n, known.stream, stream)
+          .all(known.n)) {
+          rebuildSource(this.#database, n, known.stream, stream)
+          this.#segments.settle(n, stream)
+        }
       }
       this.#touch()
     })
@@ -308,38 +311,6 @@ export class RecordWriter implements RecordSink {
   #unindex(n: number, stream: Stream, rowid: number): void {
     if (stream.fields.some(({ lexical }) => lexical))
       this.#database.prepare(`delete from s${n} where rowid = ?`).run(rowid)
-  }
-
-  /** The columns come from the declaration, so another one needs other columns. */
-  #rebuild(n: number, former: Stream, stream: Stream): void {
-    // Numbers of fields may mean others now: what changed later is remembered for the whole record.
-    this.#database.exec(
-      `update r${n} set seq = max(seq, coalesce((select max(seq) from h${n} where h${n}.id = r${n}.id), 0))`,
-    )
-    this.#database.exec(`alter table r${n} rename to former${n}`)
-    this.#database.exec(`drop index r${n}_k; drop index r${n}_s; drop table h${n}`)
-    this.#database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
-    for (const { n: field, name } of former.fields)
-      if (name === former.cursorField || name === former.consentTimeField)
-        this.#database.exec(`drop index r${n}_f${field}`)
-    if (former.fields.some(({ lexical }) => lexical)) this.#database.exec(`drop table s${n}`)
-    this.#database.exec(`alter table d${n} rename to gone${n}; drop index if exists d${n}_k`)
-    createTables(this.#database, n, stream)
-    this.#database.exec(`insert into d${n} select * from gone${n}; drop table gone${n}`)
-    const inserts = new InsertStatements(this.#database, n, stream)
-    const rows = this.#database
-      .prepare<{ id: number; key: string; seq: number; at: string; body: string }>(
-        `select id, key, seq, at, body from former${n}`,
-      )
-      .all()
-    for (const { id, key, seq, at, body } of rows) {
-      const entry = toEntry({ ...stream, primaryKey: [] }, JSON.parse(body), at)
-      const written = typeof entry === 'string' ? undefined : entry.written
-      if (!written) continue
-      inserts.add(id, seq, { key, emittedAt: at }, { ...written, body })
-    }
-    this.#database.exec(`drop table former${n}`)
-    this.#segments.settle(n, stream)
   }
 
   #counter(): number {

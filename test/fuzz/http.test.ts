@@ -9,7 +9,7 @@ import { fuzzSeed } from './random.ts'
 import { legacySeeds, toModernSeeds } from './seeds.ts'
 import { Verdict } from './verdict.ts'
 
-const total = amount(10_000, 100_000)
+const total = amount(5_000, 100_000)
 const legacyShare = 0.3
 /** Nothing here takes long: an answer that is not there by then never comes. */
 const patience = 10_000

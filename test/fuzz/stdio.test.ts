@@ -8,7 +8,7 @@ import { legacySeeds, toModernSeeds } from './seeds.ts'
 import { toStdioMutant } from './stdio-mutant.ts'
 import { Verdict } from './verdict.ts'
 
-const total = amount(5_000, 50_000)
+const total = amount(2_000, 50_000)
 
 type Request = Message & { readonly id: string | number }
 

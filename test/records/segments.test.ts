@@ -81,6 +81,24 @@ test('a stream that is declared anew has segments of its new fields', async () =
   expect(columns.map(({ group }) => group)).toEqual(['ann', 'bob', 'cyd'])
 })
 
+test('a stream that is declared anew keeps every record, whatever it looks like', async () => {
+  const store = await aRecordStore()
+  const odd = aMessage(1, { object: 'record', deleted: true, data: { author: 'eve' } })
+  const source = store.put(stream, 'work', [{ object: 'record', data: odd }, aMessage(2)])
+
+  store.writer.declare({ ...stream, views: [] })
+
+  const rows = [...store.writer.export(source)]
+  expect(rows.map(({ key, body }) => [key, JSON.parse(body)])).toEqual([
+    ['m1', odd],
+    ['m2', aMessage(2)],
+  ])
+  expect(tallyBoth(openReads(store), toScope(store), byAuthor).columns).toMatchObject([
+    { group: 'bob', count: 1 },
+    { group: 'cyd', count: 1 },
+  ])
+})
+
 test('a field that is not asked for is not read', async () => {
   const store = await aRecordStore()
   const source = store.put(stream, 'work', someMessages(9000))
