@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
 import type { RecordSource, Stream } from '../sources/records/model.ts'
 import type { BackgroundWriter } from '../storage/background-writer.ts'
@@ -35,10 +35,21 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   })
   const done = writer.linesOf(source, digest)
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
-  const rejected: string[] = []
+  const aside = `${file}.rejected`
+  let rejected: string[] = []
   const reject = ({ number, text }: Pick<Line, 'number' | 'text'>, fault: string) => {
     onRejected(number, fault)
     rejected.push(text)
+    totals.rejected += 1
+  }
+  // A second run goes on behind what the first one has set aside.
+  let put = done > 0 ? appendFile : writeFile
+  const setAside = async () => {
+    if (rejected.length === 0) return
+    const text = `${rejected.join('\n')}\n`
+    rejected = []
+    await put(aside, text)
+    put = appendFile
   }
   let batch: (Pick<Line, 'number' | 'text'> & { json: string })[] = []
   let reached = done
@@ -49,15 +60,18 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
     batch = []
     await writing
     const text = lines.map(({ json }) => json).join('\n')
-    writing = background.load(source, text, { now: now(), place }).then(({ written, faults }) => {
-      for (const key of ['added', 'changed', 'removed', 'same'] as const)
-        totals[key] += written[key]
-      for (const [index, fault] of faults) {
-        const line = lines[index]
-        if (line) reject(line, fault)
-      }
-      onProgress(size === 0 ? 1 : bytes / size, place.lines)
-    })
+    writing = background
+      .load(source, text, { now: now(), place })
+      .then(async ({ written, faults }) => {
+        for (const key of ['added', 'changed', 'removed', 'same'] as const)
+          totals[key] += written[key]
+        for (const [index, fault] of faults) {
+          const line = lines[index]
+          if (line) reject(line, fault)
+        }
+        await setAside()
+        onProgress(size === 0 ? 1 : bytes / size, place.lines)
+      })
     // Whoever waits for it is told; it must not go unheard until then.
     writing.catch(() => {})
   }
@@ -76,10 +90,7 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   }
   await flush(size)
   await writing
-  if (rejected.length === 0) return totals
-  const aside = `${file}.rejected`
-  await writeFile(aside, `${rejected.join('\n')}\n`)
-  return { ...totals, rejected: rejected.length, aside }
+  return totals.rejected === 0 ? totals : { ...totals, aside }
 }
 
 /** What a cell of a table means is said by its field. */
