@@ -3,20 +3,17 @@ const word = /[\p{L}\p{N}\p{M}]+/gu
 const marks = /\p{M}+/gu
 
 /**
- * The words of a text as they are matched: in lower case, without accents. The index is given these
- * and not the text, so that what the index finds and what is shown as found can never differ.
+ * What the index is given of a text: its words as they are matched, in lower case and without accents,
+ * so that what the index finds and what is shown as found can never differ. In plain text it finds
+ * these by itself.
  */
 export const toWords = (text: unknown): string => {
   if (typeof text !== 'string') return ''
-  // Most texts are plain, and many are read at once.
-  return isAscii.test(text)
-    ? text.toLowerCase().replace(between, ' ').trim()
-    : listWords(text).join(' ')
+  return isAscii.test(text) ? text : listWords(text).join(' ')
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is ASCII
-const isAscii = /^[\x00-\x7f]*$/
-const between = /[^a-z0-9]+/g
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is ASCII, but for what ends a text
+const isAscii = /^[\x01-\x7f]*$/
 
 export function listWords(text: string): readonly string[] {
   return (text.match(word) ?? []).map(fold).filter((one) => one !== '')
