@@ -3,7 +3,7 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { RecordSource, Stream } from '../sources/records/model.ts'
 import type { BackgroundWriter } from '../storage/background-writer.ts'
 import type { RecordWriter, Written } from '../storage/record-writer.ts'
-import { digestFile, type Line, readJsonLines } from './read-lines.ts'
+import { digestFile, type JsonLine, readJsonLines } from './read-lines.ts'
 
 export interface ImportOptions {
   readonly writer: Pick<RecordWriter, 'linesOf'>
@@ -37,7 +37,7 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
   const aside = `${file}.rejected`
   let rejected: string[] = []
-  const reject = ({ number, text }: Pick<Line, 'number' | 'text'>, fault: string) => {
+  const reject = ({ number, text }: JsonLine, fault: string) => {
     onRejected(number, fault)
     rejected.push(text)
     totals.rejected += 1
@@ -51,7 +51,7 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
     await put(aside, text)
     put = appendFile
   }
-  let batch: (Pick<Line, 'number' | 'text'> & { json: string })[] = []
+  let batch: JsonLine[] = []
   let reached = done
   let writing: Promise<void> | undefined
   /** The next batch is read while the last one is written. */
@@ -75,19 +75,20 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
     // Whoever waits for it is told; it must not go unheard until then.
     writing.catch(() => {})
   }
-  for await (const line of readJsonLines(file, toCellOf(source.stream))) {
-    const { number, bytes, fault } = line
-    if (number <= done) {
-      totals.skipped += 1
-      continue
+  for await (const lines of readJsonLines(file, toCellOf(source.stream)))
+    for (const line of lines) {
+      const { number, bytes, fault } = line
+      if (number <= done) {
+        totals.skipped += 1
+        continue
+      }
+      reached = number
+      if (fault !== undefined) reject(line, fault)
+      else batch.push(line)
+      if (batch.length >= batchSize) await flush(bytes)
+      // Lines that are here already come one after the other, and let nobody in between.
+      if (number % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
     }
-    reached = number
-    if (fault !== undefined) reject(line, fault)
-    else batch.push(line)
-    if (batch.length >= batchSize) await flush(bytes)
-    // Lines that are here already come one after the other, and let nobody in between.
-    if (number % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
-  }
   await flush(size)
   await writing
   return totals.rejected === 0 ? totals : { ...totals, aside }

@@ -26,26 +26,32 @@ export async function* readLines(file: string, toCell: Cell): AsyncGenerator<Lin
   else yield* readNdjson(file)
 }
 
-/** The same, each record as JSON text: lines that are JSON already are left for others to parse. */
+export type JsonLine = Omit<Line, 'value'> & { readonly json: string }
+
+/** The same, some at a time and as JSON text: lines that are JSON already are left for others to parse. */
 export async function* readJsonLines(
   file: string,
   toCell: Cell,
-): AsyncGenerator<Omit<Line, 'value'> & { readonly json: string }> {
+): AsyncGenerator<readonly JsonLine[]> {
   if (!['.csv', '.json'].includes(path.extname(file).toLowerCase()))
-    for await (const line of readTexts(file)) yield { ...line, json: line.text }
+    for await (const lines of readTexts(file))
+      yield lines.map((line) => ({ ...line, json: line.text }))
   else
     for await (const { value, ...line } of readLines(file, toCell))
-      yield { ...line, json: line.fault === undefined ? JSON.stringify(value) : line.text }
+      yield [{ ...line, json: line.fault === undefined ? JSON.stringify(value) : line.text }]
 }
 
 async function* readNdjson(file: string): AsyncGenerator<Line> {
-  for await (const line of readTexts(file)) yield { ...line, ...parse(line.text) }
+  for await (const lines of readTexts(file))
+    for (const line of lines) yield { ...line, ...parse(line.text) }
 }
 
 const chunkSize = 256 * 1024
 
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
-async function* readTexts(file: string): AsyncGenerator<Pick<Line, 'number' | 'text' | 'bytes'>> {
+async function* readTexts(
+  file: string,
+): AsyncGenerator<readonly Pick<Line, 'number' | 'text' | 'bytes'>[]> {
   let [number, bytes, rest] = [0, 0, '']
   const decoder = new TextDecoder()
   async function* chunks(): AsyncGenerator<string> {
@@ -58,11 +64,15 @@ async function* readTexts(file: string): AsyncGenerator<Pick<Line, 'number' | 't
   for await (const chunk of chunks()) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) {
-      number += 1
-      const text = line.endsWith('\r') ? line.slice(0, -1) : line
-      if (text.trim() !== '') yield { number, text, bytes }
-    }
+    const first = number + 1
+    number += lines.length
+    yield lines
+      .map((line, at) => ({
+        number: first + at,
+        text: line.endsWith('\r') ? line.slice(0, -1) : line,
+        bytes,
+      }))
+      .filter(({ text }) => text.trim() !== '')
   }
 }
 
