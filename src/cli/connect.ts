@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { defineCommand } from 'citty'
 import { isPlainObject } from '../capability/json.ts'
 import { SetupError } from '../capability/setup-error.ts'
+import type { Config } from '../runtime/config.ts'
 import { findConfig } from '../runtime/find-config.ts'
 import { printJson, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
@@ -52,6 +53,7 @@ export const connect = defineCommand({
       default: '.',
       description: 'a drawbridge.yaml, its folder, or a module',
     },
+    mount: { type: 'string', description: 'which mount it starts, where there are several' },
     url: { type: 'string', description: 'connect to a server that is already running there' },
     name: { type: 'string', description: 'what the client calls it' },
     write: { type: 'boolean', description: "merge it into the client's own file" },
@@ -79,33 +81,52 @@ export const connect = defineCommand({
 })
 
 interface Where {
+  readonly mount: string | undefined
   readonly url: string | undefined
   readonly name: string | undefined
   readonly what: string
 }
 
 /** A server that runs already is known by its address; one to be started, by its configuration. */
-async function toEntry({ url, name, what }: Where) {
+async function toEntry({ url, name, what, mount }: Where) {
+  const token = process.env.DRAWBRIDGE_TOKEN ?? placeholder
   if (url !== undefined) {
     if (!URL.canParse(url))
       throw new UsageError(`--url must be an address, not ${JSON.stringify(url)}.`)
-    const given = name ?? (await findConfig(what, process.env).catch(() => undefined))?.config.name
-    return { name: given ?? 'drawbridge', entry: { type: 'http', url }, isReader: false }
+    const config = (await findConfig(what, process.env).catch(() => undefined))?.config
+    const isReader = config !== undefined && asksForGrant(config, new URL(url).pathname)
+    const headers = { Authorization: `Bearer ${token}` }
+    return {
+      name: name ?? config?.name ?? 'drawbridge',
+      entry: { type: 'http', url, ...(isReader && { headers }) },
+      isReader,
+    }
   }
   const { config, file } = await findConfig(what, process.env)
-  const isReader = config.sources.some((source) => 'records' in source)
-  const env = { DRAWBRIDGE_TOKEN: process.env.DRAWBRIDGE_TOKEN ?? 'the token of a grant' }
+  const mounts = new Set(config.sources.map((source) => source.mount))
+  if (mount !== undefined && !mounts.has(mount))
+    throw new UsageError(`There is no mount ${mount}. There is: ${[...mounts].join(', ')}.`)
+  const isReader = asksForGrant(config, mount ?? (mounts.size === 1 ? [...mounts][0] : '/mcp'))
   return {
     name: name ?? config.name ?? 'drawbridge',
-    entry: { ...toCommand(file), ...(isReader && { env }) },
+    entry: { ...toCommand(file, mount), ...(isReader && { env: { DRAWBRIDGE_TOKEN: token } }) },
     isReader,
   }
 }
 
+/** Until somebody has put theirs in its place. */
+const placeholder = 'the token of a grant'
+
+const asksForGrant = ({ sources }: Config, mount: string | undefined): boolean =>
+  sources.some((source) => 'records' in source && source.mount === mount)
+
 /** How to start this very installation; through npx where it is only a cache of npx. */
-function toCommand(what: string): { type: string; command: string; args: string[] } {
+function toCommand(
+  what: string,
+  mount: string | undefined,
+): { type: string; command: string; args: string[] } {
   const main = fileURLToPath(new URL('./main.js', import.meta.url))
-  const words = ['serve', what, '--stdio']
+  const words = ['serve', what, '--stdio', ...(mount === undefined ? [] : ['--mount', mount])]
   return main.includes(`${path.sep}_npx${path.sep}`)
     ? { type: 'stdio', command: 'npx', args: ['-y', 'drawbridge-mcp', ...words] }
     : { type: 'stdio', command: process.execPath, args: [main, ...words] }
@@ -118,12 +139,25 @@ async function merge(client: Client, name: string, entry: object): Promise<void>
   const settings = before === undefined ? {} : parse(before, file)
   const servers = settings[client.key] ?? {}
   if (!isPlainObject(servers)) throw new SetupError(`${client.key} in ${file} is not an object.`)
-  const merged = { ...settings, [client.key]: { ...servers, [name]: entry } }
+  const kept = keepToken(servers[name], entry)
+  const merged = { ...settings, [client.key]: { ...servers, [name]: kept } }
   const after = `${JSON.stringify(merged, null, 2)}\n`
   if (after === before) return
   await mkdir(path.dirname(file), { recursive: true })
   if (before !== undefined) await copyFile(file, `${file}.bak`)
   await writeFile(file, after)
+}
+
+/** A token is shown once: whoever has put theirs here does not find another in its place. */
+function keepToken(former: unknown, entry: object): object {
+  if (!isPlainObject(former)) return entry
+  const kept = (['env', 'headers'] as const).filter((key) =>
+    JSON.stringify((entry as Record<string, unknown>)[key])?.includes(placeholder),
+  )
+  return {
+    ...entry,
+    ...Object.fromEntries(kept.flatMap((key) => (former[key] ? [[key, former[key]]] : []))),
+  }
 }
 
 function parse(text: string, file: string): Record<string, unknown> {

@@ -67,7 +67,8 @@ function windowOf({ window }: Budget, call: Call, now: number): string {
 export function toNotice({ budget, after, state }: Standing): Notice {
   const { limit, unit, per, window } = budget
   const percent = Math.floor((after * 100) / limit)
-  const text = `Budget: ${round(after)} of ${limit} ${unit} per ${per} and ${window} are used (${percent} %).`
+  const verb = state === 'stop' ? 'would be' : 'are'
+  const text = `Budget: ${round(after)} of ${limit} ${unit} per ${per} and ${window} ${verb} used (${percent} %).`
   return { about: 'budget', text, data: { state, unit, limit, used: round(after), per, window } }
 }
 

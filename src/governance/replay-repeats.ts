@@ -121,7 +121,11 @@ function possibleDuplicate(twin: Run, { duplicate }: RepeatWindows, now: number)
   const wait = Math.max(0, duplicate - (now - (twin.finished ?? now)))
   const patience =
     twin.state === 'done' ? ` After ${Math.ceil(wait / 1000)} s it counts as a new call.` : ''
-  const message = `The same call with the same arguments ${state[twin.state]}: ${twin.id}. If you wanted it once, there is nothing to do. If you want it again, call with the idempotency key ${insistence(twin)}.${patience}`
+  const advice =
+    twin.state === 'unknown'
+      ? `Find out whether it took effect before anything else; who knows can say so with: drawbridge runs settle ${twin.id}.`
+      : 'If you wanted it once, there is nothing to do.'
+  const message = `The same call with the same arguments ${state[twin.state]}: ${twin.id}. ${advice} To have it done again all the same, whoever sends the call gives it the idempotency key ${insistence(twin)}; an argument of another name or value is another call, and runs.${patience}`
   const details = { call: twin.id, state: twin.state, insist_with: insistence(twin) }
   return refused('possible_duplicate', message, { details })
 }

@@ -23,6 +23,41 @@ const forEachClient = (look: (client: (typeof clients)[number]) => Promise<void>
 const read = async (file: string) => JSON.parse(await readFile(file, 'utf8'))
 
 describe('drawbridge connect', () => {
+  test('of several mounts connects the one that is named, with the token it asks for', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': aConfig('  - { records: ./people.db, mount: /mcp/people }\n'),
+      'tools/ping.ts': aToolModule({ name: 'ping' }),
+    })
+    const entryOf = async (...words: string[]) =>
+      JSON.parse((await connect(cwd, 'claude-desktop', ...words)).stdout).mcpServers.acme
+
+    const [usual, people, running, nowhere] = await Promise.all([
+      entryOf(),
+      entryOf('--mount', '/mcp/people'),
+      entryOf('--url', 'http://127.0.0.1:4747/mcp/people'),
+      connect(cwd, 'claude-desktop', '--mount', '/mcp/pepole'),
+    ])
+
+    expect(usual).not.toHaveProperty('env')
+    expect(people).toMatchObject({ env: { DRAWBRIDGE_TOKEN: 'the token of a grant' } })
+    expect(people.args.slice(-2)).toEqual(['--mount', '/mcp/people'])
+    expect(running).toMatchObject({ headers: { Authorization: 'Bearer the token of a grant' } })
+    expect(nowhere).toMatchObject({ code: 2 })
+    expect(nowhere.stderr).toContain('There is no mount /mcp/pepole. There is: /mcp, /mcp/people.')
+  })
+
+  test('a second time leaves the token that somebody has put there', async () => {
+    const cwd = await aProject({ 'drawbridge.yaml': 'sources: [{ records: ./people.db }]\n' })
+    const file = path.join(cwd, '.mcp.json')
+    await connect(cwd, 'claude-code', '--write')
+    const mine = (await readFile(file, 'utf8')).replace('the token of a grant', 'drb_mine')
+    await put(file, mine)
+
+    await connect(cwd, 'claude-code', '--write')
+
+    expect(await readFile(file, 'utf8')).toBe(mine)
+  })
+
   test('prints what belongs where, and writes nothing', async () => {
     const cwd = await aProject(files)
 

@@ -14,6 +14,8 @@ export function toOutcome(routed: Routed): Outcome {
     : { kind: 'done', data: response.payload ?? {}, notices }
 }
 
+const doubt = 'Whether it took effect is not known: find out before you call it again.'
+
 function toFailed({ response, state, cause }: Routed, error: ErrorInfo): Failed {
   const { agent, traceId } = response.metadata
   const details: JsonObject = { ...error.details, agent, traceId }
@@ -22,7 +24,8 @@ function toFailed({ response, state, cause }: Routed, error: ErrorInfo): Failed 
   if (state === 'unknown')
     return routingFailed(
       'outcome_unknown',
-      `${error.message} Whether it took effect is not known: find out before you call it again.`,
+      // An agent that routes itself has said so already.
+      error.message.endsWith(doubt) ? error.message : `${error.message} ${doubt}`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
   if (error.details.reason === 'log_unavailable')

@@ -86,6 +86,8 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
   } catch {
     return 'it is no JSON'
   }
+  if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
+    return `its op is ${JSON.stringify(line.op)?.slice(0, 40)}, not upsert or delete`
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
     return toEntry(stream, line, now)
   const key = Array.isArray(line.key) ? JSON.stringify(line.key.map(String)) : String(line.key)
@@ -97,6 +99,8 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
     return `its key ${JSON.stringify(key)} is not what ${stream.primaryKey.join(', ')} in its data says`
   return entry
 }
+
+const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 
 const isGone = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true
