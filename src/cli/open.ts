@@ -1,6 +1,7 @@
 import pino, { type Logger } from 'pino'
 import * as library from '../index.ts'
 import { type Opened, type OpenOptions, openDrawbridge } from '../runtime/open-drawbridge.ts'
+import { tellOfTrouble } from './tell-of-trouble.ts'
 
 export const whatArgument = {
   type: 'positional',
@@ -32,6 +33,7 @@ export function toOpenOptions(wishes: Wishes): OpenOptions {
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
     // What a client sends wrong is its own affair, and there may be much of it.
     onError: (error) => log.debug({ err: error }, 'transport'),
+    onTrouble: tellOfTrouble(log, Date.now),
   }
 }
 

@@ -67,6 +67,8 @@ export interface DrawbridgeOptions {
   /** Hears of what only the operator can put right. */
   readonly onFault?: OnFault
   readonly onError?: (error: unknown) => void
+  /** Hears of what goes wrong between this and other machines: a line that is down, a seal that is broken. */
+  readonly onTrouble?: (error: unknown) => void
 }
 
 /** Puts sources behind one governed MCP server. Reading them begins at once; `ready` waits for it. */
@@ -128,7 +130,7 @@ export class Drawbridge {
       identify,
       govern: this.#govern,
       surfaceAt: (mount) => this.#mounts.at(mount).surface,
-      onError: (error) => this.#onError(error),
+      onTrouble: options.onTrouble ?? options.onError ?? (() => {}),
     })
     this.#handler = createHandler({
       mounts: this.#mounts.endpoints,

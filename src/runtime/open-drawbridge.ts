@@ -7,7 +7,7 @@ import { type Library, ModuleLoader } from './load-modules.ts'
 import { refuseOwner } from './open-records.ts'
 import { openSources, type PlacedSource } from './open-sources.ts'
 
-export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError'> {
+export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError' | 'onTrouble'> {
   readonly library: Library
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Whether anything is to be remembered; looking at a configuration leaves no file behind. */

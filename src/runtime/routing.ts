@@ -25,7 +25,7 @@ export interface RoutingParts {
   readonly identify: Identify
   readonly govern: Next
   readonly surfaceAt: (mount: string) => Surface
-  readonly onError: (error: unknown) => void
+  readonly onTrouble: (error: unknown) => void
 }
 
 /** The sources that route intents, and what only they can do. */
@@ -47,8 +47,8 @@ export class Routing {
 
   /** Before they are read. */
   connect(placed: readonly PlacedIntents[]): void {
-    const { steadyNow, onError } = this.#parts
-    const machine = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble: onError }
+    const { steadyNow, onTrouble } = this.#parts
+    const machine = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble }
     for (const { source } of placed) source.connect(machine)
   }
 

@@ -43,6 +43,18 @@ describe('drawbridge serve', () => {
     expect(server.stderr()).toMatch(/\/mcp\/people --header "Authorization: Bearer TOKEN"$/m)
   })
 
+  test('says once that a NATS server is not there, and serves all the same', async () => {
+    const nats = '  - intents: { node: shop, discover: { url: "nats://127.0.0.1:1/shop" } }\n'
+    const cwd = await aProject({ 'drawbridge.yaml': aConfig(nats), ...ping })
+
+    const server = await startServing([], { cwd })
+    await server.said(/NATS at 127\.0\.0\.1:1: .*refused/)
+    const client = await aModernClient(server.url)
+
+    expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
+    expect(server.stderr().match(/NATS at/g)).toHaveLength(1)
+  })
+
   test('serves one module without any configuration', async () => {
     const cwd = await aProject(ping)
 
