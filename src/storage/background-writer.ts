@@ -3,12 +3,15 @@ import { Worker } from 'node:worker_threads'
 import { LedgerError } from '../governance/ledger.ts'
 import type { RecordSource } from '../sources/records/model.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
+import { toLayout } from './fit-entries.ts'
 import type { Place, Written } from './record-writer.ts'
 
 export interface Task {
   readonly source: number
   /** Ready to be written, or lines of JSON, one record each. */
   readonly content: readonly Entry[] | string
+  /** What entries were made for. */
+  readonly layout?: string
   /** When they arrive, in milliseconds. */
   readonly now: number
   readonly place?: Place | undefined
@@ -39,8 +42,9 @@ export class BackgroundWriter {
   }
 
   /** One transaction: all of a batch or nothing. */
-  async write({ n }: RecordSource, entries: readonly Entry[]): Promise<Written> {
-    const { written } = await this.#hand({ source: n, content: entries, now: 0 })
+  async write({ n, stream }: RecordSource, entries: readonly Entry[]): Promise<Written> {
+    const layout = toLayout(stream)
+    const { written } = await this.#hand({ source: n, content: entries, layout, now: 0 })
     return written
   }
 

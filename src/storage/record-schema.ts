@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { SetupError } from '../capability/setup-error.ts'
 import { type Field, isScalar, isTime, type Stream } from '../sources/records/model.ts'
+import { tableOfNumbers } from './field-numbers.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -15,6 +16,7 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
     for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
       createSegmentTables(database, n)
   },
+  (database) => database.exec(tableOfNumbers),
 ]
 
 const firstTables = `
@@ -114,6 +116,22 @@ const pragma = (database: Sqlite, name: 'user_version' | 'application_id'): numb
 
 /** The tables of one source: records, words, what changed later, and what is gone. */
 export function createTables(database: Sqlite, n: number, stream: Stream): void {
+  createColumns(database, n, stream)
+  database.exec(
+    `create table h${n} (
+       id integer not null, field integer not null, seq integer not null,
+       primary key (id, field)
+     ) strict, without rowid;
+     create index h${n}_s on h${n} (seq);
+     create table d${n} (
+       seq integer primary key, key text not null, at text not null, time integer
+     ) strict;
+     create index d${n}_k on d${n} (key, seq);`,
+  )
+}
+
+/** Those of them that are as the stream is declared. */
+export function createColumns(database: Sqlite, n: number, stream: Stream): void {
   createSegmentTables(database, n)
   const scalars = stream.fields.filter(isScalar)
   const columns = scalars.map((field) => `f${field.n} ${affinity(field)}`)
@@ -124,16 +142,7 @@ export function createTables(database: Sqlite, n: number, stream: Stream): void 
        ${[...columns, 'body text not null'].join(', ')}
      );
      create unique index r${n}_k on r${n} (key);
-     create index r${n}_s on r${n} (seq);
-     create table h${n} (
-       id integer not null, field integer not null, seq integer not null,
-       primary key (id, field)
-     ) strict, without rowid;
-     create index h${n}_s on h${n} (seq);
-     create table d${n} (
-       seq integer primary key, key text not null, at text not null, time integer
-     ) strict;
-     create index d${n}_k on d${n} (key, seq);`,
+     create index r${n}_s on r${n} (seq);`,
   )
   for (const field of scalars)
     if (field.name === stream.cursorField || field.name === stream.consentTimeField)
