@@ -59,10 +59,10 @@ export class BackgroundWriter {
 
   #hand(task: Task): Promise<Loaded> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
       const worker = this.#open()
       worker.ref()
       worker.postMessage(task)
+      this.#waiting.push({ resolve, reject })
     })
   }
 
@@ -76,20 +76,27 @@ export class BackgroundWriter {
   }
 
   #open(): Worker {
-    this.#worker ??= new Worker(thread, { workerData: this.#file })
-      .on('message', (result: TaskResult) => {
-        const waiting = this.#waiting.shift()
-        if (this.#waiting.length === 0) this.#worker?.unref()
-        if ('written' in result) waiting?.resolve(result)
-        else waiting?.reject(new LedgerError(result.failure))
-      })
-      .on('error', (error: Error) => this.#fail(error))
-      .on('exit', () => this.#fail(new LedgerError('The writing of records has ended.')))
-    return this.#worker
+    if (this.#worker) return this.#worker
+    const worker = new Worker(thread, { workerData: this.#file })
+    worker
+      .on('message', (result: TaskResult) => this.#answer(worker, result))
+      .on('error', (error: Error) => this.#fail(worker, error))
+      .on('exit', () => this.#fail(worker, new LedgerError('The writing of records has ended.')))
+    this.#worker = worker
+    return worker
   }
 
-  /** The next batch begins on a new thread. */
-  #fail(error: Error): void {
+  #answer(worker: Worker, result: TaskResult): void {
+    if (worker !== this.#worker) return
+    const waiting = this.#waiting.shift()
+    if (this.#waiting.length === 0) worker.unref()
+    if ('written' in result) waiting?.resolve(result)
+    else waiting?.reject(new LedgerError(result.failure))
+  }
+
+  /** The next batch begins on a new thread; what is left of the former one concerns nobody. */
+  #fail(worker: Worker, error: Error): void {
+    if (worker !== this.#worker) return
     this.#worker = undefined
     for (const { reject } of this.#waiting.splice(0)) reject(error)
   }
