@@ -66,36 +66,53 @@ const tablesOfBlobs = `
 export function prepareRecords(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
+    const version = checkOwner(database)
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = normal')
     database.exec('pragma cache_size = -65536')
-    const version = pragma(database, 'user_version')
-    const owner = pragma(database, 'application_id')
-    if (version > 0 && owner !== application) throw new Error('it is no store of records')
-    if (version > migrations.length) throw new Error('it was written by a later version')
-    if (version === migrations.length) return
-    database.exec('begin immediate')
-    try {
-      for (const migration of migrations.slice(pragma(database, 'user_version')))
-        migration(database)
-      database.exec(`pragma user_version = ${migrations.length}`)
-      database.exec(`pragma application_id = ${application}`)
-      const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
-      put.run('counter', '0')
-      put.run('catalogue', '0')
-      put.run('segments', '0')
-      put.run('key', randomBytes(32).toString('hex'))
-      database.exec('commit')
-    } catch (error) {
-      database.exec('rollback')
-      throw error
-    }
-    settleAll(database)
+    if (version < migrations.length) migrate(database)
   } catch (error) {
+    database.close()
     throw new SetupError(
       `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is.`,
     )
   }
+}
+
+/** Its version, unless it is somebody else's. Only an empty file becomes a store. */
+function checkOwner(database: Sqlite): number {
+  const { version, owner, tables } = database
+    .prepare<{ version: number; owner: number; tables: number }>(
+      `select user_version as version, application_id as owner,
+         (select count(*) from sqlite_master) as tables
+       from pragma_user_version, pragma_application_id`,
+    )
+    .get() ?? { version: 0, owner: 0, tables: 0 }
+  const isEmpty = version === 0 && owner === 0 && tables === 0
+  if (!isEmpty && (version < 1 || owner !== application))
+    throw new Error('it is no store of records')
+  if (version > migrations.length) throw new Error('it was written by a later version')
+  return version
+}
+
+function migrate(database: Sqlite): void {
+  database.exec('begin immediate')
+  try {
+    // Another process may have been first.
+    for (const migration of migrations.slice(checkOwner(database))) migration(database)
+    database.exec(`pragma user_version = ${migrations.length}`)
+    database.exec(`pragma application_id = ${application}`)
+    const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
+    put.run('counter', '0')
+    put.run('catalogue', '0')
+    put.run('segments', '0')
+    put.run('key', randomBytes(32).toString('hex'))
+    database.exec('commit')
+  } catch (error) {
+    database.exec('rollback')
+    throw error
+  }
+  settleAll(database)
 }
 
 const settledAtOnce = 16
@@ -110,9 +127,6 @@ function settleAll(database: Sqlite): void {
       database.exec('commit')
     }
 }
-
-const pragma = (database: Sqlite, name: 'user_version' | 'application_id'): number =>
-  database.prepare<Record<string, number>>(`pragma ${name}`).get()?.[name] ?? 0
 
 /** The tables of one source: records, words, what changed later, and what is gone. */
 export function createTables(database: Sqlite, n: number, stream: Stream): void {
