@@ -55,6 +55,8 @@ export class RecordWriter implements RecordSink {
   constructor(file: string, now: () => number) {
     this.#database = openSqlite(file)
     prepareRecords(this.#database, file)
+    // What an owner is told is done is done, also when the power fails.
+    this.#database.exec('pragma synchronous = full')
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
     this.#segments = new SegmentWriter(this.#database)

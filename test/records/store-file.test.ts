@@ -1,11 +1,13 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { openOwnerStore } from '../../src/runtime/owner-store.ts'
 import { BackgroundWriter } from '../../src/storage/background-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aRecordStore, messages } from '../support/a-record-store.ts'
+
+vi.mock('../../src/storage/sqlite.ts', { spy: true })
 
 const foreign = {
   'with tables': 'create table bookmarks (url text)',
@@ -46,4 +48,12 @@ test('a thread that ended does not take the batches of the next one along', asyn
 
   await expect(second).resolves.toMatchObject({ same: 1 })
   await expect(background.write(source, gone)).resolves.toMatchObject({ same: 1 })
+})
+
+test('what an owner writes is on the disk before it is said to be done', async () => {
+  await aRecordStore()
+  const connection = vi.mocked(openSqlite).mock.results.at(-1)?.value
+
+  // SQLite's number for "full".
+  expect(connection.prepare('pragma synchronous').get()).toEqual({ synchronous: 2 })
 })
