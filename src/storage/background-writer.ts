@@ -3,12 +3,15 @@ import { Worker } from 'node:worker_threads'
 import { LedgerError } from '../governance/ledger.ts'
 import type { RecordSource } from '../sources/records/model.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
+import { toLayout } from './fit-entries.ts'
 import type { Place, Written } from './record-writer.ts'
 
 export interface Task {
   readonly source: number
   /** Ready to be written, or lines of JSON, one record each. */
   readonly content: readonly Entry[] | string
+  /** What entries were made for. */
+  readonly layout?: string
   /** When they arrive, in milliseconds. */
   readonly now: number
   readonly place?: Place | undefined
@@ -39,8 +42,9 @@ export class BackgroundWriter {
   }
 
   /** One transaction: all of a batch or nothing. */
-  async write({ n }: RecordSource, entries: readonly Entry[]): Promise<Written> {
-    const { written } = await this.#hand({ source: n, content: entries, now: 0 })
+  async write({ n, stream }: RecordSource, entries: readonly Entry[]): Promise<Written> {
+    const layout = toLayout(stream)
+    const { written } = await this.#hand({ source: n, content: entries, layout, now: 0 })
     return written
   }
 
@@ -55,10 +59,10 @@ export class BackgroundWriter {
 
   #hand(task: Task): Promise<Loaded> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
       const worker = this.#open()
       worker.ref()
       worker.postMessage(task)
+      this.#waiting.push({ resolve, reject })
     })
   }
 
@@ -72,20 +76,27 @@ export class BackgroundWriter {
   }
 
   #open(): Worker {
-    this.#worker ??= new Worker(thread, { workerData: this.#file })
-      .on('message', (result: TaskResult) => {
-        const waiting = this.#waiting.shift()
-        if (this.#waiting.length === 0) this.#worker?.unref()
-        if ('written' in result) waiting?.resolve(result)
-        else waiting?.reject(new LedgerError(result.failure))
-      })
-      .on('error', (error: Error) => this.#fail(error))
-      .on('exit', () => this.#fail(new LedgerError('The writing of records has ended.')))
-    return this.#worker
+    if (this.#worker) return this.#worker
+    const worker = new Worker(thread, { workerData: this.#file })
+    worker
+      .on('message', (result: TaskResult) => this.#answer(worker, result))
+      .on('error', (error: Error) => this.#fail(worker, error))
+      .on('exit', () => this.#fail(worker, new LedgerError('The writing of records has ended.')))
+    this.#worker = worker
+    return worker
   }
 
-  /** The next batch begins on a new thread. */
-  #fail(error: Error): void {
+  #answer(worker: Worker, result: TaskResult): void {
+    if (worker !== this.#worker) return
+    const waiting = this.#waiting.shift()
+    if (this.#waiting.length === 0) worker.unref()
+    if ('written' in result) waiting?.resolve(result)
+    else waiting?.reject(new LedgerError(result.failure))
+  }
+
+  /** The next batch begins on a new thread; what is left of the former one concerns nobody. */
+  #fail(worker: Worker, error: Error): void {
+    if (worker !== this.#worker) return
     this.#worker = undefined
     for (const { reject } of this.#waiting.splice(0)) reject(error)
   }

@@ -14,6 +14,8 @@ export class RecordCatalogue {
   readonly #database: Sqlite
   #version: string | undefined
   #sources: readonly RecordSource[] = []
+  /** By declaration: one object per stream for as long as it is declared the same. */
+  #streams: ReadonlyMap<string, Stream> = new Map()
 
   constructor(database: Sqlite) {
     this.#database = database
@@ -55,13 +57,16 @@ export class RecordCatalogue {
          order by connections.connector, connection, streams.name`,
       )
       .all()
-    // One object per stream, however many connections share it.
     const streams = new Map<string, Stream>()
-    return rows.map(({ n, connection, connector, label, declaration }) => {
-      const stream = streams.get(declaration) ?? (JSON.parse(declaration) as Stream)
+    const toStream = (declaration: string): Stream =>
+      streams.get(declaration) ?? this.#streams.get(declaration) ?? JSON.parse(declaration)
+    const sources = rows.map(({ n, connection, connector, label, declaration }) => {
+      const stream = toStream(declaration)
       streams.set(declaration, stream)
       return { n, connection: toConnection(connection, connector, label), stream }
     })
+    this.#streams = streams
+    return sources
   }
 }
 

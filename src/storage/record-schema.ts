@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { SetupError } from '../capability/setup-error.ts'
 import { type Field, isScalar, isTime, type Stream } from '../sources/records/model.ts'
+import { tableOfNumbers } from './field-numbers.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -15,6 +16,7 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
     for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
       createSegmentTables(database, n)
   },
+  (database) => database.exec(tableOfNumbers),
 ]
 
 const firstTables = `
@@ -64,36 +66,53 @@ const tablesOfBlobs = `
 export function prepareRecords(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
+    const version = checkOwner(database)
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = normal')
     database.exec('pragma cache_size = -65536')
-    const version = pragma(database, 'user_version')
-    const owner = pragma(database, 'application_id')
-    if (version > 0 && owner !== application) throw new Error('it is no store of records')
-    if (version > migrations.length) throw new Error('it was written by a later version')
-    if (version === migrations.length) return
-    database.exec('begin immediate')
-    try {
-      for (const migration of migrations.slice(pragma(database, 'user_version')))
-        migration(database)
-      database.exec(`pragma user_version = ${migrations.length}`)
-      database.exec(`pragma application_id = ${application}`)
-      const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
-      put.run('counter', '0')
-      put.run('catalogue', '0')
-      put.run('segments', '0')
-      put.run('key', randomBytes(32).toString('hex'))
-      database.exec('commit')
-    } catch (error) {
-      database.exec('rollback')
-      throw error
-    }
-    settleAll(database)
+    if (version < migrations.length) migrate(database)
   } catch (error) {
+    database.close()
     throw new SetupError(
       `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is.`,
     )
   }
+}
+
+/** Its version, unless it is somebody else's. Only an empty file becomes a store. */
+function checkOwner(database: Sqlite): number {
+  const { version, owner, tables } = database
+    .prepare<{ version: number; owner: number; tables: number }>(
+      `select user_version as version, application_id as owner,
+         (select count(*) from sqlite_master) as tables
+       from pragma_user_version, pragma_application_id`,
+    )
+    .get() ?? { version: 0, owner: 0, tables: 0 }
+  const isEmpty = version === 0 && owner === 0 && tables === 0
+  if (!isEmpty && (version < 1 || owner !== application))
+    throw new Error('it is no store of records')
+  if (version > migrations.length) throw new Error('it was written by a later version')
+  return version
+}
+
+function migrate(database: Sqlite): void {
+  database.exec('begin immediate')
+  try {
+    // Another process may have been first.
+    for (const migration of migrations.slice(checkOwner(database))) migration(database)
+    database.exec(`pragma user_version = ${migrations.length}`)
+    database.exec(`pragma application_id = ${application}`)
+    const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
+    put.run('counter', '0')
+    put.run('catalogue', '0')
+    put.run('segments', '0')
+    put.run('key', randomBytes(32).toString('hex'))
+    database.exec('commit')
+  } catch (error) {
+    database.exec('rollback')
+    throw error
+  }
+  settleAll(database)
 }
 
 const settledAtOnce = 16
@@ -109,11 +128,24 @@ function settleAll(database: Sqlite): void {
     }
 }
 
-const pragma = (database: Sqlite, name: 'user_version' | 'application_id'): number =>
-  database.prepare<Record<string, number>>(`pragma ${name}`).get()?.[name] ?? 0
-
 /** The tables of one source: records, words, what changed later, and what is gone. */
 export function createTables(database: Sqlite, n: number, stream: Stream): void {
+  createColumns(database, n, stream)
+  database.exec(
+    `create table h${n} (
+       id integer not null, field integer not null, seq integer not null,
+       primary key (id, field)
+     ) strict, without rowid;
+     create index h${n}_s on h${n} (seq);
+     create table d${n} (
+       seq integer primary key, key text not null, at text not null, time integer
+     ) strict;
+     create index d${n}_k on d${n} (key, seq);`,
+  )
+}
+
+/** Those of them that are as the stream is declared. */
+export function createColumns(database: Sqlite, n: number, stream: Stream): void {
   createSegmentTables(database, n)
   const scalars = stream.fields.filter(isScalar)
   const columns = scalars.map((field) => `f${field.n} ${affinity(field)}`)
@@ -124,16 +156,7 @@ export function createTables(database: Sqlite, n: number, stream: Stream): void 
        ${[...columns, 'body text not null'].join(', ')}
      );
      create unique index r${n}_k on r${n} (key);
-     create index r${n}_s on r${n} (seq);
-     create table h${n} (
-       id integer not null, field integer not null, seq integer not null,
-       primary key (id, field)
-     ) strict, without rowid;
-     create index h${n}_s on h${n} (seq);
-     create table d${n} (
-       seq integer primary key, key text not null, at text not null, time integer
-     ) strict;
-     create index d${n}_k on d${n} (key, seq);`,
+     create index r${n}_s on r${n} (seq);`,
   )
   for (const field of scalars)
     if (field.name === stream.cursorField || field.name === stream.consentTimeField)

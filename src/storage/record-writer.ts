@@ -10,6 +10,8 @@ import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
 import { BlobTable } from './blob-table.ts'
 import { DisclosureLog, type DisclosureRecord } from './disclosure-log.ts'
+import { numberFields } from './field-numbers.ts'
+import { fitEntries, toLayout } from './fit-entries.ts'
 import { GrantTables } from './grant-tables.ts'
 import { InsertStatements, insertedAtOnce } from './insert-statements.ts'
 import { rebuildSource } from './rebuild-source.ts'
@@ -23,6 +25,11 @@ export interface Written {
   readonly changed: number
   readonly removed: number
   readonly same: number
+}
+
+interface StreamRow {
+  readonly n: number
+  readonly declaration: string
 }
 
 interface Existing {
@@ -48,6 +55,8 @@ export class RecordWriter implements RecordSink {
   constructor(file: string, now: () => number) {
     this.#database = openSqlite(file)
     prepareRecords(this.#database, file)
+    // What an owner is told is done is done, also when the power fails.
+    this.#database.exec('pragma synchronous = full')
     this.#catalogue = new RecordCatalogue(this.#database)
     this.#grants = new GrantTables(this.#database)
     this.#segments = new SegmentWriter(this.#database)
@@ -67,36 +76,49 @@ export class RecordWriter implements RecordSink {
   }
 
   /** Declares a stream, or declares it anew: then what is there is written again to fit. */
-  declare(stream: Stream): void {
-    const row = this.#database
-      .prepare<{ n: number; declaration: string }>(
-        'select n, declaration from streams where connector = ? and name = ?',
-      )
-      .get(stream.connector, stream.name)
-    const declaration = JSON.stringify(stream)
-    if (row?.declaration === declaration) return
-    const known = row && { n: row.n, stream: JSON.parse(row.declaration) as Stream }
+  declare(given: Stream): void {
     this.#commit(() => {
-      if (!known)
-        this.#database
-          .prepare('insert into streams (connector, name, declaration) values (?, ?, ?)')
-          .run(stream.connector, stream.name, declaration)
-      else {
-        this.#database
-          .prepare('update streams set declaration = ? where n = ?')
-          .run(declaration, known.n)
-        for (const { n } of this.#database
-          .prepare<{ n: number }>('select n from sources where stream = ?')
-          .all(known.n)) {
-          rebuildSource(this.#database, n, known.stream, stream)
-          this.#segments.settle(n, stream)
-        }
-      }
-      this.#touch()
+      const known = this.#findStream(given)
+      if (known) this.#declareAnew(known, given)
+      else this.#declareFirst(given)
     })
   }
 
-  /** The source of a stream and a connection; both of them are made when they are new. */
+  #declareFirst(given: Stream): void {
+    this.#database
+      .prepare(`insert into streams (connector, name, declaration) values (?, ?, '')`)
+      .run(given.connector, given.name)
+    const made = this.#findStream(given)
+    if (!made) throw new Error(`${given.name} was not declared`)
+    this.#putDeclaration(made.n, numberFields(this.#database, made.n, given))
+  }
+
+  #declareAnew({ n, declaration }: StreamRow, given: Stream): void {
+    const stream = numberFields(this.#database, n, given)
+    if (JSON.stringify(stream) === declaration) return
+    this.#putDeclaration(n, stream)
+    for (const source of this.#database
+      .prepare<{ n: number }>('select n from sources where stream = ?')
+      .all(n)) {
+      rebuildSource(this.#database, source.n, JSON.parse(declaration), stream)
+      this.#segments.settle(source.n, stream)
+    }
+  }
+
+  #putDeclaration(n: number, stream: Stream): void {
+    this.#database
+      .prepare('update streams set declaration = ? where n = ?')
+      .run(JSON.stringify(stream), n)
+    this.#touch()
+  }
+
+  #findStream({ connector, name }: Stream): StreamRow | undefined {
+    return this.#database
+      .prepare<StreamRow>('select n, declaration from streams where connector = ? and name = ?')
+      .get(connector, name)
+  }
+
+  /** The source of a declared stream and a connection, as the file has the stream. */
   open(stream: Stream, connection: Connection): RecordSource {
     const known = this.sources.find(
       (one) =>
@@ -105,7 +127,7 @@ export class RecordWriter implements RecordSink {
         one.connection.id === connection.id &&
         one.connection.label === (connection.label ?? one.connection.label),
     )
-    if (known) return { n: known.n, connection, stream }
+    if (known) return { n: known.n, connection, stream: known.stream }
     return this.#commit(() => {
       this.#database
         .prepare(
@@ -113,26 +135,29 @@ export class RecordWriter implements RecordSink {
            on conflict do update set label = coalesce(excluded.label, label)`,
         )
         .run(connection.id, connection.connector, connection.label ?? null)
-      const known = this.#database
-        .prepare<{ n: number }>('select n from streams where connector = ? and name = ?')
-        .get(stream.connector, stream.name)
+      const declared = this.#findStream(stream)
+      if (!declared) throw new Error(`${stream.name} is not declared`)
       const { changes } = this.#database
         .prepare('insert or ignore into sources (connection, stream) values (?, ?)')
-        .run(connection.id, known?.n ?? 0)
+        .run(connection.id, declared.n)
       const made = this.#database
         .prepare<{ n: number }>('select n from sources where connection = ? and stream = ?')
-        .get(connection.id, known?.n ?? 0)
+        .get(connection.id, declared.n)
       if (!made) throw new Error(`${stream.name} of ${connection.id} was not made`)
-      if (changes > 0) createTables(this.#database, made.n, stream)
+      const present: Stream = JSON.parse(declared.declaration)
+      if (changes > 0) createTables(this.#database, made.n, present)
       this.#touch()
-      return { n: made.n, connection, stream }
+      return { n: made.n, connection, stream: present }
     })
   }
 
   /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
-  write(source: RecordSource, entries: readonly Entry[], place?: Place): Written {
+  write(given: RecordSource, made: readonly Entry[], place?: Place): Written {
     const tally = { added: 0, changed: 0, removed: 0, same: 0 }
     this.#commit(() => {
+      // It may have been declared anew while this waited for its turn.
+      const source = this.#present(given)
+      const entries = fitEntries(made, toLayout(given.stream), source.stream)
       this.#sealed = this.#segments.sealed(source.n)
       const inserts = this.#insertsOf(source)
       let areLikelyNew = true
@@ -246,6 +271,12 @@ export class RecordWriter implements RecordSink {
       // Another process writes: it will do so when it closes.
     }
     this.#database.close()
+  }
+
+  #present({ n }: RecordSource): RecordSource {
+    const present = this.sources.find((one) => one.n === n)
+    if (!present) throw new Error(`There is no source ${n}.`)
+    return present
   }
 
   #find({ n, stream }: RecordSource, key: string): Existing | undefined {

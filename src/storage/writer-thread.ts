@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Stream } from '../sources/records/model.ts'
 import { type Entry, toEntry } from '../sources/records/to-entry.ts'
 import type { Task, TaskResult } from './background-writer.ts'
+import { fitEntries } from './fit-entries.ts'
 import { RecordWriter } from './record-writer.ts'
 
 /** Runs on a thread of its own, for one `BackgroundWriter`. */
@@ -17,13 +18,15 @@ port?.on('message', (task: Task | undefined) => {
   port.postMessage(toResult(task))
 })
 
-function toResult({ source: n, content, now, place }: Task): TaskResult {
+function toResult({ source: n, content, layout = '', now, place }: Task): TaskResult {
   try {
     const source = writer.sources.find((one) => one.n === n)
     if (!source) return { failure: `There is no source ${n}.` }
     const faults: [number, string][] = []
     const entries =
-      typeof content === 'string' ? toEntries(source.stream, content, now, faults) : content
+      typeof content === 'string'
+        ? toEntries(source.stream, content, now, faults)
+        : fitEntries(content, layout, source.stream)
     return { written: writer.write(source, entries, place), faults }
   } catch (error) {
     return { failure: (error as Error).message }

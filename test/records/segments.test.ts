@@ -45,7 +45,9 @@ test('a file from before there were segments gets them when it is opened', async
   store.put(stream, 'work', someMessages(10_000))
   const former = openSqlite(store.file)
   former.exec('drop table g1; drop table c1; drop table x1')
-  former.exec(`delete from meta where name = 'segments'; pragma user_version = 2`)
+  former.exec(
+    `delete from meta where name = 'segments'; drop table fields; pragma user_version = 2`,
+  )
   former.close()
 
   const { columns, rows, spans } = tallyBoth(openReads(store), toScope(store), byAuthor)
@@ -62,15 +64,12 @@ test('a stream that is declared anew has segments of its new fields', async () =
   const reads = openReads(store)
   tallyBoth(reads, toScope(store), byAuthor)
   const [first, ...others] = stream.fields
-  const shifted = [...others, ...(first ? [first] : [])].map((field, at) => ({
-    ...field,
-    n: at + 1,
-  }))
-  const anew = { ...stream, fields: shifted }
+  const anew = { ...stream, fields: [...others, ...(first ? [first] : [])] }
 
   store.writer.declare(anew)
 
-  const [author, size] = ['author', 'size'].map((name) => shifted.find((one) => one.name === name))
+  const { fields } = toScope(store).source.stream
+  const [author, size] = ['author', 'size'].map((name) => fields.find((one) => one.name === name))
   const { columns, rows } = tallyBoth(reads, toScope(store), {
     conditions: [],
     ...(author && { group: { field: author } }),

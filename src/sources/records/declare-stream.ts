@@ -58,7 +58,7 @@ export const streamShape = z.strictObject({
 
 export type StreamDeclaration = z.output<typeof streamShape>
 
-/** Every top-level property gets the number it has in the file; what is wrong is said by its path. */
+/** Fields are numbered as they come, until a store gives them its own numbers; what is wrong is said by its path. */
 export function declareStream(
   name: string,
   connector: string,

@@ -1,0 +1,150 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { LedgerError } from '../../src/governance/ledger.ts'
+import { toScopes } from '../../src/sources/records/scope.ts'
+import { toEntry } from '../../src/sources/records/to-entry.ts'
+import { BackgroundWriter } from '../../src/storage/background-writer.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import {
+  aMessage,
+  aReader,
+  aRecordStore,
+  aStream,
+  type Data,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
+
+const text = { type: 'string' }
+const notes = (...names: readonly string[]) =>
+  aStream('notes', {
+    primary_key: 'id',
+    schema: { properties: Object.fromEntries(['id', ...names].map((name) => [name, text])) },
+    query: {
+      search: { lexical_fields: names },
+      aggregations: { group_by: names },
+    },
+  })
+const aNote = (id: string): Data => ({ id, open: 'OPEN', secret: 'SECRET' })
+
+async function aReadInFlight() {
+  const store = await aRecordStore()
+  const source = store.put(notes('open', 'secret'), 'work', [aNote('a'), aNote('b')])
+  const given = store.grant({ stream: 'notes', fields: ['id', 'open'] })
+  const records = new SqliteRecords(store.file, Date.now, () => {})
+  onTestFinished(() => records.close())
+  const package_ = records.findPackage(given.id)
+  const [scope] = package_ ? toScopes(package_, records.sources()) : []
+  const field = scope?.fields.get('open')
+  if (!scope || !field) throw new Error('nothing is granted')
+  const count = () =>
+    records
+      .tally(scope, { span: [0, 100], conditions: [], group: { field }, distinct: false })
+      .map(({ group }) => group)
+  const find = (word: string) =>
+    records.match(scope, { words: [word], fields: [field], conditions: [], below: 100, limit: 9 })
+  const groups = async () => {
+    const reader = await aReader(store, given.token)
+    const input = { stream: 'notes', metric: 'count', group_by: 'open' }
+    return JSON.stringify((await reader.call('aggregate', input)).data)
+  }
+  return { store, source, count, find, groups }
+}
+
+test('a read that began before a stream was declared anew sees no other field', async () => {
+  const { store, count, find } = await aReadInFlight()
+
+  store.writer.declare(notes('secret', 'open'))
+
+  expect(count()).toEqual(['OPEN'])
+  expect(find('secret')).toEqual([])
+})
+
+test('the number of a field that is gone is never another’s, and is its own when it comes back', async () => {
+  const { store, count, find, groups } = await aReadInFlight()
+
+  store.writer.declare(notes('secret'))
+  store.writer.declare(notes('secret', 'other'))
+  expect(count).toThrow(LedgerError)
+  expect(() => find('secret')).toThrow(LedgerError)
+  store.writer.declare(notes('secret', 'other', 'open'))
+
+  expect(count()).toEqual(['OPEN'])
+  expect(await groups()).toContain('OPEN')
+})
+
+test('what was made for a former declaration is written as the present one says', async () => {
+  const { store, source, groups } = await aReadInFlight()
+  const background = new BackgroundWriter(store.file)
+  onTestFinished(() => background.close())
+  const entries = ['c', 'd'].map((id) => {
+    const entry = toEntry(source.stream, aNote(id), '2026-01-01T00:00:00.000Z')
+    if (typeof entry === 'string') throw new Error(entry)
+    return entry
+  })
+
+  store.writer.declare(notes('secret', 'more', 'open'))
+  await background.write(source, entries.slice(0, 1))
+  store.writer.write(source, entries.slice(1))
+
+  expect(store.writer.count(source)).toBe(4)
+  expect(await groups()).toContain('OPEN')
+  expect(await groups()).not.toContain('SECRET')
+})
+
+test('a stream declared anew tells of no change of what is not granted', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(5))
+  const { token } = store.grant({ stream: 'messages', fields: ['id', 'author'] })
+  const { since } = await changesOf(store, token)
+  const { mark } = await since()
+  store.put(messages(), 'work', [aMessage(3, { size: 99 }), aMessage(4, { author: 'eve' })])
+
+  store.put({ ...messages(), title: 'Anew' }, 'work', [])
+
+  expect((await since(mark)).seen).toEqual(['m4'])
+})
+
+test('a time that is granted no more says nothing about what is gone', async () => {
+  const store = await aRecordStore()
+  const anew = withSeen('seen_at')
+  const [gone, moved] = [3, 4].map((number) =>
+    aMessage(number, { seen_at: '2020-01-01T00:00:00Z' }),
+  )
+  const source = store.put(withSeen('sent_at'), 'work', [gone ?? {}, moved ?? {}])
+  const { token } = store.grant({ stream: 'messages', since: '2026-01-01', until: '2026-02-01' })
+  const whole = store.grant({ stream: 'messages' })
+  const { since } = await changesOf(store, token)
+  const { mark } = await since()
+  store.remove(source, 'm3')
+  store.put(withSeen('sent_at'), 'work', [{ ...moved, sent_at: '2026-05-01T00:00:00Z' }])
+
+  store.writer.declare(anew)
+
+  expect((await since(mark)).seen).toEqual([])
+  expect((await (await changesOf(store, whole.token)).since()).seen).toEqual(['-m3', 'm4'])
+})
+
+function withSeen(consent_time_field: string) {
+  const time = { type: 'string', format: 'date-time' }
+  return aStream('messages', {
+    primary_key: 'id',
+    consent_time_field,
+    schema: { properties: { id: text, sent_at: time, seen_at: time } },
+  })
+}
+
+async function changesOf(store: Parameters<typeof aReader>[0], token: string) {
+  const reader = await aReader(store, token)
+  const since = async (changes_since = 'beginning') => {
+    const { data } = await reader.call('query_records', { stream: 'messages', changes_since })
+    const page = data.data as {
+      data: readonly { id: string; deleted?: true }[]
+      next_changes_since: string
+    }
+    return {
+      seen: page.data.map(({ id, deleted }) => (deleted ? `-${id}` : id)),
+      mark: page.next_changes_since,
+    }
+  }
+  return { since }
+}
