@@ -60,7 +60,10 @@ export class SqliteRecords implements RecordStore {
   constructor(file: string, now: () => number, onError: (error: unknown) => void) {
     const writer = openSqlite(file)
     prepareRecords(writer, file)
-    this.#log = new DisclosureLog(writer, now, onError)
+    this.#log = new DisclosureLog(writer, now, (error) => {
+      warn(file, error)
+      onError(error)
+    })
     this.#database = openSqlite(file)
     this.#database.exec('pragma busy_timeout = 5000')
     this.#database.exec('pragma cache_size = -65536')
@@ -247,6 +250,10 @@ export class SqliteRecords implements RecordStore {
     return row?.at
   }
 
+  get canDisclose(): boolean {
+    return !this.#log.isFull
+  }
+
   disclose(disclosure: Disclosure): void {
     this.#log.add(disclosure)
   }
@@ -260,6 +267,13 @@ export class SqliteRecords implements RecordStore {
     return this.#database.prepare<Row>(text).all(...values)
   }
 }
+
+/** Whoever runs this must hear of it: nobody can see afterwards what is missing. */
+const warn = (file: string, error: unknown): void =>
+  process.emitWarning(
+    `What is read cannot be written down in ${file}: ${(error as Error).message}`,
+    { code: 'DRAWBRIDGE_DISCLOSURES' },
+  )
 
 /** The start of the step that a time falls into, also before 1970. */
 const toGroup = (column: Sql, step: number | undefined): Sql =>

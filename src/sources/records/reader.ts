@@ -6,9 +6,15 @@ import type { RecordSource } from './model.ts'
 import type { RecordStore } from './record-store.ts'
 import { type Scope, toScopes } from './scope.ts'
 
+/** A store that can fall behind with writing down what was read. */
+export interface DisclosingStore extends RecordStore {
+  /** Without it nothing is given out. */
+  readonly canDisclose: boolean
+}
+
 /** One who may read, and all that is there for them at this moment. */
 export interface Reader {
-  readonly store: RecordStore
+  readonly store: DisclosingStore
   readonly package: GrantPackage
   readonly scopes: readonly Scope[]
   /** Cursors of a grant are bound to what it said when they were made. */
@@ -19,7 +25,7 @@ export interface Reader {
 }
 
 export interface ReaderOptions {
-  readonly store: RecordStore
+  readonly store: DisclosingStore
   readonly now: () => number
   /** Milliseconds one read may take. */
   readonly patience: number
@@ -27,24 +33,36 @@ export interface ReaderOptions {
 
 /** Looked up for every read: what was revoked a moment ago is revoked. */
 export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
+  const given = findLive(id, store, now())
+  if (isFailed(given)) return given
+  return {
+    store,
+    package: given,
+    ...toShown(given, store.sources()),
+    deadline: now() + patience,
+    now,
+  }
+}
+
+function findLive(id: string, store: DisclosingStore, now: number): GrantPackage | Failed {
   const given = store.findPackage(id)
   if (!given) return cannotRead('grant_missing', 'This needs a token that a grant was given for.')
-  const standing = toStanding(given, now())
-  switch (standing) {
+  switch (toStanding(given, now)) {
     case 'revoked':
       return cannotRead('grant_revoked', 'The grant was revoked. Ask its owner for a new one.')
     case 'expired':
       return cannotRead('grant_expired', 'The grant has expired. Ask its owner for a new one.')
     case 'live':
-      return {
-        store,
-        package: given,
-        ...toShown(given, store.sources()),
-        deadline: now() + patience,
-        now,
-      }
+      return store.canDisclose ? given : cannotDisclose()
   }
 }
+
+const cannotDisclose = (): Failed =>
+  cannotRead(
+    'timed_out',
+    'What is read cannot be written down for its owner at the moment. Try again later.',
+    { retryable: true },
+  )
 
 export const isFailed = (value: object): value is Failed =>
   'kind' in value && value.kind === 'failed'
