@@ -67,8 +67,9 @@ const cannotDisclose = (): Failed =>
 export const isFailed = (value: object): value is Failed =>
   'kind' in value && value.kind === 'failed'
 
-/** Lets everybody else have a turn, and says when there is no time left. */
-export async function breathe({ deadline, now }: Reader): Promise<Failed | undefined> {
+/** Lets everybody else have a turn, and says when there is no time left, or no grant any more. */
+export async function breathe(reader: Reader): Promise<Failed | undefined> {
+  const { deadline, now } = reader
   if (now() > deadline)
     return cannotRead(
       'timed_out',
@@ -76,8 +77,21 @@ export async function breathe({ deadline, now }: Reader): Promise<Failed | undef
       { retryable: true },
     )
   await new Promise<void>((resolve) => setImmediate(resolve))
-  return undefined
+  return findWithdrawn(reader)
 }
+
+/** What was revoked while others had their turn. */
+function findWithdrawn({ package: given, store, now }: Reader): Failed | undefined {
+  const current = findLive(given.id, store, now())
+  if (isFailed(current)) return current
+  const live = new Set(listLive(current).map(({ id }) => id))
+  return listLive(given).every(({ id }) => live.has(id))
+    ? undefined
+    : cannotRead('timed_out', 'The grant was narrowed meanwhile. Read again.', { retryable: true })
+}
+
+const listLive = ({ grants }: GrantPackage) =>
+  grants.filter(({ revokedAt }) => revokedAt === undefined)
 
 type Shown = Pick<Reader, 'scopes' | 'fingerprint'>
 
@@ -87,7 +101,7 @@ const shown = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; show
 function toShown(given: GrantPackage, sources: readonly RecordSource[]): Shown {
   const known = shown.get(given)
   if (known?.sources === sources) return known.shown
-  const live = given.grants.filter(({ revokedAt }) => revokedAt === undefined)
+  const live = listLive(given)
   const fresh: Shown = {
     scopes: toScopes(given, sources),
     fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),
