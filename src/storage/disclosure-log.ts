@@ -4,11 +4,16 @@ import type { Sqlite } from './sqlite.ts'
 
 /** How long an entry may be on its way. */
 const lingering = 50
-const mostLingering = 10_000
+/** As many may be on their way before nothing more is given out. */
+const mostWaiting = 10_000
+/** As many are written at once. */
+const batchLength = 500
 /** Milliseconds until the file is tried again that somebody else is writing to. */
 const retry = 5
+/** The same where something is wrong with it. */
+const longerRetry = 250
 /** How long to wait for others when there is no later. */
-const longest = 5000
+const lastPatience = 1000
 
 export interface DisclosureRecord {
   readonly n: number
@@ -23,6 +28,7 @@ export class DisclosureLog {
   readonly #onError: (error: unknown) => void
   #waiting: { at: number; entry: Disclosure }[] = []
   #timer: NodeJS.Timeout | undefined
+  #isTroubled = false
 
   constructor(database: Sqlite, now: () => number, onError: (error: unknown) => void) {
     this.#database = database
@@ -30,47 +36,70 @@ export class DisclosureLog {
     this.#onError = onError
   }
 
+  /** Whether what is read can still be written down. */
+  get isFull(): boolean {
+    return this.#waiting.length >= mostWaiting
+  }
+
   add(disclosure: Disclosure): void {
     // A record's id may say much by itself.
     const records = disclosure.records.map((key) => hash('sha256', key, 'hex').slice(0, 16))
     this.#waiting.push({ at: this.#now(), entry: { ...disclosure, records } })
-    if (this.#waiting.length >= mostLingering) this.flush(longest)
-    else this.#timer ??= setTimeout(() => this.flush(), lingering).unref()
+    this.#timer ??= this.#flushIn(lingering)
   }
 
-  /** Everything that is on its way; while another writes, it goes on being so. */
-  flush(patience = 0): void {
+  /** Writes the first of those on their way, and says whether it could; else they stay so. */
+  #flush(patience = 0): boolean {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const waiting = this.#waiting
-    if (waiting.length === 0) return
-    this.#waiting = []
+    const batch = this.#waiting.slice(0, batchLength)
     try {
       this.#database.exec(`pragma busy_timeout = ${patience}`)
       this.#database.exec('begin immediate')
-      let { n, head } = this.#last()
-      const put = this.#database.prepare(
-        'insert into reads (n, at, package, entry, hash) values (?, ?, ?, ?, ?)',
-      )
-      for (const { at, entry } of waiting) {
-        const text = JSON.stringify(entry)
-        n += 1
-        head = link(head, at, text)
-        put.run(n, at, entry.package, text, head)
-      }
+      this.#put(batch)
       this.#database.exec('commit')
+      this.#waiting = this.#waiting.slice(batch.length)
+      this.#isTroubled = false
+      if (this.#waiting.length > 0) this.#timer = this.#flushIn(retry)
+      return true
     } catch (error) {
-      try {
-        this.#database.exec('rollback')
-      } catch {
-        // There was none to undo.
-      }
-      if (patience > 0 || !/locked|busy/i.test((error as Error).message)) this.#onError(error)
-      else {
-        this.#waiting = [...waiting, ...this.#waiting]
-        this.#timer = setTimeout(() => this.flush(), retry).unref()
-      }
+      this.#undo()
+      const isBusy = /locked|busy/i.test((error as Error).message)
+      if (!isBusy || this.isFull) this.#report(error)
+      this.#timer = this.#flushIn(isBusy ? retry : longerRetry)
+      return false
     }
+  }
+
+  #put(waiting: readonly { at: number; entry: Disclosure }[]): void {
+    let { n, head } = this.#last()
+    const put = this.#database.prepare(
+      'insert into reads (n, at, package, entry, hash) values (?, ?, ?, ?, ?)',
+    )
+    for (const { at, entry } of waiting) {
+      const text = JSON.stringify(entry)
+      n += 1
+      head = link(head, at, text)
+      put.run(n, at, entry.package, text, head)
+    }
+  }
+
+  #undo(): void {
+    try {
+      this.#database.exec('rollback')
+    } catch {
+      // There was none to undo.
+    }
+  }
+
+  /** Once for as long as it lasts. */
+  #report(error: unknown): void {
+    if (!this.#isTroubled) this.#onError(error)
+    this.#isTroubled = true
+  }
+
+  #flushIn(delay: number): NodeJS.Timeout {
+    return setTimeout(() => this.#flush(), delay).unref()
   }
 
   /** The entries of one package, oldest first, and whether the whole chain is sound. */
@@ -95,7 +124,11 @@ export class DisclosureLog {
   }
 
   close(): void {
-    this.flush(longest)
+    for (let isGoing = true; isGoing && this.#waiting.length > 0; )
+      isGoing = this.#flush(lastPatience)
+    clearTimeout(this.#timer)
+    const { length } = this.#waiting
+    if (length > 0) this.#onError(new Error(`${length} reads were not written down.`))
     this.#database.close()
   }
 

@@ -20,9 +20,11 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   database.exec(`alter table r${n} rename to former${n}`)
   database.exec(`drop index r${n}_k; drop index r${n}_s`)
   database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
-  for (const { n: field, name } of former.fields)
+  for (const { n: field, name } of former.fields) {
+    database.exec(`drop index if exists r${n}_x${field}`)
     if (name === former.cursorField || name === former.consentTimeField)
       database.exec(`drop index r${n}_f${field}`)
+  }
   if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table s${n}`)
   createColumns(database, n, stream)
   const inserts = new InsertStatements(database, n, stream)

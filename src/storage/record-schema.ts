@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { SetupError } from '../capability/setup-error.ts'
-import { type Field, isScalar, isTime, type Stream } from '../sources/records/model.ts'
+import {
+  type Field,
+  isScalar,
+  isTime,
+  type Relation,
+  type Stream,
+} from '../sources/records/model.ts'
 import { tableOfNumbers } from './field-numbers.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
@@ -17,6 +23,10 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
       createSegmentTables(database, n)
   },
   (database) => database.exec(tableOfNumbers),
+  (database) => {
+    for (const { n, stream } of new RecordCatalogue(database).sources)
+      indexForeignKeys(database, n, stream)
+  },
 ]
 
 const firstTables = `
@@ -161,6 +171,13 @@ export function createColumns(database: Sqlite, n: number, stream: Stream): void
   for (const field of scalars)
     if (field.name === stream.cursorField || field.name === stream.consentTimeField)
       database.exec(`create index r${n}_f${field.n} on r${n} (f${field.n}, key)`)
+  // One of this name may still be on the table that this one takes the place of.
+  for (const field of scalars) database.exec(`drop index if exists r${n}_x${field.n}`)
+  indexForeignKeys(database, n, stream)
+  if (stream.relations.some((one) => !isHeldBy(stream, one)))
+    for (const target of new RecordCatalogue(database).sources)
+      if (target.stream.name !== stream.name && pointsAt(stream, target.stream))
+        indexForeignKeys(database, target.n, target.stream)
   if (lexical.length > 0)
     database.exec(
       `create virtual table s${n} using fts5(
@@ -168,6 +185,24 @@ export function createColumns(database: Sqlite, n: number, stream: Stream): void
          content='', contentless_delete=1, detail=column, tokenize='ascii')`,
     )
 }
+
+/** What records of other streams are found by when those are expanded. */
+function indexForeignKeys(database: Sqlite, n: number, stream: Stream): void {
+  const others = new RecordCatalogue(database).streams().filter(({ name }) => name !== stream.name)
+  const names = [stream, ...others]
+    .filter(({ connector }) => connector === stream.connector)
+    .flatMap(({ relations }) => relations.filter((one) => isHeldBy(stream, one)))
+    .map(({ foreignKey }) => foreignKey)
+  for (const field of stream.fields)
+    if (isScalar(field) && names.includes(field.name))
+      database.exec(`create index if not exists r${n}_x${field.n} on r${n} (f${field.n}, key)`)
+}
+
+const isHeldBy = ({ name }: Stream, { stream, cardinality }: Relation): boolean =>
+  stream === name && cardinality !== 'belongs_to'
+
+const pointsAt = (stream: Stream, target: Stream): boolean =>
+  stream.connector === target.connector && stream.relations.some((one) => isHeldBy(target, one))
 
 const affinity = (field: Field): string =>
   field.type === 'string'

@@ -1,9 +1,10 @@
 import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
-import { isTime, type RecordSource } from '../sources/records/model.ts'
+import { type Field, isTime, type RecordSource } from '../sources/records/model.ts'
 import type {
   Binding,
   Change,
   ChangesQuery,
+  Condition,
   Disclosure,
   KeptBlob,
   MatchQuery,
@@ -60,7 +61,10 @@ export class SqliteRecords implements RecordStore {
   constructor(file: string, now: () => number, onError: (error: unknown) => void) {
     const writer = openSqlite(file)
     prepareRecords(writer, file)
-    this.#log = new DisclosureLog(writer, now, onError)
+    this.#log = new DisclosureLog(writer, now, (error) => {
+      warn(file, error)
+      onError(error)
+    })
     this.#database = openSqlite(file)
     this.#database.exec('pragma busy_timeout = 5000')
     this.#database.exec('pragma cache_size = -65536')
@@ -118,12 +122,13 @@ export class SqliteRecords implements RecordStore {
     // A range on what is sorted by is where the walk begins and ends.
     const isWithin = !scope.window || (scope.window.field === sort && walkOn === toWalk)
     const isWhole = isWithin && !scope.keys && conditions.length === 0
+    const pinned = toPinned(sort, conditions)
     const walk: Walk = {
       table: id('r', scope.source.n),
       ...(sort && { column: id('f', sort.n) }),
       descending,
       ...(after && { after }),
-      within: sort && scope.window?.field === sort ? inWindow(scope.window) : [],
+      within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...pinned],
       rows: isWhole ? limit : Math.max(walkLength, limit),
       isWhole,
     }
@@ -140,7 +145,9 @@ export class SqliteRecords implements RecordStore {
     const end = this.#endOf(walkOn, walk)
     if (end) return { rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
-    return sort && walkOn === toWalk ? { rows, resume: { value: null, key: null } } : { rows }
+    return sort && walkOn === toWalk && pinned.length === 0
+      ? { rows, resume: { value: null, key: null } }
+      : { rows }
   }
 
   #endOf(walkOn: (walk: Walk) => Sql, walk: Walk): StoredRow | undefined {
@@ -247,6 +254,10 @@ export class SqliteRecords implements RecordStore {
     return row?.at
   }
 
+  get canDisclose(): boolean {
+    return !this.#log.isFull
+  }
+
   disclose(disclosure: Disclosure): void {
     this.#log.add(disclosure)
   }
@@ -260,6 +271,19 @@ export class SqliteRecords implements RecordStore {
     return this.#database.prepare<Row>(text).all(...values)
   }
 }
+
+/** Where only one value of what is sorted by is asked for, the walk is among those alone. */
+const toPinned = (sort: Field | undefined, conditions: readonly Condition[]): readonly Sql[] =>
+  conditions.flatMap(({ field, operator, value }) =>
+    field === sort && operator === 'eq' ? [sql`${id('f', field.n)} = ${value}`] : [],
+  )
+
+/** Whoever runs this must hear of it: nobody can see afterwards what is missing. */
+const warn = (file: string, error: unknown): void =>
+  process.emitWarning(
+    `What is read cannot be written down in ${file}: ${(error as Error).message}`,
+    { code: 'DRAWBRIDGE_DISCLOSURES' },
+  )
 
 /** The start of the step that a time falls into, also before 1970. */
 const toGroup = (column: Sql, step: number | undefined): Sql =>

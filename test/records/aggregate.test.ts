@@ -78,3 +78,22 @@ test('a day is a day of the zone that is asked for', async () => {
     ['2026-01-03', 7],
   ])
 })
+
+test('a sum of whole numbers is exact for as long as numbers are', async () => {
+  const store = await aRecordStore()
+  const most = Number.MAX_SAFE_INTEGER
+  store.put(
+    messages(),
+    'work',
+    someMessages(2, (n) => ({ size: n === 0 ? most - 7 : 7 })),
+  )
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+
+  const { data } = await reader.call('aggregate', {
+    stream: 'messages',
+    metric: 'sum',
+    field: 'size',
+  })
+
+  expect(data.data).toMatchObject({ value: most })
+})

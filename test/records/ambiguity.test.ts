@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { createDoor } from '../../src/sources/records/door.ts'
+import type { DisclosingStore } from '../../src/sources/records/reader.ts'
 import { recordSource, toCaller } from '../../src/sources/records/record-source.ts'
-import type { RecordStore } from '../../src/sources/records/record-store.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { aCall } from '../support/builders.ts'
@@ -77,14 +77,22 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   const { store, given } = await aPackage(50)
   const records = new SqliteRecords(store.file, Date.now, () => {})
   const asked: string[] = []
-  const harmless = ['sources', 'findPackage', 'findToken', 'key', 'close', 'disclose']
+  const harmless = [
+    'sources',
+    'findPackage',
+    'findToken',
+    'key',
+    'close',
+    'disclose',
+    'canDisclose',
+  ]
   const spied = new Proxy(records, {
     get(target, name) {
       if (!harmless.includes(String(name))) asked.push(String(name))
       const value = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
-  }) as RecordStore
+  }) as DisclosingStore
   const options = { store: spied, now: Date.now, patience: 1000 }
   const door = createDoor(
     () => options,

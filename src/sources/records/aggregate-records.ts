@@ -211,7 +211,8 @@ function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
 }
 
 /** The last digit depends on the order of adding, which is nobody's business. */
-const toExact = (sum: number): number => Number(sum.toPrecision(15))
+const toExact = (sum: number): number =>
+  Number.isSafeInteger(sum) ? sum : Number(sum.toPrecision(15))
 
 type Entry = readonly [Json, Tally]
 const text = (key: Json): string => (key === null ? '' : String(key))

@@ -2,10 +2,11 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from './failures.ts'
 import { type Field, isScalar, type Relation } from './model.ts'
+import { note } from './note.ts'
 import { toData } from './project.ts'
 import type { RecordsQuery, ServedRecord } from './query-records.ts'
-import type { Reader } from './reader.ts'
-import type { Row } from './record-store.ts'
+import { breathe, type Reader } from './reader.ts'
+import type { Position, Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 import { toComparable } from './to-comparable.ts'
 
@@ -58,48 +59,109 @@ export function toExpansions(
 }
 
 /** Puts what belongs to each record into it, under the name of the relation. */
-export function expandRecords(
+export async function expandPage(
   reader: Reader,
+  ...page: Expandable
+): Promise<readonly ServedRecord[] | Failed> {
+  const steps = expandEach(reader, ...page)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return giveOut(reader, step.value)
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
+}
+
+/** The same in one go, for a few. */
+export function expandRecords(reader: Reader, ...page: Expandable): readonly ServedRecord[] {
+  const steps = expandEach(reader, ...page)
+  let step = steps.next()
+  while (!step.done) step = steps.next()
+  return giveOut(reader, step.value)
+}
+
+type Expandable = readonly [
   scope: Scope,
   rows: readonly Row[],
   records: readonly ServedRecord[],
   expansions: readonly Expansion[],
-): readonly ServedRecord[] {
-  if (expansions.length === 0) return records
-  return records.map((record, index) => {
-    const row = rows[index]
-    if (!row) return record
-    const expanded = expansions.map((one) => [one.relation.name, follow(reader, scope, row, one)])
-    return { ...record, expanded: Object.fromEntries(expanded) as JsonObject }
-  })
+]
+
+interface Expanded {
+  readonly records: readonly ServedRecord[]
+  /** What was put into them: keys of records by where they are from. */
+  readonly followed: ReadonlyMap<Scope, ReadonlySet<string>>
 }
 
-function follow(
+function giveOut(reader: Reader, { records, followed }: Expanded): readonly ServedRecord[] {
+  for (const [target, keys] of followed)
+    note(reader, target, {
+      tool: 'expand',
+      fields: [...target.fields.values()],
+      records: [...keys],
+    })
+  return records
+}
+
+/** Pauses wherever others may have a turn. */
+function* expandEach(
+  reader: Reader,
+  ...[scope, rows, records, expansions]: Expandable
+): Generator<undefined, Expanded> {
+  const followed = new Map<Scope, Set<string>>()
+  if (expansions.length === 0) return { records, followed }
+  const expanded: ServedRecord[] = []
+  for (const [index, record] of records.entries()) {
+    const row = rows[index]
+    const lists: [string, JsonObject][] = []
+    for (const one of row ? expansions : []) {
+      const { found, hasMore } = yield* follow(reader, scope, row as Row, one)
+      const { relation, target } = one
+      lists.push([relation.name, toList(target, found, hasMore)])
+      const keys = followed.get(target) ?? new Set()
+      for (const { key } of found) followed.set(target, keys.add(key))
+    }
+    expanded.push(row ? { ...record, expanded: Object.fromEntries(lists) } : record)
+    yield
+  }
+  return { records: expanded, followed }
+}
+
+const toList = (target: Scope, found: readonly Row[], hasMore: boolean): JsonObject => ({
+  object: 'list',
+  data: found.map(({ key, body }) => ({
+    id: key,
+    data: toData(body, [...target.fields.values()]) as JsonObject,
+  })),
+  has_more: hasMore,
+})
+
+interface Related {
+  readonly found: readonly Row[]
+  readonly hasMore: boolean
+}
+
+const nothing: Related = { found: [], hasMore: false }
+
+function* follow(
   { store }: Reader,
   scope: Scope,
   row: Row,
   { relation, target, foreignKey, limit }: Expansion,
-): JsonObject {
-  const toItem = ({ key, body }: Row): JsonObject => ({
-    id: key,
-    data: toData(body, [...target.fields.values()]) as JsonObject,
-  })
+): Generator<undefined, Related> {
   if (relation.cardinality === 'belongs_to') {
     const named = toData(row.body, [foreignKey])[foreignKey.name]
-    const found =
-      typeof named === 'string' || typeof named === 'number'
-        ? store.find(target, String(named))
-        : undefined
-    return { object: 'list', data: found ? [toItem(found)] : [], has_more: false }
+    if (typeof named !== 'string' && typeof named !== 'number') return nothing
+    const found = store.find(target, String(named))
+    return found ? { found: [found], hasMore: false } : nothing
   }
   const value = toComparable(foreignKey, foreignKey.type === 'string' ? row.key : Number(row.key))
-  if (value === undefined || scope.source.stream.primaryKey.length !== 1)
-    return { object: 'list', data: [], has_more: false }
+  if (value === undefined || scope.source.stream.primaryKey.length !== 1) return nothing
   const most = relation.cardinality === 'has_one' ? 1 : limit
   const found: Row[] = []
-  let after: { readonly value: string | number | null; readonly key: string | null } | undefined
-  do {
+  for (let after: Position | undefined; ; ) {
     const slice = store.slice(target, {
+      sort: foreignKey,
       descending: false,
       conditions: [{ field: foreignKey, operator: 'eq', value }],
       limit: most + 1 - found.length,
@@ -107,10 +169,8 @@ function follow(
     })
     found.push(...slice.rows)
     after = slice.resume
-  } while (after && found.length <= most)
-  return {
-    object: 'list',
-    data: found.slice(0, most).map(toItem),
-    has_more: found.length > most,
+    if (!after || found.length > most)
+      return { found: found.slice(0, most), hasMore: found.length > most }
+    yield
   }
 }

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { countRecords } from './aggregate-records.ts'
 import { type CursorBinding, seal, unseal } from './cursor.ts'
-import { expandRecords, toExpansions } from './expand.ts'
+import { expandPage, toExpansions } from './expand.ts'
 import { cannotRead } from './failures.ts'
 import { toConditions } from './filter.ts'
 import { findScope, type Wanted } from './find-scope.ts'
@@ -88,12 +88,14 @@ export async function queryRecords(
       ? await countRecords(reader, scope, conditions)
       : undefined
   if (typeof count === 'object') return count
-  const records = rows.map((row) => toRecord(scope, fields, row))
+  const plain = rows.map((row) => toRecord(scope, fields, row))
+  const records = await expandPage(reader, scope, rows, plain, expansions)
+  if ('kind' in records) return records
   const nextCursor = end && seal(reader.store.key, binding, [end.value, end.key])
   return {
     scope,
     fields,
-    records: expandRecords(reader, scope, rows, records, expansions),
+    records,
     hasMore: end !== undefined,
     ...(nextCursor !== undefined && { nextCursor }),
     ...(count !== undefined && { count }),

@@ -6,9 +6,15 @@ import type { RecordSource } from './model.ts'
 import type { RecordStore } from './record-store.ts'
 import { type Scope, toScopes } from './scope.ts'
 
+/** A store that can fall behind with writing down what was read. */
+export interface DisclosingStore extends RecordStore {
+  /** Without it nothing is given out. */
+  readonly canDisclose: boolean
+}
+
 /** One who may read, and all that is there for them at this moment. */
 export interface Reader {
-  readonly store: RecordStore
+  readonly store: DisclosingStore
   readonly package: GrantPackage
   readonly scopes: readonly Scope[]
   /** Cursors of a grant are bound to what it said when they were made. */
@@ -19,7 +25,7 @@ export interface Reader {
 }
 
 export interface ReaderOptions {
-  readonly store: RecordStore
+  readonly store: DisclosingStore
   readonly now: () => number
   /** Milliseconds one read may take. */
   readonly patience: number
@@ -27,30 +33,43 @@ export interface ReaderOptions {
 
 /** Looked up for every read: what was revoked a moment ago is revoked. */
 export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
+  const given = findLive(id, store, now())
+  if (isFailed(given)) return given
+  return {
+    store,
+    package: given,
+    ...toShown(given, store.sources()),
+    deadline: now() + patience,
+    now,
+  }
+}
+
+function findLive(id: string, store: DisclosingStore, now: number): GrantPackage | Failed {
   const given = store.findPackage(id)
   if (!given) return cannotRead('grant_missing', 'This needs a token that a grant was given for.')
-  const standing = toStanding(given, now())
-  switch (standing) {
+  switch (toStanding(given, now)) {
     case 'revoked':
       return cannotRead('grant_revoked', 'The grant was revoked. Ask its owner for a new one.')
     case 'expired':
       return cannotRead('grant_expired', 'The grant has expired. Ask its owner for a new one.')
     case 'live':
-      return {
-        store,
-        package: given,
-        ...toShown(given, store.sources()),
-        deadline: now() + patience,
-        now,
-      }
+      return store.canDisclose ? given : cannotDisclose()
   }
 }
+
+const cannotDisclose = (): Failed =>
+  cannotRead(
+    'timed_out',
+    'What is read cannot be written down for its owner at the moment. Try again later.',
+    { retryable: true },
+  )
 
 export const isFailed = (value: object): value is Failed =>
   'kind' in value && value.kind === 'failed'
 
-/** Lets everybody else have a turn, and says when there is no time left. */
-export async function breathe({ deadline, now }: Reader): Promise<Failed | undefined> {
+/** Lets everybody else have a turn, and says when there is no time left, or no grant any more. */
+export async function breathe(reader: Reader): Promise<Failed | undefined> {
+  const { deadline, now } = reader
   if (now() > deadline)
     return cannotRead(
       'timed_out',
@@ -58,8 +77,21 @@ export async function breathe({ deadline, now }: Reader): Promise<Failed | undef
       { retryable: true },
     )
   await new Promise<void>((resolve) => setImmediate(resolve))
-  return undefined
+  return findWithdrawn(reader)
 }
+
+/** What was revoked while others had their turn. */
+function findWithdrawn({ package: given, store, now }: Reader): Failed | undefined {
+  const current = findLive(given.id, store, now())
+  if (isFailed(current)) return current
+  const live = new Set(listLive(current).map(({ id }) => id))
+  return listLive(given).every(({ id }) => live.has(id))
+    ? undefined
+    : cannotRead('timed_out', 'The grant was narrowed meanwhile. Read again.', { retryable: true })
+}
+
+const listLive = ({ grants }: GrantPackage) =>
+  grants.filter(({ revokedAt }) => revokedAt === undefined)
 
 type Shown = Pick<Reader, 'scopes' | 'fingerprint'>
 
@@ -69,7 +101,7 @@ const shown = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; show
 function toShown(given: GrantPackage, sources: readonly RecordSource[]): Shown {
   const known = shown.get(given)
   if (known?.sources === sources) return known.shown
-  const live = given.grants.filter(({ revokedAt }) => revokedAt === undefined)
+  const live = listLive(given)
   const fresh: Shown = {
     scopes: toScopes(given, sources),
     fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),

@@ -89,7 +89,10 @@ export async function searchRecords(
     const last = taken.at(-1)
     const next: Start | undefined =
       taken.length < left.length
-        ? { below, after: last && { score: last.score, arrival: last.row.arrival } }
+        ? {
+            below: Math.min(below, window.newest + 1),
+            after: last && { score: last.score, arrival: last.row.arrival },
+          }
         : window.older
           ? { below: window.oldest, after: undefined }
           : undefined
@@ -160,6 +163,7 @@ function toStart(
 
 interface Ranked {
   readonly hits: readonly Candidate[]
+  readonly newest: number
   readonly oldest: number
   /** Whether there may be matches before the oldest of these. */
   readonly older: boolean
@@ -192,6 +196,7 @@ function readWindow(
   )
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
+    newest: kept[0]?.arrival ?? 0,
     oldest: kept.at(-1)?.arrival ?? 0,
     older: found.length > windowLength,
   }

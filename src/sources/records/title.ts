@@ -26,20 +26,22 @@ export function toTitle(
   const own = named.map((name) => data[name]).find(isText)
   if (own !== undefined) return cut(own)
   const time = toAuthoredAt(stream.consentTimeField, data) ?? emittedAt
-  return [connection.label ?? connection.connector, stream.title ?? stream.name, time || key].join(
-    ' / ',
-  )
+  return [connection.label ?? connection.connector, stream.title ?? stream.name, time || key]
+    .map(cut)
+    .join(' / ')
 }
 
 export function toAuthoredAt(consent: string | undefined, data: Data): string | undefined {
-  return [...authored, ...(consent === undefined ? [] : [consent])]
+  const time = [...authored, ...(consent === undefined ? [] : [consent])]
     .map((name) => data[name])
     .find(isText)
+  return time === undefined ? undefined : cut(time)
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
 
+/** One line, and not a long one: whoever wrote it must not write lines of ours. */
 function cut(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim()
+  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
   return line.length > longest ? `${line.slice(0, longest - 1)}…` : line
 }

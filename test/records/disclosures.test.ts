@@ -1,0 +1,186 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openSqlite } from '../../src/storage/sqlite.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import {
+  aReader,
+  aRecordStore,
+  aStream,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
+
+function anotherProcess(file: string) {
+  const database = openSqlite(file)
+  onTestFinished(() => database.close())
+  return database
+}
+
+function listWarnings(): string[] {
+  const said: string[] = []
+  const spy = vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
+    said.push(String(warning))
+  })
+  onTestFinished(() => spy.mockRestore())
+  return said
+}
+
+function eachDisclosureCounts(times: number): void {
+  const { disclose } = SqliteRecords.prototype
+  const spy = vi.spyOn(SqliteRecords.prototype, 'disclose').mockImplementation(function (
+    this: SqliteRecords,
+    entry,
+  ) {
+    for (let n = 0; n < times; n++) disclose.call(this, entry)
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+test('what cannot be written down now is said, kept, and written down later', async () => {
+  const warnings = listWarnings()
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(3))
+  const given = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, given.token)
+  const other = anotherProcess(store.file)
+  other.exec('alter table reads rename to away')
+
+  await reader.call('query_records', { stream: 'messages' })
+  await reader.call('fetch', { id: 'work:messages:m1' })
+  await vi.waitFor(() => expect(warnings).toHaveLength(1))
+  expect(warnings[0]).toContain('cannot be written down')
+  other.exec('alter table away rename to reads')
+
+  await vi.waitFor(() => expect(store.writer.reads(given.id).records.length).toBeGreaterThan(0), {
+    timeout: 1500,
+  })
+  expect(store.writer.reads(given.id).records[0]?.entry.tool).toBe('query_records')
+})
+
+test('while too much waits to be written down nothing is given out, and nobody waits', async () => {
+  listWarnings()
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(1))
+  const given = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, given.token)
+  const other = anotherProcess(store.file)
+  other.exec('begin immediate')
+  const search = () => reader.call('search', { q: 'invoice' })
+  eachDisclosureCounts(1000)
+
+  for (let n = 0; n < 10; n++) expect((await search()).isError).toBe(false)
+  const start = performance.now()
+  const refused = await search()
+  expect(refused.failure).toMatchObject({ code: 'timed_out', retryable: true })
+  expect(performance.now() - start).toBeLessThan(1000)
+
+  other.exec('rollback')
+  await vi.waitFor(() => expect(store.writer.reads(given.id).records).toHaveLength(10_000), {
+    timeout: 4000,
+    interval: 200,
+  })
+  expect(store.writer.reads(given.id).broken).toBeUndefined()
+  expect((await search()).isError).toBe(false)
+})
+
+const threads = (stream = 'messages') =>
+  aStream('threads', {
+    primary_key: 'id',
+    schema: { type: 'object', properties: { id: { type: 'string' } } },
+    relationships: [{ name: stream, stream, foreign_key: 'thread', cardinality: 'has_many' }],
+    query: { expand: [stream] },
+  })
+
+test('what is given out inside of other records is written down where it is from', async () => {
+  const store = await aRecordStore()
+  store.put(
+    messages(),
+    'work',
+    someMessages(4, (n) => ({ thread: `t${n % 2}` })),
+  )
+  store.put(threads(), 'work', [{ id: 't0' }, { id: 't1' }])
+  const given = store.grant({ stream: 'messages' }, { stream: 'threads' })
+  const reader = await aReader(store, given.token)
+  const headers = { authorization: `Bearer ${given.token}` }
+
+  await reader.call('query_records', { stream: 'threads', expand: ['messages'] })
+  for (const path of ['records', 'records/t1'])
+    await fetch(`${reader.origin}/v1/streams/threads/${path}?expand=messages`, { headers })
+
+  const listExpanded = () =>
+    store.writer
+      .reads(given.id)
+      .records.map(({ entry }) => entry)
+      .filter(({ stream }) => stream === 'messages')
+  await vi.waitFor(() => expect(listExpanded()).toHaveLength(3))
+  expect(listExpanded().map(({ records }) => records.length)).toEqual([4, 4, 2])
+  expect(listExpanded()[0]?.fields).toContain('body')
+})
+
+const notes = (title: string) =>
+  aStream('notes', {
+    title,
+    primary_key: 'id',
+    schema: {
+      type: 'object',
+      properties: { id: { type: 'string' }, thread: { type: 'string' } },
+    },
+  })
+
+test('what is expanded is found by an index, however the streams came', async () => {
+  const store = await aRecordStore()
+  const listIndexes = () =>
+    anotherProcess(store.file)
+      .prepare<{ name: string }>(`select name from sqlite_master where name like 'r%x%'`)
+      .all()
+  const some = Array.from({ length: 4000 }, (_, n) => ({ id: `n${n}`, thread: `t${n % 100}` }))
+  store.put(notes('Notes'), 'work', some)
+  store.put(
+    threads('notes'),
+    'work',
+    Array.from({ length: 100 }, (_, n) => ({ id: `t${n}` })),
+  )
+  expect(listIndexes()).toHaveLength(1)
+  store.writer.declare(notes('My notes'))
+  expect(listIndexes()).toHaveLength(1)
+  anotherProcess(store.file).exec(`drop index ${listIndexes()[0]?.name}; pragma user_version = 3`)
+  const slices = vi.spyOn(SqliteRecords.prototype, 'slice')
+  onTestFinished(() => slices.mockRestore())
+  const given = store.grant({ stream: 'notes' }, { stream: 'threads' })
+  const reader = await aReader(store, given.token)
+
+  const { data } = await reader.call('query_records', {
+    stream: 'threads',
+    limit: 100,
+    expand: ['notes'],
+    expand_limit: { notes: 50 },
+  })
+
+  expect(listIndexes()).toHaveLength(1)
+  const { data: found } = data.data as { data: { expanded: { notes: { data: unknown[] } } }[] }
+  expect(found.map(({ expanded }) => expanded.notes.data.length)).toEqual(Array(100).fill(40))
+  expect(slices.mock.calls.length).toBeLessThan(110)
+})
+
+test('a read in flight ends when its grant is revoked', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(3000))
+  const given = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, given.token)
+  const { slice } = SqliteRecords.prototype
+  const spy = vi.spyOn(SqliteRecords.prototype, 'slice').mockImplementation(function (
+    this: SqliteRecords,
+    ...asked
+  ) {
+    store.writer.revoke(given.id, Date.now())
+    return slice.apply(this, asked)
+  })
+  onTestFinished(() => spy.mockRestore())
+
+  const response = await fetch(
+    `${reader.origin}/v1/streams/messages/records?filter[author]=nobody`,
+    { headers: { authorization: `Bearer ${given.token}` } },
+  )
+
+  expect(response.status).toBe(403)
+  expect(await response.json()).toMatchObject({ error: { code: 'grant_revoked' } })
+})
