@@ -1,29 +1,30 @@
 import type { Stream } from '../sources/records/model.ts'
 import type { Sqlite } from './sqlite.ts'
 
-/** Every number that a field of a stream was ever given: none of them comes to mean another field. */
+/** Every number that a field was ever given: it means this name with this type, and nothing else ever. */
 export const tableOfNumbers = `
    create table fields (
-     stream integer not null, name text not null, n integer not null,
-     primary key (stream, name), unique (stream, n)
+     stream integer not null, name text not null, type text not null, n integer not null,
+     primary key (stream, name, type), unique (stream, n)
    ) strict, without rowid;
-   insert into fields (stream, name, n)
-     select streams.n, json_extract(field.value, '$.name'), json_extract(field.value, '$.n')
+   insert into fields (stream, name, type, n)
+     select streams.n, field.value ->> '$.name', field.value ->> '$.type', field.value ->> '$.n'
      from streams, json_each(streams.declaration, '$.fields') as field;`
 
 /** The stream with the numbers its fields have in this file; those that are new get the next ones. */
 export function numberFields(database: Sqlite, streamNumber: number, stream: Stream): Stream {
   const rows = database
-    .prepare<{ name: string; n: number }>('select name, n from fields where stream = ?')
+    .prepare<{ name: string; type: string; n: number }>(
+      'select name, type, n from fields where stream = ?',
+    )
     .all(streamNumber)
-  const numbers = new Map(rows.map(({ name, n }) => [name, n]))
-  let last = Math.max(0, ...numbers.values())
-  const add = database.prepare('insert into fields (stream, name, n) values (?, ?, ?)')
+  let last = Math.max(0, ...rows.map(({ n }) => n))
+  const add = database.prepare('insert into fields (stream, name, type, n) values (?, ?, ?, ?)')
   const fields = stream.fields.map((field) => {
-    const known = numbers.get(field.name)
-    if (known !== undefined) return { ...field, n: known }
+    const known = rows.find(({ name, type }) => name === field.name && type === field.type)
+    if (known) return { ...field, n: known.n }
     last += 1
-    add.run(streamNumber, field.name, last)
+    add.run(streamNumber, field.name, field.type, last)
     return { ...field, n: last }
   })
   return { ...stream, fields }

@@ -17,6 +17,7 @@ const pageLength = 1000
 /** The columns come from the declaration, so another one needs other columns. */
 export function rebuildSource(database: Sqlite, n: number, former: Stream, stream: Stream): void {
   if (former.consentTimeField !== stream.consentTimeField) forgetTimes(database, n)
+  keepChanges(database, n, former, stream)
   database.exec(`alter table r${n} rename to former${n}`)
   database.exec(`drop index r${n}_k; drop index r${n}_s`)
   database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
@@ -33,6 +34,15 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   for (const { id, key, seq, at, body } of listFormer(database, n))
     inserts.add(id, seq, { key, emittedAt: at }, refit(keyless, body))
   database.exec(`drop table former${n}`)
+}
+
+/** A field of another type has another number, and has changed when it did. */
+function keepChanges(database: Sqlite, n: number, former: Stream, stream: Stream): void {
+  const move = database.prepare(`update or replace h${n} set field = ? where field = ?`)
+  for (const before of former.fields) {
+    const now = stream.fields.find(({ name }) => name === before.name)
+    if (now && now.n !== before.n) move.run(now.n, before.n)
+  }
 }
 
 /** Where records were in a time that nobody is granted any more says nothing about the time that is. */

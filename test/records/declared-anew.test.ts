@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { LedgerError } from '../../src/governance/ledger.ts'
+import { openOwnerStore } from '../../src/runtime/owner-store.ts'
 import { toScopes } from '../../src/sources/records/scope.ts'
 import { toEntry } from '../../src/sources/records/to-entry.ts'
 import { BackgroundWriter } from '../../src/storage/background-writer.ts'
+import { openSqlite } from '../../src/storage/sqlite.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import {
   aMessage,
@@ -70,6 +72,50 @@ test('the number of a field that is gone is never another’s, and is its own wh
 
   expect(count()).toEqual(['OPEN'])
   expect(await groups()).toContain('OPEN')
+})
+
+test('a file from before numbers were kept keeps those it has', async () => {
+  const { store, count } = await aReadInFlight()
+  const former = openSqlite(store.file)
+  former.exec('drop table fields; pragma user_version = 3')
+  former.close()
+
+  const writer = openOwnerStore(store.file, false)
+  writer.declare(notes('secret', 'open'))
+  writer.close()
+
+  expect(count()).toEqual(['OPEN'])
+})
+
+test('a read of a field that has another type by now is to be made again', async () => {
+  const { store, count } = await aReadInFlight()
+  const { fields, ...rest } = notes('open', 'secret')
+  const asNumber = fields.map((field) =>
+    field.name === 'open' ? { ...field, type: 'integer' as const, lexical: false } : field,
+  )
+
+  store.writer.declare({ ...rest, fields: asNumber })
+
+  expect(count).toThrow(LedgerError)
+})
+
+test('a field of another type has changed when it did, and no other has', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(5))
+  const { token } = store.grant({ stream: 'messages', fields: ['id', 'thread'] })
+  const { since } = await changesOf(store, token)
+  const { mark } = await since()
+  store.put(messages(), 'work', [aMessage(3, { size: 99 }), aMessage(4, { thread: '7' })])
+  const { fields, ...rest } = messages()
+
+  store.writer.declare({
+    ...rest,
+    fields: fields.map((field) =>
+      field.name === 'thread' ? { ...field, type: 'integer' as const } : field,
+    ),
+  })
+
+  expect((await since(mark)).seen).toEqual(['m4'])
 })
 
 test('what was made for a former declaration is written as the present one says', async () => {
