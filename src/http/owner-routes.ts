@@ -95,7 +95,7 @@ export async function serveOwner(
     return refuse('owner')
   const found = findSink(doors, bearer)
   if (!found) return refuseOthers(doors, bearer, { fail, refuse })
-  const parameters = readParameters(query, route.parameters)
+  const parameters = readParameters(query, route)
   if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
   const bytes = await arrival.readBytes(bodyLimit)
   if (!bytes) return fail(413, 'invalid_request', `The body is larger than ${bodyLimit} bytes.`)

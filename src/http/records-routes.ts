@@ -92,7 +92,7 @@ async function serveRead(desk: RecordsDesk, arrival: Arrival, answerer: Answerer
     .find(({ names }) => names)
   if (!found) return fail(404, 'not_found', `Nothing is served at ${path}.`)
   const { route, names = [] } = found
-  const parameters = readParameters(query, route.parameters)
+  const parameters = readParameters(query, route)
   if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
   const { mount, door, caller, given } = admitted
   let blob: KeptBlob | undefined
