@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { BackgroundWriter, importRecords } from '../../src/runtime/owner-store.ts'
 import { aProject } from '../support/a-project.ts'
-import { aMessage, aRecordStore, messages } from '../support/a-record-store.ts'
+import { aMessage, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
 test('what an interrupted import has set aside is still there when a second one has gone on', async () => {
   const store = await aRecordStore()
@@ -37,4 +37,65 @@ test('what an interrupted import has set aside is still there when a second one 
   expect(second.skipped).toBeGreaterThan(1000)
   expect(await readFile(`${file}.rejected`, 'utf8')).toBe('not JSON\n{"author":"nobody"}\n[]\n')
   expect(store.writer.count(source)).toBe(5997)
+})
+
+async function anImport(name: string, content: string | Buffer, stream = numbered()) {
+  const store = await aRecordStore()
+  const source = store.put(stream, 'work', [])
+  const file = path.join(await aProject({}), name)
+  await writeFile(file, content)
+  const faults: [number, string][] = []
+  const run = async (more: object = {}) => {
+    const background = new BackgroundWriter(store.file)
+    onTestFinished(() => background.close())
+    return importRecords({
+      writer: store.writer,
+      background,
+      source,
+      file,
+      now: Date.now,
+      onProgress: () => {},
+      onRejected: (line, fault) => faults.push([line, fault]),
+      ...more,
+    })
+  }
+  const bodies = () => [...store.writer.export(source)].map(({ body }) => JSON.parse(body))
+  return { store, source, file, faults, run, bodies }
+}
+
+const numbered = () =>
+  aStream('numbers', {
+    primary_key: 'id',
+    schema: {
+      type: 'object',
+      properties: {
+        id: { type: 'integer' },
+        name: { type: 'string' },
+        size: { type: 'number' },
+      },
+    },
+  })
+
+test('integers that would be rounded are set aside by name, and no two records become one', async () => {
+  const lines = [
+    '{"id":1234567890123456781}',
+    '{"id":1234567890123456782}',
+    '{"id":1,"name":"1234567890123456781"}',
+    '{"id":2,"size":0.12345678901234567}',
+    '{"id":3,"more":{"deep":[-9007199254740993]}}',
+    '{"id":9007199254740991}',
+    '{"id":10000000000000000000000000000000001}',
+  ]
+  const { faults, run, bodies } = await anImport('numbers.ndjson', lines.join('\n'))
+
+  expect(await run()).toMatchObject({ added: 3, rejected: 4 })
+
+  const fault = 'has an integer too long to be kept exactly: write it as text'
+  expect(faults).toEqual([
+    [1, `id ${fault}`],
+    [2, `id ${fault}`],
+    [5, `more ${fault}`],
+    [7, `id ${fault}`],
+  ])
+  expect(bodies().map(({ id }) => id)).toEqual([1, 2, 9007199254740991])
 })
