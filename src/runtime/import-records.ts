@@ -101,11 +101,18 @@ function toCellOf({ fields }: Stream): (name: string, text: string) => unknown {
     switch (types.get(name)) {
       case 'number':
       case 'integer':
-        return Number.isNaN(Number(text)) ? text : Number(text)
+        return toNumber(text) ?? text
       case 'boolean':
         return text === 'true' ? true : text === 'false' ? false : text
       default:
         return text
     }
   }
+}
+
+/** Of what JSON would call one; anything else stays the text it is. */
+function toNumber(text: string): number | undefined {
+  if (!/^\s*-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?\s*$/i.test(text)) return undefined
+  const number = Number(text)
+  return Number.isFinite(number) ? number : undefined
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { SetupError } from '../capability/setup-error.ts'
+import { type CsvRow, CsvRows } from './csv-rows.ts'
 
 /** One record of a file, or what is wrong with it; numbered as an editor does. */
 export interface Line {
@@ -47,6 +47,7 @@ async function* readNdjson(file: string): AsyncGenerator<Line> {
 }
 
 const chunkSize = 256 * 1024
+const longestLine = 16 * 1024 * 1024
 
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
 async function* readTexts(
@@ -101,52 +102,45 @@ async function* readJson(file: string): AsyncGenerator<Line> {
     }
 }
 
-/** RFC 4180, with records that may span lines. */
+/** A row as a record: by the names in the first one. */
 async function* readCsv(file: string, toCell: Cell): AsyncGenerator<Line> {
   let names: readonly string[] | undefined
-  let [pending, number, start, bytes] = ['', 0, 1, 0]
-  for await (const text of createInterface({
-    input: createReadStream(file),
-    crlfDelay: Infinity,
-  })) {
-    number += 1
-    bytes += Buffer.byteLength(text) + 1
-    pending = pending === '' ? text : `${pending}\n${text}`
-    if ((pending.match(/"/g)?.length ?? 0) % 2 === 1) continue
-    const row = pending
-    const at = start
-    pending = ''
-    start = number + 1
-    if (row.trim() === '') continue
-    const cells = splitRow(row.replace(/^\ufeff/, ''))
-    if (!names) {
-      names = cells
-      continue
-    }
-    if (cells.length !== names.length) {
-      yield {
-        number: at,
-        text: row,
-        bytes,
-        fault: `it has ${cells.length} cells, not ${names.length}`,
-      }
-      continue
-    }
-    const known = names
-    const entries = cells.flatMap((cell, index): [string, unknown][] => {
-      const name = known[index] ?? ''
-      return cell === '' ? [] : [[name, toCell(name, cell)]]
-    })
-    yield { number: at, text: row, bytes, value: Object.fromEntries(entries) }
-  }
-  if (pending !== '')
-    yield { number: start, text: pending, bytes, fault: 'a quote is never closed' }
+  for await (const { rows, bytes } of readRows(file))
+    for (const row of rows)
+      if (names) yield { ...toLine(names, row, toCell), bytes }
+      else if (row.fault === undefined) names = row.cells
+      else throw new SetupError(`${file} has no header that can be read: ${row.fault}`)
 }
 
-const splitRow = (row: string): string[] =>
-  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-    ([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? '',
-  )
+async function* readRows(
+  file: string,
+): AsyncGenerator<{ readonly rows: readonly CsvRow[]; readonly bytes: number }> {
+  const table = new CsvRows(longestLine)
+  const decoder = new TextDecoder()
+  let bytes = 0
+  for await (const chunk of createReadStream(file, { highWaterMark: chunkSize })) {
+    bytes += chunk.length
+    yield { rows: table.take(decoder.decode(chunk, { stream: true })), bytes }
+  }
+  yield { rows: table.take(decoder.decode()), bytes }
+  yield { rows: table.end(), bytes }
+}
+
+function toLine(
+  names: readonly string[],
+  { number, text, cells, fault }: CsvRow,
+  toCell: Cell,
+): Omit<Line, 'bytes'> {
+  if (fault !== undefined) return { number, text, fault }
+  if (cells.length !== names.length)
+    return { number, text, fault: `it has ${cells.length} cells, not ${names.length}` }
+  // A column without a name, as of row numbers, is no field.
+  const entries = cells.flatMap((cell, index): [string, unknown][] => {
+    const name = names[index] ?? ''
+    return cell === '' || name === '' ? [] : [[name, toCell(name, cell)]]
+  })
+  return { number, text, value: Object.fromEntries(entries) }
+}
 
 /** What tells one file from another, whatever it is called. */
 export async function digestFile(file: string): Promise<{ digest: string; size: number }> {

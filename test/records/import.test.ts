@@ -99,3 +99,49 @@ test('integers that would be rounded are set aside by name, and no two records b
   ])
   expect(bodies().map(({ id }) => id)).toEqual([1, 2, 9007199254740991])
 })
+
+test('a table is read as it was written: empty cells first, quotes within, lines in a cell', async () => {
+  const table = [
+    '\ufeff,name,id,size',
+    '0,5" disk,1,2.5',
+    ',"say ""hi"",\r\nbye",2,',
+    '2,,3, ',
+    '3,x,4,Infinity',
+    '4,"x"y,5,1',
+    '5,"",6,0x10',
+    '6,é,7,1e3',
+    '7,short',
+    '',
+    '8,"never closed,8,1',
+  ].join('\r\n')
+  const { faults, run, bodies } = await anImport('table.csv', table)
+
+  await run()
+
+  expect(bodies()).toEqual([
+    { name: '5" disk', id: 1, size: 2.5 },
+    { name: 'say "hi",\r\nbye', id: 2 },
+    { id: 3, size: ' ' },
+    { name: 'x', id: 4, size: 'Infinity' },
+    { id: 6, size: '0x10' },
+    { name: 'é', id: 7, size: 1000 },
+  ])
+  expect(faults).toEqual([
+    [7, 'something follows a quote that closes a cell'],
+    [10, 'it has 2 cells, not 4'],
+    [12, 'a quote is never closed'],
+  ])
+})
+
+test('a quote that is never closed costs one long row, and what follows is read', async () => {
+  const line = `${'x'.repeat(1023)}\n`
+  const { faults, run, bodies } = await anImport(
+    'table.csv',
+    `id,name\n1,"${line.repeat(16 * 1024 + 300)}2,good\n`,
+  )
+
+  await run()
+
+  expect(faults[0]).toEqual([2, 'it is too long, or a quote is never closed'])
+  expect(bodies()).toEqual([{ id: 2, name: 'good' }])
+})
