@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
 import { type CsvRow, CsvRows } from './csv-rows.ts'
@@ -43,16 +43,18 @@ export async function* readJsonLines(
 
 async function* readNdjson(file: string): AsyncGenerator<Line> {
   for await (const lines of readTexts(file))
-    for (const line of lines) yield { ...line, ...parse(line.text) }
+    for (const line of lines)
+      yield line.fault === undefined ? { ...line, ...parse(line.text) } : line
 }
 
 const chunkSize = 256 * 1024
 const longestLine = 16 * 1024 * 1024
+const tooLong = 'it is longer than 16 MB'
+/** Of a line that is too long, this much is set aside. */
+const shownOfTooLong = 1000
 
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
-async function* readTexts(
-  file: string,
-): AsyncGenerator<readonly Pick<Line, 'number' | 'text' | 'bytes'>[]> {
+async function* readTexts(file: string): AsyncGenerator<readonly Omit<Line, 'value'>[]> {
   let [number, bytes, rest] = [0, 0, '']
   const decoder = new TextDecoder()
   async function* chunks(): AsyncGenerator<string> {
@@ -63,18 +65,23 @@ async function* readTexts(
     yield `${decoder.decode()}\n`
   }
   for await (const chunk of chunks()) {
+    if (!chunk.includes('\n')) {
+      if (rest.length <= longestLine) rest += chunk
+      continue
+    }
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     const first = number + 1
     number += lines.length
     yield lines
-      .map((line, at) => ({
-        number: first + at,
-        text: line.endsWith('\r') ? line.slice(0, -1) : line,
-        bytes,
-      }))
+      .map((line, at) => ({ number: first + at, bytes, ...toText(line) }))
       .filter(({ text }) => text.trim() !== '')
   }
+}
+
+function toText(line: string): Pick<Line, 'text' | 'fault'> {
+  if (line.length > longestLine) return { text: line.slice(0, shownOfTooLong), fault: tooLong }
+  return { text: line.endsWith('\r') ? line.slice(0, -1) : line }
 }
 
 function parse(text: string): { value: unknown } | { fault: string } {
@@ -85,7 +92,17 @@ function parse(text: string): { value: unknown } | { fault: string } {
   }
 }
 
+/** An array is parsed as a whole, and no text is longer than that. */
+const largestArray = 500 * 1024 * 1024
+
 async function* readJson(file: string): AsyncGenerator<Line> {
+  const { size, isArray } = await lookAt(file)
+  if (size > largestArray) {
+    if (!isArray) return yield* readNdjson(file)
+    throw new SetupError(
+      `${file} is larger than 500 MB, too large for one JSON array. Write it as NDJSON: one record in each line.`,
+    )
+  }
   const text = await readFile(file, 'utf8')
   const whole = parse(text)
   if ('fault' in whole || !Array.isArray(whole.value)) {
@@ -100,6 +117,18 @@ async function* readJson(file: string): AsyncGenerator<Line> {
       value,
       bytes: Math.round((text.length * (index + 1)) / whole.value.length),
     }
+}
+
+async function lookAt(file: string): Promise<{ size: number; isArray: boolean }> {
+  const handle = await open(file)
+  try {
+    const { size } = await handle.stat()
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1024), 0, 1024, 0)
+    const beginning = buffer.toString('utf8', 0, bytesRead)
+    return { size, isArray: beginning.trimStart().startsWith('[') }
+  } finally {
+    await handle.close()
+  }
 }
 
 /** A row as a record: by the names in the first one. */

@@ -1,7 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { BackgroundWriter, importRecords } from '../../src/runtime/owner-store.ts'
+import { BackgroundWriter, importRecords, readLines } from '../../src/runtime/owner-store.ts'
 import { aProject } from '../support/a-project.ts'
 import { aMessage, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
@@ -144,4 +144,27 @@ test('a quote that is never closed costs one long row, and what follows is read'
 
   expect(faults[0]).toEqual([2, 'it is too long, or a quote is never closed'])
   expect(bodies()).toEqual([{ id: 2, name: 'good' }])
+})
+
+test('a line without an end is named and set aside by its beginning, and what follows is read', async () => {
+  const endless = Buffer.alloc(17 * 1024 * 1024, 'x')
+  const { file, faults, run, bodies } = await anImport(
+    'numbers.ndjson',
+    Buffer.concat([Buffer.from('{"id":1}\n'), endless, Buffer.from('\n{"id":2}\n')]),
+  )
+
+  await run()
+
+  expect(faults).toEqual([[2, 'it is longer than 16 MB']])
+  expect(bodies()).toEqual([{ id: 1 }, { id: 2 }])
+  expect(await readFile(`${file}.rejected`, 'utf8')).toBe(`${'x'.repeat(1000)}\n`)
+})
+
+test('an array that is too large to be read at once is refused with what to do', async () => {
+  const file = path.join(await aProject({ 'large.json': ' [{"id":1}' }), 'large.json')
+  await truncate(file, 501 * 1024 * 1024)
+
+  const read = readLines(file, (_, text) => text).next()
+
+  await expect(read).rejects.toThrow('Write it as NDJSON: one record in each line.')
 })
