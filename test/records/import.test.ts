@@ -168,3 +168,14 @@ test('an array that is too large to be read at once is refused with what to do',
 
   await expect(read).rejects.toThrow('Write it as NDJSON: one record in each line.')
 })
+
+test('what was deleted comes back from the same file when it is asked for again', async () => {
+  const { store, source, run, bodies } = await anImport('numbers.ndjson', '{"id":1}\n{"id":2}\n')
+  await run()
+  store.remove(source, '1')
+
+  expect(await run()).toMatchObject({ added: 0, skipped: 2 })
+  expect(await run({ again: true })).toMatchObject({ added: 1, same: 1, skipped: 0 })
+
+  expect(bodies().map(({ id }) => id)).toEqual(expect.arrayContaining([1, 2]))
+})
