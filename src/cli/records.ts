@@ -43,6 +43,10 @@ export const records = defineCommand({
     connection: { type: 'string', description: 'which connection they come from; made when new' },
     connector: { type: 'string', description: 'what kind of source that is, such as gmail' },
     label: { type: 'string', description: 'what people call the connection' },
+    again: {
+      type: 'boolean',
+      description: 'import a file from its first line, though it was taken before',
+    },
     json: jsonFlag,
   },
   async run({ args }) {
@@ -61,6 +65,7 @@ interface Arguments {
   readonly connection?: string
   readonly connector?: string
   readonly label?: string
+  readonly again?: boolean
   readonly json?: boolean
 }
 
@@ -123,7 +128,7 @@ async function declareStreams({ file, streams = file, store, connector }: Argume
 }
 
 async function importFile(args: Arguments): Promise<number> {
-  const { file, store, stream: name, connection: id, json } = args
+  const { file, store, stream: name, connection: id, again, json } = args
   if (file === undefined || id === undefined)
     throw new UsageError('Say what and where to: drawbridge records import FILE --connection ID')
   const declared =
@@ -147,6 +152,7 @@ async function importFile(args: Arguments): Promise<number> {
       background,
       source,
       file,
+      again,
       now: Date.now,
       onProgress: progress.show,
       onRejected: (line, fault) => say(`${file}:${line} is set aside: ${fault}`),
@@ -156,7 +162,7 @@ async function importFile(args: Arguments): Promise<number> {
     if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
     else
       print(
-        `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
+        `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
       )
     return rejected > 0 ? 1 : 0
   } finally {

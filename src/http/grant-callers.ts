@@ -1,22 +1,14 @@
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type Admitted, type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
+import { type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
 import type { Arrival } from './handler.ts'
-
-/** Who holds a grant. */
-export function admitByGrant(
-  door: Door,
-  arrival: Arrival,
-): Admitted | { readonly refusal: Refusal } {
-  if (carriesOwner([door], arrival)) return { refusal: 'owner' }
-  return door.admit(toBearer(arrival.headers.authorization))
-}
 
 /** Wherever in a request it is, an owner's token is not used, not even for something else. */
 export function carriesOwner(
   doors: readonly Door[],
-  { headers, query }: Pick<Arrival, 'headers' | 'query'>,
+  { headers, path, query }: Pick<Arrival, 'headers' | 'path' | 'query'>,
 ): boolean {
-  const carried = [...Object.values(headers), query]
+  // Node gives some headers as lists, whatever their type says.
+  const carried = [...Object.values(headers).flat(), path, query]
   return carried.some((text) => text !== undefined && holdsOwner(doors, text))
 }
 

@@ -5,7 +5,7 @@ import type { Door } from '../sources/records/door.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
 import type { Identify } from './callers.ts'
 import { type FrameEndpoint, serveFrame } from './frame-route.ts'
-import { admitByGrant, carriesOwner, holdsOwner, refuseByGrant } from './grant-callers.ts'
+import { carriesOwner, holdsOwner, refuseByGrant, toBearer } from './grant-callers.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
 import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
@@ -56,12 +56,12 @@ export function createHandler(options: HandlerOptions): Handler {
     const endpoint = mounts.get(path)
     const frame = frames(path)
     const door = records.doors.get(path)
+    const doors = records.doors.size === 0 ? noDoors : [...records.doors.values()]
+    if (doors.length > 0 && carriesOwner(doors, arrival))
+      return refuseByGrant('owner', arrival, reply)
     if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
-    const doors = records.doors.size === 0 ? noDoors : [...records.doors.values()]
-    if (!door && doors.length > 0 && carriesOwner(doors, arrival))
-      return refuseByGrant('owner', arrival, reply)
-    const admitted = door && admitByGrant(door, arrival)
+    const admitted = door?.admit(toBearer(headers.authorization))
     if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
     const caller = admitted ? admitted.caller : identify(headers.authorization)
     if (!caller) return reply.answer(401, unauthorized, challenge)

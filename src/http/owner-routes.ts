@@ -86,15 +86,16 @@ export async function serveOwner(
   bodyLimit: number,
   { fail, refuse, outcome }: Answerer,
 ): Promise<void> {
-  const { headers, query, cancellation } = arrival
+  const { headers, path, query, cancellation } = arrival
   const { authorization, ...others } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
   const doors = [...desk.doors]
-  if (carriesOwner([...desk.doors.values()], { headers: others, query })) return refuse('owner')
+  if (carriesOwner([...desk.doors.values()], { headers: others, path, query }))
+    return refuse('owner')
   const found = findSink(doors, bearer)
   if (!found) return refuseOthers(doors, bearer, { fail, refuse })
-  const parameters = readParameters(query, route.parameters)
+  const parameters = readParameters(query, route)
   if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
   const bytes = await arrival.readBytes(bodyLimit)
   if (!bytes) return fail(413, 'invalid_request', `The body is larger than ${bodyLimit} bytes.`)

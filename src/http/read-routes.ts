@@ -44,6 +44,8 @@ export interface ReadRoute {
   readonly tool: 'schema' | 'query_records' | 'aggregate' | 'search' | 'fetch'
   /** Everything it understands; anything else is an error. */
   readonly parameters: readonly string[]
+  /** Of parameters that are one of some words, which. */
+  readonly words?: Readonly<Record<string, readonly string[]>>
   read(
     reader: Reader,
     parameters: Parameters,
@@ -51,18 +53,23 @@ export interface ReadRoute {
   ): Promise<JsonObject | Failed> | JsonObject | Failed
 }
 
+const orders = ['asc', 'desc'] as const
+const counts = ['none', 'estimated', 'exact'] as const
+
 /** The read contract, route by route. */
 export const readRoutes: readonly ReadRoute[] = [
   {
     path: /^\/v1\/schema$/,
     tool: 'schema',
     parameters: ['view', 'stream', 'detail'],
+    words: { view: ['compact', 'full'], detail: ['compact', 'full'] },
     read(reader, { one, warnings }) {
+      const asked = [one('view'), one('detail')]
       const document = toSchemaDocument(reader, {
         stream: one('stream'),
         connection: one('connection_id'),
         detail: one('detail') === 'full' ? 'full' : undefined,
-        isCompact: one('view') === 'compact' && one('detail') !== 'full',
+        isCompact: asked.includes('compact') && one('detail') !== 'full',
       })
       if (isFailed(document)) return document
       return { ...document, bearer: toBearerData(reader), meta: { warnings } }
@@ -125,6 +132,7 @@ export const readRoutes: readonly ReadRoute[] = [
       'changes_since',
       'count',
     ],
+    words: { order: orders, count: counts },
     async read(reader, parameters, [stream = '']) {
       const { one, warnings } = parameters
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
@@ -188,6 +196,7 @@ export const readRoutes: readonly ReadRoute[] = [
       'limit',
       'filter',
     ],
+    words: { granularity: granularities },
     async read(reader, parameters, [stream = '']) {
       const { one, filter } = parameters
       const query = toAggregateQuery(parameters, stream)
@@ -267,8 +276,8 @@ function toRecordsQuery(scope: Scope, parameters: Parameters): RecordsQuery {
     limit: toLimit(one('limit')),
     cursor: one('cursor'),
     sort: one('sort'),
-    order: pick(['asc', 'desc'] as const, one('order')),
-    count: pick(['none', 'estimated', 'exact'] as const, one('count')),
+    order: pick(orders, one('order')),
+    count: pick(counts, one('count')),
     fields: many('fields'),
     view: one('view'),
     filter: filter(scope),

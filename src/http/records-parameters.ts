@@ -16,66 +16,106 @@ export interface Parameters {
   readonly warnings: readonly Warning[]
 }
 
+/** What a route understands. */
+export interface Understood {
+  readonly parameters: readonly string[]
+  /** Of parameters that are one of some words, which. */
+  readonly words?: Readonly<Record<string, readonly string[]>>
+}
+
+interface Fault {
+  readonly fault: string
+  readonly code: 'invalid_request' | 'invalid_argument'
+}
+
+/** `name=value`, `name[key]=value` or `name[key][operator]=value`. */
+interface Part {
+  /** As it was written. */
+  readonly whole: string
+  readonly name: string
+  readonly key?: string | undefined
+  readonly operator?: string | undefined
+  readonly value: string
+}
+
 /** Nothing is ever ignored: what is not understood is named. */
-export function readParameters(
-  query: string,
-  known: readonly string[],
-): Parameters | { readonly fault: string; readonly code: 'invalid_request' | 'invalid_argument' } {
-  const search = new URLSearchParams(query)
-  const pattern = /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/
-  const plain = new Map<string, string[]>()
-  const nested: { name: string; key: string; operator?: string; value: string }[] = []
-  for (const [name, value] of search) {
-    const found = name.endsWith('[]') ? null : pattern.exec(name)
-    const base = found?.[1] ?? name
-    if (base !== 'connection_id' && base !== formerName && !known.includes(base))
-      return {
-        code: 'invalid_request',
-        fault: `Unsupported query parameter: ${base.slice(0, 100)}`,
-      }
-    if (found)
-      nested.push({
-        name: base,
-        key: found[2] ?? '',
-        ...(found[3] !== undefined && { operator: found[3] }),
-        value,
-      })
-    else plain.set(name, [...(plain.get(name) ?? []), value])
-  }
-  const [id, alias] = [plain.get('connection_id')?.[0], plain.get(formerName)?.[0]]
+export function readParameters(query: string, understood: Understood): Parameters | Fault {
+  const parts = [...new URLSearchParams(query)].map(toPart)
+  const fault = findFault(parts, understood)
+  if (fault !== undefined) return { code: 'invalid_request', fault }
+  const all = (name: string) =>
+    parts.filter((part) => part.name === name && part.key === undefined).map(({ value }) => value)
+  const [[id], [alias]] = [all('connection_id'), all(formerName)]
   if (id !== undefined && alias !== undefined && id !== alias)
     return {
       code: 'invalid_argument',
       fault: `connection_id and ${formerName} name different connections.`,
     }
-  const one = (name: string) =>
-    plain.get(name)?.[0] ?? (name === 'connection_id' ? alias : undefined)
-  const limits = nested.filter(({ name }) => name === 'expand_limit')
+  const limits = parts.filter(({ name }) => name === 'expand_limit')
   return {
-    one,
+    one: (name) => (name === 'connection_id' ? (id ?? alias) : all(name)[0]),
     warnings: alias === undefined ? [] : [formerNameUsed],
-    many: (name) =>
-      plain.get(name)?.flatMap((value) => value.split(',').filter((word) => word !== '')),
+    many(name) {
+      const values = all(name)
+      if (values.length === 0) return undefined
+      return values.flatMap((value) => value.split(',').filter((word) => word !== ''))
+    },
     limits:
       limits.length === 0
         ? undefined
-        : Object.fromEntries(limits.map(({ key, value }) => [key, Number(value) || 1])),
-    filter(scope) {
-      const bare = one('filter')
-      if (bare !== undefined) return bare
-      const parts = nested.filter(({ name }) => name === 'filter')
-      if (parts.length === 0) return undefined
-      const filter: Record<string, unknown> = Object.create(null)
-      for (const { key, operator, value } of parts) {
-        const typed = isFailed(scope) ? value : toTyped(scope.fields.get(key), value)
-        filter[key] =
-          operator === undefined
-            ? typed
-            : { ...(filter[key] as object | undefined), [operator]: typed }
-      }
-      return filter
-    },
+        : Object.fromEntries(limits.map(({ key, value }) => [key, Number(value)])),
+    filter: (scope) => all('filter')[0] ?? toFilter(parts, scope),
   }
+}
+
+function toPart([whole, value]: readonly [string, string]): Part {
+  const found = whole.endsWith('[]') ? null : /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/.exec(whole)
+  const [, name = whole, key, operator] = found ?? []
+  return { whole, name, key, operator, value }
+}
+
+const lists = ['fields', 'expand', 'streams', 'streams[]']
+
+function findFault(parts: readonly Part[], { parameters, words }: Understood): string | undefined {
+  const known = new Set(['connection_id', formerName, ...parameters])
+  const seen = new Set<string>()
+  for (const part of parts) {
+    const { whole, name, value } = part
+    if (!known.has(name)) return `Unsupported query parameter: ${name.slice(0, 100)}`
+    const shown = whole.slice(0, 100)
+    if (!hasItsForm(part)) return `Unsupported query parameter: ${shown}`
+    if (seen.has(whole) && !lists.includes(name)) return `${shown} is there twice: say it once.`
+    seen.add(whole)
+    const meant = words?.[name]
+    if (meant && !meant.includes(value)) return `${name} must be one of ${meant.join(', ')}.`
+    if (name === 'expand_limit' && !/^0*[1-9]\d{0,8}$/.test(value))
+      return `${shown} must be a whole number from 1.`
+  }
+  const mixed = parts.find(
+    ({ name, key, operator }) =>
+      name === 'filter' && operator !== undefined && seen.has(`filter[${key}]`),
+  )
+  return mixed && `filter[${mixed.key?.slice(0, 100)}] is a value or a range, not both.`
+}
+
+function hasItsForm({ name, key, operator }: Part): boolean {
+  if (name === 'filter') return true
+  return name === 'expand_limit' ? key !== undefined && operator === undefined : key === undefined
+}
+
+function toFilter(
+  parts: readonly Part[],
+  scope: Scope | Failed,
+): Record<string, unknown> | undefined {
+  const conditions = parts.filter(({ name }) => name === 'filter')
+  if (conditions.length === 0) return undefined
+  const filter: Record<string, unknown> = Object.create(null)
+  for (const { key = '', operator, value } of conditions) {
+    const typed = isFailed(scope) ? value : toTyped(scope.fields.get(key), value)
+    filter[key] =
+      operator === undefined ? typed : { ...(filter[key] as object | undefined), [operator]: typed }
+  }
+  return filter
 }
 
 const formerName = 'connector_instance_id'

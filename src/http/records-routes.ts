@@ -5,11 +5,18 @@ import type { Capability } from '../capability/capability.ts'
 import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Failed, Outcome } from '../capability/outcome.ts'
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
+import { type Admitted, type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
 import type { ReadFailureCode } from '../sources/records/failures.ts'
 import { isFailed } from '../sources/records/reader.ts'
 import type { KeptBlob } from '../sources/records/record-store.ts'
-import { admitByGrant, refusalStatus, toChallenge, toOrigin } from './grant-callers.ts'
+import {
+  carriesOwner,
+  holdsOwner,
+  refusalStatus,
+  toBearer,
+  toChallenge,
+  toOrigin,
+} from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
 import { readRoutes } from './read-routes.ts'
@@ -63,6 +70,7 @@ export async function serveRecords(
   const asked = headers['pdpp-version']
   if (asked !== undefined && asked !== version)
     return fail(400, 'unsupported_version', `This server speaks ${version}.`)
+  if (holdsOwner([...desk.doors.values()], path)) return answerer.refuse('owner')
   if (path.startsWith('/.well-known/')) {
     const document = toMetadata(arrival, new Set(['', '/v1', ...desk.doors.keys()]))
     return document ? send(200, document) : fail(404, 'not_found', `Nothing is served at ${path}.`)
@@ -77,17 +85,16 @@ export async function serveRecords(
 async function serveRead(desk: RecordsDesk, arrival: Arrival, answerer: Answerer): Promise<void> {
   const { path, query, cancellation } = arrival
   const { fail, refuse } = answerer
-  const [mount, door] = findDoor(desk.doors, arrival)
-  const admitted = admitByGrant(door, arrival)
+  const admitted = admitByGrant(desk.doors, arrival)
   if ('refusal' in admitted) return refuse(admitted.refusal)
   const found = readRoutes
     .map((route) => ({ route, names: route.path.exec(path)?.slice(1).map(decodeName) }))
     .find(({ names }) => names)
   if (!found) return fail(404, 'not_found', `Nothing is served at ${path}.`)
   const { route, names = [] } = found
-  const parameters = readParameters(query, route.parameters)
+  const parameters = readParameters(query, route)
   if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
-  const { caller, given } = admitted
+  const { mount, door, caller, given } = admitted
   let blob: KeptBlob | undefined
   const outcome = await desk.run(mount, {
     capability: route.tool,
@@ -180,11 +187,24 @@ const toRetryAfter = ({ retry_after_ms }: JsonObject): Record<string, string> =>
     ? { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) }
     : {}
 
-/** The one that knows the token; who brings none is refused by any. */
-function findDoor(doors: RecordsDesk['doors'], arrival: Arrival): readonly [string, Door] {
-  const all = [...doors]
-  const known = all.find(([, door]) => !('refusal' in admitByGrant(door, arrival)))
-  return known ?? (all[0] as [string, Door])
+interface AdmittedHere extends Admitted {
+  readonly mount: string
+  readonly door: Door
+}
+
+/** By the first door that knows the token; an owner's is refused whichever it belongs to. */
+function admitByGrant(
+  doors: RecordsDesk['doors'],
+  arrival: Arrival,
+): AdmittedHere | { readonly refusal: Refusal } {
+  if (carriesOwner([...doors.values()], arrival)) return { refusal: 'owner' }
+  const bearer = toBearer(arrival.headers.authorization)
+  for (const [mount, door] of doors) {
+    const said = door.admit(bearer)
+    if (!('refusal' in said)) return { mount, door, ...said }
+    if (said.refusal !== 'unknown') return said
+  }
+  return { refusal: 'unknown' }
 }
 
 /** By failure: its status, and what the contract calls it. */

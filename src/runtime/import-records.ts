@@ -10,6 +10,8 @@ export interface ImportOptions {
   readonly background: BackgroundWriter
   readonly source: RecordSource
   readonly file: string
+  /** From its first line, whatever an earlier import has taken. */
+  readonly again?: boolean | undefined
   readonly now: () => number
   readonly onProgress: (share: number, lines: number) => void
   readonly onRejected: (line: number, fault: string) => void
@@ -29,11 +31,11 @@ const linesAtOnce = 500
 
 /** Batch by batch: what is acknowledged is in the store, and a second run goes on behind it. */
 export async function importRecords(options: ImportOptions): Promise<Imported> {
-  const { writer, background, source, file, now, onProgress, onRejected } = options
+  const { writer, background, source, file, again, now, onProgress, onRejected } = options
   const { digest, size } = await digestFile(file).catch((error: Error) => {
     throw new SetupError(`${file} cannot be read: ${error.message}`)
   })
-  const done = writer.linesOf(source, digest)
+  const done = again ? 0 : writer.linesOf(source, digest)
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
   const aside = `${file}.rejected`
   let rejected: string[] = []
@@ -101,11 +103,18 @@ function toCellOf({ fields }: Stream): (name: string, text: string) => unknown {
     switch (types.get(name)) {
       case 'number':
       case 'integer':
-        return Number.isNaN(Number(text)) ? text : Number(text)
+        return toNumber(text) ?? text
       case 'boolean':
         return text === 'true' ? true : text === 'false' ? false : text
       default:
         return text
     }
   }
+}
+
+/** Of what JSON would call one; anything else stays the text it is. */
+function toNumber(text: string): number | undefined {
+  if (!/^\s*-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?\s*$/i.test(text)) return undefined
+  const number = Number(text)
+  return Number.isFinite(number) ? number : undefined
 }

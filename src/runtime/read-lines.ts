@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { SetupError } from '../capability/setup-error.ts'
+import { type CsvRow, CsvRows } from './csv-rows.ts'
 
 /** One record of a file, or what is wrong with it; numbered as an editor does. */
 export interface Line {
@@ -43,15 +43,18 @@ export async function* readJsonLines(
 
 async function* readNdjson(file: string): AsyncGenerator<Line> {
   for await (const lines of readTexts(file))
-    for (const line of lines) yield { ...line, ...parse(line.text) }
+    for (const line of lines)
+      yield line.fault === undefined ? { ...line, ...parse(line.text) } : line
 }
 
 const chunkSize = 256 * 1024
+const longestLine = 16 * 1024 * 1024
+const tooLong = 'it is longer than 16 MB'
+/** Of a line that is too long, this much is set aside. */
+const shownOfTooLong = 1000
 
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
-async function* readTexts(
-  file: string,
-): AsyncGenerator<readonly Pick<Line, 'number' | 'text' | 'bytes'>[]> {
+async function* readTexts(file: string): AsyncGenerator<readonly Omit<Line, 'value'>[]> {
   let [number, bytes, rest] = [0, 0, '']
   const decoder = new TextDecoder()
   async function* chunks(): AsyncGenerator<string> {
@@ -62,18 +65,23 @@ async function* readTexts(
     yield `${decoder.decode()}\n`
   }
   for await (const chunk of chunks()) {
+    if (!chunk.includes('\n')) {
+      if (rest.length <= longestLine) rest += chunk
+      continue
+    }
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     const first = number + 1
     number += lines.length
     yield lines
-      .map((line, at) => ({
-        number: first + at,
-        text: line.endsWith('\r') ? line.slice(0, -1) : line,
-        bytes,
-      }))
+      .map((line, at) => ({ number: first + at, bytes, ...toText(line) }))
       .filter(({ text }) => text.trim() !== '')
   }
+}
+
+function toText(line: string): Pick<Line, 'text' | 'fault'> {
+  if (line.length > longestLine) return { text: line.slice(0, shownOfTooLong), fault: tooLong }
+  return { text: line.endsWith('\r') ? line.slice(0, -1) : line }
 }
 
 function parse(text: string): { value: unknown } | { fault: string } {
@@ -84,7 +92,17 @@ function parse(text: string): { value: unknown } | { fault: string } {
   }
 }
 
+/** An array is parsed as a whole, and no text is longer than that. */
+const largestArray = 500 * 1024 * 1024
+
 async function* readJson(file: string): AsyncGenerator<Line> {
+  const { size, isArray } = await lookAt(file)
+  if (size > largestArray) {
+    if (!isArray) return yield* readNdjson(file)
+    throw new SetupError(
+      `${file} is larger than 500 MB, too large for one JSON array. Write it as NDJSON: one record in each line.`,
+    )
+  }
   const text = await readFile(file, 'utf8')
   const whole = parse(text)
   if ('fault' in whole || !Array.isArray(whole.value)) {
@@ -101,52 +119,57 @@ async function* readJson(file: string): AsyncGenerator<Line> {
     }
 }
 
-/** RFC 4180, with records that may span lines. */
-async function* readCsv(file: string, toCell: Cell): AsyncGenerator<Line> {
-  let names: readonly string[] | undefined
-  let [pending, number, start, bytes] = ['', 0, 1, 0]
-  for await (const text of createInterface({
-    input: createReadStream(file),
-    crlfDelay: Infinity,
-  })) {
-    number += 1
-    bytes += Buffer.byteLength(text) + 1
-    pending = pending === '' ? text : `${pending}\n${text}`
-    if ((pending.match(/"/g)?.length ?? 0) % 2 === 1) continue
-    const row = pending
-    const at = start
-    pending = ''
-    start = number + 1
-    if (row.trim() === '') continue
-    const cells = splitRow(row.replace(/^\ufeff/, ''))
-    if (!names) {
-      names = cells
-      continue
-    }
-    if (cells.length !== names.length) {
-      yield {
-        number: at,
-        text: row,
-        bytes,
-        fault: `it has ${cells.length} cells, not ${names.length}`,
-      }
-      continue
-    }
-    const known = names
-    const entries = cells.flatMap((cell, index): [string, unknown][] => {
-      const name = known[index] ?? ''
-      return cell === '' ? [] : [[name, toCell(name, cell)]]
-    })
-    yield { number: at, text: row, bytes, value: Object.fromEntries(entries) }
+async function lookAt(file: string): Promise<{ size: number; isArray: boolean }> {
+  const handle = await open(file)
+  try {
+    const { size } = await handle.stat()
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1024), 0, 1024, 0)
+    const beginning = buffer.toString('utf8', 0, bytesRead)
+    return { size, isArray: beginning.trimStart().startsWith('[') }
+  } finally {
+    await handle.close()
   }
-  if (pending !== '')
-    yield { number: start, text: pending, bytes, fault: 'a quote is never closed' }
 }
 
-const splitRow = (row: string): string[] =>
-  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-    ([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare ?? '',
-  )
+/** A row as a record: by the names in the first one. */
+async function* readCsv(file: string, toCell: Cell): AsyncGenerator<Line> {
+  let names: readonly string[] | undefined
+  for await (const { rows, bytes } of readRows(file))
+    for (const row of rows)
+      if (names) yield { ...toLine(names, row, toCell), bytes }
+      else if (row.fault === undefined) names = row.cells
+      else throw new SetupError(`${file} has no header that can be read: ${row.fault}`)
+}
+
+async function* readRows(
+  file: string,
+): AsyncGenerator<{ readonly rows: readonly CsvRow[]; readonly bytes: number }> {
+  const table = new CsvRows(longestLine)
+  const decoder = new TextDecoder()
+  let bytes = 0
+  for await (const chunk of createReadStream(file, { highWaterMark: chunkSize })) {
+    bytes += chunk.length
+    yield { rows: table.take(decoder.decode(chunk, { stream: true })), bytes }
+  }
+  yield { rows: table.take(decoder.decode()), bytes }
+  yield { rows: table.end(), bytes }
+}
+
+function toLine(
+  names: readonly string[],
+  { number, text, cells, fault }: CsvRow,
+  toCell: Cell,
+): Omit<Line, 'bytes'> {
+  if (fault !== undefined) return { number, text, fault }
+  if (cells.length !== names.length)
+    return { number, text, fault: `it has ${cells.length} cells, not ${names.length}` }
+  // A column without a name, as of row numbers, is no field.
+  const entries = cells.flatMap((cell, index): [string, unknown][] => {
+    const name = names[index] ?? ''
+    return cell === '' || name === '' ? [] : [[name, toCell(name, cell)]]
+  })
+  return { number, text, value: Object.fromEntries(entries) }
+}
 
 /** What tells one file from another, whatever it is called. */
 export async function digestFile(file: string): Promise<{ digest: string; size: number }> {

@@ -56,12 +56,14 @@ test('a file is taken in, what is wrong with it is told by its line and set asid
 
   const first = await drawbridge(words, { cwd })
   const second = await drawbridge([...words, '--json'], { cwd })
+  const third = await drawbridge([...words, '--again', '--json'], { cwd })
 
   expect(first.code).toBe(1)
   expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line set aside')
   expect(first.stderr).toContain('orders.csv:5 is set aside: it has 2 cells, not 5')
   expect(await readFile(path.join(cwd, 'orders.csv.rejected'), 'utf8')).toBe('3,2026-01-03\n')
   expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, skipped: 4 })
+  expect(JSON.parse(third.stdout)).toMatchObject({ same: 3, skipped: 0, rejected: 1 })
   expect((await stat(path.join(cwd, 'personal.db'))).mode & 0o777).toBe(0o600)
 })
 

@@ -1,9 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { BackgroundWriter, importRecords } from '../../src/runtime/owner-store.ts'
+import { BackgroundWriter, importRecords, readLines } from '../../src/runtime/owner-store.ts'
 import { aProject } from '../support/a-project.ts'
-import { aMessage, aRecordStore, messages } from '../support/a-record-store.ts'
+import { aMessage, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
 test('what an interrupted import has set aside is still there when a second one has gone on', async () => {
   const store = await aRecordStore()
@@ -37,4 +37,145 @@ test('what an interrupted import has set aside is still there when a second one 
   expect(second.skipped).toBeGreaterThan(1000)
   expect(await readFile(`${file}.rejected`, 'utf8')).toBe('not JSON\n{"author":"nobody"}\n[]\n')
   expect(store.writer.count(source)).toBe(5997)
+})
+
+async function anImport(name: string, content: string | Buffer, stream = numbered()) {
+  const store = await aRecordStore()
+  const source = store.put(stream, 'work', [])
+  const file = path.join(await aProject({}), name)
+  await writeFile(file, content)
+  const faults: [number, string][] = []
+  const run = async (more: object = {}) => {
+    const background = new BackgroundWriter(store.file)
+    onTestFinished(() => background.close())
+    return importRecords({
+      writer: store.writer,
+      background,
+      source,
+      file,
+      now: Date.now,
+      onProgress: () => {},
+      onRejected: (line, fault) => faults.push([line, fault]),
+      ...more,
+    })
+  }
+  const bodies = () => [...store.writer.export(source)].map(({ body }) => JSON.parse(body))
+  return { store, source, file, faults, run, bodies }
+}
+
+const numbered = () =>
+  aStream('numbers', {
+    primary_key: 'id',
+    schema: {
+      type: 'object',
+      properties: {
+        id: { type: 'integer' },
+        name: { type: 'string' },
+        size: { type: 'number' },
+      },
+    },
+  })
+
+test('integers that would be rounded are set aside by name, and no two records become one', async () => {
+  const lines = [
+    '{"id":1234567890123456781}',
+    '{"id":1234567890123456782}',
+    '{"id":1,"name":"1234567890123456781"}',
+    '{"id":2,"size":0.12345678901234567}',
+    '{"id":3,"more":{"deep":[-9007199254740993]}}',
+    '{"id":9007199254740991}',
+    '{"id":10000000000000000000000000000000001}',
+  ]
+  const { faults, run, bodies } = await anImport('numbers.ndjson', lines.join('\n'))
+
+  expect(await run()).toMatchObject({ added: 3, rejected: 4 })
+
+  const fault = 'has an integer too long to be kept exactly: write it as text'
+  expect(faults).toEqual([
+    [1, `id ${fault}`],
+    [2, `id ${fault}`],
+    [5, `more ${fault}`],
+    [7, `id ${fault}`],
+  ])
+  expect(bodies().map(({ id }) => id)).toEqual([1, 2, 9007199254740991])
+})
+
+test('a table is read as it was written: empty cells first, quotes within, lines in a cell', async () => {
+  const table = [
+    '\ufeff,name,id,size',
+    '0,5" disk,1,2.5',
+    ',"say ""hi"",\r\nbye",2,',
+    '2,,3, ',
+    '3,x,4,Infinity',
+    '4,"x"y,5,1',
+    '5,"",6,0x10',
+    '6,é,7,1e3',
+    '7,short',
+    '',
+    '8,"never closed,8,1',
+  ].join('\r\n')
+  const { faults, run, bodies } = await anImport('table.csv', table)
+
+  await run()
+
+  expect(bodies()).toEqual([
+    { name: '5" disk', id: 1, size: 2.5 },
+    { name: 'say "hi",\r\nbye', id: 2 },
+    { id: 3, size: ' ' },
+    { name: 'x', id: 4, size: 'Infinity' },
+    { id: 6, size: '0x10' },
+    { name: 'é', id: 7, size: 1000 },
+  ])
+  expect(faults).toEqual([
+    [7, 'something follows a quote that closes a cell'],
+    [10, 'it has 2 cells, not 4'],
+    [12, 'a quote is never closed'],
+  ])
+})
+
+test('a quote that is never closed costs one long row, and what follows is read', async () => {
+  const line = `${'x'.repeat(1023)}\n`
+  const { faults, run, bodies } = await anImport(
+    'table.csv',
+    `id,name\n1,"${line.repeat(16 * 1024 + 300)}2,good\n`,
+  )
+
+  await run()
+
+  expect(faults[0]).toEqual([2, 'it is too long, or a quote is never closed'])
+  expect(bodies()).toEqual([{ id: 2, name: 'good' }])
+})
+
+test('a line without an end is named and set aside by its beginning, and what follows is read', async () => {
+  const endless = Buffer.alloc(17 * 1024 * 1024, 'x')
+  const { file, faults, run, bodies } = await anImport(
+    'numbers.ndjson',
+    Buffer.concat([Buffer.from('{"id":1}\n'), endless, Buffer.from('\n{"id":2}\n')]),
+  )
+
+  await run()
+
+  expect(faults).toEqual([[2, 'it is longer than 16 MB']])
+  expect(bodies()).toEqual([{ id: 1 }, { id: 2 }])
+  expect(await readFile(`${file}.rejected`, 'utf8')).toBe(`${'x'.repeat(1000)}\n`)
+})
+
+test('an array that is too large to be read at once is refused with what to do', async () => {
+  const file = path.join(await aProject({ 'large.json': ' [{"id":1}' }), 'large.json')
+  await truncate(file, 501 * 1024 * 1024)
+
+  const read = readLines(file, (_, text) => text).next()
+
+  await expect(read).rejects.toThrow('Write it as NDJSON: one record in each line.')
+})
+
+test('what was deleted comes back from the same file when it is asked for again', async () => {
+  const { store, source, run, bodies } = await anImport('numbers.ndjson', '{"id":1}\n{"id":2}\n')
+  await run()
+  store.remove(source, '1')
+
+  expect(await run()).toMatchObject({ added: 0, skipped: 2 })
+  expect(await run({ again: true })).toMatchObject({ added: 1, same: 1, skipped: 0 })
+
+  expect(bodies().map(({ id }) => id)).toEqual(expect.arrayContaining([1, 2]))
 })

@@ -426,3 +426,19 @@ test('a read without MCP passes what is enforced on the tool it amounts to, and 
     { capability: 'search', outcome: 'failed', code: 'rate_limited' },
   ])
 })
+
+test('an integer that would be rounded is rejected by HTTP, too', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(1))
+  const { ask } = await aServer(store, store.owner())
+
+  const { body } = await ask('/v1/ingest/messages?connection_id=work', {
+    method: 'POST',
+    body: JSON.stringify(aMessage(1)).replace('"size":1', '"size":1234567890123456781'),
+  })
+
+  expect(body).toMatchObject({
+    records_accepted: 0,
+    rejections: [{ line: 1, message: expect.stringContaining('size has an integer') }],
+  })
+})

@@ -92,6 +92,21 @@ test.each([
   ['/v1/streams/messages/records/nope', 404, 'not_found'],
   ['/v1/schema?detail=full', 400, 'invalid_request'],
   ['/v1/streams/messages/aggregate?metric=nope', 400, 'invalid_request'],
+  ['/v1/streams/messages/aggregate?metric=count&granularity=nope', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?filter[size]=5&filter[size][gte]=1', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?filter[size][gte]=1&filter[size]=5', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?filter[size][gte]=9&filter[size][gte]=1', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?filter[size]=5&filter%5Bsize%5D=6', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?filter=x&filter[size]=5', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?connection_id[x]=nope', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?connection_id=work&connection_id=home', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?order=down', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?count=all', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?expand=replies&expand_limit[replies]=abc', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?expand=replies&expand_limit[replies]=0', 400, 'invalid_request'],
+  ['/v1/streams/messages/records?expand=replies&expand_limit=5', 400, 'invalid_request'],
+  ['/v1/schema?stream=messages&detail=all', 400, 'invalid_request'],
+  ['/v1/schema?view=all', 400, 'invalid_request'],
 ])('%s is %d %s', async (path, status, code) => {
   const { get } = await aServer()
 

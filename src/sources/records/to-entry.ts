@@ -31,15 +31,35 @@ export function toEntry(stream: Stream, line: unknown, now: string): Entry | str
   const key = toKey(stream, data)
   const kept = toKept(stream)
   if (key === undefined) return `${stream.primaryKey.join(', ')} is missing, and says which it is`
+  const body = JSON.stringify(data)
+  // What is kept already has its key, and is not looked at again.
+  const inexact = stream.primaryKey.length > 0 ? findInexact(body, data) : undefined
+  if (inexact !== undefined)
+    return `${inexact} has an integer too long to be kept exactly: write it as text`
   return {
     key,
     emittedAt,
     written: {
-      body: JSON.stringify(data),
+      body,
       values: kept.scalar.map((field) => toComparable(field, data[field.name]) ?? null),
       texts: kept.lexical.map(({ name }) => toWords(data[name])),
     },
   }
+}
+
+const mayBeInexact = /\d{16}|\de\+/
+
+/** The field with an integer that was rounded when it was read, or may have been. */
+function findInexact(body: string, data: Readonly<Record<string, unknown>>): string | undefined {
+  if (!mayBeInexact.test(body)) return undefined
+  const left = Object.entries(data)
+  for (let next = left.pop(); next; next = left.pop()) {
+    const [name, value] = next
+    if (Number.isInteger(value) && !Number.isSafeInteger(value)) return name
+    if (typeof value === 'object' && value !== null)
+      for (const part of Object.values(value)) left.push([name, part])
+  }
+  return undefined
 }
 
 interface Kept {

@@ -1,0 +1,115 @@
+/** A row of a table, numbered by the line it begins in. */
+export interface CsvRow {
+  readonly number: number
+  /** As it was written. */
+  readonly text: string
+  readonly cells: readonly string[]
+  readonly fault?: string
+}
+
+/** Where in a cell the reading is. */
+type Place = 'start' | 'bare' | 'quoted' | 'behind quote'
+
+const isLineEnd = (token: string): boolean => token === '\n' || token === '\r\n' || token === '\r'
+
+/** RFC 4180, piece by piece: each character is looked at once, and a quote opens only a cell. */
+export class CsvRows {
+  readonly #longest: number
+  #rows: CsvRow[] = []
+  #place: Place = 'start'
+  #cells: string[] = []
+  #cell = ''
+  #text = ''
+  #fault: string | undefined
+  #line = 1
+  #firstLine = 1
+  #heldBack = ''
+
+  constructor(longest: number) {
+    this.#longest = longest
+  }
+
+  /** The rows that end in this piece. */
+  take(piece: string): readonly CsvRow[] {
+    const whole = this.#heldBack + piece
+    // The line feed that belongs to it may come with the next piece.
+    this.#heldBack = whole.endsWith('\r') ? '\r' : ''
+    this.#read(this.#heldBack === '' ? whole : whole.slice(0, -1))
+    return this.#handOver()
+  }
+
+  /** The last row, where no line end follows it. */
+  end(): readonly CsvRow[] {
+    this.#read(this.#heldBack)
+    if (this.#place === 'quoted') this.#fault ??= 'a quote is never closed'
+    this.#endRow()
+    return this.#handOver()
+  }
+
+  #handOver(): readonly CsvRow[] {
+    const rows = this.#rows
+    this.#rows = []
+    return rows
+  }
+
+  #read(text: string): void {
+    for (const token of text.match(/\r\n|[",\r\n]|[^",\r\n]+/g) ?? []) this.#step(token)
+  }
+
+  #step(token: string): void {
+    if (isLineEnd(token)) this.#line += 1
+    if (this.#place === 'quoted') this.#stepQuoted(token)
+    else if (isLineEnd(token)) return this.#endRow()
+    else if (token === ',') this.#endCell()
+    else this.#stepWithin(token)
+    this.#keep(token)
+  }
+
+  #stepQuoted(token: string): void {
+    if (token === '"') this.#place = 'behind quote'
+    else this.#cell += token
+  }
+
+  #stepWithin(token: string): void {
+    const isQuote = token === '"'
+    if (isQuote && this.#place === 'start') {
+      this.#place = 'quoted'
+      return
+    }
+    if (this.#place === 'behind quote' && !isQuote)
+      this.#fault ??= 'something follows a quote that closes a cell'
+    this.#place = this.#place === 'behind quote' && isQuote ? 'quoted' : 'bare'
+    this.#cell += token
+  }
+
+  #keep(token: string): void {
+    if (this.#text.length <= this.#longest) this.#text += token
+    if (this.#text.length <= this.#longest) return
+    this.#fault = 'it is too long, or a quote is never closed'
+    // Whatever it was, the next line is a new row.
+    this.#place = 'bare'
+    this.#cells = []
+    this.#cell = ''
+  }
+
+  #endCell(): void {
+    this.#cells.push(this.#cell)
+    this.#cell = ''
+    this.#place = 'start'
+  }
+
+  #endRow(): void {
+    this.#endCell()
+    if (this.#text.trim() !== '')
+      this.#rows.push({
+        number: this.#firstLine,
+        text: this.#text,
+        cells: this.#cells,
+        ...(this.#fault !== undefined && { fault: this.#fault }),
+      })
+    this.#cells = []
+    this.#text = ''
+    this.#fault = undefined
+    this.#firstLine = this.#line
+  }
+}
