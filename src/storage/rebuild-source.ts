@@ -21,11 +21,9 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   database.exec(`alter table r${n} rename to former${n}`)
   database.exec(`drop index r${n}_k; drop index r${n}_s`)
   database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
-  for (const { n: field, name } of former.fields) {
-    database.exec(`drop index if exists r${n}_x${field}`)
+  for (const { n: field, name } of former.fields)
     if (name === former.cursorField || name === former.consentTimeField)
       database.exec(`drop index r${n}_f${field}`)
-  }
   if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table s${n}`)
   createColumns(database, n, stream)
   const inserts = new InsertStatements(database, n, stream)

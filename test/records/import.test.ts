@@ -179,3 +179,19 @@ test('what was deleted comes back from the same file when it is asked for again'
 
   expect(bodies().map(({ id }) => id)).toEqual(expect.arrayContaining([1, 2]))
 })
+
+test('ids that would become one, and depths without measure, are set aside alone', async () => {
+  const deep = `{"id":"deep","d":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+  const lines = ['{"id":"n\\u0000a"}', '{"id":"n\\ud800"}', deep, '{"id":"n"}']
+  const { faults, run, bodies } = await anImport('odd.ndjson', lines.join('\n'))
+
+  await run()
+
+  const character = 'id holds a character that no id can have'
+  expect(faults).toEqual([
+    [1, character],
+    [2, character],
+    [3, 'it is nested too deeply'],
+  ])
+  expect(bodies()).toEqual([{ id: 'n' }])
+})

@@ -31,7 +31,10 @@ export function toEntry(stream: Stream, line: unknown, now: string): Entry | str
   const key = toKey(stream, data)
   const kept = toKept(stream)
   if (key === undefined) return `${stream.primaryKey.join(', ')} is missing, and says which it is`
-  const body = JSON.stringify(data)
+  if (stream.primaryKey.length > 0 && unkept.test(key))
+    return `${stream.primaryKey.join(', ')} holds a character that no id can have`
+  const body = toBody(data)
+  if (body === undefined) return 'it is nested too deeply'
   // What is kept already has its key, and is not looked at again.
   const inexact = stream.primaryKey.length > 0 ? findInexact(body, data) : undefined
   if (inexact !== undefined)
@@ -44,6 +47,19 @@ export function toEntry(stream: Stream, line: unknown, now: string): Entry | str
       values: kept.scalar.map((field) => toComparable(field, data[field.name]) ?? null),
       texts: kept.lexical.map(({ name }) => toWords(data[name])),
     },
+  }
+}
+
+/** Half a character, and what ends a text for some: two such ids would become one. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly that
+const unkept = /\u0000|\p{Surrogate}/u
+
+function toBody(data: object): string | undefined {
+  try {
+    return JSON.stringify(data)
+  } catch {
+    // What was read as JSON can be written as JSON, if there is room for it on the stack.
+    return undefined
   }
 }
 
