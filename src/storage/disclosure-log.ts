@@ -7,7 +7,7 @@ const lingering = 50
 /** As many may be on their way before nothing more is given out. */
 const mostWaiting = 10_000
 /** As many are written at once. */
-const batchLength = 500
+const batchLength = 1000
 /** Milliseconds until the file is tried again that somebody else is writing to. */
 const retry = 5
 /** The same where something is wrong with it. */

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 
 async function aMailbox() {
@@ -96,4 +97,39 @@ test('a sum of whole numbers is exact for as long as numbers are', async () => {
   })
 
   expect(data.data).toMatchObject({ value: most })
+})
+
+test('others have their turn while many groups are put in order', async () => {
+  const store = await aRecordStore()
+  store.put(
+    messages(),
+    'work',
+    someMessages(6000, (n) => ({ author: `author ${n}` })),
+  )
+  const given = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, given.token)
+  const query = { stream: 'messages', metric: 'count', group_by: 'author', limit: 2 }
+  const { data } = await reader.call('aggregate', query)
+  expect(data.data).toMatchObject({
+    groups: [{ key: 'author 0' }, { key: 'author 1' }],
+    group_count: 6000,
+    other_count: 5998,
+  })
+
+  const { span } = SqliteRecords.prototype
+  const spy = vi.spyOn(SqliteRecords.prototype, 'span').mockImplementation(function (
+    this: SqliteRecords,
+    ...asked
+  ) {
+    const end = span.apply(this, asked)
+    if (end === undefined) store.writer.revoke(given.id, Date.now())
+    return end
+  })
+  onTestFinished(() => spy.mockRestore())
+  const response = await fetch(
+    `${reader.origin}/v1/streams/messages/aggregate?metric=count&group_by=author`,
+    { headers: { authorization: `Bearer ${given.token}` } },
+  )
+
+  expect(response.status).toBe(403)
 })

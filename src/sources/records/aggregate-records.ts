@@ -57,23 +57,19 @@ export async function aggregateRecords(
   const gathered = await gather(reader, scope, { conditions, ...plan })
   if (gathered instanceof Map === false) return gathered
   const { field, toKey, toName } = plan
-  const merged = new Map<Json, Tally>()
-  for (const tally of gathered.values()) {
-    const key = toKey(tally.group)
-    const known = merged.get(key)
-    merged.set(key, known ? add(known, tally) : tally)
-  }
-  const tallies = [...merged]
-  const filteredRecordCount = tallies.reduce((sum, [, { count }]) => sum + count, 0)
+  const merged = await merge(reader, gathered, toKey)
+  if (merged instanceof Map === false) return merged
+  const filteredRecordCount = sumCounts(merged.values())
   const base = { scope, query, filteredRecordCount }
   if (query.metric === 'count_distinct')
-    return { ...base, value: tallies.filter(([, { group }]) => group !== null).length }
+    return { ...base, value: merged.size - (merged.has(null) ? 1 : 0) }
   if (!plan.group) {
-    const total = tallies[0]?.[1] ?? nothing
+    const [total = nothing] = merged.values()
     return { ...base, value: toValue(query.metric, total, field) }
   }
-  const ordered = tallies.sort(query.groupByTime === undefined ? byCount : byTime)
-  const shown = ordered.slice(0, query.limit ?? usualGroups)
+  const order = query.groupByTime === undefined ? byCount : byTime
+  const shown = await pickFirst(reader, merged, order, query.limit ?? usualGroups)
+  if ('kind' in shown) return shown
   return {
     ...base,
     groups: shown.map(([key, tally]) => ({
@@ -81,9 +77,64 @@ export async function aggregateRecords(
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
-    groupCount: ordered.length,
-    otherCount: ordered.slice(shown.length).reduce((sum, [, { count }]) => sum + count, 0),
+    groupCount: merged.size,
+    otherCount: filteredRecordCount - sumCounts(shown.map(([, tally]) => tally)),
   }
+}
+
+/** Groups of the store that are one group here become one. */
+async function merge(
+  reader: Reader,
+  gathered: Gathered,
+  toKey: Plan['toKey'],
+): Promise<Map<Json, Tally> | Failed> {
+  const merged = new Map<Json, Tally>()
+  const stop = await inTurns(reader, gathered.values(), (tally) =>
+    put(merged, toKey(tally.group), tally),
+  )
+  return stop ?? merged
+}
+
+/** The first so many in an order, without putting all the others in order, too. */
+async function pickFirst(
+  reader: Reader,
+  entries: Iterable<Entry>,
+  order: (a: Entry, b: Entry) => number,
+  limit: number,
+): Promise<readonly Entry[] | Failed> {
+  const first: Entry[] = []
+  const stop = await inTurns(reader, entries, (entry) => {
+    const last = first.at(-1)
+    if (first.length === limit && last && order(entry, last) >= 0) return
+    const place = first.findIndex((one) => order(entry, one) < 0)
+    first.splice(place < 0 ? first.length : place, 0, entry)
+    if (first.length > limit) first.pop()
+  })
+  return stop ?? first
+}
+
+const turnLength = 5000
+
+/** So many at a time, so that nobody waits long for anybody. */
+async function inTurns<T>(
+  reader: Reader,
+  items: Iterable<T>,
+  work: (item: T) => void,
+): Promise<Failed | undefined> {
+  let done = 0
+  for (const item of items) {
+    work(item)
+    done += 1
+    const stop = done % turnLength === 0 ? await breathe(reader) : undefined
+    if (stop) return stop
+  }
+  return undefined
+}
+
+function sumCounts(tallies: Iterable<Tally>): number {
+  let sum = 0
+  for (const { count } of tallies) sum += count
+  return sum
 }
 
 export async function countRecords(
@@ -158,22 +209,23 @@ function usable(scope: Scope, name: string, use: AggregateUse): Field | Failed {
   )
 }
 
+type Gathered = Map<Comparable | null, Tally>
+
 /** Span by span, so that nobody waits long for anybody. */
 async function gather(
   reader: Reader,
   scope: Scope,
   query: Omit<TallyQuery, 'span'>,
-): Promise<Map<Comparable | null, Tally> | Failed> {
-  const gathered = new Map<Comparable | null, Tally>()
+): Promise<Gathered | Failed> {
+  const gathered: Gathered = new Map()
   for (let after = 0; ; ) {
     const end = reader.store.span(scope, after)
     if (end === undefined) return gathered
-    for (const tally of reader.store.tally(scope, { ...query, span: [after, end] })) {
-      const known = gathered.get(tally.group)
-      gathered.set(tally.group, known ? add(known, tally) : tally)
-    }
+    const tallies = reader.store.tally(scope, { ...query, span: [after, end] })
     after = end
-    const stop = await breathe(reader)
+    const stop =
+      (await breathe(reader)) ??
+      (await inTurns(reader, tallies, (tally) => put(gathered, tally.group, tally)))
     if (stop) return stop
   }
 }
@@ -188,6 +240,11 @@ const add = (a: Tally, b: Tally): Tally => ({
   min: pick(a.min, b.min, -1),
   max: pick(a.max, b.max, 1),
 })
+
+function put<Key>(tallies: Map<Key, Tally>, key: Key, tally: Tally): void {
+  const known = tallies.get(key)
+  tallies.set(key, known ? add(known, tally) : tally)
+}
 
 function pick(a: Comparable | null, b: Comparable | null, sign: 1 | -1): Comparable | null {
   if (a === null || b === null) return a ?? b
