@@ -14,7 +14,7 @@ import {
   toSearchEnvelope,
 } from '../sources/records/answers.ts'
 import { findScopes, toConnectionData } from '../sources/records/describe-schema.ts'
-import { expandRecords, toExpansions } from '../sources/records/expand.ts'
+import { expandPage, toExpansions } from '../sources/records/expand.ts'
 import { cannotRead } from '../sources/records/failures.ts'
 import { canMerge, mergeAggregations, mergePages, mostGroups } from '../sources/records/fan-in.ts'
 import { noRecord } from '../sources/records/fetch-document.ts'
@@ -160,7 +160,7 @@ export const readRoutes: readonly ReadRoute[] = [
     path: /^\/v1\/streams\/([^/]+)\/records\/([^/]+)$/,
     tool: 'fetch',
     parameters: ['fields', 'expand', 'expand_limit'],
-    read(reader, { one, many, limits }, [stream = '', key = '']) {
+    async read(reader, { one, many, limits }, [stream = '', key = '']) {
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
       if (isFailed(scopes)) return scopes
       const holding = scopes.filter((scope) => reader.store.find(scope, key))
@@ -180,7 +180,8 @@ export const readRoutes: readonly ReadRoute[] = [
         ...toRecord(scope, fields, row),
         connector_key: scope.source.connection.connector,
       }
-      return withBlobUrl(expandRecords(reader, scope, [row], [record], expansions)[0] ?? record)
+      const expanded = await expandPage(reader, scope, [row], [record], expansions)
+      return 'kind' in expanded ? expanded : withBlobUrl(expanded[0] ?? record)
     },
   },
   {

@@ -72,14 +72,6 @@ export async function expandPage(
   }
 }
 
-/** The same in one go, for a few. */
-export function expandRecords(reader: Reader, ...page: Expandable): readonly ServedRecord[] {
-  const steps = expandEach(reader, ...page)
-  let step = steps.next()
-  while (!step.done) step = steps.next()
-  return giveOut(reader, step.value)
-}
-
 type Expandable = readonly [
   scope: Scope,
   rows: readonly Row[],
