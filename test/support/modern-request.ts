@@ -93,12 +93,17 @@ export async function postModern(
   return post(url, message, toModernHeaders(message))
 }
 
+const patience = 10_000
+
 export async function post(
   url: string,
   message: unknown,
   headers: Readonly<Record<string, string>>,
 ): Promise<Posted> {
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message) })
+  // The client itself may forget a request whose server was killed, and would wait for ever.
+  const signal = AbortSignal.timeout(patience)
+  const body = JSON.stringify(message)
+  const response = await fetch(url, { method: 'POST', headers, body, signal })
   const text = await response.text()
   const answer = (toMessages(text).at(-1) ?? {}) as Answer
   return { status: response.status, headers: response.headers, text, answer }
