@@ -93,7 +93,7 @@ export async function postModern(
   return post(url, message, toModernHeaders(message))
 }
 
-const patience = 10_000
+const patience = 30_000
 
 export async function post(
   url: string,
