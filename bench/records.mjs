@@ -13,6 +13,7 @@ const { values } = parseArgs({
     growth: { type: 'boolean', default: false },
     only: { type: 'string' },
     store: { type: 'string' },
+    peer: { type: 'string' },
   },
 })
 const records = Number(values.records)
@@ -29,7 +30,7 @@ try {
   console.error(`a loop that does nothing waits up to ${(await idleBlock(2000)).toFixed(1)} ms`)
   const rows = []
   if (isWanted('reads')) rows.push(...(await measureReads(file, grants)))
-  if (isWanted('stdio')) rows.push(...(await measureStdio(file, grants)))
+  if (isWanted('stdio')) rows.push(...(await measureStdio(file, grants, values.peer)))
   if (isWanted('ingest')) rows.push(...(await measureIngest()))
   if (values.growth) rows.push(...(await measureGrowth()))
   printTable(rows)
