@@ -9,6 +9,7 @@ import { carriesOwner, holdsOwner, refuseByGrant, toBearer } from './grant-calle
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
 import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
+import { WelcomeReply } from './welcome-reply.ts'
 
 export interface HandlerOptions {
   /** By path. */
@@ -61,14 +62,18 @@ export function createHandler(options: HandlerOptions): Handler {
       return refuseByGrant('owner', arrival, reply)
     if (!endpoint && !frame && !isApprovalPath(path))
       return refuse(reply, 404, `Nothing is served at ${path}`)
-    const admitted = door?.admit(toBearer(headers.authorization))
+    const bearer = toBearer(headers.authorization)
+    const admitted = door?.admit(bearer)
     if (admitted && 'refusal' in admitted) return refuseByGrant(admitted.refusal, arrival, reply)
     const caller = admitted ? admitted.caller : identify(headers.authorization)
     if (!caller) return reply.answer(401, unauthorized, challenge)
 
     if (frame) return serveFrame(frame, arrival, caller, bodyLimit, reply)
     if (!endpoint) return serveApprovals(approvals, arrival, caller, reply)
-    if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, reply)
+    const { cancellation } = arrival
+    const isWelcome = () => door !== undefined && !('refusal' in door.admit(bearer))
+    const back = door ? new WelcomeReply(reply, isWelcome, cancellation) : reply
+    if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, back)
     if (!isJson(headers['content-type']))
       return refuse(reply, 415, 'Content-Type must be application/json')
     const text = await arrival.readBody(bodyLimit)
@@ -77,8 +82,7 @@ export function createHandler(options: HandlerOptions): Handler {
     if (isTooDeep(text)) return refuse(reply, 400, 'The body is nested too deeply', -32600)
     const body = parse(text)
     if (body === undefined) return refuse(reply, 400, 'The body is not valid JSON', -32700)
-    const { cancellation } = arrival
-    return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
+    return endpoint.handle({ method, headers, body, caller, cancellation }, back)
   }
 }
 

@@ -5,6 +5,7 @@ import { type GrantPackage, toStanding } from './grant.ts'
 import type { RecordSource } from './model.ts'
 import type { RecordStore } from './record-store.ts'
 import { type Scope, toScopes } from './scope.ts'
+import { takeTurn } from './turns.ts'
 
 /** A store that can fall behind with writing down what was read. */
 export interface DisclosingStore extends RecordStore {
@@ -76,7 +77,7 @@ export async function breathe(reader: Reader): Promise<Failed | undefined> {
       'This read takes too long. Narrow it: a filter on the time, another connection_id, fewer groups.',
       { retryable: true },
     )
-  await new Promise<void>((resolve) => setImmediate(resolve))
+  await takeTurn()
   return findWithdrawn(reader)
 }
 

@@ -1,0 +1,163 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import {
+  aReader,
+  aRecordStore,
+  messages,
+  someMessages,
+  type TestStore,
+  toResult,
+} from '../support/a-record-store.ts'
+import { amount } from '../support/amount.ts'
+import { aModernRequest, post, toMessages, toModernHeaders } from '../support/modern-request.ts'
+import { spawnServer } from '../support/spawn-server.ts'
+
+const perSecond = 200
+
+const aRead = aModernRequest('tools/call', {
+  name: 'query_records',
+  arguments: { stream: 'messages' },
+})
+
+test('at two hundred reads a second, none that begins after a revocation succeeds', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(50))
+  const given = store.grant({ stream: 'messages' })
+  const { url } = await aReader(store, given.token)
+  const headers = { ...toModernHeaders(aRead), authorization: `Bearer ${given.token}` }
+  const answers: Promise<{ isAfter: boolean; status: number; text: string }>[] = []
+  let isRevoked = false
+
+  for (let n = 0; n < amount(200, 2000); n++) {
+    if (n === amount(100, 1000)) {
+      store.writer.revoke(given.id, Date.now())
+      isRevoked = true
+    }
+    const isAfter = isRevoked
+    answers.push(post(url, aRead, headers).then(({ status, text }) => ({ isAfter, status, text })))
+    await wait(1000 / perSecond)
+  }
+  const all = await Promise.all(answers)
+
+  const before = all.filter(({ isAfter }) => !isAfter)
+  expect(before.filter(({ status }) => status === 200).length).toBeGreaterThan(before.length / 2)
+  for (const { status, text } of all.filter(({ isAfter }) => isAfter)) {
+    expect(status).toBe(403)
+    expect(text).toContain('grant_revoked')
+    expect(text).not.toContain('Message')
+  }
+})
+
+test('who only listens is sent away when the grant is revoked, in both eras', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(3))
+  const given = store.grant({ stream: 'messages' })
+  const { url } = await aReader(store, given.token)
+  const authorization = `Bearer ${given.token}`
+  const listening = aModernRequest('subscriptions/listen', {
+    notifications: { toolsListChanged: true },
+  })
+  const modern = await fetch(url, {
+    method: 'POST',
+    headers: { ...toModernHeaders(listening), authorization },
+    body: JSON.stringify(listening),
+  })
+  const session = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      },
+    }),
+  })
+  expect(toMessages(await session.text())).toMatchObject([{ result: { serverInfo: {} } }])
+  const legacy = await fetch(url, {
+    headers: {
+      authorization,
+      accept: 'text/event-stream',
+      'mcp-session-id': session.headers.get('mcp-session-id') ?? '',
+    },
+  })
+  expect([modern.status, legacy.status]).toEqual([200, 200])
+  const ends = [modern, legacy].map((response) => response.text().catch(() => 'cut off'))
+  const isOpen = await Promise.race([...ends, wait(700, 'open')])
+
+  store.writer.revoke(given.id, Date.now())
+  const began = performance.now()
+  await Promise.all(ends)
+
+  expect(isOpen).toBe('open')
+  expect(performance.now() - began).toBeLessThan(3000)
+})
+
+/** A server of its own process: who measures must not stand in its way. */
+async function aServer(store: TestStore) {
+  const folder = path.dirname(store.file)
+  await writeFile(
+    path.join(folder, 'drawbridge.yaml'),
+    'sources:\n  - { records: ./personal.db, mount: /mcp/records }\n',
+  )
+  const server = await spawnServer(folder)
+  onTestFinished(async () => {
+    await server.stop()
+  })
+  const { token } = store.grant({ stream: 'messages' })
+  return async (name: string, input: object) => {
+    const message = aModernRequest('tools/call', { name, arguments: input })
+    const headers = { ...toModernHeaders(message), authorization: `Bearer ${token}` }
+    const { answer } = await post(`${server.url}/records`, message, headers)
+    if (!answer.result) throw new Error(JSON.stringify(answer))
+    return toResult(answer.result)
+  }
+}
+
+test('a hundred costly reads at once leave others their turn, and end in time', async () => {
+  const store = await aRecordStore()
+  store.put(
+    messages(),
+    'work',
+    someMessages(amount(20_000, 200_000), (n) => ({ author: `author ${n}` })),
+  )
+  const call = await aServer(store)
+  const quick = async () => {
+    const began = performance.now()
+    expect((await call('fetch', { id: 'work/messages:m1' })).isError).toBe(false)
+    return performance.now() - began
+  }
+  const stream = 'messages'
+  const costly = [
+    () => call('aggregate', { stream, metric: 'count', group_by: 'author' }),
+    () => call('aggregate', { stream, metric: 'count_distinct', field: 'author' }),
+    () => call('query_records', { stream, filter: { body: 'nobody says that' } }),
+    () => call('query_records', { stream, count: 'exact', filter: { size: { gte: 10 } } }),
+    () => call('search', { q: 'message invoice', streams: [stream], filter: { author: 'nobody' } }),
+  ]
+  for (let n = 0; n < 50; n++) await quick()
+
+  let isDone = false
+  const burst = Promise.all(
+    Array.from({ length: 20 }, () => costly.map((read) => read())).flat(),
+  ).finally(() => {
+    isDone = true
+  })
+  const times: number[] = []
+  while (!isDone) times.push(await quick())
+
+  for (const { isError, failure, text } of await burst)
+    if (isError) expect(failure?.code, text).toBe('timed_out')
+  times.sort((a, b) => a - b)
+  console.log(times.length, times.at(0), times[times.length >> 1], times.at(-1))
+  expect(times.length).toBeGreaterThan(5)
+})
