@@ -31,6 +31,10 @@ export async function findConfig(
   return { config, secrets: [], folder, file }
 }
 
+/** The ledger's file: beside the configuration, unless that says otherwise. */
+export const toStore = ({ config, folder }: Found): string =>
+  path.resolve(folder, config.store ?? 'drawbridge.db')
+
 /** By what it says, not by its name: an agent's file may have any. Read in full by its source. */
 async function isManifest(file: string): Promise<boolean> {
   const text = await readFile(file, 'utf8')

@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs'
-import path from 'node:path'
 import { Drawbridge, type DrawbridgeOptions } from './drawbridge.ts'
-import type { Found } from './find-config.ts'
-import { findConfig } from './find-config.ts'
+import { type Found, findConfig, toStore } from './find-config.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
 import { refuseOwner } from './open-records.ts'
 import { openSources, type PlacedSource } from './open-sources.ts'
@@ -50,10 +48,6 @@ export async function openDrawbridge(what: string, options: OpenOptions): Promis
 /** Also where it is written down in full. */
 const tokensOf = (source: Found['config']['sources'][number]): string[] =>
   'records' in source && typeof source.records === 'object' ? [source.records.token] : []
-
-/** The ledger's file: beside the configuration, unless that says otherwise. */
-export const toStore = ({ config, folder }: Found): string =>
-  path.resolve(folder, config.store ?? 'drawbridge.db')
 
 /** Reads everything anew; nothing is changed yet. */
 export async function readAll(

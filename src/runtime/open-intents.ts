@@ -1,11 +1,6 @@
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
-import { SetupError } from '../capability/setup-error.ts'
 import { type IntentSource, intentSource } from '../sources/intents/intent-source.ts'
-import type { SourceConfig } from './config.ts'
+import { type IntentsConfig, readKeys, toMapping } from './intent-keys.ts'
 import type { ModuleLoader } from './load-modules.ts'
-
-export type IntentsConfig = Extract<SourceConfig, { intents: unknown }>['intents']
 
 /** From configuration to a source: agents in modules, agents elsewhere, and how they are asked. */
 export async function openIntents(
@@ -21,27 +16,4 @@ export async function openIntents(
     ...(patterns.length > 0 && { agents: () => loader.loadAll(patterns, folder) }),
     id: patterns.length > 0 ? patterns.join(', ') : 'intents',
   })
-}
-
-type Mapping = Extract<IntentsConfig, { agents: unknown }>
-
-export const toMapping = (
-  config: IntentsConfig,
-): Pick<Mapping, 'agents' | 'keys'> & Partial<Mapping> =>
-  typeof config === 'string' || Array.isArray(config) ? { agents: config, keys: {} } : config
-
-/** The text of each key, wherever it is kept. */
-export async function readKeys(
-  keys: Mapping['keys'],
-  folder: string,
-): Promise<Record<string, string>> {
-  const entries = Object.entries(keys).map(async ([kid, key]) => {
-    if (typeof key === 'string') return [kid, key] as const
-    const file = path.resolve(folder, key.file)
-    const text = await readFile(file, 'utf8').catch((error: Error) => {
-      throw new SetupError(`The key ${kid} cannot be read: ${error.message}`)
-    })
-    return [kid, text.trim()] as const
-  })
-  return Object.fromEntries(await Promise.all(entries))
 }

@@ -10,9 +10,8 @@ import type { ChainRecord } from '../storage/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
 import { ExecutionReaderDesk } from './execution-desk.ts'
-import { type Found, findConfig } from './find-config.ts'
-import { toStore } from './open-drawbridge.ts'
-import { readKeys, toMapping } from './open-intents.ts'
+import { type Found, findConfig, toStore } from './find-config.ts'
+import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
 
 export type { Approval, Run }
