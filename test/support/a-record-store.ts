@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { recordSource } from '../../src/runtime/open-records.ts'
-import { createGrant, mintToken, type WantedTerms } from '../../src/runtime/owner-store.ts'
+import { createGrant, createOwner, type WantedTerms } from '../../src/runtime/owner-store.ts'
 import { declareStream, streamShape } from '../../src/sources/records/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model.ts'
 import { toEntry } from '../../src/sources/records/to-entry.ts'
@@ -132,11 +132,7 @@ export async function aRecordStore(): Promise<TestStore> {
       )
       return { token, id: given.id, grants: given.grants.map(({ id }) => id) }
     },
-    owner() {
-      const token = mintToken()
-      writer.addOwnerToken(token)
-      return token
-    },
+    owner: () => createOwner(writer, undefined, Date.now()).token,
   }
 }
 
