@@ -2,7 +2,8 @@ import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { RpcError } from '../mcp/rpc-error.ts'
 import { toInput, toParts } from './call-words.ts'
-import { jsonFlag, open } from './open.ts'
+import { jsonFlag } from './flags.ts'
+import { open } from './open.ts'
 import { print, printJson, say } from './print.ts'
 
 export const call = defineCommand({

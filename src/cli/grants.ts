@@ -7,12 +7,12 @@ import {
   type RecordWriter,
   tokenPrefix,
 } from '../runtime/owner-store.ts'
+import { jsonFlag, storeFlag } from './flags.ts'
 import { toOwnerRow, toParts, toRow, toSummary } from './grant-rows.ts'
 import { refuseTerms, toTerms } from './grant-words.ts'
-import { jsonFlag } from './open.ts'
-import { storeFlag, withOwnerStore } from './owner-verb.ts'
-import { print, printJson, say } from './print.ts'
-import { needId, no, readAction } from './store-verb.ts'
+import { withOwnerStore } from './owner-verb.ts'
+import { no, print, printJson, say } from './print.ts'
+import { needId, readAction } from './read-words.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'create', 'show', 'token', 'revoke'] as const

@@ -1,11 +1,5 @@
 import { openOwnerStore, type RecordWriter } from '../runtime/owner-store.ts'
 
-export const storeFlag = {
-  type: 'string',
-  default: './personal.db',
-  description: 'the store (./personal.db)',
-} as const
-
 /** For verbs that work on the records of a store that is there. */
 export async function withOwnerStore(
   file: string,

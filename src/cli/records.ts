@@ -11,7 +11,7 @@ import {
   type Stream,
   toConnection,
 } from '../runtime/owner-store.ts'
-import { jsonFlag } from './open.ts'
+import { jsonFlag } from './flags.ts'
 import { count, output, print, printJson, say } from './print.ts'
 import { createProgress } from './progress.ts'
 import { UsageError } from './usage-error.ts'
