@@ -13,6 +13,8 @@ export {
 } from '../sources/records/grant.ts'
 export { inferStream } from '../sources/records/infer-stream.ts'
 export { toMilliseconds } from '../sources/records/to-comparable.ts'
+export { declareAgain } from './declare-again.ts'
+export { checkReadable, toWriteTrouble } from './file-trouble.ts'
 export {
   createGrant,
   createOwner,
@@ -20,6 +22,7 @@ export {
   tokenPrefix,
   type WantedTerms,
 } from './give-tokens.ts'
+export { holdsRecords, importNothing } from './import-nothing.ts'
 export { importRecords } from './import-records.ts'
 export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
