@@ -153,8 +153,13 @@ export interface ReadingClient {
 }
 
 /** An official client that holds a token, at a server of this store. */
-export async function aReader({ file }: TestStore, token: string): Promise<ReadingClient> {
-  const { port } = await serveHere({ sources: [recordSource(file, { mount: '/mcp/records' })] })
+export async function aReader(
+  { file }: TestStore,
+  token: string,
+  onTrouble: (error: unknown) => void = () => {},
+): Promise<ReadingClient> {
+  const sources = [recordSource(file, { mount: '/mcp/records' })]
+  const { port } = await serveHere({ sources, onTrouble })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`
   const client = await aModernClient(url, { authorization: `Bearer ${token}` })
