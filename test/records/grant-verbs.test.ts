@@ -122,13 +122,9 @@ test('owners’ tokens from before they had ids get one, and go on', async () =>
 })
 
 const impossible: Readonly<Record<string, { words: string[]; said: string }>> = {
-  'a time that ends before it begins': {
-    words: ['--since', '2026-02-01', '--until', '2026-01-31T12:00:00Z'],
-    said: '--since 2026-02-01 is not before --until 2026-01-31T12:00:00Z',
-  },
   'a time that ends where it begins': {
     words: ['--since', '2026-02-01', '--until', '2026-02-01T00:00:00Z'],
-    said: 'is not before',
+    said: '--since 2026-02-01 is not before --until 2026-02-01T00:00:00Z',
   },
   'an end that is no time': { words: ['--expires', 'tomorrow'], said: '--expires must be a time' },
   'an end in the past': {
