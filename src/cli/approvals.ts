@@ -1,7 +1,8 @@
 import { defineCommand } from 'citty'
 import type { Approval, Store } from '../runtime/open-store.ts'
-import { print, printJson, say } from './print.ts'
-import { needId, no, readAction, readWho, storeArguments, withStore } from './store-verb.ts'
+import { no, print, printJson, say } from './print.ts'
+import { needId, readAction } from './read-words.ts'
+import { readWho, storeArguments, withStore } from './store-verb.ts'
 
 const actions = ['list', 'show', 'approve', 'deny'] as const
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
 import { type AuditRecord, openStore } from '../runtime/open-store.ts'
-import { jsonFlag } from './open.ts'
+import { jsonFlag } from './flags.ts'
 import { print, printJson, say } from './print.ts'
 
 export const audit = defineCommand({

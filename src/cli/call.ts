@@ -1,8 +1,12 @@
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
+import { isPlainObject } from '../capability/json.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
+import type { CallToolResult } from '../mcp/to-result.ts'
 import { toInput, toParts } from './call-words.ts'
-import { jsonFlag, open } from './open.ts'
+import { jsonFlag } from './flags.ts'
+import { open } from './open.ts'
 import { print, printJson, say } from './print.ts'
 
 export const call = defineCommand({
@@ -30,6 +34,7 @@ export const call = defineCommand({
       else
         for (const block of result.content)
           print(block.type === 'text' ? block.text : JSON.stringify(block))
+      tellHowToApprove(result, what)
       return result.isError ? 1 : 0
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
@@ -40,3 +45,15 @@ export const call = defineCommand({
     }
   },
 })
+
+/** The answer is written for a model, and leaves out where; here whoever made the call may know. */
+function tellHowToApprove({ _meta = {} }: CallToolResult, what: string): void {
+  const failure = _meta['dev.drawbridge/failure']
+  if (!isPlainObject(failure) || failure.code !== 'approval_required') return
+  const { approval } = isPlainObject(failure.details) ? failure.details : {}
+  say(`drawbridge approvals approve ${approval} --what ${quote(path.resolve(what))}`)
+}
+
+/** As a shell takes it for one word. */
+const quote = (word: string): string =>
+  /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

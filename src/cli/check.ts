@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
-import { jsonFlag, look, whatArgument } from './open.ts'
+import { jsonFlag, whatArgument } from './flags.ts'
+import { look } from './open.ts'
 import { count, print, printJson, toLine } from './print.ts'
 
 export const check = defineCommand({

@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import { diffBridges, type MountedDifference } from '../runtime/diff-bridges.ts'
-import { jsonFlag, look } from './open.ts'
+import { jsonFlag } from './flags.ts'
+import { look } from './open.ts'
 import { count, print, printJson, say, toLine } from './print.ts'
 
 const what = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'

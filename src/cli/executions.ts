@@ -3,17 +3,10 @@ import { type ExecutionSummary, executionStates, isSealed } from '../runtime/exe
 import type { Store } from '../runtime/open-store.ts'
 import { toDifferences } from './differences.ts'
 import { open } from './open.ts'
-import { print, printJson } from './print.ts'
+import { no, print, printJson } from './print.ts'
+import { needId, readAction, readState } from './read-words.ts'
 import { toAccount, toParts } from './show-execution.ts'
-import {
-  needId,
-  no,
-  readAction,
-  readState,
-  readWho,
-  storeArguments,
-  withStore,
-} from './store-verb.ts'
+import { readWho, storeArguments, withStore } from './store-verb.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'show', 'rerun', 'resume'] as const

@@ -3,7 +3,8 @@ import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
 import { toInput, toParts } from './call-words.ts'
-import { jsonFlag, open } from './open.ts'
+import { jsonFlag } from './flags.ts'
+import { open } from './open.ts'
 import { print, printJson, say } from './print.ts'
 
 export const explain = defineCommand({

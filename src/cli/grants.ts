@@ -1,19 +1,21 @@
 import { defineCommand } from 'citty'
 import {
   createGrant,
+  createOwner,
   type GrantPackage,
   issueToken,
-  mintToken,
-  openOwnerStore,
-  toStanding,
-  type WantedTerms,
+  type RecordWriter,
+  tokenPrefix,
 } from '../runtime/owner-store.ts'
-import { jsonFlag } from './open.ts'
-import { print, printJson, say } from './print.ts'
+import { jsonFlag, storeFlag } from './flags.ts'
+import { toOwnerRow, toParts, toRow, toSummary } from './grant-rows.ts'
+import { refuseTerms, toTerms } from './grant-words.ts'
+import { withOwnerStore } from './owner-verb.ts'
+import { no, print, printJson, say } from './print.ts'
+import { needId, readAction } from './read-words.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'create', 'show', 'token', 'revoke'] as const
-type Action = (typeof actions)[number]
 
 export const grants = defineCommand({
   meta: {
@@ -28,7 +30,7 @@ export const grants = defineCommand({
       description: actions.join(', '),
     },
     id: { type: 'positional', required: false, description: 'which one' },
-    store: { type: 'string', default: './personal.db', description: 'the store (./personal.db)' },
+    store: storeFlag,
     client: { type: 'string', description: 'who it is for' },
     stream: {
       type: 'string',
@@ -50,116 +52,125 @@ export const grants = defineCommand({
     json: jsonFlag,
   },
   async run({ args, rawArgs }) {
-    const action = actions.find((one) => one === args.action)
-    if (!action)
-      throw new UsageError(`There is no "${args.action}". There is: ${actions.join(', ')}`)
-    return run[action](args as Arguments, rawArgs)
+    const { store, json = false, reads = false } = args
+    if (isToken(args.action)) throw new UsageError(tokenIsNoId)
+    const action = readAction(actions, args.action)
+    if (action === 'list') return withOwnerStore(store, (writer) => list(writer, json))
+    if (action === 'create') {
+      if (args.owner) refuseTerms(args)
+      return withOwnerStore(store, (writer) =>
+        args.owner ? mint(writer, args.expires) : create(writer, args, rawArgs),
+      )
+    }
+    const id = needId('grants', action, args.id)
+    return withOwnerStore(store, (writer) => {
+      if (isToken(id)) return tellWhose(writer, id)
+      switch (action) {
+        case 'show':
+          return show(writer, id, reads)
+        case 'token':
+          return token(writer, id)
+        case 'revoke':
+          return revoke(writer, id, json)
+      }
+    })
   },
 })
 
-interface Arguments {
-  readonly id?: string
-  readonly store: string
-  readonly client?: string
-  readonly expires?: string
-  readonly single?: boolean
-  readonly owner?: boolean
-  readonly reads?: boolean
-  readonly json?: boolean
+function list(writer: RecordWriter, json: boolean): number {
+  const now = Date.now()
+  const rows = writer.packages.map((given) => toRow(given, now))
+  const owners = writer.owners.map((owner) => toOwnerRow(owner, now))
+  if (json) printJson([...rows, ...owners])
+  else {
+    for (const { id, client, state, streams } of rows)
+      print(`${id} ${state.padEnd(8)} ${client} ${streams.join(' ')}`)
+    for (const { id, state } of owners) print(`${id} ${state.padEnd(8)} owner`)
+  }
+  return 0
 }
 
-const run: Readonly<Record<Action, (args: Arguments, words: readonly string[]) => number>> = {
-  create({ store, client, expires, single, owner }, words) {
-    const writer = openOwnerStore(store, false)
-    try {
-      if (owner) {
-        const token = mintToken()
-        writer.addOwnerToken(token)
-        printJson({ token })
-        return 0
-      }
-      if (client === undefined) throw new UsageError('Say who it is for: --client NAME')
-      const { given, token } = createGrant(
-        writer,
-        {
-          client,
-          streams: toTerms(words),
-          ...(expires !== undefined && { expires }),
-          mode: single ? 'single_use' : 'continuous',
-        },
-        Date.now(),
+interface Wanted {
+  readonly client?: string | undefined
+  readonly expires?: string | undefined
+  readonly single?: boolean | undefined
+}
+
+function create(
+  writer: RecordWriter,
+  { client, expires, single = false }: Wanted,
+  words: readonly string[],
+): number {
+  if (client === undefined) throw new UsageError('Say who it is for: --client NAME')
+  const { given, token, absent } = createGrant(
+    writer,
+    {
+      client,
+      streams: toTerms(words),
+      ...(expires !== undefined && { expires }),
+      mode: single ? 'single_use' : 'continuous',
+    },
+    Date.now(),
+  )
+  if (absent.length > 0)
+    say(`There is no record ${absent.join(', ')} now. It is granted for when it comes.`)
+  say('The token is shown once. Over HTTP it is the bearer; on stdio it is DRAWBRIDGE_TOKEN.')
+  printJson({ ...toSummary(given), token })
+  return 0
+}
+
+function mint(writer: RecordWriter, expires: string | undefined): number {
+  const { owner, token } = createOwner(writer, expires, Date.now())
+  say('The token is shown once. It puts records in, and reads none; "grants revoke" ends it.')
+  const { id, expires_at } = toOwnerRow(owner, Date.now())
+  printJson({ id, ...(expires_at !== undefined && { expires_at }), token })
+  return 0
+}
+
+function show(writer: RecordWriter, id: string, reads: boolean): number {
+  const owner = writer.owners.find((one) => one.id === id)
+  if (owner) {
+    printJson({ ...toOwnerRow(owner, Date.now()), ...(reads && { reads: [] }) })
+    return 0
+  }
+  const found = writer.packages.find((one) => isNamed(one, id))
+  if (!found) return unknown(id)
+  const log = reads ? writer.reads(found.id) : undefined
+  if (log?.broken !== undefined) say(`The log was changed at entry ${log.broken}.`)
+  printJson({
+    ...toRow(found, Date.now()),
+    grants: toParts(found),
+    ...(log && {
+      reads: log.records.map(({ n, at, entry }) => ({
+        id: String(n),
+        at: new Date(at).toISOString(),
+        ...entry,
+      })),
+    }),
+  })
+  return log?.broken === undefined ? 0 : 1
+}
+
+function token(writer: RecordWriter, id: string): number {
+  if (writer.owners.some((one) => one.id === id))
+    return no(`${id} is an owner's token. "drawbridge grants create --owner" makes another.`)
+  const issued = issueToken(writer, id, Date.now())
+  if (!('refusal' in issued)) {
+    printJson({ ...toSummary(issued.given), token: issued.token })
+    return 0
+  }
+  switch (issued.refusal) {
+    case 'unknown':
+      return unknown(id)
+    case 'part':
+      return no(
+        `${id} is one of several that go by one token: drawbridge grants token ${issued.whole}`,
       )
-      say('The token is shown once. Over HTTP it is the bearer; on stdio it is DRAWBRIDGE_TOKEN.')
-      printJson({ ...toSummary(given), token })
-      return 0
-    } finally {
-      writer.close()
-    }
-  },
-  list({ store, json }) {
-    const writer = openOwnerStore(store, false)
-    try {
-      const rows = writer.packages.map(toRow)
-      if (json) printJson(rows)
-      else
-        for (const { id, client, state, streams } of rows)
-          print(`${id} ${state.padEnd(8)} ${client} ${streams.join(' ')}`)
-      return 0
-    } finally {
-      writer.close()
-    }
-  },
-  show({ store, id, reads }) {
-    const writer = openOwnerStore(store, false)
-    try {
-      const found = writer.packages.find((one) => isNamed(one, id))
-      if (!found) return no(id)
-      const log = reads ? writer.reads(found.id) : undefined
-      if (log?.broken !== undefined) say(`The log was changed at entry ${log.broken}.`)
-      printJson({
-        ...toRow(found),
-        grants: found.grants,
-        ...(log && {
-          reads: log.records.map(({ n, at, entry }) => ({
-            id: String(n),
-            at: new Date(at).toISOString(),
-            ...entry,
-          })),
-        }),
-      })
-      return log?.broken === undefined ? 0 : 1
-    } finally {
-      writer.close()
-    }
-  },
-  token({ store, id }) {
-    const writer = openOwnerStore(store, false)
-    try {
-      if (id === undefined) throw new UsageError('Say which one: drawbridge grants token ID')
-      const issued = issueToken(writer, id, Date.now())
-      if ('refusal' in issued) {
-        if (issued.refusal === 'unknown') return no(id)
-        say(`${issued.refusal}: ${refusals[issued.refusal]}`)
-        return 1
-      }
-      printJson({ ...toSummary(issued.given), token: issued.token })
-      return 0
-    } finally {
-      writer.close()
-    }
-  },
-  revoke({ store, id, json }) {
-    const writer = openOwnerStore(store, false)
-    try {
-      if (id === undefined) throw new UsageError('Say which one: drawbridge grants revoke ID')
-      if (!writer.revoke(id, Date.now())) return no(id)
-      if (json) printJson({ id, revoked: true })
-      else print(`${id} is revoked.`)
-      return 0
-    } finally {
-      writer.close()
-    }
-  },
+    case 'grant_consumed':
+    case 'grant_revoked':
+    case 'grant_expired':
+      return no(`${issued.refusal}: ${refusals[issued.refusal]}`)
+  }
 }
 
 const refusals = {
@@ -168,73 +179,29 @@ const refusals = {
   grant_expired: 'It has ended. Create another grant.',
 }
 
-function no(id: string | undefined): number {
-  say(`There is no grant ${id ?? ''}.`)
-  return 1
+function revoke(writer: RecordWriter, id: string, json: boolean): number {
+  if (!writer.revoke(id, Date.now())) return unknown(id)
+  if (json) printJson({ id, revoked: true })
+  else print(`${id} is revoked.`)
+  return 0
 }
 
-const isNamed = ({ id, grants: parts }: GrantPackage, name: string | undefined): boolean =>
+const isNamed = ({ id, grants: parts }: GrantPackage, name: string): boolean =>
   id === name || parts.some((one) => one.id === name)
 
-/** A grant of one connection goes by its own id, several by that of all of them. */
-function toSummary({ id, grants: parts, expiresAt }: GrantPackage) {
-  const [only, ...others] = parts
-  const single = only && others.length === 0
-  return {
-    grant_id: single ? only.id : id,
-    ...(!single && {
-      grants: parts.map((one) => ({ grant_id: one.id, connection_id: one.connection })),
-    }),
-    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
-  }
+const unknown = (id: string): number =>
+  no(`There is no grant ${id}. "drawbridge grants list" shows those that there are.`)
+
+const isToken = (word: string): boolean => word.includes(tokenPrefix)
+
+const tokenIsNoId = 'That is a token, not an id. "drawbridge grants list" shows the ids.'
+
+/** It is not said again, not even to whoever typed it: terminals are kept and shared. */
+function tellWhose(writer: RecordWriter, word: string): never {
+  const found = writer.findToken(word)
+  const given = writer.packages.find(({ id }) => found?.kind === 'client' && id === found.package)
+  const id = found?.kind === 'owner' ? found.owner.id : given && toSummary(given).grant_id
+  throw new UsageError(
+    id === undefined ? tokenIsNoId : `That is a token, not an id. Its id is ${id}.`,
+  )
 }
-
-function toRow(given: GrantPackage) {
-  const { grant_id } = toSummary(given)
-  return {
-    id: grant_id,
-    client: given.client,
-    state: toStanding(given, Date.now()),
-    mode: given.mode,
-    created_at: new Date(given.createdAt).toISOString(),
-    ...(given.consumedAt !== undefined && {
-      consumed_at: new Date(given.consumedAt).toISOString(),
-    }),
-    ...(given.expiresAt !== undefined && { expires_at: new Date(given.expiresAt).toISOString() }),
-    streams: given.grants.flatMap(({ connection, streams, revokedAt }) =>
-      revokedAt === undefined ? streams.map(({ stream }) => `${connection}/${stream}`) : [],
-    ),
-  }
-}
-
-const perStream = ['fields', 'view', 'connection', 'since', 'until', 'resources'] as const
-
-/** Options belong to the stream before them; those before the first belong to all. */
-function toTerms(words: readonly string[]): readonly WantedTerms[] {
-  const common: Record<string, string> = {}
-  const streams: Record<string, string>[] = []
-  for (let at = 0; at < words.length; at++) {
-    const [flag = '', given] = (words[at] ?? '').split(/=(.*)/s)
-    const name = flag.replace(/^--/, '')
-    if (name !== 'stream' && !perStream.some((one) => one === name)) continue
-    const value = given ?? words[++at] ?? ''
-    if (name === 'stream') streams.push({ stream: value })
-    else (streams.at(-1) ?? common)[name] = value
-  }
-  if (streams.length === 0) throw new UsageError('Say what may be read: --stream NAME')
-  return streams.map((one) => {
-    const { stream = '', fields, resources, ...rest } = { ...common, ...one }
-    return {
-      stream,
-      ...rest,
-      ...(fields !== undefined && { fields: toList(fields) }),
-      ...(resources !== undefined && { resources: toList(resources) }),
-    }
-  })
-}
-
-const toList = (text: string): string[] =>
-  text
-    .split(',')
-    .map((word) => word.trim())
-    .filter(Boolean)

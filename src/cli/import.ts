@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { defineCommand } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { importOpenApi } from '../runtime/import-openapi.ts'
-import { jsonFlag } from './open.ts'
+import { jsonFlag } from './flags.ts'
 import { count, output, printJson, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
-import { jsonFlag, look, whatArgument } from './open.ts'
+import { jsonFlag, whatArgument } from './flags.ts'
+import { look } from './open.ts'
 import { print, printJson, say, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -3,15 +3,6 @@ import * as library from '../index.ts'
 import { type Opened, type OpenOptions, openDrawbridge } from '../runtime/open-drawbridge.ts'
 import { tellOfTrouble } from './tell-of-trouble.ts'
 
-export const whatArgument = {
-  type: 'positional',
-  required: false,
-  default: '.',
-  description: 'a drawbridge.yaml, its folder, or a module of definitions or with a service',
-} as const
-
-export const jsonFlag = { type: 'boolean', description: 'machine-readable output' } as const
-
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
 

@@ -25,3 +25,9 @@ export const toLine = ({ severity, code, source, pointer, at, message }: Diagnos
 
 export const count = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`
+
+/** The answer is no. */
+export function no(problem: string): number {
+  say(problem)
+  return 1
+}

@@ -1,23 +1,20 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import { defineCommand } from 'citty'
 import {
-  BackgroundWriter,
-  importRecords,
-  inferStream,
-  openOwnerStore,
-  readLines,
+  checkReadable,
+  declareAgain,
+  type RecordWriter,
   readStreams,
-  type Stream,
-  toConnection,
 } from '../runtime/owner-store.ts'
-import { jsonFlag } from './open.ts'
-import { count, output, print, printJson, say } from './print.ts'
-import { createProgress } from './progress.ts'
+import { draftStreams } from './draft-streams.ts'
+import { exportRecords } from './export-records.ts'
+import { jsonFlag, storeFlag } from './flags.ts'
+import { importFile } from './import-file.ts'
+import { withNewOwnerStore, withOwnerStore } from './owner-verb.ts'
+import { count, print, printJson, say, toLine } from './print.ts'
+import { readAction } from './read-words.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['streams', 'declare', 'import', 'export'] as const
-type Action = (typeof actions)[number]
 
 export const records = defineCommand({
   meta: {
@@ -37,7 +34,7 @@ export const records = defineCommand({
       required: false,
       description: 'NDJSON, JSON or CSV; "streams FILE" drafts a declaration',
     },
-    store: { type: 'string', default: './personal.db', description: 'the store (./personal.db)' },
+    store: storeFlag,
     streams: { type: 'string', description: 'a streams.yaml that declares the streams' },
     stream: { type: 'string', description: 'which stream the records are of' },
     connection: { type: 'string', description: 'which connection they come from; made when new' },
@@ -50,65 +47,48 @@ export const records = defineCommand({
     json: jsonFlag,
   },
   async run({ args }) {
-    const action = actions.find((one) => one === args.action)
-    if (!action)
-      throw new UsageError(`There is no "${args.action}". There is: ${actions.join(', ')}`)
-    return run[action](args as Arguments)
+    const { file, store, json = false } = args
+    switch (readAction(actions, args.action)) {
+      case 'streams':
+        return file === undefined
+          ? withOwnerStore(store, (writer) => listStreams(writer, json))
+          : draftStreams(file, args)
+      case 'declare':
+        return declareStreams(args)
+      case 'import':
+        return importInto(args)
+      case 'export':
+        return withOwnerStore(store, (writer) => exportRecords(writer, args))
+    }
   },
 })
 
 interface Arguments {
-  readonly file?: string
+  readonly file?: string | undefined
   readonly store: string
-  readonly streams?: string
-  readonly stream?: string
-  readonly connection?: string
-  readonly connector?: string
-  readonly label?: string
-  readonly again?: boolean
-  readonly json?: boolean
+  readonly streams?: string | undefined
+  readonly stream?: string | undefined
+  readonly connection?: string | undefined
+  readonly connector?: string | undefined
+  readonly label?: string | undefined
+  readonly again?: boolean | undefined
+  readonly json?: boolean | undefined
 }
 
-const run: Readonly<Record<Action, (args: Arguments) => Promise<number>>> = {
-  streams: (args) => (args.file === undefined ? listStreams(args) : draftStream(args.file, args)),
-  declare: (args) => declareStreams(args),
-  import: (args) => importFile(args),
-  export: (args) => exportRecords(args),
-}
-
-async function listStreams({ store, json }: Arguments): Promise<number> {
-  const writer = openOwnerStore(store, false)
-  try {
-    const rows = writer.sources.map((source) => ({
-      id: `${source.connection.id}/${source.stream.name}`,
-      stream: source.stream.name,
-      connection_id: source.connection.id,
-      connector_key: source.connection.connector,
-      ...(source.connection.label !== undefined && { display_name: source.connection.label }),
-      fields: source.stream.fields.map(({ name }) => name),
-      records: writer.count(source),
-    }))
-    if (json) printJson(rows)
-    else
-      for (const row of rows)
-        print(
-          `${row.id.padEnd(40)} ${row.connector_key.padEnd(16)} ${count(row.records, 'record')}`,
-        )
-    return 0
-  } finally {
-    writer.close()
-  }
-}
-
-/** For a person to look at, correct and keep as streams.yaml: JSON is YAML, too. */
-async function draftStream(file: string, { stream, connector }: Arguments): Promise<number> {
-  const sample: unknown[] = []
-  for await (const { value } of readLines(file, (_, text) => text)) {
-    if (value !== undefined) sample.push(value)
-    if (sample.length === 1000) break
-  }
-  printJson({ streams: { [stream ?? 'records']: inferStream(connector ?? 'local', sample) } })
-  say('A draft: say what may be searched, summed and filtered, and keep it as streams.yaml.')
+function listStreams(writer: RecordWriter, json: boolean): number {
+  const rows = writer.sources.map((source) => ({
+    id: `${source.connection.id}/${source.stream.name}`,
+    stream: source.stream.name,
+    connection_id: source.connection.id,
+    connector_key: source.connection.connector,
+    ...(source.connection.label !== undefined && { display_name: source.connection.label }),
+    fields: source.stream.fields.map(({ name }) => name),
+    records: writer.count(source),
+  }))
+  if (json) printJson(rows)
+  else
+    for (const row of rows)
+      print(`${row.id.padEnd(40)} ${row.connector_key.padEnd(16)} ${count(row.records, 'record')}`)
   return 0
 }
 
@@ -117,108 +97,27 @@ async function declareStreams({ file, streams = file, store, connector }: Argume
   if (streams === undefined)
     throw new UsageError('Say which declaration: drawbridge records declare streams.yaml')
   const declared = await readStreams(streams, connector)
-  const writer = openOwnerStore(store, true)
-  try {
-    for (const [, stream] of declared) writer.declare(stream)
+  return withNewOwnerStore(store, (writer) => {
+    for (const [, stream] of declared)
+      for (const one of declareAgain(writer, stream, streams)) say(toLine(one))
     print(`Declared: ${[...declared.keys()].join(', ')}`)
     return 0
-  } finally {
-    writer.close()
-  }
+  })
 }
 
-async function importFile(args: Arguments): Promise<number> {
-  const { file, store, stream: name, connection: id, again, json } = args
+async function importInto({ file, connection: id, streams, ...rest }: Arguments): Promise<number> {
   if (file === undefined || id === undefined)
     throw new UsageError('Say what and where to: drawbridge records import FILE --connection ID')
-  const declared =
-    args.streams === undefined ? undefined : await readStreams(args.streams, args.connector)
-  const writer = openOwnerStore(store, true)
-  const background = new BackgroundWriter(store)
-  const progress = createProgress(file)
-  try {
-    const stream = findStream(
-      [...(declared ?? writer.streams.map((one) => [one.name, one] as const))].map(
-        ([, one]) => one,
-      ),
-      name,
-      args,
-    )
-    if (declared) writer.declare(stream)
-    const connection = toConnection(writer, { id, connector: stream.connector, label: args.label })
-    const source = writer.open(stream, connection)
-    const imported = await importRecords({
-      writer,
-      background,
-      source,
+  // Before there is a store, if it would be new.
+  await checkReadable(file)
+  const declared = streams === undefined ? undefined : await readStreams(streams, rest.connector)
+  return withNewOwnerStore(rest.store, (writer) =>
+    importFile(writer, {
+      ...rest,
       file,
-      again,
-      now: Date.now,
-      onProgress: progress.show,
-      onRejected: (line, fault) => say(`${file}:${line} is set aside: ${fault}`),
-    })
-    progress.end()
-    const { added, changed, removed, same, skipped, rejected, aside } = imported
-    if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
-    else
-      print(
-        `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
-      )
-    return rejected > 0 ? 1 : 0
-  } finally {
-    progress.end()
-    await background.close()
-    writer.close()
-  }
-}
-
-function findStream(
-  streams: readonly Stream[],
-  name: string | undefined,
-  { connector, streams: file }: Arguments,
-): Stream {
-  const meant = streams.filter(
-    (one) => (name ?? one.name) === one.name && (connector ?? one.connector) === one.connector,
+      id,
+      ...(streams !== undefined &&
+        declared && { declared: { file: streams, streams: [...declared.values()] } }),
+    }),
   )
-  const [stream, ...others] = meant
-  if (stream && others.length === 0) return stream
-  const known = streams.map((one) => one.name).join(', ') || 'none'
-  if (stream) throw new UsageError(`Say which stream with --stream. There is: ${known}`)
-  throw new UsageError(
-    file === undefined
-      ? `The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: ${known}`
-      : `${file} declares no stream ${name ?? ''}. There is: ${known}`,
-  )
-}
-
-async function exportRecords({ store, stream, connection, file }: Arguments): Promise<number> {
-  const writer = openOwnerStore(store, false)
-  const target = file === undefined ? output : createWriteStream(file, { mode: 0o600 })
-  try {
-    const sources = writer.sources.filter(
-      (one) =>
-        (stream ?? one.stream.name) === one.stream.name &&
-        (connection ?? one.connection.id) === one.connection.id,
-    )
-    if (sources.length === 0) throw new UsageError('There is nothing of that name in the store.')
-    for (const source of sources)
-      for (const { key, at, body } of writer.export(source)) {
-        const head = {
-          object: 'record',
-          id: key,
-          stream: source.stream.name,
-          connection_id: source.connection.id,
-          emitted_at: at,
-        }
-        const line = `${JSON.stringify(head).slice(0, -1)},"data":${body}}\n`
-        if (!target.write(line)) await once(target, 'drain')
-      }
-    if (target !== output) {
-      target.end()
-      await once(target, 'finish')
-    }
-    return 0
-  } finally {
-    writer.close()
-  }
 }

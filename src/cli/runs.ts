@@ -1,15 +1,8 @@
 import { defineCommand } from 'citty'
 import type { Run, Store } from '../runtime/open-store.ts'
-import { print, printJson } from './print.ts'
-import {
-  needId,
-  no,
-  readAction,
-  readState,
-  readWho,
-  storeArguments,
-  withStore,
-} from './store-verb.ts'
+import { no, print, printJson } from './print.ts'
+import { needId, readAction, readState } from './read-words.ts'
+import { readWho, storeArguments, withStore } from './store-verb.ts'
 import { UsageError } from './usage-error.ts'
 
 const actions = ['list', 'show', 'settle'] as const

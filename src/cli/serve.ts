@@ -2,7 +2,8 @@ import { defineCommand } from 'citty'
 import type { Logger } from 'pino'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
-import { createLogger, open, toOpenOptions, whatArgument } from './open.ts'
+import { whatArgument } from './flags.ts'
+import { createLogger, open, toOpenOptions } from './open.ts'
 import { count, output, say, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -54,7 +55,8 @@ export const serve = defineCommand({
     const address = await bridge.listen(port === undefined ? {} : { port })
     watchNow()
     const host = args.host ?? found.config.http.host
-    welcome(bridge, `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`)
+    const used = new Set(found.config.sources.map(({ mount }) => mount))
+    welcome(bridge, used, `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`)
     await new Promise<void>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
     })
@@ -77,10 +79,12 @@ function outliveTools(log: Logger, bridge: Drawbridge): void {
   process.on('unhandledRejection', tell('rejected'))
 }
 
-function welcome(bridge: Drawbridge, address: string): void {
+function welcome(bridge: Drawbridge, used: ReadonlySet<string>, address: string): void {
   const { name, version } = bridge.identity
   say(`${name} ${version}`)
   for (const [path, snapshot] of bridge.mounts) {
+    // /mcp is there also when everything is elsewhere, and nobody needs to know.
+    if (used.size > 0 && !used.has(path)) continue
     const { capabilities, views, templates, prompts } = snapshot
     const offers = [
       count(capabilities.size, 'tool'),

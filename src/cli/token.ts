@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { defineCommand } from 'citty'
-import { jsonFlag } from './open.ts'
+import { jsonFlag } from './flags.ts'
 import { print, printJson, say } from './print.ts'
 
 export const token = defineCommand({

@@ -170,14 +170,15 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
 
 function pendingAnswer({ capability, plan }: Call, id: string): Failed {
   const why = plan.reauthorise === undefined ? '' : ` ${plan.reauthorise}`
-  const message = `${capability.name} needs a human's approval.${why} Nothing was done. The request is ${id}. Tell the person to run: drawbridge approvals approve ${id} — and then make exactly the same call again.`
+  // Not which folder that is: a model has no business with the operator's paths.
+  const message = `${capability.name} needs a human's approval.${why} Nothing was done. The request is ${id}. Tell the person to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — and then make exactly the same call again.`
   return refused('approval_required', message, { details: { approval: id }, retryable: true })
 }
 
 const tooMany = ({ capability }: Call): Failed =>
   refused(
     'rate_limited',
-    `${capability.name} needs a human's approval, and ${mostWaiting} requests of yours wait for one already. Nothing was done. Have them answered first: drawbridge approvals list.`,
+    `${capability.name} needs a human's approval, and ${mostWaiting} requests of yours wait for one already. Nothing was done. Have them answered first, in the folder of the server's configuration: drawbridge approvals list.`,
     { retryable: true },
   )
 

@@ -130,7 +130,7 @@ export class Drawbridge {
       identify,
       govern: this.#govern,
       surfaceAt: (mount) => this.#mounts.at(mount).surface,
-      onTrouble: options.onTrouble ?? options.onError ?? (() => {}),
+      onTrouble: this.#onTrouble,
     })
     this.#handler = createHandler({
       mounts: this.#mounts.endpoints,
@@ -306,6 +306,7 @@ export class Drawbridge {
     const intents = placed.filter(isIntents)
     if (this.#server) checkPublic(intents, this.#config.http.tokens !== undefined)
     this.#routing.connect(intents)
+    for (const { tellTo } of placed) tellTo?.(this.#onTrouble)
     const accepted = await this.#mounts.replace(placed, accepts, () => {
       this.#routing.take(intents)
       this.#doors.clear()
@@ -354,6 +355,11 @@ export class Drawbridge {
 
   #onError(error: unknown): void {
     this.#options.onError?.(error)
+  }
+
+  readonly #onTrouble = (error: unknown): void => {
+    const { onTrouble, onError = () => {} } = this.#options
+    ;(onTrouble ?? onError)(error)
   }
 
   /** An owner's token is not handed on, whatever it is said to be. */

@@ -37,7 +37,7 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   })
   const done = again ? 0 : writer.linesOf(source, digest)
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
-  const aside = `${file}.rejected`
+  const aside = toAside(file)
   let rejected: string[] = []
   const reject = ({ number, text }: JsonLine, fault: string) => {
     onRejected(number, fault)
@@ -96,8 +96,10 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   return totals.rejected === 0 ? totals : { ...totals, aside }
 }
 
+export const toAside = (file: string): string => `${file}.rejected`
+
 /** What a cell of a table means is said by its field. */
-function toCellOf({ fields }: Stream): (name: string, text: string) => unknown {
+export function toCellOf({ fields }: Stream): (name: string, text: string) => unknown {
   const types = new Map(fields.map(({ name, type }) => [name, type]))
   return (name, text) => {
     switch (types.get(name)) {

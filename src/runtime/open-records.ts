@@ -21,14 +21,18 @@ export interface OpenedRecords {
   readonly door: Door
   readonly instructions: string
   readonly standsAlone: true
+  readonly tellTo: NonNullable<PlacedSource['tellTo']>
 }
 
 /** A store of records, and the door its readers come in by. A store that is not there yet may come. */
 export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
   const file = path.resolve(folder, store)
   let opened: SqliteRecords | undefined
+  let tell: (error: unknown) => void = () => {}
+  const onError = (cause: unknown) =>
+    tell(new Error(`What is read cannot be written down in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
-    if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, () => {})
+    if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
     return opened && { store: opened, now: Date.now, patience }
   }
   let sink: StoreSink | undefined
@@ -46,7 +50,10 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
       opened?.close()
     },
   })
-  return { source, door, instructions, standsAlone: true }
+  const tellTo = (onTrouble: (error: unknown) => void) => {
+    tell = onTrouble
+  }
+  return { source, door, instructions, standsAlone: true, tellTo }
 }
 
 interface StoreSink extends RecordSink {

@@ -21,6 +21,8 @@ export interface PlacedSource extends Placement {
   readonly instructions?: string
   /** Shares its mount with nobody. */
   readonly standsAlone?: true
+  /** Whom to tell of what goes wrong while it runs; it may be opened before anybody is there. */
+  readonly tellTo?: (onTrouble: (error: unknown) => void) => void
 }
 
 /** The one place that knows which kinds of source there are. */

@@ -4,14 +4,15 @@ import { SetupError } from '../capability/setup-error.ts'
 import { declareStream, streamShape } from '../sources/records/declare-stream.ts'
 import type { Stream } from '../sources/records/model.ts'
 import { readYaml } from '../yaml/read-yaml.ts'
+import { toReadTrouble } from './file-trouble.ts'
 
 /** The streams of a `streams.yaml`. Every complaint names file, line and column, all of them at once. */
 export async function readStreams(
   file: string,
   connector: string | undefined,
 ): Promise<ReadonlyMap<string, Stream>> {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new SetupError(`${file} cannot be read: ${error.message}`)
+  const text = await readFile(file, 'utf8').catch((error) => {
+    throw toReadTrouble(file, error)
   })
   const document = readYaml(text, file)
   const [broken] = document.faults

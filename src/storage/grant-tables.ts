@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Grant, GrantPackage, TokenKind } from '../sources/records/grant.ts'
+import type { Grant, GrantPackage, OwnerToken, TokenKind } from '../sources/records/grant.ts'
 import type { Sqlite } from './sqlite.ts'
 
 interface PackageRow {
@@ -16,6 +16,13 @@ interface GrantRow {
   readonly id: string
   readonly connection: string
   readonly streams: string
+  readonly revoked: number | null
+}
+
+interface OwnerRow {
+  readonly id: string
+  readonly created: number | null
+  readonly expires: number | null
   readonly revoked: number | null
 }
 
@@ -36,8 +43,30 @@ export class GrantTables {
         'select kind, package from tokens where hash = ?',
       )
       .get(digest(token))
-    if (row?.kind === 'owner') return { kind: 'owner' }
+    if (row?.kind === 'owner') return { kind: 'owner', owner: this.#findOwner(token) }
     return row?.package ? { kind: 'client', package: row.package } : undefined
+  }
+
+  #findOwner(token: string): OwnerToken {
+    const row = this.#database
+      .prepare<OwnerRow>('select id, created, expires, revoked from owners where hash = ?')
+      .get(digest(token))
+    if (!row) throw new Error('An owner’s token has no id.')
+    return toOwner(row)
+  }
+
+  owners(): readonly OwnerToken[] {
+    return this.#database
+      .prepare<OwnerRow>('select id, created, expires, revoked from owners order by created, id')
+      .all()
+      .map(toOwner)
+  }
+
+  addOwner({ id, createdAt, expiresAt }: OwnerToken, token: string): void {
+    this.#addToken(token, 'owner', null)
+    this.#database
+      .prepare('insert into owners (id, hash, created, expires) values (?, ?, ?, ?)')
+      .run(id, digest(token), createdAt ?? null, expiresAt ?? null)
   }
 
   find(id: string): GrantPackage | undefined {
@@ -79,25 +108,25 @@ export class GrantTables {
          where id = ? and (mode <> 'single_use' or consumed is null)`,
       )
       .run(at, id)
-    if (changes > 0) this.addToken(token, { kind: 'client', package: id })
+    if (changes > 0) this.#addToken(token, 'client', id)
     return changes > 0
   }
 
-  addToken(token: string, kind: TokenKind): void {
+  #addToken(token: string, kind: TokenKind['kind'], package_: string | null): void {
     this.#database
       .prepare('insert into tokens (hash, kind, package) values (?, ?, ?)')
-      .run(digest(token), kind.kind, kind.kind === 'client' ? kind.package : null)
+      .run(digest(token), kind, package_)
   }
 
-  /** A package, or one grant of one; whether there is such a thing. */
+  /** A package, one grant of one, or an owner's token; whether there is such a thing. */
   revoke(id: string, at: number): boolean {
-    const packages = this.#database
-      .prepare('update packages set revoked = coalesce(revoked, ?) where id = ?')
-      .run(at, id)
-    const grants = this.#database
-      .prepare('update grants set revoked = coalesce(revoked, ?) where id = ?')
-      .run(at, id)
-    return packages.changes + grants.changes > 0
+    const changes = ['packages', 'grants', 'owners'].map(
+      (table) =>
+        this.#database
+          .prepare(`update ${table} set revoked = coalesce(revoked, ?) where id = ?`)
+          .run(at, id).changes,
+    )
+    return changes.some((count) => count > 0)
   }
 
   #toPackage(row: PackageRow): GrantPackage {
@@ -131,6 +160,13 @@ const toGrant = ({ id, connection, streams, revoked }: GrantRow): Grant => ({
   id,
   connection,
   streams: JSON.parse(streams),
+  ...(revoked !== null && { revokedAt: revoked }),
+})
+
+const toOwner = ({ id, created, expires, revoked }: OwnerRow): OwnerToken => ({
+  id,
+  ...(created !== null && { createdAt: created }),
+  ...(expires !== null && { expiresAt: expires }),
   ...(revoked !== null && { revokedAt: revoked }),
 })
 

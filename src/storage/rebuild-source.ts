@@ -1,3 +1,4 @@
+import { SetupError } from '../capability/setup-error.ts'
 import type { Stream } from '../sources/records/model.ts'
 import { refit } from './fit-entries.ts'
 import { InsertStatements } from './insert-statements.ts'
@@ -16,6 +17,7 @@ const pageLength = 1000
 
 /** The columns come from the declaration, so another one needs other columns. */
 export function rebuildSource(database: Sqlite, n: number, former: Stream, stream: Stream): void {
+  refuseOtherKey(database, n, former, stream)
   if (former.consentTimeField !== stream.consentTimeField) forgetTimes(database, n)
   keepChanges(database, n, former, stream)
   database.exec(`alter table r${n} rename to former${n}`)
@@ -32,6 +34,15 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   for (const { id, key, seq, at, body } of listFormer(database, n))
     inserts.add(id, seq, { key, emittedAt: at }, refit(keyless, body))
   database.exec(`drop table former${n}`)
+}
+
+/** Records keep their keys, so by another one each would come in a second time. */
+function refuseOtherKey(database: Sqlite, n: number, former: Stream, stream: Stream): void {
+  if (JSON.stringify(former.primaryKey) === JSON.stringify(stream.primaryKey)) return
+  if (!database.prepare<{ id: number }>(`select id from r${n} limit 1`).get()) return
+  throw new SetupError(
+    `${stream.name} has records that go by ${former.primaryKey.join(', ')}. With the primary_key ${stream.primaryKey.join(', ')} each would come in a second time. Declare a stream of another name, or delete the records first.`,
+  )
 }
 
 /** A field of another type has another number, and has changed when it did. */

@@ -27,6 +27,7 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
     for (const { n, stream } of new RecordCatalogue(database).sources)
       indexForeignKeys(database, n, stream)
   },
+  (database) => database.exec(tableOfOwners),
 ]
 
 const firstTables = `
@@ -71,6 +72,16 @@ const tablesOfBlobs = `
      blob text not null, source integer not null, key text not null,
      primary key (blob, source, key)
    ) strict, without rowid;`
+
+/** Of those that are there already nobody knows since when; each gets an id to be revoked by. */
+const tableOfOwners = `
+   create table if not exists owners (
+     id text primary key, hash text not null unique, created integer, expires integer,
+     revoked integer
+   ) strict, without rowid;
+   insert into owners (id, hash)
+     select 'own_' || lower(hex(randomblob(16))), hash from tokens
+     where kind = 'owner' and hash not in (select hash from owners);`
 
 /** What the file must be before anything is done with it. */
 export function prepareRecords(database: Sqlite, file: string): void {

@@ -1,4 +1,4 @@
-import type { GrantPackage } from '../sources/records/grant.ts'
+import type { GrantPackage, OwnerToken, TokenKind } from '../sources/records/grant.ts'
 import type { RecordSink } from '../sources/records/intake.ts'
 import {
   type Connection,
@@ -215,6 +215,10 @@ export class RecordWriter implements RecordSink {
     )
   }
 
+  holds(source: RecordSource, key: string): boolean {
+    return this.#find(source, key) !== undefined
+  }
+
   count({ n }: RecordSource): number {
     return (
       this.#database.prepare<{ count: number }>(`select count(*) as count from r${n}`).get()
@@ -249,8 +253,16 @@ export class RecordWriter implements RecordSink {
     return this.#commit(() => this.#grants.issue(id, token, at))
   }
 
-  addOwnerToken(token: string): void {
-    this.#commit(() => this.#grants.addToken(token, { kind: 'owner' }))
+  get owners(): readonly OwnerToken[] {
+    return this.#grants.owners()
+  }
+
+  addOwner(owner: OwnerToken, token: string): void {
+    this.#commit(() => this.#grants.addOwner(owner, token))
+  }
+
+  findToken(token: string): TokenKind | undefined {
+    return this.#grants.findToken(token)
   }
 
   revoke(id: string, at: number): boolean {

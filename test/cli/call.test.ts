@@ -20,6 +20,11 @@ const cwd = await aSharedProject({
   }),
 })
 
+const folder = await aSharedProject({
+  'drawbridge.yaml': aConfig('policy: { rules: [{ match: pay, approval: true }] }\n'),
+  'tools/pay.ts': aToolModule({ name: 'pay' }),
+})
+
 describe.concurrent('drawbridge call', () => {
   test.each<[string, string[], string, string]>([
     ['with arguments', ['call', 'add', '{"a":2,"b":3}'], '', '{"sum":5}\n'],
@@ -82,5 +87,16 @@ describe.concurrent('drawbridge call', () => {
 
     expect(stdout).toBe('thought\n')
     expect(stderr).toBe('thinking\nstill thinking\n')
+  })
+
+  test('says the whole command that approves it to whoever made the call, and no path to a model', async () => {
+    const asked = await drawbridge(['call', folder, 'pay'])
+    const [said = ''] = asked.stderr.match(/^drawbridge approvals .*$/m) ?? []
+    const approved = await drawbridge(said.split(' ').slice(1))
+
+    expect(asked.code).toBe(1)
+    expect(asked.stdout).toContain("in the folder of the server's configuration")
+    expect(asked.stdout).not.toContain(folder)
+    expect(approved).toMatchObject({ code: 0, stderr: '' })
   })
 })

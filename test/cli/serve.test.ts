@@ -43,6 +43,18 @@ describe('drawbridge serve', () => {
     expect(server.stderr()).toMatch(/\/mcp\/people --header "Authorization: Bearer TOKEN"$/m)
   })
 
+  test('does not speak of /mcp when everything is elsewhere', async () => {
+    const cwd = await aProject({
+      'records.yaml': 'sources:\n  - records: ./personal.db\n    mount: /mcp/records\n',
+    })
+
+    const server = await startServing(['records.yaml'], { cwd })
+    await server.said(/connect a client.*\n/)
+
+    expect(server.stderr()).toMatch(/http:\S+\/mcp\/records {2}5 tools$/m)
+    expect(server.stderr()).not.toMatch(/\/mcp\s/)
+  })
+
   test('says once that a NATS server is not there, and serves all the same', async () => {
     const nats = '  - intents: { node: shop, discover: { url: "nats://127.0.0.1:1/shop" } }\n'
     const cwd = await aProject({ 'drawbridge.yaml': aConfig(nats), ...ping })

@@ -287,3 +287,122 @@ test('no second token of a single use is given out, whoever asks', async () => {
   expect(issued).toEqual([{ refusal: 'grant_consumed' }, { refusal: 'grant_consumed' }])
   expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })
+
+test('a stream with records keeps its primary key, and what else does not fit them is said', async () => {
+  const cwd = await aProject({
+    ...files,
+    'other-key.yaml': streams.replace('primary_key: [id]', 'primary_key: [item]'),
+    'changed.yaml': streams
+      .replace('consent_time_field: placed_at\n', 'consent_time_field: paid_at\n')
+      .replace('price: { type: number }', 'price: { type: string }')
+      .replace('gift: { type: boolean }', 'paid_at: { type: string, format: date }')
+      .replace('sum: [price]', 'sum: []'),
+  })
+  const declare = (file: string) => drawbridge(['records', 'declare', file], { cwd })
+  await declare('other-key.yaml')
+  const empty = await declare('streams.yaml')
+  await drawbridge(words, { cwd })
+
+  const refused = await declare('other-key.yaml')
+  const again = await drawbridge([...words, '--again', '--json'], { cwd })
+  const changed = await declare('changed.yaml')
+
+  expect(empty).toMatchObject({ code: 0, stderr: '' })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toContain('orders has records that go by id.')
+  expect(refused.stderr).toContain('Declare a stream of another name, or delete the records first.')
+  expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, same: 3 })
+  expect(changed.code).toBe(0)
+  const [consent, price, gift] = changed.stderr.split('\n')
+  expect(consent).toMatch(/^warning changed.yaml#\S+consent_time_field consent_time_changed:/)
+  expect(consent).toContain('given for placed_at are about paid_at from now on. 3 of 3 records')
+  expect(price).toContain(
+    'declared as number, and is string now. 3 of 3 records have another value',
+  )
+  expect(gift).toContain('#/streams/orders/schema/properties/gift field_removed:')
+})
+
+test('an import that takes nothing leaves no connection behind', async () => {
+  const cwd = await aProject({ ...files, 'bad.ndjson': '{"nope":1}\nnot JSON\n', 'x.json': '[1,' })
+  await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
+  const into = (file: string) =>
+    drawbridge(['records', 'import', file, '--stream', 'orders', '--connection', 'typo'], { cwd })
+  const { token } = JSON.parse((await drawbridge(['grants', 'create', '--owner'], { cwd })).stdout)
+  const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
+  const send = (body: string) =>
+    fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=typo`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body,
+    })
+
+  const [bad, broken] = await Promise.all([into('bad.ndjson'), into('x.json')])
+  const sent = await send('{"nope":1}')
+
+  expect(bad.code).toBe(1)
+  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines set aside')
+  expect(bad.stderr).toContain('bad.ndjson:2 is set aside: it is no JSON')
+  expect(bad.stderr).toContain('typo was not made')
+  expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
+    '{"nope":1}\nnot JSON\n',
+  )
+  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is no JSON array\n' })
+  expect(await sent.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
+  const writer = new RecordWriter(path.join(cwd, 'personal.db'), Date.now)
+  onTestFinished(() => writer.close())
+  expect(writer.sources).toEqual([])
+  expect((await send('{"id":"1"}')).status).toBe(200)
+  expect(writer.sources).toMatchObject([{ connection: { id: 'typo' } }])
+})
+
+test('a file that cannot be read or written is named in one line', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(2))
+  const cwd = await aProject({ 'folder/file.ndjson': '', ...files })
+  const attempts: Readonly<Record<string, string[]>> = {
+    'none/out.ndjson cannot be written: there is no folder none.': [
+      'export',
+      'none/out.ndjson',
+      '--store',
+      store.file,
+    ],
+    'folder cannot be written: it is a folder.': ['export', 'folder', '--store', store.file],
+    'none.ndjson does not exist.': ['import', 'none.ndjson', '--connection', 'c'],
+    'folder is a folder, not a file.': ['import', 'folder', '--connection', 'c'],
+    'none.csv does not exist.': ['streams', 'none.csv'],
+    'none.yaml does not exist.': ['declare', 'none.yaml'],
+  }
+
+  await Promise.all(
+    Object.entries(attempts).map(async ([said, words]) => {
+      const ended = await drawbridge(['records', ...words], { cwd })
+      expect(ended).toEqual({ code: 2, stdout: '', stderr: `${said}\n` })
+    }),
+  )
+
+  await expect(stat(path.join(cwd, 'personal.db'))).rejects.toThrow('ENOENT')
+})
+
+test('a draft of what was exported is one of its records, stream by stream', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(2))
+  store.put(messages('mail', 'letters'), 'work', someMessages(2))
+  const file = path.join(path.dirname(store.file), 'out.ndjson')
+  const records = (...words: string[]) => drawbridge(['records', ...words])
+  const exported = await records('export', file, '--store', store.file)
+
+  const [all, one, none] = await Promise.all([
+    records('streams', file),
+    records('streams', file, '--stream', 'letters'),
+    records('streams', file, '--stream', 'nope'),
+  ])
+
+  expect([exported.code, (await stat(file)).mode & 0o777]).toEqual([0, 0o600])
+  const drafts = JSON.parse(all.stdout).streams
+  expect(Object.keys(drafts)).toEqual(['letters', 'messages'])
+  expect(drafts.messages).toMatchObject({ primary_key: ['id'], cursor_field: 'sent_at' })
+  expect(Object.keys(drafts.messages.schema.properties)).toContain('author')
+  expect(Object.keys(JSON.parse(one.stdout).streams)).toEqual(['letters'])
+  expect(none).toMatchObject({ code: 2, stdout: '' })
+  expect(none.stderr).toContain('has no record of nope. It has: letters, messages')
+})

@@ -37,10 +37,11 @@ function eachDisclosureCounts(times: number): void {
 
 test('what cannot be written down now is said, kept, and written down later', async () => {
   const warnings = listWarnings()
+  const troubles: unknown[] = []
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
   const given = store.grant({ stream: 'messages' })
-  const reader = await aReader(store, given.token)
+  const reader = await aReader(store, given.token, (error) => troubles.push(error))
   const other = anotherProcess(store.file)
   other.exec('alter table reads rename to away')
 
@@ -48,6 +49,9 @@ test('what cannot be written down now is said, kept, and written down later', as
   await reader.call('fetch', { id: 'work:messages:m1' })
   await vi.waitFor(() => expect(warnings).toHaveLength(1))
   expect(warnings[0]).toContain('cannot be written down')
+  expect(troubles.map(String)).toEqual([
+    `Error: What is read cannot be written down in ${store.file}`,
+  ])
   other.exec('alter table away rename to reads')
 
   await vi.waitFor(() => expect(store.writer.reads(given.id).records.length).toBeGreaterThan(0), {

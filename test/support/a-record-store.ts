@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { recordSource } from '../../src/runtime/open-records.ts'
-import { createGrant, mintToken, type WantedTerms } from '../../src/runtime/owner-store.ts'
+import { createGrant, createOwner, type WantedTerms } from '../../src/runtime/owner-store.ts'
 import { declareStream, streamShape } from '../../src/sources/records/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model.ts'
 import { toEntry } from '../../src/sources/records/to-entry.ts'
@@ -132,11 +132,7 @@ export async function aRecordStore(): Promise<TestStore> {
       )
       return { token, id: given.id, grants: given.grants.map(({ id }) => id) }
     },
-    owner() {
-      const token = mintToken()
-      writer.addOwnerToken(token)
-      return token
-    },
+    owner: () => createOwner(writer, undefined, Date.now()).token,
   }
 }
 
@@ -157,8 +153,13 @@ export interface ReadingClient {
 }
 
 /** An official client that holds a token, at a server of this store. */
-export async function aReader({ file }: TestStore, token: string): Promise<ReadingClient> {
-  const { port } = await serveHere({ sources: [recordSource(file, { mount: '/mcp/records' })] })
+export async function aReader(
+  { file }: TestStore,
+  token: string,
+  onTrouble: (error: unknown) => void = () => {},
+): Promise<ReadingClient> {
+  const sources = [recordSource(file, { mount: '/mcp/records' })]
+  const { port } = await serveHere({ sources, onTrouble })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`
   const client = await aModernClient(url, { authorization: `Bearer ${token}` })

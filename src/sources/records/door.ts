@@ -1,7 +1,7 @@
 import type { Caller } from '../../capability/caller.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
-import { toStanding } from './grant.ts'
+import { toOwnStanding, toStanding } from './grant.ts'
 import type { RecordSink } from './intake.ts'
 import { toIntrospection } from './introspection.ts'
 import { openReader, type Reader, type ReaderOptions } from './reader.ts'
@@ -40,20 +40,27 @@ export function createDoor(
   const callers = new Map<string, Caller>()
   const holds = (text: string) =>
     text.includes(tokenPrefix) && [...text.matchAll(shape)].some(([, token = '']) => isOwner(token))
+  /** Also one that has ended: it is still not for reading, and not to be written down anywhere. */
   const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
+  const isLiveOwner = (token: string) => {
+    const options = find()
+    const found = options?.store.findToken(token)
+    return found?.kind === 'owner' && toOwnStanding(found.owner, options?.now() ?? 0) === 'live'
+  }
   return {
     holdsOwner: (text) => holds(text) || (/%|\\u/.test(text) && holds(decode(text))),
     describe(token) {
       const options = find()
       const found = options?.store.findToken(token)
       if (!options || !found) return undefined
-      if (found.kind === 'owner') return { active: true, pdpp_token_kind: 'owner' }
+      if (found.kind === 'owner')
+        return isLiveOwner(token) ? { active: true, pdpp_token_kind: 'owner' } : undefined
       const given = options.store.findPackage(found.package)
       return given && toStanding(given, options.now()) === 'live'
         ? toIntrospection(given)
         : undefined
     },
-    admitOwner: (token) => (token !== undefined && isOwner(token) ? openSink() : undefined),
+    admitOwner: (token) => (token !== undefined && isLiveOwner(token) ? openSink() : undefined),
     open: (given) => {
       const options = find()
       return options ? openReader(given, options) : noGrant()

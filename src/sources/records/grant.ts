@@ -36,15 +36,33 @@ export interface GrantPackage {
   readonly grants: readonly Grant[]
 }
 
+/** What its owner puts records in with. It has no terms: it is not for reading. */
+export interface OwnerToken {
+  readonly id: string
+  /** Not known of those from before they had an id. */
+  readonly createdAt?: number
+  readonly expiresAt?: number
+  readonly revokedAt?: number
+}
+
 /** What a token is, whatever its holder says of it. */
 export type TokenKind =
-  | { readonly kind: 'owner' }
+  | { readonly kind: 'owner'; readonly owner: OwnerToken }
   | { readonly kind: 'client'; readonly package: string }
 
 export type Standing = 'live' | 'revoked' | 'expired'
 
 export function toStanding(given: GrantPackage, now: number): Standing {
-  if (given.revokedAt !== undefined) return 'revoked'
-  if (given.expiresAt !== undefined && given.expiresAt <= now) return 'expired'
+  const standing = toOwnStanding(given, now)
+  if (standing !== 'live') return standing
   return given.grants.some(({ revokedAt }) => revokedAt === undefined) ? 'live' : 'revoked'
+}
+
+/** By what it says of itself alone. */
+export function toOwnStanding(
+  { revokedAt, expiresAt }: Pick<OwnerToken, 'revokedAt' | 'expiresAt'>,
+  now: number,
+): Standing {
+  if (revokedAt !== undefined) return 'revoked'
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'live'
 }

@@ -46,13 +46,16 @@ export async function ingest(
   text: string,
   now: () => number,
 ): Promise<Ingested | Failed> {
-  const source = findDestination(sink, where)
-  if (isFailed(source)) return source
+  const destination = findDestination(sink, where)
+  if (isFailed(destination)) return destination
+  const { stream, connection } = destination
   const rejections: { line: number; message: string }[] = []
   let [accepted, rejected] = [0, 0]
   let batch: Entry[] = []
   const flush = async () => {
-    if (batch.length > 0) await sink.write(source, batch)
+    // A connection that is new is made for what can be taken: it may be mistyped. Entries are for
+    // the stream they were made for, whatever it is by now.
+    if (batch.length > 0) await sink.write({ ...sink.open(stream, connection), stream }, batch)
     accepted += batch.length
     batch = []
   }
@@ -60,7 +63,7 @@ export async function ingest(
   for (const written of text.split('\n')) {
     line += 1
     if (written.trim() === '') continue
-    const entry = readLine(source.stream, written, new Date(now()).toISOString())
+    const entry = readLine(stream, written, new Date(now()).toISOString())
     if (typeof entry !== 'string') batch.push(entry)
     else {
       rejected += 1
@@ -71,8 +74,8 @@ export async function ingest(
   }
   await flush()
   return {
-    stream: source.stream.name,
-    connection_id: source.connection.id,
+    stream: stream.name,
+    connection_id: connection.id,
     records_accepted: accepted,
     records_rejected: rejected,
     ...(rejections.length > 0 && { rejections }),
@@ -105,8 +108,11 @@ const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 const isGone = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true
 
-/** A connection that is named is made when it is new; one that is not must be the only one. */
-function findDestination(sink: RecordSink, where: Destination): RecordSource | Failed {
+/** A connection that is named may be new; one that is not must be the only one. */
+function findDestination(
+  sink: RecordSink,
+  where: Destination,
+): Pick<RecordSource, 'stream' | 'connection'> | Failed {
   const { stream: name, connection: id, connector } = where
   const known = sink.sources.find(({ connection }) => connection.id === id)?.connection
   const kind = connector ?? known?.connector
@@ -123,7 +129,7 @@ function findDestination(sink: RecordSink, where: Destination): RecordSource | F
     return cannotRead('invalid_argument', 'Several connectors have this stream: say connector_id.')
   if (known && known.connector !== stream.connector)
     return cannotRead('invalid_argument', `${id} is a connection of ${known.connector}.`)
-  if (id !== undefined) return sink.open(stream, known ?? { id, connector: stream.connector })
+  if (id !== undefined) return { stream, connection: known ?? { id, connector: stream.connector } }
   const candidates = new Map(
     sink.sources
       .filter(({ connection }) => connection.connector === stream.connector)
@@ -137,7 +143,7 @@ function findDestination(sink: RecordSink, where: Destination): RecordSource | F
         available_connections: [...candidates.keys()].map((one) => ({ connection_id: one })),
       },
     })
-  return sink.open(stream, only ?? { id: stream.connector, connector: stream.connector })
+  return { stream, connection: only ?? { id: stream.connector, connector: stream.connector } }
 }
 
 export interface Upload extends Destination {
@@ -150,8 +156,9 @@ export interface Upload extends Destination {
 export function keepBlob(sink: RecordSink, upload: Upload): JsonObject | Failed {
   if (upload.key === '')
     return cannotRead('invalid_argument', 'Say which record names it: record_key.')
-  const source = findDestination(sink, upload)
-  if (isFailed(source)) return source
+  const destination = findDestination(sink, upload)
+  if (isFailed(destination)) return destination
+  const source = sink.open(destination.stream, destination.connection)
   const { bytes, mimeType, key } = upload
   const sha256 = hash('sha256', bytes, 'hex')
   const id = `blob_sha256_${sha256}`

@@ -1,0 +1,93 @@
+import {
+  BackgroundWriter,
+  declareAgain,
+  holdsRecords,
+  importNothing,
+  importRecords,
+  type RecordWriter,
+  type Stream,
+  toConnection,
+} from '../runtime/owner-store.ts'
+import { count, print, printJson, say, toLine } from './print.ts'
+import { createProgress } from './progress.ts'
+import { UsageError } from './usage-error.ts'
+
+export interface ImportOptions {
+  readonly file: string
+  readonly store: string
+  /** The connection. */
+  readonly id: string
+  /** Of a file that declares them, with its name. */
+  readonly declared?: { readonly file: string; readonly streams: readonly Stream[] }
+  readonly stream?: string | undefined
+  readonly connector?: string | undefined
+  readonly label?: string | undefined
+  readonly again?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
+export async function importFile(writer: RecordWriter, options: ImportOptions): Promise<number> {
+  const { id, file, declared, json } = options
+  const stream = findStream(declared?.streams ?? writer.streams, options)
+  if (declared) for (const one of declareAgain(writer, stream, declared.file)) say(toLine(one))
+  const imported = await take(writer, stream, options)
+  const { added, changed, removed, same, skipped, rejected, aside } = imported
+  if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
+  else
+    print(
+      `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
+    )
+  if (!hasSource(writer, stream, id))
+    say(`${id} was not made: ${file} has nothing for ${stream.name}.`)
+  return rejected > 0 ? 1 : 0
+}
+
+async function take(writer: RecordWriter, stream: Stream, options: ImportOptions) {
+  const { file, store, id, label, again } = options
+  const connection = toConnection(writer, { id, connector: stream.connector, label })
+  const onRejected = (line: number, fault: string) => say(`${file}:${line} is set aside: ${fault}`)
+  // One that is new may be mistyped, and would be there for good.
+  if (!hasSource(writer, stream, id) && !(await holdsRecords(file, stream, Date.now())))
+    return importNothing({ file, stream, now: Date.now(), onRejected })
+  const background = new BackgroundWriter(store)
+  const progress = createProgress(file)
+  try {
+    return await importRecords({
+      writer,
+      background,
+      source: writer.open(stream, connection),
+      file,
+      again,
+      now: Date.now,
+      onProgress: progress.show,
+      onRejected,
+    })
+  } finally {
+    progress.end()
+    await background.close()
+  }
+}
+
+const hasSource = (writer: RecordWriter, { name, connector }: Stream, id: string): boolean =>
+  writer.sources.some(
+    ({ connection, stream }) =>
+      connection.id === id && stream.name === name && stream.connector === connector,
+  )
+
+function findStream(
+  streams: readonly Stream[],
+  { stream: name, connector, declared }: ImportOptions,
+): Stream {
+  const meant = streams.filter(
+    (one) => (name ?? one.name) === one.name && (connector ?? one.connector) === one.connector,
+  )
+  const [stream, ...others] = meant
+  if (stream && others.length === 0) return stream
+  const known = streams.map((one) => one.name).join(', ') || 'none'
+  if (stream) throw new UsageError(`Say which stream with --stream. There is: ${known}`)
+  throw new UsageError(
+    declared === undefined
+      ? `The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: ${known}`
+      : `${declared.file} declares no stream ${name ?? ''}. There is: ${known}`,
+  )
+}

@@ -1,0 +1,41 @@
+import { appendFile, rm } from 'node:fs/promises'
+import type { Stream } from '../sources/records/model.ts'
+import { toEntry } from '../sources/records/to-entry.ts'
+import { type Imported, type ImportOptions, toAside, toCellOf } from './import-records.ts'
+import { readLines } from './read-lines.ts'
+
+/** Whether a file has any record of a stream: a connection is not made for the sake of one that has none. */
+export async function holdsRecords(file: string, stream: Stream, now: number): Promise<boolean> {
+  const at = new Date(now).toISOString()
+  for await (const { value, fault } of readLines(file, toCellOf(stream))) {
+    const entry = fault ?? toEntry(stream, value, at)
+    if (typeof entry !== 'string' && entry.written) return true
+  }
+  return false
+}
+
+export interface NothingOptions extends Pick<ImportOptions, 'file' | 'onRejected'> {
+  readonly stream: Stream
+  readonly now: number
+}
+
+/** What an import of such a file says of each line, without a place to put any. */
+export async function importNothing(options: NothingOptions): Promise<Imported> {
+  const { file, stream, now, onRejected } = options
+  const at = new Date(now).toISOString()
+  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
+  const aside = toAside(file)
+  for await (const { number, text, value, fault } of readLines(file, toCellOf(stream))) {
+    const entry = fault ?? toEntry(stream, value, at)
+    // Gone, and never here.
+    if (typeof entry !== 'string') {
+      totals.same += 1
+      continue
+    }
+    if (totals.rejected === 0) await rm(aside, { force: true })
+    totals.rejected += 1
+    onRejected(number, entry)
+    await appendFile(aside, `${text}\n`)
+  }
+  return totals.rejected === 0 ? totals : { ...totals, aside }
+}
