@@ -50,6 +50,21 @@ test('nothing new is the same bookmark again, as often as one asks', async () =>
   expect(await since(mark)).toEqual({ seen: [], mark })
 })
 
+test('a bookmark and a cursor are as long as ever, however much is written that is not granted', async () => {
+  const { store, since, read, put } = await aFeed()
+  const ends = async () => {
+    const paged = await read({ changes_since: 'beginning', limit: 5 })
+    return { mark: (await since()).mark.length, cursor: paged.next_cursor?.length }
+  }
+  const before = await ends()
+  const database = openSqlite(store.file)
+  database.exec(`update meta set value = '900000000000000' where name = 'counter'`)
+  database.close()
+  put(aMessage(11))
+
+  expect(await ends()).toEqual(before)
+})
+
 test('a record that goes, comes back and goes is told once, as it is now', async () => {
   const { since, put, store, source } = await aFeed()
   const { mark } = await since()
