@@ -8,6 +8,7 @@ import {
   type Stream,
 } from '../sources/records/model.ts'
 import { tableOfNumbers } from './field-numbers.ts'
+import { indexWordsAnew } from './index-words-anew.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -26,6 +27,10 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
   (database) => {
     for (const { n, stream } of new RecordCatalogue(database).sources)
       indexForeignKeys(database, n, stream)
+  },
+  (database) => {
+    for (const { n, stream } of new RecordCatalogue(database).sources)
+      indexWordsAnew(database, n, stream)
   },
 ]
 

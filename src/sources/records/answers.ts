@@ -181,7 +181,7 @@ export function toSearchAnswer(found: FoundHits): Done {
     ...warnings.map(({ message }) => message),
     ...(results.length > 0
       ? ['Pass an id to fetch to read it.']
-      : ['Nothing granted and searchable has all of these words.']),
+      : ['Nothing granted and searchable has all of these words: try fewer, or others.']),
   ].join(' ')
   const lines = results.map(
     ({ id, title, connector_key, stream, snippet }) =>

@@ -12,7 +12,7 @@ import { breathe, isFailed, type Reader } from './reader.ts'
 import type { Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 import { type Score, scoreText } from './score.ts'
-import { listWords } from './words.ts'
+import { listWords, toIndexed } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string
@@ -60,7 +60,10 @@ export async function searchRecords(
   if (words.length === 0)
     return cannotRead('invalid_argument', 'q has no word to look for: use letters or digits.')
   if (words.length > mostWords)
-    return cannotRead('invalid_argument', `q has more than ${mostWords} different words.`)
+    return cannotRead(
+      'invalid_argument',
+      `q has more than ${mostWords} different words. Use fewer.`,
+    )
   const places = toPlaces(reader, query)
   if (isFailed(places)) return places
   const binding: CursorBinding = {
@@ -181,7 +184,7 @@ function readWindow(
   below: number,
 ): Ranked {
   const limit = windowLength + 1
-  const found = findNewest(store, places, { words: [...words], below, limit })
+  const found = findNewest(store, places, { words: toIndexed([...words]), below, limit })
   const kept = found.slice(0, windowLength)
   const hits = [...group(kept)].flatMap(([place, matches]) =>
     store
@@ -192,7 +195,8 @@ function readWindow(
       .map((row): Candidate => {
         const text = toData(row.body, place.fields)
         return { place, row, ...scoreText(text, place.fields, words) }
-      }),
+      })
+      .filter(({ hasAll }) => hasAll),
   )
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
