@@ -142,8 +142,10 @@ export class Bus {
     const key = JSON.stringify(server)
     const known = this.#connected.get(key)
     if (known) return known
-    const line = new Line({ address, onTrouble: this.#options.onTrouble })
-    const connected = { line, inquiries: new Inquiries(line) }
+    const { onTrouble, sealing } = this.#options
+    const line = new Line({ address, onTrouble })
+    const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
+    const connected = { line, inquiries: new Inquiries(line, newId) }
     this.#connected.set(key, connected)
     return connected
   }
