@@ -136,6 +136,7 @@ export class Drawbridge {
       mounts: this.#mounts.endpoints,
       records: {
         doors: this.#doors,
+        newId: randomUUID,
         run: (mount, errand) =>
           runErrand(errand, {
             surface: this.#mounts.at(mount).surface,

@@ -21,6 +21,8 @@ export interface SearchQuery {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
   readonly filter?: unknown
+  /** The same for one scope, where it is text whose meaning depends on the field. */
+  readonly filterOf?: ((scope: Scope) => unknown) | undefined
 }
 
 export interface Hit {
@@ -133,7 +135,7 @@ export function toPlaces(
     const { source, fields } = scope
     if (connection !== undefined && source.connection.id !== connection) continue
     if (streams && !streams.includes(source.stream.name)) continue
-    const conditions = toConditions(scope, filter)
+    const conditions = toConditions(scope, query.filterOf ? query.filterOf(scope) : filter)
     if (isFailed(conditions)) return conditions
     const lexical = [...fields.values()].filter((field) => field.lexical)
     if (lexical.length > 0) places.push({ scope, fields: lexical, conditions })
