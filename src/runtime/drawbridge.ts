@@ -182,6 +182,12 @@ export class Drawbridge {
       .map((one) => ({ ...one, message: this.#strike(one.message) }))
   }
 
+  /** What cannot be reached at this moment, for whoever wants to know beforehand. */
+  async probe(): Promise<readonly Diagnostic[]> {
+    const unreachable = await this.#routing.probe()
+    return unreachable.map((one) => ({ ...one, message: this.#strike(one.message) }))
+  }
+
   /** Everything that was written down so far, oldest first. */
   get audit(): readonly AuditEntry[] {
     this.#ledger.flush()
