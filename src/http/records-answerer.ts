@@ -1,8 +1,8 @@
 import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Failed, Outcome } from '../capability/outcome.ts'
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type Refusal, refusalWords } from '../sources/records/door.ts'
 import type { ReadFailureCode } from '../sources/records/failures.ts'
+import { type Refusal, refusalWords } from '../sources/records/refusal.ts'
 import { refusalStatus, toChallenge, toOrigin } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
 

@@ -130,6 +130,7 @@ function withBlobUrl<T extends JsonObject>(record: T): T {
   const { data } = record
   const named = isPlainObject(data) ? data[blobField] : undefined
   if (!isPlainObject(named) || typeof named.blob_id !== 'string') return record
-  const fetch_url = `/v1/blobs/${encodeURIComponent(named.blob_id)}`
+  const [id, where] = [named.blob_id, String(record.connection_id)].map(encodeURIComponent)
+  const fetch_url = `/v1/blobs/${id}?connection_id=${where}`
   return { ...record, data: { ...(data as object), [blobField]: { ...named, fetch_url } } }
 }

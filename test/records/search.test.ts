@@ -35,7 +35,10 @@ test('a limit is for all hits together, and each says where it is from [R54, R55
       record_id: expect.stringMatching(/^m\d$/),
     })
     if (hit.connection_id === 'work') expect(hit.display_name).toBe('Work mail')
-    expect(text).toContain(`id "${hit.id}"`)
+    const label = hit.connection_id === 'work' ? ' ("Work mail")' : ''
+    expect(text).toContain(
+      `id "${hit.id}" | ${hit.connector_key} ${hit.connection_id}${label}, messages | `,
+    )
   }
 })
 

@@ -178,6 +178,12 @@ export const invalidCursor = (): Failed =>
     'The cursor is not valid for this read. Repeat the read it came from without changes, or begin again without a cursor.',
   )
 
+const invalidBookmark = (): Failed =>
+  cannotRead(
+    'invalid_cursor',
+    'changes_since must be "beginning", or the next_changes_since of an earlier read of this stream and connection under this grant. Begin with "beginning".',
+  )
+
 export const toRecord = (
   { source }: Scope,
   fields: readonly Field[],
@@ -204,7 +210,7 @@ function readChanges(
     if (query[name] !== undefined && query[name] !== 'none')
       return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
   const place = findPlace(reader, scope, changesSince, cursor)
-  if (!place) return invalidCursor()
+  if (!place) return cursor === undefined ? invalidBookmark() : invalidCursor()
   const { after, upTo } = place
   // The store is younger than the bookmark: what was between them nobody knows.
   if (after > reader.store.head())
