@@ -32,6 +32,7 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
     for (const { n, stream } of new RecordCatalogue(database).sources)
       indexWordsAnew(database, n, stream)
   },
+  (database) => database.exec(tableOfLineage),
 ]
 
 const firstTables = `
@@ -76,6 +77,18 @@ const tablesOfBlobs = `
      blob text not null, source integer not null, key text not null,
      primary key (blob, source, key)
    ) strict, without rowid;`
+
+/** One mark for everything that is written at once: a copy that goes on elsewhere gets other ones. */
+const tableOfLineage = `
+   create table if not exists lineage (seq integer primary key, mark integer not null) strict;
+   insert or ignore into lineage (seq, mark)
+     select cast(value as integer), random() & 4294967295 from meta where name = 'counter';
+   create trigger if not exists lineage_grows after update of value on meta
+     when new.name = 'counter' and new.value <> old.value
+   begin
+     insert or replace into lineage (seq, mark)
+       values (cast(new.value as integer), random() & 4294967295);
+   end;`
 
 /** What the file must be before anything is done with it. */
 export function prepareRecords(database: Sqlite, file: string): void {

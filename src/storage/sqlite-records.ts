@@ -201,6 +201,13 @@ export class SqliteRecords implements RecordStore {
     return Number(counter?.value ?? 0)
   }
 
+  lineage(seq: number): number | undefined {
+    const [batch] = this.#all<{ mark: number }>(
+      sql`select mark from lineage where seq >= ${seq} order by seq limit 1`,
+    )
+    return batch?.mark
+  }
+
   span(scope: Scope, after: number): number | undefined {
     const end = this.#atOnce(() => this.#segments.span(scope, after))
     if (end !== undefined) return end

@@ -14,7 +14,7 @@ export interface CursorBinding {
 
 const tagLength = 16
 const nonceLength = 12
-/** Holds any place that is made of numbers alone. */
+/** Holds any place that is made of numbers alone, three of them at most. */
 const stepLength = 48
 
 /**

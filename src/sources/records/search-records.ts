@@ -88,7 +88,7 @@ export async function searchRecords(
   for (;;) {
     const window = readWindow(reader, places, wanted, below)
     if (window.older) ranked ??= window.hits.length
-    const left = window.hits.filter((hit) => isAfter(hit, after))
+    const left = window.hits.filter((hit) => isLeft(hit, after))
     const taken = left.slice(0, limit - hits.length)
     hits.push(...taken.map((one) => toHit(one, wanted)))
     const last = taken.at(-1)
@@ -197,8 +197,7 @@ function readWindow(
       .map((row): Candidate => {
         const text = toData(row.body, place.fields)
         return { place, row, ...scoreText(text, place.fields, words) }
-      })
-      .filter(({ hasAll }) => hasAll),
+      }),
   )
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
@@ -208,8 +207,10 @@ function readWindow(
   }
 }
 
-const isAfter = ({ score, row }: Candidate, after: Start['after']): boolean =>
-  !after || score < after.score || (score === after.score && row.arrival < after.arrival)
+/** Found, not only by the index, and not given out yet. */
+const isLeft = ({ score, row, hasAll }: Candidate, after: Start['after']): boolean =>
+  hasAll &&
+  (!after || score < after.score || (score === after.score && row.arrival < after.arrival))
 
 const toHit = (
   { place: { scope }, row, score, matched }: Candidate,
