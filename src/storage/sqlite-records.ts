@@ -107,6 +107,13 @@ export class SqliteRecords implements RecordStore {
     return fresh
   }
 
+  lineage(seq: number): number | undefined {
+    const [batch] = this.#all<{ mark: number }>(
+      sql`select mark from lineage where seq >= ${seq} order by seq limit 1`,
+    )
+    return batch?.mark
+  }
+
   bindings(blob: string): readonly Binding[] {
     return this.#blobs.bindings(blob)
   }
@@ -199,13 +206,6 @@ export class SqliteRecords implements RecordStore {
       sql`select value from meta where name = 'counter'`,
     )
     return Number(counter?.value ?? 0)
-  }
-
-  lineage(seq: number): number | undefined {
-    const [batch] = this.#all<{ mark: number }>(
-      sql`select mark from lineage where seq >= ${seq} order by seq limit 1`,
-    )
-    return batch?.mark
   }
 
   span(scope: Scope, after: number): number | undefined {

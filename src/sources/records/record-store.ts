@@ -15,6 +15,8 @@ export interface RecordStore {
   findPackage(id: string): GrantPackage | undefined
   /** What cursors are sealed with. */
   readonly key: Uint8Array
+  /** What was written together with a change has the same mark, and nothing else ever has. */
+  lineage(seq: number): number | undefined
 
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined
@@ -24,8 +26,6 @@ export interface RecordStore {
   changes(scope: Scope, query: ChangesQuery): readonly Change[]
   /** The number of the last change of anything. */
   head(): number
-  /** What was written together with a change has the same mark, and nothing else ever has. */
-  lineage(seq: number): number | undefined
   /** Where the next so many rows end; `undefined` at the end. */
   span(scope: Scope, after: number): number | undefined
   tally(scope: Scope, query: TallyQuery): readonly Tally[]
