@@ -12,7 +12,7 @@ export const check = defineCommand({
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
     const { bridge } = await look(args.what)
-    const { diagnostics } = bridge
+    const diagnostics = [...bridge.diagnostics, ...(await bridge.probe())]
     const errors = diagnostics.filter(({ severity }) => severity === 'error').length
     if (args.json) printJson(diagnostics.map((one, index) => ({ id: String(index + 1), ...one })))
     else {

@@ -59,7 +59,7 @@ export function findRepeat(
   const twin = reader.runByDigest(caller.subject, address, digest)
   if (!twin || key === insistence(twin)) return undefined
   const recent = twin.finished !== undefined && now - twin.finished < windows.duplicate
-  return twin.state !== 'done' || recent ? possibleDuplicate(twin, windows, now) : undefined
+  return twin.state !== 'done' || recent ? possibleDuplicate(call, twin, windows, now) : undefined
 }
 
 /** What nobody knows the end of is not forgotten until somebody does. */
@@ -111,7 +111,12 @@ function replay({ id, outcome, started }: Run): Outcome {
 /** A key that says: I know of that call, and I want another one. */
 const insistence = ({ id }: Run): string => `again-${id}`
 
-function possibleDuplicate(twin: Run, { duplicate }: RepeatWindows, now: number): Failed {
+function possibleDuplicate(
+  { capability }: Call,
+  twin: Run,
+  { duplicate }: RepeatWindows,
+  now: number,
+): Failed {
   const state = {
     running: 'is running',
     unknown: 'has an unknown outcome',
@@ -125,7 +130,11 @@ function possibleDuplicate(twin: Run, { duplicate }: RepeatWindows, now: number)
     twin.state === 'unknown'
       ? `Find out whether it took effect before anything else; who knows can say so with: drawbridge runs settle ${twin.id}.`
       : 'If you wanted it once, there is nothing to do.'
-  const message = `The same call with the same arguments ${state[twin.state]}: ${twin.id}. ${advice} To have it done again all the same, whoever sends the call gives it the idempotency key ${insistence(twin)}; an argument of another name or value is another call, and runs.${patience}`
+  // A model can only send what a schema lets it send.
+  const again = capability.rules.idempotencyKey
+    ? `To have it done again all the same, call again with idempotency_key ${insistence(twin)}.`
+    : `No argument says that it is wanted again: the program that sends the call can, with the idempotency key ${insistence(twin)}. With other arguments it is another call, and runs.`
+  const message = `The same call with the same arguments ${state[twin.state]}: ${twin.id}. ${advice} ${again}${patience}`
   const details = { call: twin.id, state: twin.state, insist_with: insistence(twin) }
   return refused('possible_duplicate', message, { details })
 }

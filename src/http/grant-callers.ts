@@ -1,5 +1,6 @@
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type Door, type Refusal, refusalWords } from '../sources/records/door.ts'
+import type { Door } from '../sources/records/door.ts'
+import { type Refusal, refusalWords } from '../sources/records/refusal.ts'
 import type { Arrival } from './handler.ts'
 
 /** Wherever in a request it is, an owner's token is not used, not even for something else. */

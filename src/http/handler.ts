@@ -50,10 +50,13 @@ export function createHandler(options: HandlerOptions): Handler {
     if (refusal !== undefined) return refuse(reply, 403, refusal)
     if (headers.origin !== undefined) reply.allow(toCors(headers.origin))
     if (method === 'OPTIONS') return reply.answer(204, '')
-    if (!spoken.has(method)) return refuse(reply, 405, `${method} means nothing here`)
-    if (path === '/health') return reply.answer(200, JSON.stringify(health()))
     if (records.doors.size > 0 && isRecordsPath(path))
       return serveRecords(records, arrival, bodyLimit, reply)
+    if (!spoken.has(method))
+      return reply.answer(405, toError(-32000, `${method} means nothing here`), {
+        allow: [...spoken].join(', '),
+      })
+    if (path === '/health') return reply.answer(200, JSON.stringify(health()))
     const endpoint = mounts.get(path)
     const frame = frames(path)
     const door = records.doors.get(path)

@@ -2,7 +2,8 @@ import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import { mostRecords, usualLimit } from '../sources/records/query-records.ts'
 import { toOrigin } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
-import type { Answerer, RecordsDesk } from './records-routes.ts'
+import type { Answerer } from './records-answerer.ts'
+import type { RecordsDesk } from './records-routes.ts'
 
 /** The document at a well-known address, of all or of one of these places. */
 export function toMetadata(
@@ -82,7 +83,6 @@ export async function introspect(
   arrival: Arrival,
   { send, fail }: Answerer,
 ): Promise<void> {
-  if (arrival.method !== 'POST') return fail(405, 'invalid_request', 'Only POST.')
   const text = await arrival.readBody(longestForm)
   const token = text === undefined ? undefined : toToken(arrival.headers['content-type'], text)
   if (token === undefined) return fail(400, 'invalid_request', 'The body must say which token.')

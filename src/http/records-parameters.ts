@@ -1,7 +1,5 @@
-import type { Failed } from '../capability/outcome.ts'
 import type { Field } from '../sources/records/model.ts'
 import type { Warning } from '../sources/records/query-records.ts'
-import { isFailed } from '../sources/records/reader.ts'
 import type { Scope } from '../sources/records/scope.ts'
 
 /** What a query string says, as the read contract writes it. */
@@ -9,8 +7,8 @@ export interface Parameters {
   readonly one: (name: string) => string | undefined
   /** Repeated, or separated by commas. */
   readonly many: (name: string) => readonly string[] | undefined
-  /** `filter[field]=v` and `filter[field][gte]=v`, with values of the fields' types. */
-  readonly filter: (scope: Scope | Failed) => Record<string, unknown> | string | undefined
+  /** `filter[field]=v` and `filter[field][gte]=v`, with values of the fields' types there, or as text. */
+  readonly filter: (scope?: Scope) => Record<string, unknown> | string | undefined
   readonly limits: Readonly<Record<string, number>> | undefined
   /** What was understood, but will not be for ever. */
   readonly warnings: readonly Warning[]
@@ -105,13 +103,13 @@ function hasItsForm({ name, key, operator }: Part): boolean {
 
 function toFilter(
   parts: readonly Part[],
-  scope: Scope | Failed,
+  scope: Scope | undefined,
 ): Record<string, unknown> | undefined {
   const conditions = parts.filter(({ name }) => name === 'filter')
   if (conditions.length === 0) return undefined
   const filter: Record<string, unknown> = Object.create(null)
   for (const { key = '', operator, value } of conditions) {
-    const typed = isFailed(scope) ? value : toTyped(scope.fields.get(key), value)
+    const typed = toTyped(scope?.fields.get(key), value)
     filter[key] =
       operator === undefined ? typed : { ...(filter[key] as object | undefined), [operator]: typed }
   }

@@ -32,7 +32,8 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import { type Door, refusalWords } from '../sources/records/door.ts'
+import type { Door } from '../sources/records/door.ts'
+import { refusalWords } from '../sources/records/refusal.ts'
 import type { SqliteLedger } from '../storage/sqlite-ledger.ts'
 import { checkPlacement, checkPublic } from './check-placement.ts'
 import { createSteadyClock } from './clock.ts'
@@ -136,6 +137,7 @@ export class Drawbridge {
       mounts: this.#mounts.endpoints,
       records: {
         doors: this.#doors,
+        newId: randomUUID,
         run: (mount, errand) =>
           runErrand(errand, {
             surface: this.#mounts.at(mount).surface,
@@ -179,6 +181,12 @@ export class Drawbridge {
     return [...this.mounts.values()]
       .flatMap(({ diagnostics }) => diagnostics)
       .map((one) => ({ ...one, message: this.#strike(one.message) }))
+  }
+
+  /** What cannot be reached at this moment, for whoever wants to know beforehand. */
+  async probe(): Promise<readonly Diagnostic[]> {
+    const unreachable = await this.#routing.probe()
+    return unreachable.map((one) => ({ ...one, message: this.#strike(one.message) }))
   }
 
   /** Everything that was written down so far, oldest first. */

@@ -64,5 +64,8 @@ export const toReceive =
 
 const unknownSender = toFrame(
   'error',
-  toErrorInfo('UNAUTHORIZED', 'A valid bearer token is required.'),
+  toErrorInfo(
+    'UNAUTHORIZED',
+    'The token that this agent is asked with is missing, or not known to it. Asking again does not help: whoever runs the server must configure another one.',
+  ),
 )

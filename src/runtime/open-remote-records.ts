@@ -1,9 +1,9 @@
 import { CredentialError } from '../capability/credential-error.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Source } from '../capability/source.ts'
-import { refusalWords } from '../sources/records/door.ts'
 import { isFailed } from '../sources/records/reader.ts'
 import { instructions } from '../sources/records/record-source.ts'
+import { refusalWords } from '../sources/records/refusal.ts'
 import { RemoteServer } from '../sources/records/remote/remote-server.ts'
 import { remoteSource } from '../sources/records/remote/remote-source.ts'
 

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Call } from '../capability/call.ts'
+import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Explanation } from '../governance/explain.ts'
 import type { Next } from '../governance/step.ts'
 import type { Identify } from '../http/callers.ts'
@@ -69,6 +70,11 @@ export class Routing {
     const sources = this.#placed.map(({ source }) => source)
     const { ledger } = this.#parts
     return resumeExecution({ desk: this.executions, sources, ledger, now: Date.now }, id, by)
+  }
+
+  /** What cannot be reached at this moment. */
+  async probe(): Promise<readonly Diagnostic[]> {
+    return (await Promise.all(this.#placed.map(({ source }) => source.probe()))).flat()
   }
 
   /** Whom a router would ask, where there is one. */

@@ -8,6 +8,7 @@ import {
   type Stream,
 } from '../sources/records/model.ts'
 import { tableOfNumbers } from './field-numbers.ts'
+import { indexWordsAnew } from './index-words-anew.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { createSegmentTables, SegmentWriter } from './segment-writer.ts'
 import type { Sqlite } from './sqlite.ts'
@@ -28,6 +29,11 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
       indexForeignKeys(database, n, stream)
   },
   (database) => database.exec(tableOfOwners),
+  (database) => {
+    for (const { n, stream } of new RecordCatalogue(database).sources)
+      indexWordsAnew(database, n, stream)
+  },
+  (database) => database.exec(tableOfLineage),
 ]
 
 const firstTables = `
@@ -82,6 +88,18 @@ const tableOfOwners = `
    insert into owners (id, hash)
      select 'own_' || lower(hex(randomblob(16))), hash from tokens
      where kind = 'owner' and hash not in (select hash from owners);`
+
+/** One mark for everything that is written at once: a copy that goes on elsewhere gets other ones. */
+const tableOfLineage = `
+   create table if not exists lineage (seq integer primary key, mark integer not null) strict;
+   insert or ignore into lineage (seq, mark)
+     select cast(value as integer), random() & 4294967295 from meta where name = 'counter';
+   create trigger if not exists lineage_grows after update of value on meta
+     when new.name = 'counter' and new.value <> old.value
+   begin
+     insert or replace into lineage (seq, mark)
+       values (cast(new.value as integer), random() & 4294967295);
+   end;`
 
 /** What the file must be before anything is done with it. */
 export function prepareRecords(database: Sqlite, file: string): void {

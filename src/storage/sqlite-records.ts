@@ -107,6 +107,13 @@ export class SqliteRecords implements RecordStore {
     return fresh
   }
 
+  lineage(seq: number): number | undefined {
+    const [batch] = this.#all<{ mark: number }>(
+      sql`select mark from lineage where seq >= ${seq} order by seq limit 1`,
+    )
+    return batch?.mark
+  }
+
   bindings(blob: string): readonly Binding[] {
     return this.#blobs.bindings(blob)
   }

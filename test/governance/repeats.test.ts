@@ -603,6 +603,28 @@ test('the same arguments under a new key, within a minute, look like a mistake; 
   expect(ran).toHaveLength(2)
 })
 
+test.each([
+  [true, 'call again with idempotency_key again-'],
+  [false, 'No argument says'],
+])(
+  'where a key is an argument (%s), a doubt names it, and only there',
+  async (idempotencyKey, words) => {
+    const { pay } = aPayment()
+    const { govern } = aPipeline()
+    const keyed = { ...pay, rules: { ...pay.rules, idempotencyKey } }
+    const call = (input: object) =>
+      govern(aCall({ capability: keyed, input: { amount: 1, ...input } }))
+    const key = (value: string) => (idempotencyKey ? { idempotency_key: value } : {})
+    await call(key('one'))
+
+    const doubt = await call(key('two'))
+
+    expect(doubt).toMatchObject({ failure: { message: expect.stringContaining(words) } })
+    if (idempotencyKey)
+      expect(wordOf(await call(key(String(detailsOf(doubt).insist_with))))).toBe('done')
+  },
+)
+
 test('after the window the same arguments are a new call', async () => {
   const clock = aClock()
   const { pay, ran } = aPayment()

@@ -6,6 +6,7 @@ import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
 import { aNatsServer, describeWithNats } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, never } from '../support/agents.ts'
+import { drawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { tokenOf, toTokenEntry } from '../support/tokens.ts'
 
@@ -244,7 +245,10 @@ describeWithNats('agents over NATS', () => {
       await aRouterTo(url, { token: tokenOf('shop') }),
     ]
 
-    expect((await stranger.call('Look'))._meta?.[failure]).toMatchObject({ code: 'UNAUTHORIZED' })
+    expect((await stranger.call('Look'))._meta?.[failure]).toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringContaining('whoever runs the server must configure'),
+    })
     expect((await known.call('Look')).isError).toBeUndefined()
     expect(seen).toMatchObject([
       { identityChain: ['caller:local', 'proxy:shop:bank', 'caller:shop'] },
@@ -575,6 +579,39 @@ describeWithNats('the shared registry', () => {
     expect(near.diagnostics).toEqual([])
     const [step] = ((await near.explain('Look')) ?? []).slice(-1)
     expect(JSON.stringify(step)).not.toContain('middle')
+  })
+})
+
+describeWithNats('what check says of a server', () => {
+  test('is nothing where it is there, and why not where it is not', async () => {
+    const { url, stop } = await aNatsServer('--auth', 'right')
+    const folder = await aProject({
+      'drawbridge.yaml': `sources: [{ intents: { node: shop,
+        remote: [{ name: bank, url: "${url}", access: { token: env://NATS_TOKEN }, capabilities: [
+          { intent: Look, description: Looks., effects: read_only }] }],
+        discover: { url: "${url}", access: { token: env://NATS_TOKEN } } } }]`,
+    })
+    const check = async (token: string) => {
+      const { stdout, code } = await drawbridge(['check', folder, '--json'], {
+        env: { NATS_TOKEN: token },
+      })
+      return { code, said: JSON.parse(stdout) }
+    }
+
+    const [right, wrong] = [await check('right'), await check('wrong')]
+    await stop()
+    const gone = await check('right')
+
+    expect(right).toEqual({ code: 0, said: [] })
+    const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
+    expect(wrong).toMatchObject({
+      code: 0,
+      said: [{ ...unreachable, message: expect.stringContaining('what "access" shows it') }],
+    })
+    expect(gone).toMatchObject({
+      code: 0,
+      said: [{ ...unreachable, message: expect.stringContaining('connection refused') }],
+    })
   })
 })
 

@@ -55,6 +55,22 @@ test('a read of one source among several asks which, and lists them for the next
   }
 })
 
+test('where only one of several has the stream, it is named', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(1))
+  store.put(messages('chat', 'talk'), 'team', someMessages(1))
+  const { token } = store.grant({ stream: 'messages' }, { stream: 'talk' })
+  const reader = await aReader(store, token)
+
+  const { failure } = await reader.call('query_records', { stream: 'talk' })
+
+  expect(failure).toMatchObject({
+    code: 'ambiguous_connection',
+    message: expect.stringContaining('it can only be "team"'),
+    details: { available_connections: [{ connection_id: 'team' }] },
+  })
+})
+
 test('of many, twelve are listed, with how many there are and where to find the rest [R82, R86]', async () => {
   const { reader } = await aPackage(25)
 

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/owner-store.ts'
+import type { RecordSource } from '../../src/sources/records/model.ts'
+import { type Entry, toEntry } from '../../src/sources/records/to-entry.ts'
+import { RecordWriter } from '../../src/storage/record-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
 import {
   aMessage,
@@ -48,6 +51,21 @@ test('nothing new is the same bookmark again, as often as one asks', async () =>
 
   expect(await since(mark)).toEqual({ seen: [], mark })
   expect(await since(mark)).toEqual({ seen: [], mark })
+})
+
+test('a bookmark and a cursor are as long as ever, however much is written that is not granted', async () => {
+  const { store, since, read, put } = await aFeed()
+  const ends = async () => {
+    const paged = await read({ changes_since: 'beginning', limit: 5 })
+    return { mark: (await since()).mark.length, cursor: paged.next_cursor?.length }
+  }
+  const before = await ends()
+  const database = openSqlite(store.file)
+  database.exec(`update meta set value = '900000000000000' where name = 'counter'`)
+  database.close()
+  put(aMessage(11))
+
+  expect(await ends()).toEqual(before)
 })
 
 test('a record that goes, comes back and goes is told once, as it is now', async () => {
@@ -175,6 +193,32 @@ test('a bookmark lives as long as its own grant, not as that of a neighbour', as
   store.writer.revoke(given.grants[0] ?? '', Date.now())
 
   expect(await read(mark)).toMatchObject({ data: [], next_changes_since: mark })
+})
+
+test('after a store was put back and written to, what was seen before is gone on with, and nothing else', async () => {
+  const { store, since, put, read, given } = await aFeed()
+  const early = await since()
+  const copy = `${store.file}.copy`
+  const copying = openSqlite(store.file)
+  copying.exec(`vacuum into '${copy}'`)
+  copying.close()
+  put(aMessage(20), aMessage(21))
+  const late = await since(early.mark)
+  const { next_cursor: cursor } = await read({ changes_since: early.mark, limit: 1 })
+  const other = new RecordWriter(copy, Date.now)
+  onTestFinished(() => other.close())
+  const [source] = other.sources
+  const entries = [30, 31, 32].map((n) => toEntry(messages(), aMessage(n), '2026-06-02T00:00:00Z'))
+  other.write(source as RecordSource, entries as Entry[])
+  const reader = await aReader({ ...store, file: copy }, given.token)
+  const ask = async (input: Data) => {
+    const { data, failure } = await reader.call('query_records', { stream: 'messages', ...input })
+    return failure?.code ?? (data.data as unknown as Page).data.map(({ id }) => id)
+  }
+
+  expect(await ask({ changes_since: early.mark })).toEqual(['m30', 'm31', 'm32'])
+  expect(await ask({ changes_since: late.mark })).toBe('cursor_expired')
+  expect(await ask({ changes_since: early.mark, cursor })).toBe('cursor_expired')
 })
 
 test('after a store was put back to an earlier state, a later bookmark has expired', async () => {

@@ -239,6 +239,11 @@ test('what is revoked is revoked with the next request, a part of it silently', 
 
   expect(left.text).toContain('1 connection,')
   expect(response.status).toBe(403)
-  expect(await response.json()).toMatchObject({ error: { data: { code: 'grant_revoked' } } })
+  expect(await response.json()).toMatchObject({
+    error: {
+      message: expect.stringMatching(/was revoked.*drawbridge grants create/),
+      data: { code: 'grant_revoked' },
+    },
+  })
   expect((await post(reader.url, { authorization: 'Bearer drb_nobody' })).status).toBe(401)
 })

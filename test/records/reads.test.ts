@@ -167,7 +167,6 @@ test('a cursor is good for the very read it came from and for no other', async (
     reader.call('query_records', { ...read, cursor, sort: 'sent_at' }),
     reader.call('query_records', { ...read, cursor: flipped }),
     reader.call('query_records', { ...read, cursor: 'x' }),
-    reader.call('query_records', { stream: 'messages', changes_since: cursor }),
     reader.call('search', { q: 'invoice', cursor }),
     another.call('query_records', { ...read, cursor }),
   ])
@@ -175,6 +174,36 @@ test('a cursor is good for the very read it came from and for no other', async (
   expect(new Set(refused.map(({ text }) => text)).size).toBe(1)
   expect(refused[0]?.failure?.code).toBe('invalid_cursor')
   expect((await reader.call('query_records', { ...read, cursor })).isError).toBe(false)
+})
+
+test.each([
+  [{ changes_since: 'junk' }, 'changes_since must be "beginning", or the next_changes_since'],
+  [{ filter: { size: null } }, 'filter.size must be a number, not null: there is no filter for'],
+  [{ filter: { size: { gte: null } } }, 'filter.size must be a number, not null'],
+  [{ filter: { size: [1, 2] } }, 'filter.size must be a number, not a list: read once for each'],
+  [{ filter: { author: 7 } }, 'filter.author must be a string, not 7.'],
+  [{ filter: 'size>5' }, '/filter: must be an object, such as {"field": value}'],
+  [{ filter: null }, '/filter: must be an object, such as {"field": value}'],
+])('what is wrong with %j is said so that the next try can be right', async (input, words) => {
+  const { reader } = await aMailbox(3)
+
+  const { text, isError } = await reader.call('query_records', { stream: 'messages', ...input })
+
+  expect(isError).toBe(true)
+  expect(text).toContain(words)
+})
+
+test('a cursor of pages is no bookmark', async () => {
+  const { reader } = await aMailbox(30)
+  const { data } = await reader.call('query_records', { stream: 'messages' })
+  const { next_cursor = '' } = data.data as Page
+
+  const { failure } = await reader.call('query_records', {
+    stream: 'messages',
+    changes_since: next_cursor,
+  })
+
+  expect(failure?.code).toBe('invalid_cursor')
 })
 
 test('a field that is not granted and one that does not exist are the same', async () => {

@@ -7,6 +7,7 @@ import {
   aMessage,
   aReader,
   aRecordStore,
+  aStream,
   type Data,
   messages,
   someMessages,
@@ -142,6 +143,7 @@ test('what is wrong is said in the same words, and which connection without aski
     const [close, remote] = [await near.call(tool, input), await far.call(tool, input)]
     expect([close.failure?.code, remote.failure?.code], JSON.stringify(input)).toEqual([code, code])
     expect(remote.failure?.message).toBe(close.failure?.message)
+    expect(remote.failure?.details ?? {}).toEqual(close.failure?.details ?? {})
   }
   store.writer.revoke(given.id, Date.now())
   const revoked = await far.call('search', { q: 'invoice' })
@@ -226,6 +228,26 @@ test.each([['owner'], ['something else'], [undefined]])(
     })
   },
 )
+
+test('an address that only its server answers is not given out', async () => {
+  const store = await aRecordStore()
+  const files = aStream('files', {
+    primary_key: 'id',
+    schema: { properties: { id: { type: 'string' }, blob_ref: { type: 'object' } } },
+  })
+  store.put(files, 'work', [{ id: 'a', blob_ref: { blob_id: 'b1', mime_type: 'image/png' } }])
+  const { token } = store.grant({ stream: 'files' })
+  const { origin } = await aReader(store, token)
+  const { call } = await aRemoteReader(origin, token)
+
+  const page = await call('query_records', { stream: 'files' })
+  const document = await call('fetch', { id: 'work/files:a' })
+
+  expect(page.data.data).toMatchObject({
+    data: [{ data: { id: 'a', blob_ref: { blob_id: 'b1', mime_type: 'image/png' } } }],
+  })
+  expect(page.text + document.text).not.toContain('fetch_url')
+})
 
 test('the other generation of the contract is understood: wrapped, in flags, refusing filters', async () => {
   const asked: string[] = []

@@ -106,7 +106,7 @@ test('the schema comes whole, scoped and compact, and names granted fields alone
   })
   expect(full).toMatchObject({ detail: 'full', stream_count: 1 })
   expect(full.connectors[0].granted_connections).toEqual([
-    { connection_id: 'work', display_name: 'Work mail' },
+    { connection_id: 'work', display_name: 'Work mail', grant_id: expect.stringMatching(/^grt_/) },
   ])
   expect(ambiguous.status).toBe(409)
   expect(ambiguous.body.error).toMatchObject({
@@ -345,6 +345,14 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
     'content-length': '7',
     'cache-control': 'private, no-store',
   })
+  const { data } = (
+    await ask('/v1/streams/attachments/records?filter[id]=a1', { bearer: readers.both.token })
+  ).body
+  expect(data).toHaveLength(2)
+  for (const { data: named } of data)
+    expect((await ask(named.blob_ref.fetch_url, { bearer: readers.both.token })).bytes).toEqual(
+      bytes,
+    )
   const ambiguous = await ask(`/v1/blobs/${blob_id}`, { bearer: readers.both.token })
   expect(ambiguous.body.error).toMatchObject({ code: 'ambiguous_connection' })
   const chosen = `/v1/blobs/${blob_id}?connection_id=home`

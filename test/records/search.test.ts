@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { openSqlite } from '../../src/storage/sqlite.ts'
 import {
   aReader,
   aRecordStore,
@@ -34,7 +35,10 @@ test('a limit is for all hits together, and each says where it is from [R54, R55
       record_id: expect.stringMatching(/^m\d$/),
     })
     if (hit.connection_id === 'work') expect(hit.display_name).toBe('Work mail')
-    expect(text).toContain(`id "${hit.id}"`)
+    const label = hit.connection_id === 'work' ? ' ("Work mail")' : ''
+    expect(text).toContain(
+      `id "${hit.id}" | ${hit.connector_key} ${hit.connection_id}${label}, messages | `,
+    )
   }
 })
 
@@ -180,6 +184,83 @@ test('syntax of the index is only words here', async () => {
   }
   expect(hitsOf((await reader.call('search', { q: 'İnvoıce' })).data)).toEqual([])
   expect(hitsOf((await reader.call('search', { q: 'ÎNVOICÉ' })).data)).toHaveLength(6)
+})
+
+const unspaced = [
+  { id: 'tokyo', body: '明日は東京都庁で会議があります。iPhoneも忘れずに。' },
+  { id: 'kyoto', body: '京都の抹茶はおいしい' },
+  { id: 'beijing', body: '我们在北京喝茶𠮷' },
+  { id: 'bangkok', body: 'กรุงเทพอากาศดีมาก' },
+  { id: 'scattered', body: '都庁は東京にあり、京都にはない' },
+  { id: 'hindi', body: 'यह मेरी किताब है' },
+]
+
+const marked = async (reader: Awaited<ReturnType<typeof aReader>>, q: string) =>
+  hitsOf((await reader.call('search', { q })).data)
+    .map(({ record_id, snippet = '' }) => {
+      const marks = Array.from(snippet.matchAll(/<mark>(.*?)<\/mark>/g), ([, mark]) => mark)
+      return `${record_id} ${marks.join()}`
+    })
+    .sort()
+
+test.each([
+  ['東京都庁', ['tokyo 東京都庁']],
+  ['会議 東京', ['tokyo 東京,会議']],
+  ['京都', ['kyoto 京都', 'scattered 京都', 'tokyo 京都']],
+  ['茶', ['beijing 茶', 'kyoto 茶']],
+  ['茶𠮷', ['beijing 茶𠮷']],
+  ['iphone', ['tokyo iPhone']],
+  ['ｵｲｼｲ', []],
+  ['อากาศ', ['bangkok อากาศ']],
+  ['อากาศดำ', []],
+  ['किताब', ['hindi किताब']],
+  ['कतब', []],
+])('words without spaces between them are found inside: %s', async (q, found) => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', unspaced)
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+
+  expect(await marked(reader, q)).toEqual(found)
+})
+
+test('paging through texts without spaces meets each of them once', async () => {
+  const store = await aRecordStore()
+  for (const connection of ['a', 'b'])
+    store.put(
+      messages(),
+      connection,
+      someMessages(230, (n) => ({ body: `${'今日は'.repeat(n % 4)}東京都に住む` })),
+    )
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const met: string[] = []
+  for (let cursor: unknown; met.length === 0 || cursor !== undefined; ) {
+    const { data } = await reader.call('search', {
+      q: '東京都',
+      limit: 100,
+      ...(cursor !== undefined && { cursor }),
+    })
+    met.push(...hitsOf(data).map(({ id = '' }) => id))
+    cursor = (data.data as Record<string, unknown>).next_cursor
+  }
+
+  expect(met).toHaveLength(460)
+  expect(new Set(met).size).toBe(460)
+})
+
+test('a file from before finds in them, too', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', unspaced)
+  const { token } = store.grant({ stream: 'messages' })
+  const database = openSqlite(store.file)
+  database.exec('delete from s1 where rowid < 3; pragma user_version = 5')
+  database.exec(
+    `insert into s1 (rowid, c4) values (1, '明日は東京都庁で会議があります iphoneも忘れすに')`,
+  )
+  database.close()
+  const reader = await aReader(store, token)
+
+  expect(await marked(reader, '東京都')).toEqual(['tokyo 東京都'])
+  expect(await marked(reader, '会議')).toEqual(['tokyo 会議'])
 })
 
 test('each hit comes once, whatever arrives between the pages', async () => {

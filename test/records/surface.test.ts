@@ -14,8 +14,8 @@ const foreign = /list_streams|fetch_blob|subscri|event|webhook|full|admin|owner|
 async function aServedStore() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(5))
-  const { token } = store.grant({ stream: 'messages' })
-  return { store, token, reader: await aReader(store, token) }
+  const { token, id } = store.grant({ stream: 'messages' })
+  return { store, token, id, reader: await aReader(store, token) }
 }
 
 test('exactly five tools are served, in both eras [R8, R9, R12, R13]', async () => {
@@ -102,7 +102,7 @@ test('no flag and no variable chooses a profile, in any help [R6]', async () => 
 })
 
 test('stdio serves the very tools that HTTP serves, under the same grant [R7]', async () => {
-  const { store, token, reader } = await aServedStore()
+  const { store, token, id, reader } = await aServedStore()
   const folder = path.dirname(store.file)
   await put(
     path.join(folder, 'drawbridge.yaml'),
@@ -127,4 +127,19 @@ test('stdio serves the very tools that HTTP serves, under the same grant [R7]', 
   expect(result.structuredContent).toEqual(
     (await reader.call('query_records', { stream: 'messages' })).data,
   )
+  // The list says what there is to call; each call says that there is nothing to read any more.
+  store.writer.revoke(id, Date.now())
+  expect((await client.listTools()).tools).toHaveLength(5)
+  for (const { name } of (await client.listTools()).tools)
+    await expect(client.callTool({ name, arguments: least[name] ?? {} })).rejects.toThrow(
+      /was revoked.*drawbridge grants create/,
+    )
 })
+
+/** What each tool cannot do without. */
+const least: Readonly<Record<string, Record<string, string>>> = {
+  query_records: { stream: 'messages' },
+  aggregate: { stream: 'messages', metric: 'count' },
+  search: { q: 'invoice' },
+  fetch: { id: 'messages:m1' },
+}

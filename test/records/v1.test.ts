@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
+import {
+  aReader,
+  aRecordStore,
+  aStream,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at as it comes
 type Body = Record<string, any>
@@ -140,4 +146,61 @@ test('a limit that is too large is set, and said', async () => {
   const { body } = await get('/v1/streams/messages/records?limit=500')
 
   expect(body.meta.warnings).toMatchObject([{ code: 'limit_clamped' }])
+})
+
+test.each([
+  ['PUT', '/v1/schema', 'GET'],
+  ['DELETE', '/v1/streams/messages/records/m1', 'GET'],
+  ['POST', '/v1/search', 'GET'],
+  ['PATCH', '/v1/blobs', 'POST'],
+  ['GET', '/v1/ingest/messages', 'POST'],
+  ['GET', '/introspect', 'POST'],
+  ['PUT', '/.well-known/oauth-protected-resource', 'GET'],
+])('%s means nothing at %s, and is told what does', async (method, path, allowed) => {
+  const { origin, token } = await aServer()
+
+  const response = await fetch(`${origin}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+  })
+
+  expect([response.status, response.headers.get('allow')]).toEqual([405, allowed])
+  expect(await response.json()).toMatchObject({
+    error: {
+      type: 'invalid_request_error',
+      code: 'invalid_request',
+      request_id: expect.any(String),
+    },
+  })
+})
+
+test('a filter means in each connection what its field is there', async () => {
+  const { store, origin } = await aServer()
+  const notes = (connector: string, type: string) =>
+    aStream(
+      'notes',
+      {
+        primary_key: 'id',
+        schema: {
+          properties: { id: { type: 'string' }, room: { type }, text: { type: 'string' } },
+        },
+        query: { search: { lexical_fields: ['text'] } },
+      },
+      connector,
+    )
+  store.put(notes('paper', 'string'), 'drawer', [{ id: 'p', room: '7', text: 'tea' }])
+  store.put(notes('phone', 'integer'), 'pocket', [{ id: 'q', room: 7, text: 'tea' }])
+  const { token } = store.grant({ stream: 'notes' })
+  const get = async (query: string) => {
+    const response = await fetch(`${origin}/v1/search?q=tea&streams=notes&${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    return (await response.json()) as Body
+  }
+
+  const { data } = await get('filter[room]=7')
+  const { error } = await get('filter[room]=seven')
+
+  expect(data.map(({ record_key }: Body) => record_key).sort()).toEqual(['p', 'q'])
+  expect(error).toMatchObject({ message: 'filter.room must be a number.' })
 })

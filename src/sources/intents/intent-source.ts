@@ -1,4 +1,5 @@
 import type { Call } from '../../capability/call.ts'
+import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { LoadedModule } from '../../capability/loaded-module.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
@@ -139,6 +140,18 @@ export class IntentSource implements Source {
     this.#watchers.add(watcher)
     if (this.#changed) watcher()
     return () => this.#watchers.delete(watcher)
+  }
+
+  /** What is configured and cannot be reached at this moment. It may come, so nothing waits for it. */
+  async probe(): Promise<readonly Diagnostic[]> {
+    const unreachable = await this.#openNetwork().probe()
+    return unreachable.map(({ server, cause, pointer }) => ({
+      code: 'nats_unreachable',
+      severity: 'warning',
+      message: `The NATS server at ${server} cannot be reached: ${cause}. Until it can, nobody is asked over it.`,
+      source: this.id,
+      pointer,
+    }))
   }
 
   /** Under which name it is asked where, over NATS. */

@@ -5,7 +5,7 @@ import type { Health } from './health.ts'
 import { Poster } from './http-poster.ts'
 import type { Machine } from './machine.ts'
 import { isThisMachine, toAddress } from './nats/address.ts'
-import { Bus, type Serving } from './nats/bus.ts'
+import { Bus, type Serving, type Unreachable } from './nats/bus.ts'
 import type { Receive } from './nats/door.ts'
 import type { Roster } from './nats/roster.ts'
 import { toSubject } from './nats/subjects.ts'
@@ -94,6 +94,25 @@ export class Network {
     })
   }
 
+  /** The NATS servers that cannot be reached, each where it is first named. */
+  async probe(): Promise<readonly UnreachableHere[]> {
+    const { remote, discover, serve } = this.#options.routing
+    const named = [
+      ...remote.map((address, at) => ({ address, pointer: `/remote/${at}` })),
+      ...(discover ? [{ address: discover, pointer: '/discover' }] : []),
+      ...(serve?.nats ? [{ address: serve.nats, pointer: '/serve/nats' }] : []),
+    ].filter(({ address }) => isOverNats(address))
+    const probed = await Promise.all(
+      named.map(async ({ address, pointer }) => {
+        const unreachable = await this.#bus.probe(address)
+        return unreachable ? [{ ...unreachable, pointer }] : []
+      }),
+    )
+    const byServer = new Map<string, UnreachableHere>()
+    for (const one of probed.flat().reverse()) byServer.set(`${one.server} ${one.cause}`, one)
+    return [...byServer.values()].reverse()
+  }
+
   async close(): Promise<void> {
     this.#poster.close()
     await this.#bus.close()
@@ -110,6 +129,10 @@ export class Network {
     const [here, there] = [toAddress(discover), toAddress(configured)]
     return here.server === there.server && here.prefix === there.prefix
   }
+}
+
+interface UnreachableHere extends Unreachable {
+  readonly pointer: string
 }
 
 /** What must be right before anything is opened. */

@@ -165,7 +165,10 @@ function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
       'count takes no field; leave it out, or use count_distinct.',
     )
   if (metric !== 'count' && query.field === undefined)
-    return cannotRead('invalid_argument', `${metric} needs a field.`)
+    return cannotRead(
+      'invalid_argument',
+      `${metric} needs a field; schema with this stream says which can be used.`,
+    )
   if (metric === 'count_distinct' && (groupBy !== undefined || groupByTime !== undefined))
     return cannotRead('invalid_argument', 'count_distinct cannot be grouped.')
   if ((groupByTime === undefined) !== (granularity === undefined))

@@ -180,13 +180,17 @@ export function toSearchAnswer(found: FoundHits): Done {
     ...(ranked === undefined ? [] : [toRankedWords(ranked)]),
     ...warnings.map(({ message }) => message),
     ...(results.length > 0
-      ? ['Pass an id to fetch to read it.']
-      : ['Nothing granted and searchable has all of these words.']),
+      ? [
+          'Pass an id to fetch to read it. Each: id | connector_key connection_id, stream | title | snippet.',
+        ]
+      : ['Nothing granted and searchable has all of these words: try fewer, or others.']),
   ].join(' ')
-  const lines = results.map(
-    ({ id, title, connector_key, stream, snippet }) =>
-      `id ${JSON.stringify(id)} | ${word(connector_key)} ${word(stream)} | ${title} | ${snippet}`,
-  )
+  const lines = results.map((one) => {
+    const { id, title, connector_key, connection_id, display_name, stream, snippet } = one
+    const label = display_name === undefined ? '' : ` (${JSON.stringify(display_name)})`
+    const source = `${word(connector_key)} ${word(connection_id)}${label}, ${word(stream)}`
+    return `id ${JSON.stringify(id)} | ${source} | ${title} | ${snippet}`
+  })
   return {
     kind: 'done',
     data: {

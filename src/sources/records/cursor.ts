@@ -14,13 +14,15 @@ export interface CursorBinding {
 
 const tagLength = 16
 const nonceLength = 12
+/** Holds any place that is made of numbers alone, three of them at most. */
+const stepLength = 48
 
 /**
  * A place in a result, sealed: nobody can read it, change it, or use it for another grant or query.
  * The nonce is made from the text, so the same place is always the same cursor.
  */
 export function seal(key: Uint8Array, binding: CursorBinding, place: Json): string {
-  const text = JSON.stringify(place)
+  const text = toPadded(JSON.stringify(place))
   const context = toContext(binding)
   const nonce = createHmac('sha256', key)
     .update(`${context}\n${text}`)
@@ -29,6 +31,12 @@ export function seal(key: Uint8Array, binding: CursorBinding, place: Json): stri
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+/** How many digits a number has would tell how much was written that is not granted. */
+function toPadded(text: string): string {
+  const length = Buffer.byteLength(text)
+  return text + ' '.repeat(Math.ceil(length / stepLength) * stepLength - length)
 }
 
 /** `undefined` for everything that was not sealed for this very binding: nobody is told why. */

@@ -6,9 +6,7 @@ import type { RecordSink } from './intake.ts'
 import { toIntrospection } from './introspection.ts'
 import { openReader, type Reader, type ReaderOptions } from './reader.ts'
 import { noGrant, toCaller } from './record-source.ts'
-
-/** Why a token opens nothing. */
-export type Refusal = 'missing' | 'unknown' | 'owner' | 'revoked' | 'expired'
+import type { Refusal } from './refusal.ts'
 
 /** Where tokens are looked at: by what they are, never by what somebody calls them. */
 export interface Door {
@@ -87,13 +85,3 @@ const decode = (text: string): string =>
   text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
     String.fromCharCode(parseInt(code, 16)),
   )
-
-/** In words for whoever brought the token. */
-export const refusalWords: Readonly<Record<Refusal, string>> = {
-  missing: 'A token is needed that "drawbridge grants create" gave out.',
-  unknown: 'The token is not known here.',
-  owner:
-    'An owner’s token is refused here: reading goes by grants alone. Give the client a token of a grant.',
-  revoked: 'The grant was revoked. Ask its owner for a new one.',
-  expired: 'The grant has expired. Ask its owner for a new one.',
-}

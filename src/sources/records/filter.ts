@@ -53,8 +53,16 @@ function toCondition(
     )
   const comparable = toComparable(field, value)
   if (comparable === undefined)
-    return cannotRead('invalid_filter', `filter.${name} must be ${words[type]}.`)
+    return cannotRead('invalid_filter', `filter.${name} must be ${words[type]}${toHint(value)}.`)
   return { field, operator, value: comparable }
+}
+
+/** What others understand, and what to do here instead. */
+function toHint(value: unknown): string {
+  if (value === null)
+    return ', not null: there is no filter for records without a value; leave it out, and look at what comes'
+  if (Array.isArray(value)) return ', not a list: read once for each value'
+  return typeof value === 'string' ? '' : `, not ${JSON.stringify(value)?.slice(0, 40)}`
 }
 
 const words: Readonly<Record<Field['type'], string>> = {

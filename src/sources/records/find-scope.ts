@@ -77,7 +77,7 @@ function toCandidates(scopes: readonly Scope[]): Candidates {
   const all = [...byId.values()].map(({ grant, source: { connection } }) => ({
     connection_id: connection.id,
     connector_key: connection.connector,
-    grant_id: grant,
+    ...(grant !== '' && { grant_id: grant }),
     ...(connection.label !== undefined && { display_name: connection.label }),
   }))
   const omitted = Math.max(0, all.length - mostListed)
@@ -97,7 +97,10 @@ interface Candidates extends JsonObject {
   readonly available_connection_count: number
 }
 
-const listed = ({ available_connections: some, available_connection_count: total }: Candidates) =>
-  total > some.length
-    ? `${some.length} of ${total} are listed; call schema for all of them.`
+function listed({ available_connections: some, available_connection_count: total }: Candidates) {
+  if (total > some.length)
+    return `${some.length} of ${total} are listed; call schema for all of them.`
+  return total === 1
+    ? `Here it can only be ${JSON.stringify(some[0]?.connection_id)}.`
     : `${total} are listed.`
+}

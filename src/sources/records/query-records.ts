@@ -178,6 +178,18 @@ export const invalidCursor = (): Failed =>
     'The cursor is not valid for this read. Repeat the read it came from without changes, or begin again without a cursor.',
   )
 
+const expired = (): Failed =>
+  cannotRead(
+    'cursor_expired',
+    'The store was put back to an earlier state. Begin again with changes_since "beginning".',
+  )
+
+const invalidBookmark = (): Failed =>
+  cannotRead(
+    'invalid_cursor',
+    'changes_since must be "beginning", or the next_changes_since of an earlier read of this stream and connection under this grant. Begin with "beginning".',
+  )
+
 export const toRecord = (
   { source }: Scope,
   fields: readonly Field[],
@@ -204,14 +216,11 @@ function readChanges(
     if (query[name] !== undefined && query[name] !== 'none')
       return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
   const place = findPlace(reader, scope, changesSince, cursor)
-  if (!place) return invalidCursor()
+  if (!place) return cursor === undefined ? invalidBookmark() : invalidCursor()
+  if (!isOfThisStore(reader, place)) return expired()
   const { after, upTo } = place
   // The store is younger than the bookmark: what was between them nobody knows.
-  if (after > reader.store.head())
-    return cannotRead(
-      'cursor_expired',
-      'The store was put back to an earlier state. Begin again with changes_since "beginning".',
-    )
+  if (after > reader.store.head()) return expired()
   const limit = Math.min(query.limit ?? usualLimit, mostRecords)
   const asked = { after, upTo: upTo ?? Number.MAX_SAFE_INTEGER, newestFirst: false }
   const changes = reader.store.changes(scope, { ...asked, limit: limit + 1 })
@@ -241,7 +250,13 @@ interface ChangesPlace {
   readonly after: number
   /** Where it ends, whatever changes meanwhile. */
   readonly upTo?: number
+  /** Of the batch that it was written in, where the cursor says so. */
+  readonly mark?: unknown
 }
+
+/** A store that was put back, and written to since, has other changes under the same numbers. */
+const isOfThisStore = ({ store }: Reader, { after, mark }: ChangesPlace): boolean =>
+  after === 0 || typeof mark !== 'number' || store.lineage(after) === mark
 
 function findPlace(
   reader: Reader,
@@ -251,12 +266,12 @@ function findPlace(
 ): ChangesPlace | undefined {
   const { key } = reader.store
   if (cursor !== undefined) {
-    const [after, upTo] = unseal(key, toPageBinding(scope, changesSince), cursor) ?? []
-    return typeof after === 'number' && typeof upTo === 'number' ? { after, upTo } : undefined
+    const [after, upTo, mark] = unseal(key, toPageBinding(scope, changesSince), cursor) ?? []
+    return typeof after === 'number' && typeof upTo === 'number' ? { after, upTo, mark } : undefined
   }
   if (changesSince === 'beginning') return { after: 0 }
-  const [after] = unseal(key, toBookmarkBinding(scope), changesSince) ?? []
-  return typeof after === 'number' ? { after } : undefined
+  const [after, mark] = unseal(key, toBookmarkBinding(scope), changesSince) ?? []
+  return typeof after === 'number' ? { after, mark } : undefined
 }
 
 /** The last change that can be seen: a later one, that cannot, must not show in a cursor. */
@@ -279,10 +294,15 @@ const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
 })
 
 const sealBookmark = ({ store }: Reader, scope: Scope, after: number): string =>
-  seal(store.key, toBookmarkBinding(scope), [after])
+  seal(store.key, toBookmarkBinding(scope), [after, store.lineage(after) ?? null])
 
-const sealPage = ({ store }: Reader, scope: Scope, since: string, place: Json): string =>
-  seal(store.key, toPageBinding(scope, since), place)
+const sealPage = (
+  { store }: Reader,
+  scope: Scope,
+  since: string,
+  [after, upTo]: readonly [number, number],
+): string =>
+  seal(store.key, toPageBinding(scope, since), [after, upTo, store.lineage(after) ?? null])
 
 const toTombstone = (
   { source }: Scope,

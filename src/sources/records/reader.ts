@@ -4,6 +4,7 @@ import { cannotRead } from './failures.ts'
 import { type GrantPackage, toStanding } from './grant.ts'
 import type { RecordSource } from './model.ts'
 import type { RecordStore } from './record-store.ts'
+import { refusalWords } from './refusal.ts'
 import { type Scope, toScopes } from './scope.ts'
 import { takeTurn } from './turns.ts'
 
@@ -47,12 +48,12 @@ export function openReader(id: string, { store, now, patience }: ReaderOptions):
 
 function findLive(id: string, store: DisclosingStore, now: number): GrantPackage | Failed {
   const given = store.findPackage(id)
-  if (!given) return cannotRead('grant_missing', 'This needs a token that a grant was given for.')
+  if (!given) return cannotRead('grant_missing', refusalWords.missing)
   switch (toStanding(given, now)) {
     case 'revoked':
-      return cannotRead('grant_revoked', 'The grant was revoked. Ask its owner for a new one.')
+      return cannotRead('grant_revoked', refusalWords.revoked)
     case 'expired':
-      return cannotRead('grant_expired', 'The grant has expired. Ask its owner for a new one.')
+      return cannotRead('grant_expired', refusalWords.expired)
     case 'live':
       return store.canDisclose ? given : cannotDisclose()
   }

@@ -5,6 +5,7 @@ import type { Source } from '../../capability/source.ts'
 import { cannotRead } from './failures.ts'
 import { localReads } from './local-reads.ts'
 import { isFailed, type Reader } from './reader.ts'
+import { refusalWords } from './refusal.ts'
 import { type OpenReads, toCapabilities } from './tools.ts'
 
 export interface RecordSourceOptions {
@@ -35,8 +36,7 @@ export function recordSource(options: RecordSourceOptions): Source {
   }
 }
 
-export const noGrant = (): Failed =>
-  cannotRead('grant_missing', 'This needs a token that a grant was given for.')
+export const noGrant = (): Failed => cannotRead('grant_missing', refusalWords.missing)
 
 const prefix = 'grant:'
 

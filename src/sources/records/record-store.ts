@@ -15,6 +15,8 @@ export interface RecordStore {
   findPackage(id: string): GrantPackage | undefined
   /** What cursors are sealed with. */
   readonly key: Uint8Array
+  /** What was written together with a change has the same mark, and nothing else ever has. */
+  lineage(seq: number): number | undefined
 
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined

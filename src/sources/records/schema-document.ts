@@ -7,7 +7,7 @@ import {
   toConnectionData,
 } from './describe-schema.ts'
 import { findRelations } from './expand.ts'
-import { aggregateUses, type Field, isScalar, rangeOperators } from './model.ts'
+import { aggregateUses, type Connection, type Field, isScalar, rangeOperators } from './model.ts'
 import { findView } from './project.ts'
 import { isFailed, type Reader } from './reader.ts'
 import type { Scope } from './scope.ts'
@@ -21,13 +21,18 @@ export interface DocumentQuery extends SchemaQuery {
 export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObject | Failed {
   const scopes = findScopes(reader, query)
   if (isFailed(scopes)) return scopes
+  const grants = new Map(scopes.map(({ grant, source }) => [source.connection.id, grant]))
+  const toGranted = (connection: Connection) => ({
+    ...toConnectionData(connection),
+    grant_id: grants.get(connection.id) ?? '',
+  })
   const connectors = groupByConnector(scopes).map(({ key, connections, streams }) => ({
     object: 'connector',
     source: { kind: 'connector', id: key },
     connector_key: key,
     connector_id: key,
     stream_count: streams.size,
-    granted_connections: connections.map(toConnectionData),
+    granted_connections: connections.map(toGranted),
     streams: [...streams.values()].flatMap((rows) =>
       toVariants(rows).map((members) => {
         const [first] = members as readonly [Scope, ...Scope[]]
@@ -35,7 +40,7 @@ export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObje
           ...(query.isCompact ? toCompactStream(reader, first) : toStreamDocument(reader, first)),
           // Said once for all streams that are in every connection.
           ...(members.length < connections.length && {
-            granted_connections: members.map(({ source }) => toConnectionData(source.connection)),
+            granted_connections: members.map(({ source }) => toGranted(source.connection)),
           }),
         }
       }),

@@ -1,6 +1,6 @@
 import type { Field } from './model.ts'
 import type { Data } from './project.ts'
-import { placeWords } from './words.ts'
+import { eachWord } from './words.ts'
 
 /** Fields that say what a record is about count twice. */
 const heading = new Set(['title', 'subject', 'name', 'headline'])
@@ -9,6 +9,8 @@ export interface Score {
   readonly score: number
   /** Fields with a match in them; the best one first. */
   readonly matched: readonly Field[]
+  /** The index can hold what looks like a word and is none. */
+  readonly hasAll: boolean
 }
 
 /** From granted text alone; whole numbers, so that two machines agree. */
@@ -25,7 +27,7 @@ export function scoreText(
     if (typeof text !== 'string') continue
     const seen = new Set<string>()
     const weight = heading.has(field.name) ? 2 : 1
-    length += eachWord(text, words, (word) => {
+    length += eachWordOf(text, words, (word) => {
       seen.add(word)
       counts.set(word, (counts.get(word) ?? 0) + weight)
     })
@@ -36,17 +38,18 @@ export function scoreText(
   return {
     score: Math.round((1000 * sum) / words.size),
     matched: matched.sort(([, a], [, b]) => b - a).map(([field]) => field),
+    hasAll: counts.size === words.size,
   }
 }
 
 /** Tells of every wanted word in its order, and returns how many words there are in all. */
-function eachWord(
+function eachWordOf(
   text: string,
   wanted: ReadonlySet<string>,
   onFound: (word: string) => void,
 ): number {
   for (let at = 0; at < text.length; at++)
-    if (text.charCodeAt(at) >= 128) return eachFoldedWord(text, wanted, onFound)
+    if (text.charCodeAt(at) >= 128) return eachWord(text, wanted, ({ word }) => onFound(word))
   // Most texts are plain: no pattern and no copy of every word is needed for those.
   const lower = text.toLowerCase()
   let count = 0
@@ -57,19 +60,6 @@ function eachWord(
     count += 1
     for (const word of wanted)
       if (word.length === at - start && lower.startsWith(word, start)) onFound(word)
-  }
-  return count
-}
-
-function eachFoldedWord(
-  text: string,
-  wanted: ReadonlySet<string>,
-  onFound: (word: string) => void,
-): number {
-  let count = 0
-  for (const { word } of placeWords(text)) {
-    count += 1
-    if (wanted.has(word)) onFound(word)
   }
   return count
 }

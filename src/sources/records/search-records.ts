@@ -12,7 +12,7 @@ import { breathe, isFailed, type Reader } from './reader.ts'
 import type { Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 import { type Score, scoreText } from './score.ts'
-import { listWords } from './words.ts'
+import { listWords, toIndexed } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string
@@ -21,6 +21,8 @@ export interface SearchQuery {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
   readonly filter?: unknown
+  /** The same for one scope, where it is text whose meaning depends on the field. */
+  readonly filterOf?: ((scope: Scope) => unknown) | undefined
 }
 
 export interface Hit {
@@ -60,7 +62,10 @@ export async function searchRecords(
   if (words.length === 0)
     return cannotRead('invalid_argument', 'q has no word to look for: use letters or digits.')
   if (words.length > mostWords)
-    return cannotRead('invalid_argument', `q has more than ${mostWords} different words.`)
+    return cannotRead(
+      'invalid_argument',
+      `q has more than ${mostWords} different words. Use fewer.`,
+    )
   const places = toPlaces(reader, query)
   if (isFailed(places)) return places
   const binding: CursorBinding = {
@@ -83,7 +88,7 @@ export async function searchRecords(
   for (;;) {
     const window = readWindow(reader, places, wanted, below)
     if (window.older) ranked ??= window.hits.length
-    const left = window.hits.filter((hit) => isAfter(hit, after))
+    const left = window.hits.filter((hit) => isLeft(hit, after))
     const taken = left.slice(0, limit - hits.length)
     hits.push(...taken.map((one) => toHit(one, wanted)))
     const last = taken.at(-1)
@@ -130,7 +135,7 @@ export function toPlaces(
     const { source, fields } = scope
     if (connection !== undefined && source.connection.id !== connection) continue
     if (streams && !streams.includes(source.stream.name)) continue
-    const conditions = toConditions(scope, filter)
+    const conditions = toConditions(scope, query.filterOf ? query.filterOf(scope) : filter)
     if (isFailed(conditions)) return conditions
     const lexical = [...fields.values()].filter((field) => field.lexical)
     if (lexical.length > 0) places.push({ scope, fields: lexical, conditions })
@@ -181,7 +186,7 @@ function readWindow(
   below: number,
 ): Ranked {
   const limit = windowLength + 1
-  const found = findNewest(store, places, { words: [...words], below, limit })
+  const found = findNewest(store, places, { words: toIndexed([...words]), below, limit })
   const kept = found.slice(0, windowLength)
   const hits = [...group(kept)].flatMap(([place, matches]) =>
     store
@@ -202,8 +207,10 @@ function readWindow(
   }
 }
 
-const isAfter = ({ score, row }: Candidate, after: Start['after']): boolean =>
-  !after || score < after.score || (score === after.score && row.arrival < after.arrival)
+/** Found, not only by the index, and not given out yet. */
+const isLeft = ({ score, row, hasAll }: Candidate, after: Start['after']): boolean =>
+  hasAll &&
+  (!after || score < after.score || (score === after.score && row.arrival < after.arrival))
 
 const toHit = (
   { place: { scope }, row, score, matched }: Candidate,

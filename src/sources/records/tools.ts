@@ -15,7 +15,9 @@ import { granularities } from './time-buckets.ts'
 const connection_id = z.string().min(1).optional().describe('Which connection, from schema.')
 const stream = z.string().min(1)
 const filter = z
-  .record(z.string(), z.unknown())
+  .record(z.string(), z.unknown(), {
+    error: 'must be an object, such as {"field": value} or {"field": {"gte": value}}',
+  })
   .optional()
   .describe('{"field": value} or {"field": {"gte": v, "lt": v}}, all of them together.')
 const fields = z.array(z.string()).min(1).optional().describe('Only these fields.')

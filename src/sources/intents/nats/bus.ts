@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Carry } from '../carry.ts'
 import type { Health } from '../health.ts'
 import type { ReplayCache } from '../replay-cache.ts'
@@ -51,6 +52,14 @@ export interface DiscoverOptions {
   readonly isShared: (agent: string) => boolean
   readonly onChange: () => void
 }
+
+export interface Unreachable {
+  readonly server: string
+  readonly cause: string
+}
+
+/** Milliseconds; a little more than one attempt may take. */
+const longestProbe = 3000
 
 interface Connected {
   readonly line: Line
@@ -131,6 +140,16 @@ export class Bus {
     return roster
   }
 
+  /** Why its server cannot be reached, if it cannot. */
+  async probe(input: AddressInput): Promise<Unreachable | undefined> {
+    const { server } = toAddress(input)
+    const { line } = this.#connect(toAddress(input))
+    const tooLong = sleep(longestProbe, new Error('it does not answer'), { ref: false })
+    const reached = line.reach().catch((error: unknown) => error)
+    const error = await Promise.race([reached, tooLong])
+    return error === undefined ? undefined : { server, cause: toWords(error) }
+  }
+
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     await Promise.all(this.#doors.map((door) => door.settle()))
@@ -142,8 +161,10 @@ export class Bus {
     const key = JSON.stringify(server)
     const known = this.#connected.get(key)
     if (known) return known
-    const line = new Line({ address, onTrouble: this.#options.onTrouble })
-    const connected = { line, inquiries: new Inquiries(line) }
+    const { onTrouble, sealing } = this.#options
+    const line = new Line({ address, onTrouble })
+    const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
+    const connected = { line, inquiries: new Inquiries(line, newId) }
     this.#connected.set(key, connected)
     return connected
   }
@@ -152,3 +173,5 @@ export class Bus {
     return new Notices({ ...this.#options, line, subject, key })
   }
 }
+
+const toWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))

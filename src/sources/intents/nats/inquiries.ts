@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Msg } from '@nats-io/transport-node'
 import { type Carried, largestAnswer } from '../carry.ts'
 import { type Line, TooLarge } from './line.ts'
@@ -20,19 +19,22 @@ interface Pending extends Pick<Inquiry, 'subject' | 'delicate'> {
 /** Questions over a line, and the answers to them: one address of our own for all of them. */
 export class Inquiries {
   readonly #line: Line
-  readonly #inbox = `_INBOX.${randomUUID().replaceAll('-', '')}`
+  readonly #newId: () => string
+  readonly #inbox: string
   readonly #pending = new Map<string, Pending>()
   #subscribed = false
 
-  constructor(line: Line) {
+  constructor(line: Line, newId: () => string) {
     this.#line = line
+    this.#newId = newId
+    this.#inbox = `_INBOX.${newId()}`
     line.watch({ down: () => this.#break(), forbidden: (subject) => this.#forbid(subject) })
   }
 
   async ask(inquiry: Inquiry): Promise<Carried> {
     this.#subscribeOnce()
     const { signal, subject, body, headers } = inquiry
-    const reply = `${this.#inbox}.${randomUUID()}`
+    const reply = `${this.#inbox}.${this.#newId()}`
     const left = new Promise<'left'>((resolve) => {
       if (signal.aborted) resolve('left')
       else signal.addEventListener('abort', () => resolve('left'), { once: true })

@@ -116,7 +116,7 @@ export class Line {
       await connection.flush()
     } catch (error) {
       this.#fail(error)
-      throw error
+      throw toReason(error)
     }
   }
 
@@ -140,7 +140,8 @@ export class Line {
   #fail(error: unknown): void {
     const { address, onTrouble } = this.#options
     // Once, and not again with every attempt.
-    if (this.#failures === 0) onTrouble(new Error(`NATS at ${address.server}`, { cause: error }))
+    if (this.#failures === 0)
+      onTrouble(new Error(`NATS at ${address.server}`, { cause: toReason(error) }))
     const pause = pauses[Math.min(this.#failures++, pauses.length - 1)]
     if (this.#closed) return
     this.#retry = setTimeout(() => this.reach().catch(() => {}), pause).unref()
@@ -166,6 +167,12 @@ export class Line {
     }
   }
 }
+
+/** What a server says of a wrong password does not say whose it is, or where to put it right. */
+const toReason = (error: unknown): unknown =>
+  error instanceof Error && error.name === 'AuthorizationError'
+    ? new Error('the server does not accept what "access" shows it, or wants to be shown something')
+    : error
 
 interface Watcher {
   /** Connected, again or for the first time. */

@@ -18,8 +18,11 @@ type Loose = Readonly<Record<string, unknown>>
 
 /** What a remote schema grants. What cannot be understood is not there. */
 export function readScopes(document: JsonObject): readonly Scope[] {
+  const { bearer, connectors } = unwrap(document)
+  // What is read under one grant is read under this one.
+  const only = isPlainObject(bearer) && bearer.token_kind === 'client' && bearer.grant_id
   let n = 0
-  return listOf(unwrap(document).connectors).flatMap((connector) => {
+  return listOf(connectors).flatMap((connector) => {
     const { source } = connector
     const key = textOf(
       connector.connector_key,
@@ -39,7 +42,7 @@ export function readScopes(document: JsonObject): readonly Scope[] {
         return [
           {
             source: { n, connection, stream },
-            grant: textOf(one.grant_id) ?? '',
+            grant: textOf(one.grant_id, only) ?? '',
             fields: new Map(stream.fields.map((field) => [field.name, field])),
           },
         ]

@@ -6,6 +6,7 @@ import { type SearchResult, toAggregateAnswer, toPageAnswer, toSearchAnswer } fr
 import { toExpansions } from '../expand.ts'
 import { findNamed, toDocument } from '../fetch-document.ts'
 import { toConditions } from '../filter.ts'
+import { blobField } from '../find-blob.ts'
 import { findScope } from '../find-scope.ts'
 import { answerSchema } from '../local-reads.ts'
 import type { Field } from '../model.ts'
@@ -192,10 +193,17 @@ function toRecord(
     emitted_at: String(emitted_at ?? deleted_at ?? ''),
     ...(deleted === true && { deleted, deleted_at: String(deleted_at ?? '') }),
     ...(whole && {
-      data: Object.fromEntries(shown.map(({ name }) => [name, whole[name] as Json])),
+      data: Object.fromEntries(shown.map(({ name }) => [name, toOwn(name, whole[name])])),
     }),
     ...(isPlainObject(expanded) && { expanded: expanded as JsonObject }),
   }
+}
+
+/** Where its server has the bytes nobody here can fetch them: they are not asked with its token. */
+function toOwn(name: string, value: unknown): Json {
+  if (name !== blobField || !isPlainObject(value)) return value as Json
+  const { fetch_url, ...blob } = value
+  return blob as JsonObject
 }
 
 function readAggregation(body: JsonObject): Omit<Aggregation, 'scope' | 'query'> {
