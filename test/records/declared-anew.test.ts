@@ -44,6 +44,7 @@ async function aReadInFlight() {
       .map(({ group }) => group)
   const find = (word: string) =>
     records.match(scope, { words: [word], fields: [field], conditions: [], below: 100, limit: 9 })
+      .arrivals
   const groups = async () => {
     const reader = await aReader(store, given.token)
     const input = { stream: 'notes', metric: 'count', group_by: 'open' }

@@ -19,9 +19,9 @@ export interface RecordStore {
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined
   /** The newest arrivals that have every word in one of these fields, below a number. */
-  match(scope: Scope, query: MatchQuery): readonly number[]
-  byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[]
-  changes(scope: Scope, query: ChangesQuery): readonly Change[]
+  match(scope: Scope, query: MatchQuery): Matches
+  byArrival(scope: Scope, arrivals: readonly number[]): Arrived
+  changes(scope: Scope, query: ChangesQuery): ChangesSlice
   /** The number of the last change of anything. */
   head(): number
   /** Where the next so many rows end; `undefined` at the end. */
@@ -43,7 +43,7 @@ export interface Row {
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record, as JSON text or parsed already: whole, and only `toData` takes out what may be seen. */
+  /** The record, as JSON text or parsed already: mostly whole, and only `toData` takes out what may be seen. */
   readonly body: string | Readonly<Record<string, unknown>>
 }
 
@@ -88,12 +88,31 @@ export interface MatchQuery {
   readonly limit: number
 }
 
+export interface Matches {
+  /** Newest first. */
+  readonly arrivals: readonly number[]
+  /** What to look below next, when there may be more; not necessarily one that fits. */
+  readonly resume?: number
+}
+
+export interface Arrived {
+  readonly rows: readonly Row[]
+  /** Those to ask for in another turn. */
+  readonly left: readonly number[]
+}
+
 export interface ChangesQuery {
   readonly after: number
   /** Inclusive. */
   readonly upTo: number
   readonly newestFirst: boolean
   readonly limit: number
+}
+
+export interface ChangesSlice {
+  readonly changes: readonly Change[]
+  /** Where looking stopped, when there may be more: `after` of the next, or `upTo` where the newest are first. */
+  readonly resume?: number
 }
 
 export type Change =
