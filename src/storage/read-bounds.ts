@@ -18,10 +18,10 @@ export interface ReadBounds {
 
 export const usualBounds: ReadBounds = {
   walked: 1000,
-  matched: 1000,
+  matched: 3000,
   changed: 400,
   counted: 4000,
   keys: 500,
   body: 4 * 1024,
-  bodies: 512 * 1024,
+  bodies: 256 * 1024,
 }

@@ -74,14 +74,18 @@ function findStop(
 function selectPlaced(scope: Scope, [from, to]: Reach, bounds: ReadBounds): Sql {
   const { source, window } = scope
   const [r, h, d] = [id('r', source.n), id('h', source.n), id('d', source.n)]
-  const seen = sql`field in (select value from json_each(${toNumbers(scope.fields)}))`
+  const granted = sql`(select value from json_each(${toNumbers(scope.fields)}))`
   // The time itself may be withheld; that it came into the range may not.
   const wasOutside = window ? sql`not ${inside(sql`${d}.time`, window)}` : sql`0`
   const within = (table: Sql) => sql`${table}.seq > ${from} and ${table}.seq <= ${to}`
+  const entries = window
+    ? sql`union select moved.id from ${d} join ${r} as moved on moved.key = ${d}.key where ${within(d)} and ${wasOutside}`
+    : sql``
   const which = hasFewKeys(scope, bounds)
     ? sql`1`
-    : sql`${r}.id in (select id from ${r} where ${within(r)} union select id from ${h} where ${seen} and ${within(h)} union select moved.id from ${d} join ${r} as moved on moved.key = ${d}.key where ${within(d)} and ${wasOutside})`
-  const changed = sql`(select max(seq) from ${h} where ${h}.id = ${r}.id and ${seen})`
+    : sql`${r}.id in (select id from ${r} where ${within(r)} union select id from ${h} where field in ${granted} and ${within(h)} ${entries})`
+  // With a sign before it, it is not looked up: most records have no change at all.
+  const changed = sql`(select max(seq) from ${h} where ${h}.id = ${r}.id and +field in ${granted})`
   const entered = window
     ? sql`(select seq from ${d} where ${d}.key = ${r}.key and ${d}.seq > ${r}.seq and ${wasOutside} order by seq desc limit 1)`
     : sql`null`

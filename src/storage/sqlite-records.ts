@@ -215,7 +215,8 @@ export class SqliteRecords implements RecordStore {
     const table = id('r', scope.source.n)
     const isWhole = !scope.window && !scope.keys && conditions.length === 0
     const most = isWhole ? limit : Math.max(this.#bounds.matched, limit)
-    const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < ${below} order by rowid desc limit ${most}`
+    // Only a whole number is a place in the index where it can begin; a driver's numbers are none.
+    const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < cast(${below} as integer) order by rowid desc limit ${most}`
     const fits = isWhole
       ? sql`1`
       : sql`exists (select 1 from ${table} where ${table}.id = matches.id and ${toWhere(scope, conditions)})`
