@@ -20,6 +20,7 @@ import { canMerge, mergeAggregations, mergePages, mostGroups } from '../sources/
 import { noRecord } from '../sources/records/fetch-document.ts'
 import { blobField, findBlob } from '../sources/records/find-blob.ts'
 import { ambiguous, findAllScopes, findScope } from '../sources/records/find-scope.ts'
+import { findLastUpdated } from '../sources/records/last-updated.ts'
 import { note } from '../sources/records/note.ts'
 import { toFields } from '../sources/records/project.ts'
 import {
@@ -86,7 +87,8 @@ export const readRoutes: readonly ReadRoute[] = [
       for (const scope of scopes) {
         const { connection: here, stream } = scope.source
         const count = await countRecords(reader, scope, [])
-        const captured = reader.store.lastUpdated(scope) ?? null
+        const captured = await findLastUpdated(reader, scope)
+        if (typeof captured === 'object' && captured !== null) return captured
         rows.push({
           object: 'stream',
           name: stream.name,

@@ -8,6 +8,8 @@ export interface ReadBounds {
   readonly changed: number
   /** Rows that are counted one by one. */
   readonly counted: number
+  /** The same where there may be as many groups. */
+  readonly grouped: number
   /** Granted records that are looked up one by one; with more of them, all there are is walked along. */
   readonly keys: number
   /** Bytes of a record that is read together with others, whatever they are. */
@@ -21,6 +23,7 @@ export const usualBounds: ReadBounds = {
   matched: 3000,
   changed: 400,
   counted: 4000,
+  grouped: 1000,
   keys: 500,
   body: 4 * 1024,
   bodies: 256 * 1024,

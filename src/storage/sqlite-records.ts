@@ -17,6 +17,8 @@ import type {
   SliceQuery,
   Tally,
   TallyQuery,
+  TallySlice,
+  Updated,
 } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import { BlobTable } from './blob-table.ts'
@@ -39,7 +41,7 @@ import {
   type Walk,
 } from './record-sql.ts'
 import { SegmentReader } from './segment-reader.ts'
-import { id, type Sql, sql } from './sql.ts'
+import { id, join, type Sql, sql } from './sql.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
 
 interface StoredRow {
@@ -256,25 +258,28 @@ export class SqliteRecords implements RecordStore {
     return Number(counter?.value ?? 0)
   }
 
-  span(scope: Scope, after: number): number | undefined {
-    const end = this.#atOnce(() => this.#segments.span(scope, after))
-    if (end !== undefined) return end
+  tally(scope: Scope, query: TallyQuery): TallySlice {
+    if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
+    const counted = this.#atOnce(() => this.#segments.tally(scope, query))
+    if (counted) return counted
+    const { counted: ungrouped, grouped } = this.#bounds
+    const most = query.group || query.distinct ? grouped : ungrouped
     const [row] = this.#all<{ last: number | null }>(
-      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${after} order by id limit ${this.#bounds.counted})`,
+      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${query.after} order by id limit ${most})`,
     )
-    return row?.last ?? undefined
-  }
-
-  tally(scope: Scope, query: TallyQuery): readonly Tally[] {
-    return this.#atOnce(() => this.#segments.tally(scope, query)) ?? this.tallyRows(scope, query)
+    const last = row?.last ?? undefined
+    if (last === undefined) return { tallies: [] }
+    return { tallies: this.tallyRows(scope, query, last), resume: last }
   }
 
   /** Row by row: for what no segment holds, and to compare with. */
-  tallyRows(scope: Scope, query: TallyQuery): readonly Tally[] {
-    const { span, conditions, field, group, distinct } = query
+  tallyRows(scope: Scope, query: TallyQuery, last: number): readonly Tally[] {
+    const { after, conditions, field, group, distinct } = query
     const table = id('r', scope.source.n)
     const value = field ? id('f', field.n) : sql`null`
-    const where = sql`id > ${span[0]} and id <= ${span[1]} and ${toWhere(scope, conditions)}`
+    // With a sign before it, it is no reason to walk along all there are.
+    const place = hasFewKeys(scope, this.#bounds) ? sql`+id` : sql`id`
+    const where = sql`${place} > ${after} and ${place} <= ${last} and ${toWhere(scope, conditions)}`
     if (distinct)
       return this.#all<Tally>(
         sql`select ${value} as "group", count(*) as count, count(${value}) as valued, 0 as sum, null as min, null as max from ${table} where ${where} group by 1`,
@@ -302,11 +307,24 @@ export class SqliteRecords implements RecordStore {
     }
   }
 
-  lastUpdated(scope: Scope): string | undefined {
+  lastUpdated(scope: Scope, below: number): Updated {
+    const table = id('r', scope.source.n)
+    const newest = sql`order by seq desc limit 1`
+    if (hasFewKeys(scope, this.#bounds)) {
+      const [row] = this.#all<{ at: string }>(
+        sql`select at from ${table} where ${toWhere(scope)} and +seq < ${below} ${newest}`,
+      )
+      return row ?? {}
+    }
+    const walk = sql`select ${join([sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])], ', ')} from ${table} where seq < ${below} order by seq desc limit ${this.#bounds.walked}`
     const [row] = this.#all<{ at: string }>(
-      sql`select at from ${id('r', scope.source.n)} where ${toWhere(scope)} order by seq desc limit 1`,
+      sql`select at from (${walk}) where ${toWhere(scope)} limit 1`,
     )
-    return row?.at
+    if (row) return row
+    const [end] = this.#all<{ resume: number }>(
+      sql`select seq as resume from (${walk}) limit 1 offset ${this.#bounds.walked - 1}`,
+    )
+    return end ?? {}
   }
 
   get canDisclose(): boolean {

@@ -40,8 +40,8 @@ async function aReadInFlight() {
   if (!scope || !field) throw new Error('nothing is granted')
   const count = () =>
     records
-      .tally(scope, { span: [0, 100], conditions: [], group: { field }, distinct: false })
-      .map(({ group }) => group)
+      .tally(scope, { after: 0, conditions: [], group: { field }, distinct: false })
+      .tallies.map(({ group }) => group)
   const find = (word: string) =>
     records.match(scope, { words: [word], fields: [field], conditions: [], below: 100, limit: 9 })
       .arrivals

@@ -143,6 +143,7 @@ const tinyBounds: ReadBounds = {
   matched: 2,
   changed: 2,
   counted: 3,
+  grouped: 2,
   keys: 4,
   body: 60,
   bodies: 150,

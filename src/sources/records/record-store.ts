@@ -24,10 +24,10 @@ export interface RecordStore {
   changes(scope: Scope, query: ChangesQuery): ChangesSlice
   /** The number of the last change of anything. */
   head(): number
-  /** Where the next so many rows end; `undefined` at the end. */
-  span(scope: Scope, after: number): number | undefined
-  tally(scope: Scope, query: TallyQuery): readonly Tally[]
-  lastUpdated(scope: Scope): string | undefined
+  /** Counts the next so many records. */
+  tally(scope: Scope, query: TallyQuery): TallySlice
+  /** When the newest record arrived, of those before a number. */
+  lastUpdated(scope: Scope, below: number): Updated
 
   /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
   bindings(blob: string): readonly Binding[]
@@ -120,8 +120,8 @@ export type Change =
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
 export interface TallyQuery {
-  /** Arrivals after the first and up to the second. */
-  readonly span: readonly [number, number]
+  /** Only arrivals after this. */
+  readonly after: number
   readonly conditions: readonly Condition[]
   readonly field?: Field
   readonly group?: Grouping
@@ -133,13 +133,20 @@ export interface Grouping {
   readonly field: Field
   /** Times that are this near to each other are always in one group. */
   readonly step?: number
-  /** Which times are in one group besides; a store may leave it to others to find out. */
+  /** Which times are in one group besides. */
   readonly buckets?: Buckets
 }
 
-/** Partial sums of one group in one span. */
+export interface TallySlice {
+  /** A group may come several times. */
+  readonly tallies: readonly Tally[]
+  /** The last arrival that was looked at, when there may be more. */
+  readonly resume?: number
+}
+
+/** Partial sums of one group. */
 export interface Tally {
-  /** Of a group of times, any one of them. */
+  /** Of a group of times, one of them: always the same one of the same buckets. */
   readonly group: Comparable | null
   readonly count: number
   /** How many have a value. */
@@ -147,6 +154,12 @@ export interface Tally {
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null
+}
+
+export interface Updated {
+  readonly at?: string
+  /** Before which to look next, when there may be one. */
+  readonly resume?: number
 }
 
 /** One record of one source. */
