@@ -10,9 +10,9 @@ import { id, type Sql, sql } from './sql.ts'
 type All = <Row>(query: Sql) => Row[]
 
 /** Segments that are looked at before others have a turn. */
-const segmentsAtOnce = 16
+const segmentsAtOnce = 32
 /** What it costs to read one first, in segments that are known already. */
-const readingOne = 6
+const readingOne = 12
 /** Groups after which others have a turn: each is made into something of its own. */
 const groupsAtOnce = segmentLength
 /** Records behind the last segment, above which they are counted row by row. */

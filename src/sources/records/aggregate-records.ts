@@ -63,17 +63,17 @@ export async function aggregateRecords(
     if (typeof count === 'object') return count
     return { scope, query, filteredRecordCount: count, value: values.size }
   }
-  const tallies = new Map<Comparable | null, Tally>()
+  const totals = new Map<Comparable | null, Total>()
   const filteredRecordCount = await gather(reader, scope, { conditions, ...plan }, (tally) =>
-    put(tallies, tally),
+    put(totals, tally),
   )
   if (typeof filteredRecordCount === 'object') return filteredRecordCount
   const base = { scope, query, filteredRecordCount }
   if (!plan.group)
-    return { ...base, value: toValue(query.metric, tallies.get(null) ?? nothing, field) }
+    return { ...base, value: toValue(query.metric, totals.get(null) ?? nothing, field) }
   const { buckets } = plan.group
   const order = buckets ? byTime(buckets) : byCount(toKey)
-  const shown = await pickFirst(reader, tallies.values(), order, query.limit ?? usualGroups)
+  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? usualGroups)
   if ('kind' in shown) return shown
   return {
     ...base,
@@ -82,7 +82,7 @@ export async function aggregateRecords(
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
-    groupCount: tallies.size,
+    groupCount: totals.size,
     otherCount: shown.reduce((left, { count }) => left - count, filteredRecordCount),
   }
 }
@@ -214,18 +214,20 @@ async function gather(
 
 const nothing: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, max: null }
 
-const add = (a: Tally, b: Tally): Tally => ({
-  group: a.group,
-  count: a.count + b.count,
-  valued: a.valued + b.valued,
-  sum: a.sum + b.sum,
-  min: pick(a.min, b.min, -1),
-  max: pick(a.max, b.max, 1),
-})
+/** What was counted of a group so far. */
+type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
 
-function put(tallies: Map<Comparable | null, Tally>, tally: Tally): void {
-  const known = tallies.get(tally.group)
-  tallies.set(tally.group, known ? add(known, tally) : tally)
+function put(totals: Map<Comparable | null, Total>, tally: Tally): void {
+  const total = totals.get(tally.group)
+  if (!total) {
+    totals.set(tally.group, { ...tally })
+    return
+  }
+  total.count += tally.count
+  total.valued += tally.valued
+  total.sum += tally.sum
+  total.min = pick(total.min, tally.min, -1)
+  total.max = pick(total.max, tally.max, 1)
 }
 
 function pick(a: Comparable | null, b: Comparable | null, sign: 1 | -1): Comparable | null {
