@@ -2,6 +2,7 @@ import type { JsonObject } from '../capability/json.ts'
 import { countRecords } from '../sources/records/aggregate-records.ts'
 import { findScopes, toConnectionData } from '../sources/records/describe-schema.ts'
 import { findScope } from '../sources/records/find-scope.ts'
+import { findLastUpdated } from '../sources/records/last-updated.ts'
 import type { Warning } from '../sources/records/query-records.ts'
 import { isFailed, type Reader } from '../sources/records/reader.ts'
 import { toSchemaDocument, toStreamDocument } from '../sources/records/schema-document.ts'
@@ -37,7 +38,8 @@ export const schemaRoutes: readonly ReadRoute[] = [
       for (const scope of scopes) {
         const { connection: here, stream } = scope.source
         const count = await countRecords(reader, scope, [])
-        const captured = reader.store.lastUpdated(scope) ?? null
+        const captured = await findLastUpdated(reader, scope)
+        if (typeof captured === 'object' && captured !== null) return captured
         rows.push({
           object: 'stream',
           name: stream.name,

@@ -16,6 +16,7 @@ const mostKnownTexts = 500_000
 export class ColumnCache {
   readonly #columns = new Map<string, Loaded>()
   readonly #dictionaries = new Map<string, Dictionary>()
+  readonly #crowded = new Set<string>()
   #bytes = 0
   #texts = 0
 
@@ -47,8 +48,14 @@ export class ColumnCache {
     return this.#texts > mostKnownTexts
   }
 
+  /** Whether a field has more texts than there are numbers for: then no column of it is of use. */
+  isCrowded(n: number, { n: field }: ColumnField): boolean {
+    return this.#crowded.has(`${n} ${field}`)
+  }
+
   forget(): void {
     this.#columns.clear()
+    this.#crowded.clear()
     this.#dictionaries.clear()
     this.#bytes = 0
     this.#texts = 0
@@ -79,7 +86,10 @@ export class ColumnCache {
       if (value === null) return 0
       const known = numbers.get(value)
       if (known !== undefined) return known
-      if (texts.length >= mostTexts) throw new NoColumn()
+      if (texts.length >= mostTexts) {
+        this.#crowded.add(name)
+        throw new NoColumn()
+      }
       this.#texts += 1
       numbers.set(value, texts.push(value))
       return texts.length

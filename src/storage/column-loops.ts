@@ -77,11 +77,22 @@ export function fillSlots(
   return most
 }
 
-export function countSlots(slots: Uint32Array, count: number, counts: Float64Array): void {
+/** Writes down each slot that nothing was in before, and returns how many of those there are now. */
+export function countSlots(
+  slots: Uint32Array,
+  count: number,
+  counts: Float64Array,
+  used: Uint32Array,
+  usedBefore: number,
+): number {
+  let length = usedBefore
   for (let at = 0; at < count; at++) {
     const slot = slots[at] as number
-    counts[slot] = (counts[slot] as number) + 1
+    const before = counts[slot] as number
+    if (before === 0) used[length++] = slot
+    counts[slot] = before + 1
   }
+  return length
 }
 
 /** Of each slot: how many values, their sum, what it has lost, the least and the greatest. */
@@ -99,13 +110,14 @@ export function addValues(
     const value = values[rows[at] as number] as number
     if (Number.isNaN(value)) continue
     const cell = (slots[at] as number) * width
-    cells[cell] = (cells[cell] as number) + 1
+    const valued = cells[cell] as number
+    cells[cell] = valued + 1
     const sum = cells[cell + 1] as number
     const next = sum + value
     cells[cell + 1] = next
     const loss = Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum
     cells[cell + 2] = (cells[cell + 2] as number) + loss
-    if (value < (cells[cell + 3] as number)) cells[cell + 3] = value
-    if (value > (cells[cell + 4] as number)) cells[cell + 4] = value
+    if (valued === 0 || value < (cells[cell + 3] as number)) cells[cell + 3] = value
+    if (valued === 0 || value > (cells[cell + 4] as number)) cells[cell + 4] = value
   }
 }

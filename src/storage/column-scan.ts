@@ -28,10 +28,12 @@ export interface Batch {
 /** Takes batch after batch, and has then what SQL would have grouped. */
 export interface Scan {
   add(batch: Batch): void
+  /** How many there are so far. */
+  groups(): number
   result(): readonly Tally[]
 }
 
-export function createScan(scope: Scope, query: Omit<TallyQuery, 'span'>): Scan {
+export function createScan(scope: Scope, query: Omit<TallyQuery, 'after'>): Scan {
   const tests = toTests(scope, query.conditions)
   const grouping = query.distinct && query.field ? { field: query.field } : query.group
   const toSlots = grouping ? slotsBy(grouping) : allInOne()
@@ -51,6 +53,7 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'span'>): Scan 
       const most = toSlots.fill(batch, rows, count, slots)
       tallies.add({ rows, slots, count, most, values: field && batch.numbers(field.n) })
     },
+    groups: () => tallies.size,
     result: () => tallies.result(toSlots.groupOf, query.distinct),
   }
 }
@@ -87,12 +90,17 @@ function amongTexts(field: number, operator: Condition['operator'], value: strin
   const wanted = Buffer.from(value).toString()
   const fits = fitting[operator]
   let verdicts = new Uint8Array(1)
+  let judged = 0
   return (batch, rows, count) => {
     const { codes, dictionary } = batch.texts(field)
-    if (verdicts.length <= dictionary.texts.length)
-      verdicts = Uint8Array.from([0, ...dictionary.texts], (text, code) =>
-        code > 0 && fits(compare(text, wanted)) ? 1 : 0,
-      )
+    const { texts } = dictionary
+    if (verdicts.length <= texts.length) {
+      const longer = new Uint8Array(2 * texts.length + 1)
+      longer.set(verdicts.subarray(0, judged + 1))
+      verdicts = longer
+    }
+    for (; judged < texts.length; judged++)
+      verdicts[judged + 1] = fits(compare(texts[judged] ?? '', wanted)) ? 1 : 0
     return keepFitting(codes, verdicts, rows, count)
   }
 }

@@ -10,9 +10,16 @@ export interface Packed {
 
 type Head = [arrival: number, key: string, emittedAt: string, sorted: Comparable | null]
 
+/** A row whose body is too long to come along with others: how many bytes there are. */
+export type Long<T extends Row> = Omit<T, 'body'> & { readonly body: T['body'] | number }
+
 /** Of a statement that gives `id, key, at, body, sorted`, in its order. */
 export const pack = (rows: Sql): Sql =>
   sql`select json_group_array(json_array(id, key, at, ${exact(sql`sorted`)})) as heads, group_concat(body) as bodies from (${rows})`
+
+/** What is in a row about its body: a long one is not even read. */
+export const bodyUpTo = (most: number): Sql =>
+  sql`iif(octet_length(body) > ${most}, octet_length(body), body)`
 
 /** JSON of the engine has fifteen digits of a number; seventeen are all there are. */
 export const exact = (column: Sql): Sql =>
@@ -22,7 +29,10 @@ export const exact = (column: Sql): Sql =>
 export const fromExact = ({ type }: Pick<Field, 'type'>, value: Comparable | null) =>
   value === null || type === 'string' ? value : Number(value)
 
-export const unpackPlaced = (packed: Packed | undefined, sort: Field | undefined): PlacedRow[] =>
+export const unpackPlaced = (
+  packed: Packed | undefined,
+  sort: Field | undefined,
+): Long<PlacedRow>[] =>
   unpackWith(packed, ([arrival, key, emittedAt, sorted], body) => ({
     arrival,
     key,
@@ -31,15 +41,15 @@ export const unpackPlaced = (packed: Packed | undefined, sort: Field | undefined
     position: { value: sort ? fromExact(sort, sorted) : sorted, key },
   }))
 
-export const unpack = (packed: Packed | undefined): Row[] =>
+export const unpack = (packed: Packed | undefined): Long<Row>[] =>
   unpackWith(packed, ([arrival, key, emittedAt], body) => ({ arrival, key, emittedAt, body }))
 
 function unpackWith<T>(
   packed: Packed | undefined,
-  toRow: (head: Head, body: Row['body']) => T,
+  toRow: (head: Head, body: Long<Row>['body']) => T,
 ): T[] {
   if (!packed || packed.bodies === null) return []
   const heads = JSON.parse(packed.heads) as Head[]
-  const bodies = JSON.parse(`[${packed.bodies}]`) as Row['body'][]
+  const bodies = JSON.parse(`[${packed.bodies}]`) as Long<Row>['body'][]
   return heads.map((head, index) => toRow(head, bodies[index] ?? {}))
 }

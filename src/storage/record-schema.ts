@@ -34,7 +34,15 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
       indexWordsAnew(database, n, stream)
   },
   (database) => database.exec(tableOfLineage),
+  (database) => {
+    for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
+      database.exec(`drop index if exists h${n}_s; ${indexOfChanges(n)}`)
+  },
 ]
+
+/** Field by field: those that are not granted are not even passed by. */
+const indexOfChanges = (n: number): string =>
+  `create index if not exists h${n}_f on h${n} (field, seq);`
 
 const firstTables = `
    create table meta (name text primary key, value text not null) strict, without rowid;
@@ -175,7 +183,7 @@ export function createTables(database: Sqlite, n: number, stream: Stream): void 
        id integer not null, field integer not null, seq integer not null,
        primary key (id, field)
      ) strict, without rowid;
-     create index h${n}_s on h${n} (seq);
+     ${indexOfChanges(n)}
      create table d${n} (
        seq integer primary key, key text not null, at text not null, time integer
      ) strict;

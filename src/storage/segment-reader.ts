@@ -1,8 +1,8 @@
-import type { Tally, TallyQuery } from '../sources/records/record-store.ts'
+import type { TallyQuery, TallySlice } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import { segmentLength } from './column.ts'
 import { ColumnCache, type Loaded, NoColumn } from './column-cache.ts'
-import { type Batch, createScan, type Texts } from './column-scan.ts'
+import { type Batch, createScan, type Scan, type Texts } from './column-scan.ts'
 import { arrivals, type ColumnField, readColumns } from './packed-columns.ts'
 import { isColumn, toBuffer } from './segment-writer.ts'
 import { id, type Sql, sql } from './sql.ts'
@@ -10,9 +10,13 @@ import { id, type Sql, sql } from './sql.ts'
 type All = <Row>(query: Sql) => Row[]
 
 /** Segments that are looked at before others have a turn. */
-const spanLength = 16
-/** Records behind the last segment, above which it is better to ask for them in spans. */
-const longestTail = 2 * segmentLength
+const segmentsAtOnce = 32
+/** What it costs to read one first, in segments that are known already. */
+const readingOne = 12
+/** Groups after which others have a turn: each is made into something of its own. */
+const groupsAtOnce = segmentLength
+/** Records behind the last segment, above which they are counted row by row. */
+const longestTail = segmentLength
 
 interface Segment {
   /** It holds those after the first and up to the last. */
@@ -30,8 +34,8 @@ interface Directory {
   readonly stale: Float64Array
   /** The last record behind the segments; `undefined` where there are too many to look at at once. */
   readonly end: number | undefined
-  /** What lies behind the segments, and what stale records are now. */
-  readonly loose: Map<number, Loaded>
+  /** What lies behind the segments, and what stale records of each are now. */
+  readonly loose: Map<string, Loaded>
 }
 
 /** Counts from columns where they hold all that is asked; says so where they do not. */
@@ -45,40 +49,92 @@ export class SegmentReader {
     this.#all = all
   }
 
-  /** Where the next span ends that can be counted at once; `undefined` for what has no columns. */
-  span(scope: Scope, after: number): number | undefined {
-    const { segments, sealed, end } = this.#directory(scope.source.n)
-    if (after >= sealed) return end !== undefined && end > after ? end : undefined
-    const first = segments.findIndex(({ last }) => last > after)
-    return segments[Math.min(first + spanLength, segments.length) - 1]?.last
-  }
-
   /** Of one moment of the file; `undefined` where columns are not enough. */
-  tally(scope: Scope, { span: [after, last], ...query }: TallyQuery): readonly Tally[] | undefined {
+  tally(scope: Scope, { after, ...query }: TallyQuery): TallySlice | undefined {
     const { source, window, keys } = scope
     if (keys) return undefined
-    if (window && (window.field.n === 0 || !(window.from < window.to))) return []
+    if (window && (window.field.n === 0 || !(window.from < window.to))) return { tallies: [] }
     const asked = [...query.conditions.map(({ field }) => field), query.field, query.group?.field]
     const fields = asked.filter((field) => field !== undefined)
     if (!fields.every((field) => isColumn(source.stream, field))) return undefined
     if (query.field?.type === 'string' && !query.distinct) return undefined
     this.#columns.makeRoom()
     const directory = this.#directory(source.n)
-    if (last > (directory.end ?? directory.sealed)) return undefined
+    const needed = [...new Set([...fields, ...(window ? [window.field] : [])])]
+    if (needed.some((field) => this.#columns.isCrowded(source.n, field))) return undefined
     const scan = createScan(scope, query)
     try {
-      const segments = directory.segments.filter((one) => one.last > after && one.first < last)
-      const needed = [...new Set([...fields, ...(window ? [window.field] : [])])]
-      this.#load(source.n, needed, segments)
-      for (const segment of segments)
-        scan.add(this.#toBatch(source.n, directory, segment, after, last))
-      const loose = this.#toLooseBatch(source.n, needed, directory, after, last)
-      if (loose.length > 0) scan.add(loose)
-      return scan.result()
+      const last =
+        after < directory.sealed
+          ? this.#addSegments(source.n, needed, directory, after, scan)
+          : this.#addTail(source.n, needed, directory, after, scan)
+      if (last === undefined) return undefined
+      return { tallies: scan.result(), ...(last > after && { resume: last }) }
     } catch (error) {
       if (error instanceof NoColumn) return undefined
       throw error
     }
+  }
+
+  /** As many as one turn may look at; the last record of them. */
+  #addSegments(
+    n: number,
+    needed: readonly ColumnField[],
+    directory: Directory,
+    after: number,
+    scan: Scan,
+  ): number {
+    const { segments } = directory
+    let last = after
+    let work = 0
+    for (let at = segments.findIndex((one) => one.last > after); at < segments.length; at++) {
+      const segment = segments[at] as Segment
+      const batches = this.#readSegment(n, needed, directory, segment, after)
+      // What comes before one that has no columns is counted; that one itself is for another turn.
+      if (!batches && last > after) break
+      if (!batches) throw new NoColumn()
+      for (const batch of batches.all) scan.add(batch)
+      last = segment.last
+      work += batches.work
+      if (work >= segmentsAtOnce || scan.groups() >= groupsAtOnce) break
+    }
+    return last
+  }
+
+  /** A segment, and what its stale records are now. */
+  #readSegment(
+    n: number,
+    needed: readonly ColumnField[],
+    directory: Directory,
+    segment: Segment,
+    after: number,
+  ): { readonly all: readonly Batch[]; readonly work: number } | undefined {
+    try {
+      const isNew = this.#load(n, needed, segment)
+      const whole = this.#toBatch(n, directory, segment, after)
+      if (this.#goneOf(directory, segment).length === 0)
+        return { all: [whole], work: isNew ? readingOne : 1 }
+      const range = [segment.first, segment.last] as const
+      const loose = this.#toLooseBatch(n, needed, directory, range, after)
+      return { all: [whole, loose], work: (isNew ? readingOne : 1) + readingOne }
+    } catch (error) {
+      if (error instanceof NoColumn) return undefined
+      throw error
+    }
+  }
+
+  /** What lies behind all segments, unless that is too much. */
+  #addTail(
+    n: number,
+    needed: readonly ColumnField[],
+    directory: Directory,
+    after: number,
+    scan: Scan,
+  ): number | undefined {
+    const { sealed, end } = directory
+    if (end === undefined) return undefined
+    if (end > after) scan.add(this.#toLooseBatch(n, needed, directory, [sealed, end], after))
+    return end
   }
 
   #directory(n: number): Directory {
@@ -119,88 +175,88 @@ export class SegmentReader {
     }
   }
 
-  #toBatch(n: number, { stale }: Directory, segment: Segment, after: number, last: number): Batch {
-    const gone = stale.subarray(countUpTo(stale, segment.first), countUpTo(stale, segment.last))
-    // A segment may have been sealed since the span was chosen, and reach beyond it.
-    const isWhole = gone.length === 0 && segment.first >= after && segment.last <= last
-    if (!isWhole) this.#load(n, [arrivals], [segment])
+  #goneOf({ stale }: Directory, { first, last }: Segment): Float64Array {
+    return stale.subarray(countUpTo(stale, first), countUpTo(stale, last))
+  }
+
+  #toBatch(n: number, directory: Directory, segment: Segment, after: number): Batch {
+    const gone = this.#goneOf(directory, segment)
+    // A segment may have been sealed since others had their turn, and hold what was counted before.
+    const isWhole = gone.length === 0 && segment.first >= after
+    if (!isWhole) this.#load(n, [arrivals], segment)
     const column = (field: number) => this.#columns.get(toKey(n, field, segment))
     return {
       length: segment.rows,
-      stale: isWhole ? [] : toStale(column(0) as Float64Array, gone, after, last),
+      stale: isWhole ? [] : toStale(column(0) as Float64Array, gone, after),
       numbers: (field) => column(field) as Float64Array,
       texts: (field) => column(field) as Texts,
     }
   }
 
+  /** Records of a range that are in no segment as they are now. */
   #toLooseBatch(
     n: number,
     needed: readonly ColumnField[],
     directory: Directory,
+    range: Range,
     after: number,
-    last: number,
   ): Batch {
     const { loose } = directory
-    const missing = [arrivals, ...needed].filter((field) => !loose.has(field.n))
-    if (missing.length > 0) this.#loadLoose(n, missing, directory)
-    const ids = loose.get(0) as Float64Array
-    const [from, to] = [countUpTo(ids, after), countUpTo(ids, last)]
+    const nameOf = (field: number) => `${field} ${range[0]}`
+    const missing = [arrivals, ...needed].filter((field) => !loose.has(nameOf(field.n)))
+    if (missing.length > 0) {
+      const columns = this.#readLoose(n, missing, directory, range)
+      for (const [at, field] of missing.entries())
+        loose.set(nameOf(field.n), this.#columns.fromValues(n, field, columns[at] ?? []))
+    }
+    const ids = loose.get(nameOf(0)) as Float64Array
+    const from = countUpTo(ids, after)
     return {
-      length: to - from,
+      length: ids.length - from,
       stale: [],
-      numbers: (field) => (loose.get(field) as Float64Array).subarray(from, to),
+      numbers: (field) => (loose.get(nameOf(field)) as Float64Array).subarray(from),
       texts: (field) => {
-        const { codes, dictionary } = loose.get(field) as Texts
-        return { codes: codes.subarray(from, to), dictionary }
+        const { codes, dictionary } = loose.get(nameOf(field)) as Texts
+        return { codes: codes.subarray(from), dictionary }
       },
     }
   }
 
-  #loadLoose(n: number, fields: readonly ColumnField[], { sealed, end, loose }: Directory): void {
-    const columns = readColumns(
-      this.#all,
-      n,
-      fields,
-      sql`(id > ${sealed} and id <= ${end ?? sealed}) or id in (select id from ${id('x', n)}) order by id`,
-    )
-    for (const [at, field] of fields.entries())
-      loose.set(field.n, this.#columns.fromValues(n, field, columns[at] ?? []))
+  #readLoose(n: number, fields: readonly ColumnField[], { sealed }: Directory, range: Range) {
+    const [first, last] = range
+    const within = sql`id > ${first} and id <= ${last}`
+    const which =
+      first < sealed ? sql`id in (select id from ${id('x', n)} where ${within})` : within
+    return readColumns(this.#all, n, fields, sql`${which} order by id`)
   }
 
-  /** Reads what is not known yet, one statement for each field. */
-  #load(n: number, fields: readonly ColumnField[], segments: readonly Segment[]): void {
-    for (const field of fields) {
-      const missing = segments.filter((one) => !this.#columns.has(toKey(n, field.n, one)))
-      const [first, last] = [missing[0], missing.at(-1)]
-      if (!first || !last) continue
-      const byLast = new Map(missing.map((one) => [one.last, one]))
-      const found = this.#all<{ segment: number; data: Uint8Array | ArrayBuffer }>(
-        sql`select segment, data from ${id('c', n)} where field = ${field.n} and segment >= ${first.last} and segment <= ${last.last}`,
+  /** Reads what is not known yet; whether there was any. */
+  #load(n: number, fields: readonly ColumnField[], segment: Segment): boolean {
+    const missing = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
+    for (const field of missing) {
+      const [found] = this.#all<{ data: Uint8Array | ArrayBuffer }>(
+        sql`select data from ${id('c', n)} where field = ${field.n} and segment = ${segment.last}`,
       )
-      for (const { segment, data } of found) {
-        const known = byLast.get(segment)
-        if (!known) continue
-        const column = this.#columns.decode(n, field, toBuffer(data))
-        this.#columns.keep(toKey(n, field.n, known), column)
-      }
+      if (!found) throw new NoColumn()
+      const column = this.#columns.decode(n, field, toBuffer(found.data))
+      this.#columns.keep(toKey(n, field.n, segment), column)
     }
+    return missing.length > 0
   }
 }
+
+/** Arrivals after the first and up to the second. */
+type Range = readonly [number, number]
 
 const toKey = (n: number, field: number, { last, version }: Segment): string =>
   `${n} ${field} ${last} ${version}`
 
-/** Places of records that are outside of a span, or something else by now. */
-function toStale(
-  ids: Float64Array,
-  gone: Float64Array,
-  after: number,
-  last: number,
-): readonly number[] {
+/** Places of records that were counted before, or are something else by now. */
+function toStale(ids: Float64Array, gone: Float64Array, after: number): readonly number[] {
   const isGone = new Set(gone)
   const places: number[] = []
   ids.forEach((record, place) => {
-    if (record <= after || record > last || isGone.has(record)) places.push(place)
+    if (record <= after || isGone.has(record)) places.push(place)
   })
   return places
 }

@@ -1,37 +1,48 @@
 import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
 import { type Field, isTime, type RecordSource } from '../sources/records/model.ts'
 import type {
+  Arrived,
   Binding,
-  Change,
   ChangesQuery,
+  ChangesSlice,
   Condition,
   Disclosure,
   KeptBlob,
+  Matches,
   MatchQuery,
+  PlacedRow,
   RecordStore,
   Row,
   Slice,
   SliceQuery,
   Tally,
   TallyQuery,
+  TallySlice,
+  Updated,
 } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
-import { type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
+import { fillLong } from './long-bodies.ts'
+import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
+import { type ReadBounds, usualBounds } from './read-bounds.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
 import { readChanges } from './record-changes.ts'
 import { prepareRecords } from './record-schema.ts'
-import { inWindow, toWalk, toWalkOfMissing, toWhere, type Walk } from './record-sql.ts'
+import {
+  hasFewKeys,
+  inWindow,
+  listColumns,
+  toPick,
+  toWalk,
+  toWalkOfMissing,
+  toWhere,
+  type Walk,
+} from './record-sql.ts'
 import { SegmentReader } from './segment-reader.ts'
-import { id, type Sql, sql } from './sql.ts'
+import { id, join, type Sql, sql } from './sql.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
-
-/** Rows that one statement looks at when not all of them will fit. */
-const walkLength = 1000
-/** Rows that one statement counts. */
-const spanLength = 4000
 
 interface StoredRow {
   readonly id: number
@@ -56,9 +67,16 @@ export class SqliteRecords implements RecordStore {
   readonly #blobs: BlobTable
   readonly #log: DisclosureLog
   readonly #segments = new SegmentReader((query) => this.#all(query))
+  readonly #bounds: ReadBounds
   #known?: Fresh
 
-  constructor(file: string, now: () => number, onError: (error: unknown) => void) {
+  constructor(
+    file: string,
+    now: () => number,
+    onError: (error: unknown) => void,
+    bounds = usualBounds,
+  ) {
+    this.#bounds = bounds
     const writer = openSqlite(file)
     prepareRecords(writer, file)
     this.#log = new DisclosureLog(writer, now, (error) => {
@@ -123,32 +141,34 @@ export class SqliteRecords implements RecordStore {
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
+    if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
     const { sort, descending, after, conditions, limit } = query
-    const where = toWhere(scope, conditions)
+    const { walked, body } = this.#bounds
     const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
     // A range on what is sorted by is where the walk begins and ends.
     const isWithin = !scope.window || (scope.window.field === sort && walkOn === toWalk)
     const isWhole = isWithin && !scope.keys && conditions.length === 0
     const pinned = toPinned(sort, conditions)
+    const table = id('r', scope.source.n)
     const walk: Walk = {
-      table: id('r', scope.source.n),
+      table,
       ...(sort && { column: id('f', sort.n) }),
       descending,
       ...(after && { after }),
       within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...pinned],
-      rows: isWhole ? limit : Math.max(walkLength, limit),
-      isWhole,
+      rows: isWhole ? limit : Math.max(walked, limit),
+      columns: isWhole ? [sql`${bodyUpTo(body)} as body`] : listColumns(scope, conditions),
     }
     const [packed] = this.#all<Packed>(
       pack(
         isWhole
           ? walkOn(walk)
-          : sql`select id, key, at, body, sorted from (${walkOn(walk)}) where ${where} limit ${limit}`,
+          : sql`select id, key, at, (select ${bodyUpTo(body)} from ${table} where ${table}.id = walk.id) as body, sorted from (${walkOn(walk)}) as walk where ${toWhere(scope, conditions)} limit ${limit}`,
       ),
     )
-    const rows = unpackPlaced(packed, sort)
-    const last = rows.at(-1)
-    if (rows.length === limit && last) return { rows, resume: last.position }
+    const found = unpackPlaced(packed, sort)
+    const { rows, isCut, last } = this.#fill(scope, found)
+    if (last && (isCut || found.length === limit)) return { rows, resume: last }
     const end = this.#endOf(walkOn, walk)
     if (end) return { rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
@@ -157,9 +177,34 @@ export class SqliteRecords implements RecordStore {
       : { rows }
   }
 
+  /** Where the records are named, each is looked up: how many others there are must not show. */
+  #sliceOfKeys(scope: Scope, query: SliceQuery): Slice {
+    const { sort, descending, after, conditions, limit } = query
+    const table = id('r', scope.source.n)
+    const column = sort && id('f', sort.n)
+    const pick = toPick(
+      { table, ...(column && { column }), descending, ...(after && { after }), rows: limit },
+      toWhere(scope, conditions),
+    )
+    const [packed] = this.#all<Packed>(
+      pack(
+        sql`select id, key, at, ${bodyUpTo(this.#bounds.body)} as body, sorted from (${pick}) cross join ${table} using (id)`,
+      ),
+    )
+    const found = unpackPlaced(packed, sort)
+    const { rows, isCut, last } = this.#fill(scope, found)
+    return last && (isCut || found.length === limit) ? { rows, resume: last } : { rows }
+  }
+
+  #fill(scope: Scope, found: readonly Long<PlacedRow>[]) {
+    const { bodies } = this.#bounds
+    const { rows, done } = fillLong<PlacedRow>((one) => this.#all(one), scope, found, bodies)
+    return { rows, isCut: done < found.length, last: found[done - 1]?.position }
+  }
+
   #endOf(walkOn: (walk: Walk) => Sql, walk: Walk): StoredRow | undefined {
     const [end] = this.#all<StoredRow>(
-      sql`select key, sorted from (${walkOn(walk)}) limit 1 offset ${walk.rows - 1}`,
+      sql`select key, sorted from (${walkOn({ ...walk, columns: [] })}) limit 1 offset ${walk.rows - 1}`,
     )
     return end
   }
@@ -171,34 +216,46 @@ export class SqliteRecords implements RecordStore {
     return row && toRow(row)
   }
 
-  match(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): readonly number[] {
-    if (words.length === 0 || fields.length === 0) return []
+  match(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): Matches {
+    if (words.length === 0 || fields.length === 0) return { arrivals: [] }
     const columns = fields.map(({ n }) => `c${n}`).join(' ')
     const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
     const index = id('s', scope.source.n)
-    const isWhole = !scope.window && !scope.keys && conditions.length === 0
     const table = id('r', scope.source.n)
+    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    const most = isWhole ? limit : Math.max(this.#bounds.matched, limit)
+    // Only a whole number is a place in the index where it can begin; a driver's numbers are none.
+    const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < cast(${below} as integer) order by rowid desc limit ${most}`
     const fits = isWhole
       ? sql`1`
-      : sql`exists (select 1 from ${table} where ${table}.id = ${index}.rowid and ${toWhere(scope, conditions)})`
+      : sql`exists (select 1 from ${table} where ${table}.id = matches.id and ${toWhere(scope, conditions)})`
     const [found] = this.#all<{ ids: string }>(
-      sql`select json_group_array(id) as ids from (select rowid as id from ${index} where ${index} match ${expression} and rowid < ${below} and ${fits} order by rowid desc limit ${limit})`,
+      sql`select json_group_array(id) as ids from (select id from (${matches}) as matches where ${fits} limit ${limit})`,
     )
-    return JSON.parse(found?.ids ?? '[]') as number[]
+    const arrivals = JSON.parse(found?.ids ?? '[]') as number[]
+    const oldest = arrivals.at(-1)
+    if (arrivals.length === limit && oldest !== undefined) return { arrivals, resume: oldest }
+    if (isWhole) return { arrivals }
+    const [last] = this.#all<{ id: number }>(
+      sql`select id from (${matches}) limit 1 offset ${most - 1}`,
+    )
+    return { arrivals, ...(last && { resume: last.id }) }
   }
 
-  byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[] {
-    const list = JSON.stringify(arrivals)
+  byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
+    const { body, bodies } = this.#bounds
     const [packed] = this.#all<Packed>(
       pack(
-        sql`select id, key, at, body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${list})) and ${toWhere(scope)}`,
+        sql`select id, key, at, ${bodyUpTo(body)} as body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${JSON.stringify(arrivals)})) and ${toWhere(scope)}`,
       ),
     )
-    return unpack(packed)
+    const found = unpack(packed)
+    const { rows, done } = fillLong<Row>((one) => this.#all(one), scope, found, bodies)
+    return { rows, left: found.slice(done).map(({ arrival }) => arrival) }
   }
 
-  changes(scope: Scope, query: ChangesQuery): readonly Change[] {
-    return readChanges((one) => this.#all(one), scope, query)
+  changes(scope: Scope, query: ChangesQuery): ChangesSlice {
+    return this.#atOnce(() => readChanges((one) => this.#all(one), scope, query, this.#bounds))
   }
 
   head(): number {
@@ -208,25 +265,28 @@ export class SqliteRecords implements RecordStore {
     return Number(counter?.value ?? 0)
   }
 
-  span(scope: Scope, after: number): number | undefined {
-    const end = this.#atOnce(() => this.#segments.span(scope, after))
-    if (end !== undefined) return end
+  tally(scope: Scope, query: TallyQuery): TallySlice {
+    if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
+    const counted = this.#atOnce(() => this.#segments.tally(scope, query))
+    if (counted) return counted
+    const { counted: ungrouped, grouped } = this.#bounds
+    const most = query.group || query.distinct ? grouped : ungrouped
     const [row] = this.#all<{ last: number | null }>(
-      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${after} order by id limit ${spanLength})`,
+      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${query.after} order by id limit ${most})`,
     )
-    return row?.last ?? undefined
-  }
-
-  tally(scope: Scope, query: TallyQuery): readonly Tally[] {
-    return this.#atOnce(() => this.#segments.tally(scope, query)) ?? this.tallyRows(scope, query)
+    const last = row?.last ?? undefined
+    if (last === undefined) return { tallies: [] }
+    return { tallies: this.tallyRows(scope, query, last), resume: last }
   }
 
   /** Row by row: for what no segment holds, and to compare with. */
-  tallyRows(scope: Scope, query: TallyQuery): readonly Tally[] {
-    const { span, conditions, field, group, distinct } = query
+  tallyRows(scope: Scope, query: TallyQuery, last: number): readonly Tally[] {
+    const { after, conditions, field, group, distinct } = query
     const table = id('r', scope.source.n)
     const value = field ? id('f', field.n) : sql`null`
-    const where = sql`id > ${span[0]} and id <= ${span[1]} and ${toWhere(scope, conditions)}`
+    // With a sign before it, it is no reason to walk along all there are.
+    const place = hasFewKeys(scope, this.#bounds) ? sql`+id` : sql`id`
+    const where = sql`${place} > ${after} and ${place} <= ${last} and ${toWhere(scope, conditions)}`
     if (distinct)
       return this.#all<Tally>(
         sql`select ${value} as "group", count(*) as count, count(${value}) as valued, 0 as sum, null as min, null as max from ${table} where ${where} group by 1`,
@@ -254,11 +314,24 @@ export class SqliteRecords implements RecordStore {
     }
   }
 
-  lastUpdated(scope: Scope): string | undefined {
+  lastUpdated(scope: Scope, below: number): Updated {
+    const table = id('r', scope.source.n)
+    const newest = sql`order by seq desc limit 1`
+    if (hasFewKeys(scope, this.#bounds)) {
+      const [row] = this.#all<{ at: string }>(
+        sql`select at from ${table} where ${toWhere(scope)} and +seq < ${below} ${newest}`,
+      )
+      return row ?? {}
+    }
+    const walk = sql`select ${join([sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])], ', ')} from ${table} where seq < ${below} order by seq desc limit ${this.#bounds.walked}`
     const [row] = this.#all<{ at: string }>(
-      sql`select at from ${id('r', scope.source.n)} where ${toWhere(scope)} order by seq desc limit 1`,
+      sql`select at from (${walk}) where ${toWhere(scope)} limit 1`,
     )
-    return row?.at
+    if (row) return row
+    const [end] = this.#all<{ resume: number }>(
+      sql`select seq as resume from (${walk}) limit 1 offset ${this.#bounds.walked - 1}`,
+    )
+    return end ?? {}
   }
 
   get canDisclose(): boolean {

@@ -13,51 +13,60 @@ export interface Selection {
   readonly values: Float64Array | undefined
 }
 
-/** Counts, sums and extremes of many groups, each in a slot of its own. */
+/**
+ * Counts, sums and extremes of many groups, each in a slot of its own. There may be many more slots
+ * than are used: memory that nobody has written to costs next to nothing.
+ */
 export class Tallies {
   readonly #isSummed: boolean
   #counts = new Float64Array(0)
   #cells = new Float64Array(0)
+  #used = new Uint32Array(0)
+  #usedLength = 0
 
   constructor(isSummed: boolean) {
     this.#isSummed = isSummed
   }
 
+  /** How many groups there are. */
+  get size(): number {
+    return this.#usedLength
+  }
+
   add({ rows, slots, count, most, values }: Selection): void {
-    if (most >= this.#counts.length) this.#grow(Math.max(2 * this.#counts.length, most + 1))
-    countSlots(slots, count, this.#counts)
-    if (values) addValues(values, rows, slots, count, this.#cells)
+    const length = Math.max(2 * this.#counts.length, most + 1)
+    if (most >= this.#counts.length) {
+      this.#counts = toLonger(this.#counts, length)
+      this.#used = toLonger(this.#used, length)
+    }
+    this.#usedLength = countSlots(slots, count, this.#counts, this.#used, this.#usedLength)
+    if (!values) return
+    const cells = this.#counts.length * width
+    if (cells > this.#cells.length) this.#cells = toLonger(this.#cells, cells)
+    addValues(values, rows, slots, count, this.#cells)
   }
 
   result(groupOf: (slot: number) => Comparable | null, isDistinct: boolean): Tally[] {
-    const tallies: Tally[] = []
-    this.#counts.forEach((count, slot) => {
-      if (count === 0) return
+    return Array.from(this.#used.subarray(0, this.#usedLength), (slot) => {
       const group = groupOf(slot)
+      const count = this.#counts[slot] ?? 0
       const at = slot * width
-      const [valued = 0, sum = 0, lost = 0, min = 0, max = 0] = this.#cells.subarray(at, at + width)
-      tallies.push({
+      const valued = this.#cells[at] ?? 0
+      const isValued = valued > 0
+      return {
         group,
         count,
         valued: isDistinct && group !== null ? count : valued,
-        sum: this.#isSummed ? sum + lost : 0,
-        min: valued > 0 ? min : null,
-        max: valued > 0 ? max : null,
-      })
+        sum: this.#isSummed ? (this.#cells[at + 1] ?? 0) + (this.#cells[at + 2] ?? 0) : 0,
+        min: isValued ? (this.#cells[at + 3] ?? null) : null,
+        max: isValued ? (this.#cells[at + 4] ?? null) : null,
+      }
     })
-    return tallies
   }
+}
 
-  #grow(length: number): void {
-    const counts = new Float64Array(length)
-    counts.set(this.#counts)
-    const cells = new Float64Array(length * width)
-    for (let at = 0; at < cells.length; at += width) {
-      cells[at + 3] = Infinity
-      cells[at + 4] = -Infinity
-    }
-    cells.set(this.#cells)
-    this.#counts = counts
-    this.#cells = cells
-  }
+function toLonger<T extends Float64Array | Uint32Array>(values: T, length: number): T {
+  const longer = new (values.constructor as new (length: number) => T)(length)
+  longer.set(values)
+  return longer
 }

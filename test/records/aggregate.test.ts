@@ -116,14 +116,14 @@ test('others have their turn while many groups are put in order', async () => {
     other_count: 5998,
   })
 
-  const { span } = SqliteRecords.prototype
-  const spy = vi.spyOn(SqliteRecords.prototype, 'span').mockImplementation(function (
+  const { tally } = SqliteRecords.prototype
+  const spy = vi.spyOn(SqliteRecords.prototype, 'tally').mockImplementation(function (
     this: SqliteRecords,
     ...asked
   ) {
-    const end = span.apply(this, asked)
-    if (end === undefined) store.writer.revoke(given.id, Date.now())
-    return end
+    const slice = tally.apply(this, asked)
+    if (slice.resume === undefined) store.writer.revoke(given.id, Date.now())
+    return slice
   })
   onTestFinished(() => spy.mockRestore())
   const response = await fetch(

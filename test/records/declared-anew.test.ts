@@ -40,10 +40,11 @@ async function aReadInFlight() {
   if (!scope || !field) throw new Error('nothing is granted')
   const count = () =>
     records
-      .tally(scope, { span: [0, 100], conditions: [], group: { field }, distinct: false })
-      .map(({ group }) => group)
+      .tally(scope, { after: 0, conditions: [], group: { field }, distinct: false })
+      .tallies.map(({ group }) => group)
   const find = (word: string) =>
     records.match(scope, { words: [word], fields: [field], conditions: [], below: 100, limit: 9 })
+      .arrivals
   const groups = async () => {
     const reader = await aReader(store, given.token)
     const input = { stream: 'notes', metric: 'count', group_by: 'open' }

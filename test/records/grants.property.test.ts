@@ -4,6 +4,7 @@ import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts
 import { queryRecords, type RecordsQuery } from '../../src/sources/records/query-records.ts'
 import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
 import { searchRecords } from '../../src/sources/records/search-records.ts'
+import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aRecordStore, aStream, type Data } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
@@ -136,9 +137,21 @@ async function readAll(reader: Reader, query: RecordsQuery) {
   return seen
 }
 
-async function aWorld() {
+/** So little in a turn that everything takes several. */
+const tinyBounds: ReadBounds = {
+  walked: 3,
+  matched: 2,
+  changed: 2,
+  counted: 3,
+  grouped: 2,
+  keys: 4,
+  body: 60,
+  bodies: 150,
+}
+
+async function aWorld(bounds = usualBounds) {
   const store = await aRecordStore()
-  const reads = new SqliteRecords(store.file, Date.now, () => {})
+  const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
   onTestFinished(() => reads.close())
   let round = 0
   return (records: readonly Data[], grant: Grant) => {
@@ -159,47 +172,124 @@ async function aWorld() {
   }
 }
 
-test('a page shows what the grant shows: no record and no field more, and none missing', async () => {
-  const open = await aWorld()
+const turns: [string, ReadBounds][] = [
+  ['at once', usualBounds],
+  ['in many turns', tinyBounds],
+]
+
+test.each(turns)(
+  'a page shows what the grant shows, no more and no less, %s',
+  async (_, bounds) => {
+    const open = await aWorld(bounds)
+    await fc.assert(
+      fc.asyncProperty(things, aGrant, aQuery, async (records, grant, query) => {
+        const reader = open(records, grant)
+
+        const seen = await readAll(reader, { stream: 'things', ...query })
+
+        expect(seen).toEqual(toExpected(records, grant, query))
+      }),
+      { numRuns: amount(40, 300) },
+    )
+  },
+  60_000,
+)
+
+test.each(turns)(
+  'search and aggregates see what the grant shows, %s',
+  async (_, bounds) => {
+    const open = await aWorld(bounds)
+    await fc.assert(
+      fc.asyncProperty(things, aGrant, word, async (records, grant, q) => {
+        const reader = open(records, grant)
+        const { visible, has } = toModel(records, grant)
+
+        const page = await searchRecords(reader, { q, limit: 100 })
+        const count = await aggregateRecords(reader, { stream: 'things', metric: 'count' })
+        const sum = await aggregateRecords(reader, {
+          stream: 'things',
+          metric: 'sum',
+          field: 'rank',
+        })
+
+        if (isFailed(page) || isFailed(count)) throw new Error('failed')
+        const found = visible.filter((record) =>
+          ['note', 'hidden'].some(
+            (name) =>
+              has(name) &&
+              String(record[name] ?? '')
+                .split(' ')
+                .includes(q),
+          ),
+        )
+        expect(page.hits.map(({ row }) => row.key).sort()).toEqual(found.map(({ id }) => id).sort())
+        expect(count.value).toBe(visible.length)
+        if (isFailed(sum)) expect([sum.failure.code, has('rank')]).toEqual(['unknown_field', false])
+        else
+          expect(sum.value).toBe(visible.reduce((total, { rank }) => total + Number(rank ?? 0), 0))
+      }),
+      { numRuns: amount(30, 200) },
+    )
+  },
+  60_000,
+)
+
+const edits = fc.array(
+  fc.record({
+    id: fc.integer({ min: 0, max: 24 }).map((n) => `t${String(n).padStart(2, '0')}`),
+    thing: fc.option(aThing, { freq: 4 }),
+  }),
+  { maxLength: 40 },
+)
+
+test('in how many turns changes are read shows nowhere, nor in their cursors', async () => {
+  const store = await aRecordStore()
+  const [whole, tiny] = [usualBounds, tinyBounds].map((bounds) => {
+    const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
+    onTestFinished(() => reads.close())
+    return reads
+  })
+  let round = 0
   await fc.assert(
-    fc.asyncProperty(things, aGrant, aQuery, async (records, grant, query) => {
-      const reader = open(records, grant)
+    fc.asyncProperty(things, edits, aGrant, fc.integer({ min: 1, max: 7 }), async (...given) => {
+      const [records, changes, { fields, ...grant }, limit] = given
+      const connection = `c${round++}`
+      const source = store.put(stream, connection, records)
+      const { resources, since, until } = grant
+      const { id } = store.grant({
+        stream: 'things',
+        connection,
+        fields,
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+        ...(resources && { resources }),
+      })
+      const readAll = async (reads: SqliteRecords | undefined) => {
+        const pages: unknown[] = []
+        for (let cursor: string | undefined; ; ) {
+          if (!reads) throw new Error('no store')
+          const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+          if (isFailed(reader)) throw new Error(reader.failure.message)
+          const page = await queryRecords(reader, {
+            stream: 'things',
+            changesSince: 'beginning',
+            limit,
+            ...(cursor && { cursor }),
+          })
+          if (isFailed(page)) throw new Error(page.failure.message)
+          pages.push([page.records, page.nextCursor, page.nextChangesSince])
+          cursor = page.nextCursor
+          if (!cursor) return pages
+        }
+      }
 
-      const seen = await readAll(reader, { stream: 'things', ...query })
+      for (const { id: key, thing } of changes)
+        if (thing) store.put(stream, connection, [{ id: key, ...thing }])
+        else store.remove(source, key)
 
-      expect(seen).toEqual(toExpected(records, grant, query))
+      expect(await readAll(tiny)).toEqual(await readAll(whole))
     }),
-    { numRuns: amount(60, 300) },
-  )
-}, 60_000)
-
-test('search and aggregates see what the grant shows', async () => {
-  const open = await aWorld()
-  await fc.assert(
-    fc.asyncProperty(things, aGrant, word, async (records, grant, q) => {
-      const reader = open(records, grant)
-      const { visible, has } = toModel(records, grant)
-
-      const page = await searchRecords(reader, { q, limit: 100 })
-      const count = await aggregateRecords(reader, { stream: 'things', metric: 'count' })
-      const sum = await aggregateRecords(reader, { stream: 'things', metric: 'sum', field: 'rank' })
-
-      if (isFailed(page) || isFailed(count)) throw new Error('failed')
-      const found = visible.filter((record) =>
-        ['note', 'hidden'].some(
-          (name) =>
-            has(name) &&
-            String(record[name] ?? '')
-              .split(' ')
-              .includes(q),
-        ),
-      )
-      expect(page.hits.map(({ row }) => row.key).sort()).toEqual(found.map(({ id }) => id).sort())
-      expect(count.value).toBe(visible.length)
-      if (isFailed(sum)) expect([sum.failure.code, has('rank')]).toEqual(['unknown_field', false])
-      else expect(sum.value).toBe(visible.reduce((total, { rank }) => total + Number(rank ?? 0), 0))
-    }),
-    { numRuns: amount(40, 200) },
+    { numRuns: amount(25, 200) },
   )
 }, 60_000)
 

@@ -6,17 +6,17 @@ import type { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 export function tallyBoth(
   reads: SqliteRecords,
   scope: Scope,
-  query: Omit<TallyQuery, 'span'>,
+  query: Omit<TallyQuery, 'after'>,
 ): { columns: readonly Tally[]; rows: readonly Tally[]; spans: number } {
   const [columns, rows] = [new Map<unknown, Tally>(), new Map<unknown, Tally>()]
   let spans = 0
   for (let after = 0; ; spans++) {
-    const end = reads.span(scope, after)
-    if (end === undefined) return { columns: toList(columns), rows: toList(rows), spans }
-    const span = [after, end] as const
-    for (const tally of reads.tally(scope, { ...query, span })) put(columns, tally)
-    for (const tally of reads.tallyRows(scope, { ...query, span })) put(rows, tally)
-    after = end
+    const { tallies, resume } = reads.tally(scope, { ...query, after })
+    for (const tally of tallies) put(columns, tally)
+    for (const tally of reads.tallyRows(scope, { ...query, after }, resume ?? Infinity))
+      put(rows, tally)
+    if (resume === undefined) return { columns: toList(columns), rows: toList(rows), spans }
+    after = resume
   }
 }
 

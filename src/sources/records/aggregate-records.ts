@@ -8,7 +8,7 @@ import type { AggregateUse, Comparable, Field } from './model.ts'
 import { breathe, isFailed, type Reader } from './reader.ts'
 import type { Condition, Tally, TallyQuery } from './record-store.ts'
 import type { Scope } from './scope.ts'
-import { createBuckets, type Granularity, stepOf } from './time-buckets.ts'
+import { type Buckets, createBuckets, type Granularity, stepOf } from './time-buckets.ts'
 import { fromComparable } from './to-comparable.ts'
 
 export const metrics = ['count', 'sum', 'avg', 'min', 'max', 'count_distinct'] as const
@@ -54,60 +54,52 @@ export async function aggregateRecords(
   if (isFailed(conditions)) return conditions
   const plan = toPlan(scope, query)
   if (isFailed(plan)) return plan
-  const gathered = await gather(reader, scope, { conditions, ...plan })
-  if (gathered instanceof Map === false) return gathered
-  const { field, toKey, toName } = plan
-  const merged = await merge(reader, gathered, toKey)
-  if (merged instanceof Map === false) return merged
-  const filteredRecordCount = sumCounts(merged.values())
-  const base = { scope, query, filteredRecordCount }
-  if (query.metric === 'count_distinct')
-    return { ...base, value: merged.size - (merged.has(null) ? 1 : 0) }
-  if (!plan.group) {
-    const [total = nothing] = merged.values()
-    return { ...base, value: toValue(query.metric, total, field) }
+  const { field, toKey } = plan
+  if (plan.distinct) {
+    const values = new Set<Comparable>()
+    const count = await gather(reader, scope, { conditions, ...plan }, ({ group }) => {
+      if (group !== null) values.add(group)
+    })
+    if (typeof count === 'object') return count
+    return { scope, query, filteredRecordCount: count, value: values.size }
   }
-  const order = query.groupByTime === undefined ? byCount : byTime
-  const shown = await pickFirst(reader, merged, order, query.limit ?? usualGroups)
+  const totals = new Map<Comparable | null, Total>()
+  const filteredRecordCount = await gather(reader, scope, { conditions, ...plan }, (tally) =>
+    put(totals, tally),
+  )
+  if (typeof filteredRecordCount === 'object') return filteredRecordCount
+  const base = { scope, query, filteredRecordCount }
+  if (!plan.group)
+    return { ...base, value: toValue(query.metric, totals.get(null) ?? nothing, field) }
+  const { buckets } = plan.group
+  const order = buckets ? byTime(buckets) : byCount(toKey)
+  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? usualGroups)
   if ('kind' in shown) return shown
   return {
     ...base,
-    groups: shown.map(([key, tally]) => ({
-      key: toName && tally.group !== null ? toName(tally.group) : key,
+    groups: shown.map((tally) => ({
+      key: toKey(tally.group),
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
-    groupCount: merged.size,
-    otherCount: filteredRecordCount - sumCounts(shown.map(([, tally]) => tally)),
+    groupCount: totals.size,
+    otherCount: shown.reduce((left, { count }) => left - count, filteredRecordCount),
   }
-}
-
-/** Groups of the store that are one group here become one. */
-async function merge(
-  reader: Reader,
-  gathered: Gathered,
-  toKey: Plan['toKey'],
-): Promise<Map<Json, Tally> | Failed> {
-  const merged = new Map<Json, Tally>()
-  const stop = await inTurns(reader, gathered.values(), (tally) =>
-    put(merged, toKey(tally.group), tally),
-  )
-  return stop ?? merged
 }
 
 /** The first so many in an order, without putting all the others in order, too. */
 async function pickFirst(
   reader: Reader,
-  entries: Iterable<Entry>,
-  order: (a: Entry, b: Entry) => number,
+  tallies: Iterable<Tally>,
+  order: Order,
   limit: number,
-): Promise<readonly Entry[] | Failed> {
-  const first: Entry[] = []
-  const stop = await inTurns(reader, entries, (entry) => {
+): Promise<readonly Tally[] | Failed> {
+  const first: Tally[] = []
+  const stop = await inTurns(reader, tallies, (tally) => {
     const last = first.at(-1)
-    if (first.length === limit && last && order(entry, last) >= 0) return
-    const place = first.findIndex((one) => order(entry, one) < 0)
-    first.splice(place < 0 ? first.length : place, 0, entry)
+    if (first.length === limit && last && order(tally, last) >= 0) return
+    const place = first.findIndex((one) => order(tally, one) < 0)
+    first.splice(place < 0 ? first.length : place, 0, tally)
     if (first.length > limit) first.pop()
   })
   return stop ?? first
@@ -131,28 +123,18 @@ async function inTurns<T>(
   return undefined
 }
 
-function sumCounts(tallies: Iterable<Tally>): number {
-  let sum = 0
-  for (const { count } of tallies) sum += count
-  return sum
-}
-
-export async function countRecords(
+export const countRecords = (
   reader: Reader,
   scope: Scope,
   conditions: readonly Condition[],
-): Promise<number | Failed> {
-  const tallies = await gather(reader, scope, { conditions, distinct: false })
-  return tallies instanceof Map ? (tallies.get(null)?.count ?? 0) : tallies
-}
+): Promise<number | Failed> => gather(reader, scope, { conditions, distinct: false }, () => {})
 
 interface Plan {
   readonly field?: Field
   readonly group?: NonNullable<TallyQuery['group']>
   readonly distinct: boolean
+  /** What a group is called. */
   readonly toKey: (group: Comparable | null) => Json
-  /** What a group is called, where that is not its key. */
-  readonly toName?: (group: Comparable) => string
 }
 
 function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
@@ -195,8 +177,7 @@ function toPlan(scope: Scope, query: AggregateQuery): Plan | Failed {
   return {
     ...base,
     group: { field: by, step: stepOf(granularity), buckets },
-    toKey: (group) => (group === null ? null : buckets.ordinalAt(Number(group))),
-    toName: (group) => buckets.nameAt(Number(group)),
+    toKey: (group) => (group === null ? null : buckets.nameAt(Number(group))),
   }
 }
 
@@ -212,41 +193,44 @@ function usable(scope: Scope, name: string, use: AggregateUse): Field | Failed {
   )
 }
 
-type Gathered = Map<Comparable | null, Tally>
-
-/** Span by span, so that nobody waits long for anybody. */
+/** Slice by slice, so that nobody waits long for anybody; how many records were counted. */
 async function gather(
   reader: Reader,
   scope: Scope,
-  query: Omit<TallyQuery, 'span'>,
-): Promise<Gathered | Failed> {
-  const gathered: Gathered = new Map()
+  query: Omit<TallyQuery, 'after'>,
+  take: (tally: Tally) => void,
+): Promise<number | Failed> {
+  let count = 0
   for (let after = 0; ; ) {
-    const end = reader.store.span(scope, after)
-    if (end === undefined) return gathered
-    const tallies = reader.store.tally(scope, { ...query, span: [after, end] })
-    after = end
-    const stop =
-      (await breathe(reader)) ??
-      (await inTurns(reader, tallies, (tally) => put(gathered, tally.group, tally)))
+    const { tallies, resume } = reader.store.tally(scope, { ...query, after })
+    const stop = await inTurns(reader, tallies, (tally) => {
+      count += tally.count
+      take(tally)
+    })
     if (stop) return stop
+    if (resume === undefined) return count
+    after = resume
+    const end = await breathe(reader)
+    if (end) return end
   }
 }
 
 const nothing: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, max: null }
 
-const add = (a: Tally, b: Tally): Tally => ({
-  group: a.group,
-  count: a.count + b.count,
-  valued: a.valued + b.valued,
-  sum: a.sum + b.sum,
-  min: pick(a.min, b.min, -1),
-  max: pick(a.max, b.max, 1),
-})
+/** What was counted of a group so far. */
+type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
 
-function put<Key>(tallies: Map<Key, Tally>, key: Key, tally: Tally): void {
-  const known = tallies.get(key)
-  tallies.set(key, known ? add(known, tally) : tally)
+function put(totals: Map<Comparable | null, Total>, tally: Tally): void {
+  const total = totals.get(tally.group)
+  if (!total) {
+    totals.set(tally.group, { ...tally })
+    return
+  }
+  total.count += tally.count
+  total.valued += tally.valued
+  total.sum += tally.sum
+  total.min = pick(total.min, tally.min, -1)
+  total.max = pick(total.max, tally.max, 1)
 }
 
 function pick(a: Comparable | null, b: Comparable | null, sign: 1 | -1): Comparable | null {
@@ -274,8 +258,18 @@ function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
 const toExact = (sum: number): number =>
   Number.isSafeInteger(sum) ? sum : Number(sum.toPrecision(15))
 
-type Entry = readonly [Json, Tally]
-const text = (key: Json): string => (key === null ? '' : String(key))
-const byKey = ([a]: Entry, [b]: Entry): number => compare(text(a), text(b))
-const byTime = ([a]: Entry, [b]: Entry): number => Number(a ?? -Infinity) - Number(b ?? -Infinity)
-const byCount = (a: Entry, b: Entry): number => b[1].count - a[1].count || byKey(a, b)
+type Order = (a: Tally, b: Tally) => number
+/** Clocks were put back by a day at most: times further apart are in order by themselves. */
+const farApart = 48 * 3_600_000
+const byTime =
+  ({ ordinalAt }: Buckets): Order =>
+  (a, b) => {
+    const [one, other] = [Number(a.group ?? -Infinity), Number(b.group ?? -Infinity)]
+    const apart = one - other
+    return Math.abs(apart) < farApart ? ordinalAt(one) - ordinalAt(other) : apart
+  }
+const byCount =
+  (toKey: Plan['toKey']): Order =>
+  (a, b) =>
+    b.count - a.count || compare(toText(toKey(a.group)), toText(toKey(b.group)))
+const toText = (key: Json): string => (key === null ? '' : String(key))

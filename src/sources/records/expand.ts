@@ -5,7 +5,7 @@ import { type Field, isScalar, type Relation } from './model.ts'
 import { note } from './note.ts'
 import { toData } from './project.ts'
 import type { RecordsQuery, ServedRecord } from './query-records.ts'
-import { breathe, type Reader } from './reader.ts'
+import { type Reader, takeTurns } from './reader.ts'
 import type { Position, Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 import { toComparable } from './to-comparable.ts'
@@ -63,13 +63,8 @@ export async function expandPage(
   reader: Reader,
   ...page: Expandable
 ): Promise<readonly ServedRecord[] | Failed> {
-  const steps = expandEach(reader, ...page)
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return giveOut(reader, step.value)
-    const stop = await breathe(reader)
-    if (stop) return stop
-  }
+  const expanded = await takeTurns(reader, expandEach(reader, ...page))
+  return 'kind' in expanded ? expanded : giveOut(reader, expanded)
 }
 
 type Expandable = readonly [

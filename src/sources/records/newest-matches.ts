@@ -20,38 +20,54 @@ interface Search {
 const fewest = 16
 const growth = 4
 
+/** Places that are asked before others have a turn. */
+const placesAtOnce = 16
+
 interface Seam {
   readonly place: Place
   readonly arrivals: number[]
+  /** All matches from this number on are known. */
+  below: number
   /** How many to ask for next; 0 when there are no more. */
   next: number
 }
 
 /**
  * The newest matches over all places, newest first. Each place is asked for its share, and for more only
- * while its oldest match so far is newer than the last one that is needed.
+ * while what is known of it ends before the last match that is needed. Pauses wherever others may have a
+ * turn.
  */
-export function findNewest(
+export function* findNewest(
   store: RecordStore,
   places: readonly Place[],
   { words, below, limit }: Search,
-): readonly Match[] {
+): Generator<undefined, readonly Match[]> {
   const share = Math.max(fewest, Math.ceil((1.25 * limit) / Math.max(1, places.length)))
-  const seams = places.map((place): Seam => ({ place, arrivals: [], next: Math.min(share, limit) }))
-  const dig = (seam: Seam): void => {
-    const found = store.match(seam.place.scope, {
+  const seams = places.map(
+    (place): Seam => ({ place, arrivals: [], below, next: Math.min(share, limit) }),
+  )
+  let asked = 0
+  /** Whether that was enough work for one turn. */
+  const dig = (seam: Seam): boolean => {
+    const { arrivals, resume } = store.match(seam.place.scope, {
       words,
       fields: seam.place.fields,
       conditions: seam.place.conditions,
-      below: seam.arrivals.at(-1) ?? below,
+      below: seam.below,
       limit: seam.next,
     })
-    seam.arrivals.push(...found)
+    seam.arrivals.push(...arrivals)
+    seam.below = resume ?? 0
+    const isLong = arrivals.length < seam.next
     const left = limit - seam.arrivals.length
-    seam.next = found.length < seam.next ? 0 : Math.min(left, seam.next * growth)
+    const wanted = isLong ? seam.next : seam.next * growth
+    seam.next = resume === undefined ? 0 : Math.min(left, wanted)
+    asked += 1
+    return (isLong && resume !== undefined) || asked % placesAtOnce === 0
   }
-  for (const seam of seams) dig(seam)
-  for (let seam = findPromising(seams, limit); seam; seam = findPromising(seams, limit)) dig(seam)
+  for (const seam of seams) if (dig(seam)) yield
+  for (let seam = findPromising(seams, limit); seam; seam = findPromising(seams, limit))
+    if (dig(seam)) yield
   return seams
     .flatMap(({ place, arrivals }) => arrivals.map((arrival) => ({ place, arrival })))
     .sort((a, b) => b.arrival - a.arrival)
@@ -63,11 +79,9 @@ function findPromising(seams: readonly Seam[], limit: number): Seam | undefined 
   const last = findLast(seams, limit)
   let best: Seam | undefined
   for (const seam of seams)
-    if (seam.next > 0 && oldest(seam) > last && (!best || oldest(seam) > oldest(best))) best = seam
+    if (seam.next > 0 && seam.below > last && (!best || seam.below > best.below)) best = seam
   return best
 }
-
-const oldest = ({ arrivals }: Seam): number => arrivals.at(-1) ?? 0
 
 /** Nothing older than this can be among so many newest. */
 function findLast(seams: readonly Seam[], limit: number): number {

@@ -9,7 +9,7 @@ import { findScope, type Wanted } from './find-scope.ts'
 import type { Field } from './model.ts'
 import { type Projection, toData, toFields } from './project.ts'
 import { breathe, isFailed, type Reader } from './reader.ts'
-import type { PlacedRow, Position, Row, SliceQuery } from './record-store.ts'
+import type { Change, ChangesQuery, PlacedRow, Position, Row, SliceQuery } from './record-store.ts'
 import type { Scope } from './scope.ts'
 
 export interface RecordsQuery extends Wanted, Projection {
@@ -205,12 +205,12 @@ export const toRecord = (
 })
 
 /** What changed since a bookmark: each record once, as it is now, and those that are gone. */
-function readChanges(
+async function readChanges(
   reader: Reader,
   scope: Scope,
   fields: readonly Field[],
   query: RecordsQuery,
-): RecordPage | Failed {
+): Promise<RecordPage | Failed> {
   const { changesSince = '', cursor } = query
   for (const name of ['filter', 'sort', 'order', 'expand', 'count'] as const)
     if (query[name] !== undefined && query[name] !== 'none')
@@ -219,14 +219,19 @@ function readChanges(
   if (!place) return cursor === undefined ? invalidBookmark() : invalidCursor()
   if (!isOfThisStore(reader, place)) return expired()
   const { after, upTo } = place
+  const head = reader.store.head()
   // The store is younger than the bookmark: what was between them nobody knows.
-  if (after > reader.store.head()) return expired()
+  if (after > head) return expired()
   const limit = Math.min(query.limit ?? usualLimit, mostRecords)
-  const asked = { after, upTo: upTo ?? Number.MAX_SAFE_INTEGER, newestFirst: false }
-  const changes = reader.store.changes(scope, { ...asked, limit: limit + 1 })
+  // What changes while this is read is behind the head, and would be met a second time.
+  const asked = { after, upTo: upTo ?? head, newestFirst: false }
+  const changes = await collectChanges(reader, scope, { ...asked, limit: limit + 1 })
+  if ('kind' in changes) return changes
   const page = changes.slice(0, limit)
   const last = page.at(-1)?.seq ?? after
   const hasMore = changes.length > limit
+  const end = hasMore && upTo === undefined ? await findEnd(reader, scope, [last, head]) : upTo
+  if (typeof end === 'object') return end
   return {
     scope,
     fields,
@@ -235,12 +240,7 @@ function readChanges(
     ),
     hasMore,
     ...(hasMore
-      ? {
-          nextCursor: sealPage(reader, scope, changesSince, [
-            last,
-            upTo ?? findEnd(reader, scope, last),
-          ]),
-        }
+      ? { nextCursor: sealPage(reader, scope, changesSince, [last, end ?? last]) }
       : { nextChangesSince: sealBookmark(reader, scope, last) }),
     warnings: [],
   }
@@ -275,9 +275,33 @@ function findPlace(
 }
 
 /** The last change that can be seen: a later one, that cannot, must not show in a cursor. */
-function findEnd({ store }: Reader, scope: Scope, after: number): number {
-  const upTo = Number.MAX_SAFE_INTEGER
-  return store.changes(scope, { after, upTo, newestFirst: true, limit: 1 })[0]?.seq ?? after
+async function findEnd(
+  reader: Reader,
+  scope: Scope,
+  [after, upTo]: readonly [number, number],
+): Promise<number | Failed> {
+  const query = { after, upTo, newestFirst: true, limit: 1 }
+  const newest = await collectChanges(reader, scope, query)
+  return 'kind' in newest ? newest : (newest[0]?.seq ?? after)
+}
+
+/** Slice by slice, until there are as many as asked for, or no more. */
+async function collectChanges(
+  reader: Reader,
+  scope: Scope,
+  query: ChangesQuery,
+): Promise<readonly Change[] | Failed> {
+  const changes: Change[] = []
+  for (let { after, upTo } = query; ; ) {
+    const limit = query.limit - changes.length
+    const slice = reader.store.changes(scope, { ...query, after, upTo, limit })
+    changes.push(...slice.changes)
+    if (slice.resume === undefined || changes.length >= query.limit) return changes
+    if (query.newestFirst) upTo = slice.resume
+    else after = slice.resume
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
 }
 
 /** Good for as long as the grant of this source: others of the same package may come and go. */

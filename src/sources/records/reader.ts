@@ -82,6 +82,19 @@ export async function breathe(reader: Reader): Promise<Failed | undefined> {
   return findWithdrawn(reader)
 }
 
+/** Does something step by step; wherever it pauses, everybody else has a turn. */
+export async function takeTurns<T>(
+  reader: Reader,
+  steps: Generator<undefined, T>,
+): Promise<T | Failed> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    const stop = await breathe(reader)
+    if (stop) return stop
+  }
+}
+
 /** What was revoked while others had their turn. */
 function findWithdrawn({ package: given, store, now }: Reader): Failed | undefined {
   const current = findLive(given.id, store, now())

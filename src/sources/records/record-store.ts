@@ -21,15 +21,15 @@ export interface RecordStore {
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined
   /** The newest arrivals that have every word in one of these fields, below a number. */
-  match(scope: Scope, query: MatchQuery): readonly number[]
-  byArrival(scope: Scope, arrivals: readonly number[]): readonly Row[]
-  changes(scope: Scope, query: ChangesQuery): readonly Change[]
+  match(scope: Scope, query: MatchQuery): Matches
+  byArrival(scope: Scope, arrivals: readonly number[]): Arrived
+  changes(scope: Scope, query: ChangesQuery): ChangesSlice
   /** The number of the last change of anything. */
   head(): number
-  /** Where the next so many rows end; `undefined` at the end. */
-  span(scope: Scope, after: number): number | undefined
-  tally(scope: Scope, query: TallyQuery): readonly Tally[]
-  lastUpdated(scope: Scope): string | undefined
+  /** Counts the next so many records. */
+  tally(scope: Scope, query: TallyQuery): TallySlice
+  /** When the newest record arrived, of those before a number. */
+  lastUpdated(scope: Scope, below: number): Updated
 
   /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
   bindings(blob: string): readonly Binding[]
@@ -45,7 +45,7 @@ export interface Row {
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record, as JSON text or parsed already: whole, and only `toData` takes out what may be seen. */
+  /** The record, as JSON text or parsed already: mostly whole, and only `toData` takes out what may be seen. */
   readonly body: string | Readonly<Record<string, unknown>>
 }
 
@@ -90,6 +90,19 @@ export interface MatchQuery {
   readonly limit: number
 }
 
+export interface Matches {
+  /** Newest first. */
+  readonly arrivals: readonly number[]
+  /** What to look below next, when there may be more; not necessarily one that fits. */
+  readonly resume?: number
+}
+
+export interface Arrived {
+  readonly rows: readonly Row[]
+  /** Those to ask for in another turn. */
+  readonly left: readonly number[]
+}
+
 export interface ChangesQuery {
   readonly after: number
   /** Inclusive. */
@@ -98,13 +111,19 @@ export interface ChangesQuery {
   readonly limit: number
 }
 
+export interface ChangesSlice {
+  readonly changes: readonly Change[]
+  /** Where looking stopped, when there may be more: `after` of the next, or `upTo` where the newest are first. */
+  readonly resume?: number
+}
+
 export type Change =
   | { readonly seq: number; readonly row: Row }
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
 export interface TallyQuery {
-  /** Arrivals after the first and up to the second. */
-  readonly span: readonly [number, number]
+  /** Only arrivals after this. */
+  readonly after: number
   readonly conditions: readonly Condition[]
   readonly field?: Field
   readonly group?: Grouping
@@ -116,13 +135,20 @@ export interface Grouping {
   readonly field: Field
   /** Times that are this near to each other are always in one group. */
   readonly step?: number
-  /** Which times are in one group besides; a store may leave it to others to find out. */
+  /** Which times are in one group besides. */
   readonly buckets?: Buckets
 }
 
-/** Partial sums of one group in one span. */
+export interface TallySlice {
+  /** A group may come several times. */
+  readonly tallies: readonly Tally[]
+  /** The last arrival that was looked at, when there may be more. */
+  readonly resume?: number
+}
+
+/** Partial sums of one group. */
 export interface Tally {
-  /** Of a group of times, any one of them. */
+  /** Of a group of times, one of them: always the same one of the same buckets. */
   readonly group: Comparable | null
   readonly count: number
   /** How many have a value. */
@@ -130,6 +156,12 @@ export interface Tally {
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null
+}
+
+export interface Updated {
+  readonly at?: string
+  /** Before which to look next, when there may be one. */
+  readonly resume?: number
 }
 
 /** One record of one source. */

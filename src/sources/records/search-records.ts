@@ -8,7 +8,7 @@ import type { Field } from './model.ts'
 import { findNewest, type Match, type Place } from './newest-matches.ts'
 import { type Data, toData } from './project.ts'
 import { invalidCursor } from './query-records.ts'
-import { breathe, isFailed, type Reader } from './reader.ts'
+import { breathe, isFailed, type Reader, takeTurns } from './reader.ts'
 import type { Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
 import { type Score, scoreText } from './score.ts'
@@ -45,6 +45,8 @@ export interface SearchPage {
 
 /** Matches that are compared with each other; older ones come after all of these. */
 const windowLength = 400
+/** Rows that are read and scored before others have a turn. */
+const rowsAtOnce = 100
 const usualHits = 10
 const mostHits = 100
 const mostWords = 16
@@ -86,7 +88,8 @@ export async function searchRecords(
   let { below, after } = start
   let ranked: number | undefined
   for (;;) {
-    const window = readWindow(reader, places, wanted, below)
+    const window = await takeTurns(reader, readWindow(reader, places, wanted, below))
+    if ('kind' in window) return window
     if (window.older) ranked ??= window.hits.length
     const left = window.hits.filter((hit) => isLeft(hit, after))
     const taken = left.slice(0, limit - hits.length)
@@ -179,26 +182,33 @@ interface Candidate extends Score {
   readonly row: Row
 }
 
-function readWindow(
+/** Pauses wherever others may have a turn. */
+function* readWindow(
   { store }: Reader,
   places: readonly Place[],
   words: ReadonlySet<string>,
   below: number,
-): Ranked {
+): Generator<undefined, Ranked> {
   const limit = windowLength + 1
-  const found = findNewest(store, places, { words: toIndexed([...words]), below, limit })
+  const asked = { words: toIndexed([...words]), below, limit }
+  const found = yield* findNewest(store, places, asked)
   const kept = found.slice(0, windowLength)
-  const hits = [...group(kept)].flatMap(([place, matches]) =>
-    store
-      .byArrival(
-        place.scope,
-        matches.map(({ arrival }) => arrival),
-      )
-      .map((row): Candidate => {
-        const text = toData(row.body, place.fields)
-        return { place, row, ...scoreText(text, place.fields, words) }
-      }),
-  )
+  const hits: Candidate[] = []
+  let unscored = rowsAtOnce
+  for (const [place, matches] of group(kept)) {
+    let left = matches.map(({ arrival }) => arrival)
+    while (left.length > 0) {
+      const arrived = store.byArrival(place.scope, left.slice(0, rowsAtOnce))
+      for (const row of arrived.rows)
+        hits.push({ place, row, ...scoreText(toData(row.body, place.fields), place.fields, words) })
+      unscored -= arrived.rows.length
+      if (unscored <= 0 || arrived.left.length > 0) {
+        unscored = rowsAtOnce
+        yield
+      }
+      left = [...arrived.left, ...left.slice(rowsAtOnce)]
+    }
+  }
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
     newest: kept[0]?.arrival ?? 0,

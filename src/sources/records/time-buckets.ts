@@ -110,28 +110,32 @@ interface Table {
   at(key: number, time: number): number
 }
 
-/** What is known already is looked up here, a hundred thousand times; the rest is asked for. */
+/**
+ * What is known already is looked up here, a hundred thousand times; the rest is asked for. Times are whole
+ * milliseconds: half a one more, and a product is never on the wrong side of a whole number.
+ */
 function fillBuckets(
   times: Float64Array,
   chosen: Uint32Array,
   count: number,
   buckets: Uint32Array,
-  offsets: Int32Array,
+  shifts: Float64Array,
   numbers: Int32Array,
   width: number,
   of: (time: number) => number,
 ): number {
+  const [perDay, perUnit] = [1 / day, 1 / width]
+  const [days, units] = [shifts.length, numbers.length]
   let most = 0
   for (let at = 0; at < count; at++) {
     const time = times[chosen[at] as number] as number
     let bucket = 0
-    if (!Number.isNaN(time)) {
-      const date = Math.floor(time / day)
-      const offset = date >= 0 && date < offsets.length ? (offsets[date] as number) : 0
-      const unit = offset > changes ? Math.floor((time + (offset - middle) * 1000) / width) : -1
-      if (unit >= 0 && unit < numbers.length) bucket = numbers[unit] as number
-      if (bucket === 0) bucket = of(time)
+    const date = (time + 0.5) * perDay
+    if (date >= 0 && date < days) {
+      const unit = (time + (shifts[date | 0] as number)) * perUnit
+      if (unit >= 0 && unit < units) bucket = numbers[unit | 0] as number
     }
+    if (bucket === 0 && !Number.isNaN(time)) bucket = of(time)
     buckets[at] = bucket
     if (bucket > most) most = bucket
   }
@@ -141,8 +145,8 @@ function fillBuckets(
 /** How far a zone is from UTC. */
 interface Offsets {
   at(time: number): number
-  /** By day since 1970: seconds above `middle`, or that it changes on that day. */
-  readonly near: Int32Array
+  /** By day since 1970: half a millisecond more, or nothing where it changes or nobody has asked. */
+  readonly near: Float64Array
 }
 
 const mostZones = 16
@@ -164,7 +168,7 @@ const middle = 1_000_000
 
 const utc = (): Offsets => ({
   at: () => 0,
-  near: new Int32Array(grids.day.near).fill(middle),
+  near: new Float64Array(grids.day.near).fill(0.5),
 })
 
 /** One question for a day without a change, one for each quarter of an hour of a day with one. */
@@ -182,12 +186,18 @@ function createOffsets(timeZone: string): Offsets | undefined {
     return start === starts.at(key + 1, 0) ? start : changes
   })
   const quarters = createTable(0, (key) => ask(key * quarterHour))
+  const near = new Float64Array(grids.day.near).fill(Number.NaN)
   return {
-    near: days.near,
+    near,
     at(time) {
-      const whole = days.at(Math.floor(time / day), time)
-      const found = whole === changes ? quarters.at(Math.floor(time / quarterHour), time) : whole
-      return (found - middle) * 1000
+      const date = Math.floor(time / day)
+      const whole = days.at(date, time)
+      if (whole === changes)
+        return (quarters.at(Math.floor(time / quarterHour), time) - middle) * 1000
+      const offset = (whole - middle) * 1000
+      // What is written where there is no place for it is nowhere.
+      near[date] = offset + 0.5
+      return offset
     },
   }
 }
