@@ -2,7 +2,8 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
 import type { RecordSource, Stream } from '../sources/records/model.ts'
 import type { BackgroundWriter } from '../storage/background-writer.ts'
-import type { RecordWriter, Written } from '../storage/record-writer.ts'
+import type { RecordWriter } from '../storage/record-writer.ts'
+import type { Written } from '../storage/write-batch.ts'
 import { digestFile, type JsonLine, readJsonLines } from './read-lines.ts'
 
 export interface ImportOptions {

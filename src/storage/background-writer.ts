@@ -4,7 +4,8 @@ import { LedgerError } from '../governance/ledger.ts'
 import type { RecordSource } from '../sources/records/model.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
 import { toLayout } from './fit-entries.ts'
-import type { Place, Written } from './record-writer.ts'
+import type { Place } from './record-writer.ts'
+import type { Written } from './write-batch.ts'
 
 export interface Task {
   readonly source: number
