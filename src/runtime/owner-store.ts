@@ -14,8 +14,8 @@ import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 
 export { inferStream } from '../sources/records/infer-stream.ts'
+export { readLines } from '../sources/records/read-lines.ts'
 export { importRecords } from './import-records.ts'
-export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
 export { BackgroundWriter, type GrantPackage, type Stream, toStanding }
 

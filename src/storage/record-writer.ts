@@ -68,11 +68,18 @@ export class RecordWriter implements RecordSink {
     )
   }
 
+  /** As it is declared now. */
+  find(n: number): RecordSource {
+    const present = this.sources.find((one) => one.n === n)
+    if (!present) throw new Error(`There is no source ${n}.`)
+    return present
+  }
+
   /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
   write(given: RecordSource, made: readonly Entry[], place?: Place): Written {
     return this.#commit(() => {
       // It may have been declared anew while this waited for its turn.
-      const source = this.#present(given)
+      const source = this.find(given.n)
       const written = this.#batches.write(
         source,
         fitEntries(made, toLayout(given.stream), source.stream),
@@ -153,12 +160,6 @@ export class RecordWriter implements RecordSink {
       // Another process writes: it will do so when it closes.
     }
     this.#database.close()
-  }
-
-  #present({ n }: RecordSource): RecordSource {
-    const present = this.sources.find((one) => one.n === n)
-    if (!present) throw new Error(`There is no source ${n}.`)
-    return present
   }
 
   #commit<T>(work: () => T): T {

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Field } from '../../src/sources/records/model.ts'
 import type { Scope } from '../../src/sources/records/scope.ts'
-import { BackgroundWriter } from '../../src/storage/background-writer.ts'
 import { SegmentReader } from '../../src/storage/segment-reader.ts'
 import type { Sql } from '../../src/storage/sql.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
@@ -122,20 +121,4 @@ test('a field that is not asked for is not read', async () => {
   expect(new Set(columns)).toEqual(new Set([0, fieldOf('author').n]))
   for (const { text } of seen)
     for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
-})
-
-test('what a thread writes is there when it says so, and what is wrong is said by its line', async () => {
-  const store = await aRecordStore()
-  const source = store.put(stream, 'work', [])
-  const background = new BackgroundWriter(store.file)
-  const lines = [JSON.stringify(aMessage(1)), '{', JSON.stringify({}), JSON.stringify(aMessage(2))]
-
-  const loaded = await background.load(source, lines.join('\n'), { now: 0 })
-  const again = await background.load(source, lines[0] ?? '', { now: 0 })
-  await background.close()
-
-  expect(loaded.written).toMatchObject({ added: 2, changed: 0 })
-  expect(loaded.faults.map(([line]) => line)).toEqual([1, 2])
-  expect(again.written).toMatchObject({ added: 0, same: 1 })
-  expect(store.writer.count(source)).toBe(2)
 })
