@@ -1,5 +1,4 @@
 import type { GrantPackage } from '../sources/records/grant.ts'
-import type { RecordSink } from '../sources/records/intake.ts'
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
 import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
@@ -22,7 +21,7 @@ export interface Place {
 }
 
 /** The owner's side of a store of records: everything that writes. */
-export class RecordWriter implements RecordSink {
+export class RecordWriter {
   readonly #database: Sqlite
   readonly #catalogue: RecordCatalogue
   readonly #grants: GrantTables

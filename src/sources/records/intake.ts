@@ -4,19 +4,20 @@ import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { cannotRead } from './failures.ts'
+import { Misfits } from './misfits.ts'
 import type { Connection, RecordSource, Stream } from './model.ts'
 import { isFailed } from './reader.ts'
 import type { Binding, KeptBlob } from './record-store.ts'
-import { type Entry, toEntry } from './to-entry.ts'
+import { type Entry, isExact, toEntry } from './to-entry.ts'
 
 /** Where an owner puts things in. */
 export interface RecordSink {
   readonly sources: readonly RecordSource[]
   readonly streams: readonly Stream[]
-  open(stream: Stream, connection: Connection): RecordSource
+  open(stream: Stream, connection: Connection): Promise<RecordSource>
   /** All of it or nothing, and in the file when it is done. */
-  write(source: RecordSource, entries: readonly Entry[]): object | Promise<object>
-  keep(blob: KeptBlob, binding: Binding): void
+  write(source: RecordSource, entries: readonly Entry[]): Promise<object>
+  keep(blob: KeptBlob, binding: Binding): Promise<void>
 }
 
 /** As the connector that collects them names it. */
@@ -33,6 +34,8 @@ export interface Ingested extends JsonObject {
   readonly records_rejected: number
   /** The first of those that were rejected. */
   readonly rejections?: readonly { readonly line: number; readonly message: string }[]
+  /** Of what was accepted, but cannot be filtered or counted by. */
+  readonly warnings?: readonly JsonObject[]
 }
 
 const batchSize = 500
@@ -46,9 +49,10 @@ export async function ingest(
   text: string,
   now: () => number,
 ): Promise<Ingested | Failed> {
-  const source = findDestination(sink, where)
+  const source = await findDestination(sink, where)
   if (isFailed(source)) return source
   const rejections: { line: number; message: string }[] = []
+  const misfits = new Misfits()
   let [accepted, rejected] = [0, 0]
   let batch: Entry[] = []
   const flush = async () => {
@@ -61,8 +65,10 @@ export async function ingest(
     line += 1
     if (written.trim() === '') continue
     const entry = readLine(source.stream, written, new Date(now()).toISOString())
-    if (typeof entry !== 'string') batch.push(entry)
-    else {
+    if (typeof entry !== 'string') {
+      batch.push(entry)
+      misfits.add(entry, line)
+    } else {
       rejected += 1
       if (rejections.length < mostRejections) rejections.push({ line, message: entry })
     }
@@ -70,12 +76,16 @@ export async function ingest(
     if (line % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await flush()
+  const warnings = misfits
+    .list(source.stream)
+    .map((misfit) => ({ code: 'type_mismatch', ...misfit }))
   return {
     stream: source.stream.name,
     connection_id: source.connection.id,
     records_accepted: accepted,
     records_rejected: rejected,
     ...(rejections.length > 0 && { rejections }),
+    ...(warnings.length > 0 && { warnings }),
   }
 }
 
@@ -90,7 +100,8 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
     return `its op is ${JSON.stringify(line.op)?.slice(0, 40)}, not upsert or delete`
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
     return toEntry(stream, line, now)
-  const key = Array.isArray(line.key) ? JSON.stringify(line.key.map(String)) : String(line.key)
+  const key = toKey(line.key)
+  if (key === undefined) return 'its key is no text and no number that is exact: write it as text'
   const { emitted_at } = line
   const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
   if (isGone(line)) return toEntry(stream, { ...envelope, deleted: true }, now)
@@ -100,13 +111,25 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
   return entry
 }
 
+/** As records have them: a number that was rounded when it was read would be the key of another. */
+function toKey(given: unknown): string | undefined {
+  const parts = Array.isArray(given) ? given : [given]
+  const isKey = (part: unknown) =>
+    typeof part === 'string' || (typeof part === 'number' && isExact(part))
+  if (!parts.every(isKey)) return undefined
+  return Array.isArray(given) ? JSON.stringify(parts.map(String)) : String(given)
+}
+
 const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 
 const isGone = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true
 
 /** A connection that is named is made when it is new; one that is not must be the only one. */
-function findDestination(sink: RecordSink, where: Destination): RecordSource | Failed {
+async function findDestination(
+  sink: RecordSink,
+  where: Destination,
+): Promise<RecordSource | Failed> {
   const { stream: name, connection: id, connector } = where
   const known = sink.sources.find(({ connection }) => connection.id === id)?.connection
   const kind = connector ?? known?.connector
@@ -147,15 +170,15 @@ export interface Upload extends Destination {
 }
 
 /** Bytes for a record that names them, or will. The same bytes have the same id. */
-export function keepBlob(sink: RecordSink, upload: Upload): JsonObject | Failed {
+export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed> {
   if (upload.key === '')
     return cannotRead('invalid_argument', 'Say which record names it: record_key.')
-  const source = findDestination(sink, upload)
+  const source = await findDestination(sink, upload)
   if (isFailed(source)) return source
   const { bytes, mimeType, key } = upload
   const sha256 = hash('sha256', bytes, 'hex')
   const id = `blob_sha256_${sha256}`
-  sink.keep({ id, mimeType, bytes }, { source: source.n, key })
+  await sink.keep({ id, mimeType, bytes }, { source: source.n, key })
   return { blob_id: id, mime_type: mimeType, size_bytes: bytes.length, sha256 }
 }
 

@@ -90,7 +90,8 @@ function findInexact(value: unknown): string | undefined {
   return undefined
 }
 
-const isExact = (number: number): boolean =>
+/** Whether it is the number that was written, for all we know. */
+export const isExact = (number: number): boolean =>
   Number.isSafeInteger(number) || (Number.isFinite(number) && !Number.isInteger(number))
 
 const toInexact = (number: number): string =>
