@@ -122,3 +122,46 @@ test('a field that is not asked for is not read', async () => {
   for (const { text } of seen)
     for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
 })
+
+test('a segment whose records are all gone is none, and counting goes on from columns', async () => {
+  const store = await aRecordStore()
+  const source = store.put(stream, 'work', someMessages(9000))
+  const reads = openReads(store)
+  const emittedAt = '2026-06-02T00:00:00.000Z'
+  const segments = () => {
+    const database = openSqlite(store.file)
+    const [kept, columns] = ['select last, rows from g1', 'select distinct segment from c1'].map(
+      (query) => database.prepare(query).all(),
+    )
+    const reader = new SegmentReader(<Row>(query: Sql) =>
+      database.prepare<Row>(query.text).all(...query.values),
+    )
+    const tallies = reader.tally(toScope(store), { ...byAuthor, span: [0, 9000] })
+    database.close()
+    return { kept: kept?.length, columns: columns?.length, isFromColumns: tallies !== undefined }
+  }
+  const check = (count: number) => {
+    const { columns, rows } = tallyBoth(reads, toScope(store), byAuthor)
+    expect(columns).toEqual(rows)
+    expect(rows.reduce((sum, one) => sum + one.count, 0)).toBe(count)
+  }
+  expect(segments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
+
+  store.writer.write(
+    source,
+    Array.from({ length: 4096 }, (_, number) => ({ key: `m${number}`, emittedAt })),
+  )
+  expect(segments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
+  check(4904)
+  store.put(stream, 'work', someMessages(4096))
+  check(9000)
+  store.writer.write(
+    source,
+    Array.from({ length: 9000 }, (_, number) => ({ key: `m${number}`, emittedAt })),
+  )
+  check(0)
+  store.put(stream, 'work', someMessages(5000))
+
+  expect(segments()).toMatchObject({ kept: 1, columns: 1 })
+  check(5000)
+})
