@@ -15,7 +15,7 @@ export async function draftStreams(
   { stream, connector = 'local' }: DraftOptions,
 ): Promise<number> {
   await checkReadable(file)
-  const samples = await readSamples(file, stream)
+  const samples = readSamples(file, stream)
   const drafts = [...samples].map(([name, sample]) => [name, inferStream(connector, sample)])
   printJson({ streams: Object.fromEntries(drafts) })
   say('A draft: say what may be searched, summed and filtered, and keep it as streams.yaml.')
@@ -23,13 +23,13 @@ export async function draftStreams(
 }
 
 /** The first records of each stream. What "export" has written says which stream a record is of. */
-async function readSamples(
+function readSamples(
   file: string,
   wanted: string | undefined,
-): Promise<ReadonlyMap<string, readonly unknown[]>> {
+): ReadonlyMap<string, readonly unknown[]> {
   const samples = new Map<string, unknown[]>()
   let plain = 0
-  for await (const { value } of readLines(file, (_, text) => text)) {
+  for (const { value } of readLines(file, (_, text) => text)) {
     if (value === undefined || isGone(value)) continue
     const enveloped = isEnvelope(value)
     const name = (enveloped ? value.stream : undefined) ?? wanted ?? 'records'

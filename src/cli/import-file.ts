@@ -47,7 +47,7 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
   const connection = toConnection(writer, { id, connector: stream.connector, label })
   const onRejected = (line: number, fault: string) => say(`${file}:${line} is set aside: ${fault}`)
   // One that is new may be mistyped, and would be there for good.
-  if (!hasSource(writer, stream, id) && !(await holdsRecords(file, stream, Date.now())))
+  if (!hasSource(writer, stream, id) && !holdsRecords(file, stream, Date.now()))
     return importNothing({ file, stream, now: Date.now(), onRejected })
   const background = new BackgroundWriter(store)
   const progress = createProgress(file)

@@ -15,7 +15,7 @@ interface OwnerRoute {
   readonly path: RegExp
   readonly name: 'ingest' | 'keep_blob'
   readonly parameters: readonly string[]
-  take(sink: RecordSink, parcel: Parcel): Promise<JsonObject | Failed> | JsonObject | Failed
+  take(sink: RecordSink, parcel: Parcel): Promise<JsonObject | Failed>
 }
 
 interface Parcel {
@@ -31,7 +31,7 @@ const ownerRoutes: readonly OwnerRoute[] = [
     path: /^\/v1\/ingest\/([^/]+)$/,
     name: 'ingest',
     parameters: ['connector_id'],
-    take(sink, { parameters, stream = '', bytes }) {
+    async take(sink, { parameters, stream = '', bytes }) {
       const text = toText(bytes)
       if (text === undefined) return cannotRead('invalid_request', 'The body is no UTF-8.')
       return ingest(sink, toDestination(parameters, stream), text, Date.now)

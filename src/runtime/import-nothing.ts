@@ -1,13 +1,14 @@
 import { appendFile, rm } from 'node:fs/promises'
 import type { Stream } from '../sources/records/model.ts'
+import { readLines } from '../sources/records/read-lines.ts'
+import { toCellOf } from '../sources/records/to-cell.ts'
 import { toEntry } from '../sources/records/to-entry.ts'
-import { type Imported, type ImportOptions, toAside, toCellOf } from './import-records.ts'
-import { readLines } from './read-lines.ts'
+import { type Imported, type ImportOptions, toAside } from './import-records.ts'
 
 /** Whether a file has any record of a stream: a connection is not made for the sake of one that has none. */
-export async function holdsRecords(file: string, stream: Stream, now: number): Promise<boolean> {
+export function holdsRecords(file: string, stream: Stream, now: number): boolean {
   const at = new Date(now).toISOString()
-  for await (const { value, fault } of readLines(file, toCellOf(stream))) {
+  for (const { value, fault } of readLines(file, toCellOf(stream))) {
     const entry = fault ?? toEntry(stream, value, at)
     if (typeof entry !== 'string' && entry.written) return true
   }
@@ -25,7 +26,7 @@ export async function importNothing(options: NothingOptions): Promise<Imported> 
   const at = new Date(now).toISOString()
   const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
   const aside = toAside(file)
-  for await (const { number, text, value, fault } of readLines(file, toCellOf(stream))) {
+  for (const { number, text, value, fault } of readLines(file, toCellOf(stream))) {
     const entry = fault ?? toEntry(stream, value, at)
     // Gone, and never here.
     if (typeof entry !== 'string') {
@@ -35,7 +36,7 @@ export async function importNothing(options: NothingOptions): Promise<Imported> 
     if (totals.rejected === 0) await rm(aside, { force: true })
     totals.rejected += 1
     onRejected(number, entry)
-    await appendFile(aside, `${text}\n`)
+    await appendFile(aside, `${text ?? JSON.stringify(value)}\n`)
   }
   return totals.rejected === 0 ? totals : { ...totals, aside }
 }

@@ -9,7 +9,8 @@ import type { ReaderOptions } from '../sources/records/reader.ts'
 import { instructions, recordSource as toSource } from '../sources/records/record-source.ts'
 import { refusalWords } from '../sources/records/refusal.ts'
 import { BackgroundWriter } from '../storage/background-writer.ts'
-import { RecordWriter } from '../storage/record-writer.ts'
+import { findSource } from '../storage/declare-streams.ts'
+import { openCatalogue } from '../storage/record-catalogue.ts'
 import { SqliteRecords } from '../storage/sqlite-records.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 import type { PlacedSource } from './open-sources.ts'
@@ -61,23 +62,24 @@ interface StoreSink extends RecordSink {
   close(): Promise<void>
 }
 
-/** Batches go to a thread of their own, so that readers go on; what is small is done here. */
+/** Everything is written on a thread of its own, so that readers go on; here it is only looked. */
 function openSink(file: string): StoreSink {
-  const writer = new RecordWriter(file, Date.now)
+  const { catalogue, close } = openCatalogue(file)
   const background = new BackgroundWriter(file)
   return {
     get sources() {
-      return writer.sources
+      return catalogue.sources
     },
     get streams() {
-      return writer.streams
+      return catalogue.streams()
     },
-    open: (stream, connection) => writer.open(stream, connection),
-    keep: (blob, binding) => writer.keep(blob, binding),
+    open: async (stream, connection) =>
+      findSource(catalogue, stream, connection) ?? background.open(stream, connection),
+    keep: (blob, binding) => background.keep(blob, binding),
     write: (source, entries) => background.write(source, entries),
     async close() {
       await background.close()
-      writer.close()
+      close()
     },
   }
 }

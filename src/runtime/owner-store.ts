@@ -12,6 +12,7 @@ export {
   toStanding,
 } from '../sources/records/grant.ts'
 export { inferStream } from '../sources/records/infer-stream.ts'
+export { readLines } from '../sources/records/read-lines.ts'
 export { toMilliseconds } from '../sources/records/to-comparable.ts'
 export { declareAgain } from './declare-again.ts'
 export { checkReadable, toWriteTrouble } from './file-trouble.ts'
@@ -24,7 +25,6 @@ export {
 } from './give-tokens.ts'
 export { holdsRecords, importNothing } from './import-nothing.ts'
 export { importRecords } from './import-records.ts'
-export { readLines } from './read-lines.ts'
 export { readStreams } from './read-streams.ts'
 export { BackgroundWriter, type RecordWriter, type Stream }
 

@@ -1,67 +1,108 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { SetupError } from '../capability/setup-error.ts'
 import { LedgerError } from '../governance/ledger.ts'
-import type { RecordSource } from '../sources/records/model.ts'
+import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
+import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
+import type { Loaded } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
-import type { Place, Written } from './record-writer.ts'
+import type { Written } from './write-batch.ts'
+
+/** What the thread does, and what it is told for that. */
+export interface Tasks {
+  readonly write: Job<{ source: number; entries: readonly Entry[]; layout: string }, Written>
+  readonly open: Job<{ stream: Stream; connection: Connection }, RecordSource>
+  readonly keep: Job<{ blob: KeptBlob; binding: Binding }, void>
+  readonly digest: Job<string, { digest: string; size: number }>
+  readonly begin: Job<
+    { id: number; source: number; file: string; digest: string; after: number },
+    void
+  >
+  readonly load: Job<{ id: number; now: number }, Loaded>
+  readonly end: Job<number, void>
+}
+
+interface Job<Given, Result> {
+  readonly given: Given
+  readonly result: Result
+}
 
 export interface Task {
-  readonly source: number
-  /** Ready to be written, or lines of JSON, one record each. */
-  readonly content: readonly Entry[] | string
-  /** What entries were made for. */
-  readonly layout?: string
-  /** When they arrive, in milliseconds. */
-  readonly now: number
-  readonly place?: Place | undefined
+  readonly name: keyof Tasks
+  readonly given: unknown
 }
 
-export interface Loaded {
-  readonly written: Written
-  /** What is wrong with which line; the rest is written. */
-  readonly faults: readonly (readonly [line: number, fault: string])[]
-}
-
-export type TaskResult = Loaded | { readonly failure: string }
+export type TaskResult =
+  | { readonly result: unknown }
+  | { readonly failure: string; readonly isSetup: boolean }
 
 interface Waiting {
-  readonly resolve: (loaded: Loaded) => void
+  readonly resolve: (result: never) => void
   readonly reject: (error: Error) => void
 }
 
-/** Batches are written on another thread: whoever serves does not wait for an index or the disk. */
+/**
+ * Whatever an owner puts in is written on another thread, and files are read there: whoever serves does
+ * not wait for an index, the disk or somebody else who writes.
+ */
 export class BackgroundWriter {
   readonly #file: string
   /** In the order in which they were handed over, which is the order of the answers. */
   readonly #waiting: Waiting[] = []
   #worker: Worker | undefined
+  #imports = 0
 
   constructor(file: string) {
     this.#file = file
   }
 
   /** One transaction: all of a batch or nothing. */
-  async write({ n, stream }: RecordSource, entries: readonly Entry[]): Promise<Written> {
-    const layout = toLayout(stream)
-    const { written } = await this.#hand({ source: n, content: entries, layout, now: 0 })
-    return written
+  write({ n, stream }: RecordSource, entries: readonly Entry[]): Promise<Written> {
+    return this.#hand('write', { source: n, entries, layout: toLayout(stream) })
   }
 
-  /** The same for lines of JSON, and how far their file has come. */
-  load(
+  open(stream: Stream, connection: Connection): Promise<RecordSource> {
+    return this.#hand('open', { stream, connection })
+  }
+
+  keep(blob: KeptBlob, binding: Binding): Promise<void> {
+    return this.#hand('keep', { blob, binding })
+  }
+
+  /** What tells one file from another, whatever it is called. */
+  digest(file: string): Promise<{ digest: string; size: number }> {
+    return this.#hand('digest', file)
+  }
+
+  /** A file behind its first lines, a batch whenever the next one is asked for. */
+  async *load(
     { n }: RecordSource,
-    lines: string,
-    { now, place }: Pick<Task, 'now' | 'place'>,
-  ): Promise<Loaded> {
-    return this.#hand({ source: n, content: lines, now, place })
+    file: { readonly file: string; readonly digest: string; readonly after: number },
+    now: () => number,
+  ): AsyncGenerator<Loaded> {
+    const id = ++this.#imports
+    await this.#hand('begin', { id, source: n, ...file })
+    try {
+      for (let isEnd = false; !isEnd; ) {
+        const loaded = await this.#hand('load', { id, now: now() })
+        yield loaded
+        isEnd = loaded.isEnd
+      }
+    } finally {
+      // Where the thread has ended there is nothing to end, and why it has is being told.
+      if (this.#worker) await this.#hand('end', id).catch(() => {})
+    }
   }
 
-  #hand(task: Task): Promise<Loaded> {
+  #hand<Name extends keyof Tasks>(
+    name: Name,
+    given: Tasks[Name]['given'],
+  ): Promise<Tasks[Name]['result']> {
     return new Promise((resolve, reject) => {
       const worker = this.#open()
       worker.ref()
-      worker.postMessage(task)
+      worker.postMessage({ name, given } satisfies Task)
       this.#waiting.push({ resolve, reject })
     })
   }
@@ -90,8 +131,11 @@ export class BackgroundWriter {
     if (worker !== this.#worker) return
     const waiting = this.#waiting.shift()
     if (this.#waiting.length === 0) worker.unref()
-    if ('written' in result) waiting?.resolve(result)
-    else waiting?.reject(new LedgerError(result.failure))
+    if ('result' in result) waiting?.resolve(result.result as never)
+    else {
+      const Kind = result.isSetup ? SetupError : LedgerError
+      waiting?.reject(new Kind(result.failure))
+    }
   }
 
   /** The next batch begins on a new thread; what is left of the former one concerns nobody. */

@@ -1,9 +1,10 @@
 import { SetupError } from '../capability/setup-error.ts'
 import type { Stream } from '../sources/records/model.ts'
 import { refit } from './fit-entries.ts'
-import { InsertStatements } from './insert-statements.ts'
+import { RecordRows } from './record-rows.ts'
 import { createColumns } from './record-schema.ts'
 import type { Sqlite } from './sqlite.ts'
+import { WordIndex } from './word-index.ts'
 
 interface Former {
   readonly id: number
@@ -28,11 +29,18 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
       database.exec(`drop index r${n}_f${field}`)
   if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table s${n}`)
   createColumns(database, n, stream)
-  const inserts = new InsertStatements(database, n, stream)
+  const records = new RecordRows(database, n, stream)
+  const words = new WordIndex(database, n, stream)
   // Each keeps the key it has.
   const keyless = { ...stream, primaryKey: [] }
-  for (const { id, key, seq, at, body } of listFormer(database, n))
-    inserts.add(id, seq, { key, emittedAt: at }, refit(keyless, body))
+  for (const page of listFormer(database, n)) {
+    for (const { id, key, seq, at, body } of page) {
+      const written = refit(keyless, body)
+      records.add(id, seq, { key, emittedAt: at }, written)
+      words.add(id, written.texts)
+    }
+    words.flush()
+  }
   database.exec(`drop table former${n}`)
 }
 
@@ -60,13 +68,13 @@ function forgetTimes(database: Sqlite, n: number): void {
   database.exec(`update d${n} set time = null`)
 }
 
-function* listFormer(database: Sqlite, n: number): Generator<Former> {
+function* listFormer(database: Sqlite, n: number): Generator<readonly Former[]> {
   const page = database.prepare<Former>(
     `select id, key, seq, at, body from former${n} where id > ? order by id limit ${pageLength}`,
   )
   for (let after = 0; ; ) {
     const rows = page.all(after)
-    yield* rows
+    yield rows
     if (rows.length < pageLength) return
     after = rows.at(-1)?.id ?? after
   }

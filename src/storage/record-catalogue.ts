@@ -1,5 +1,5 @@
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
-import type { Sqlite } from './sqlite.ts'
+import { openSqlite, type Sqlite } from './sqlite.ts'
 
 interface SourceRow {
   readonly n: number
@@ -68,6 +68,13 @@ export class RecordCatalogue {
     this.#streams = streams
     return sources
   }
+}
+
+/** For those who only look: nobody who writes keeps them waiting. */
+export function openCatalogue(file: string): { catalogue: RecordCatalogue; close(): void } {
+  const database = openSqlite(file)
+  database.exec('pragma query_only = on')
+  return { catalogue: new RecordCatalogue(database), close: () => database.close() }
 }
 
 const toConnection = (id: string, connector: string, label: string | null): Connection => ({

@@ -119,6 +119,15 @@ export class SegmentWriter {
       this.#write(n, last, kept, this.#mended(n, last, kept, stale, now))
     }
     this.#database.exec(`delete from x${n}`)
+    this.#dropEmptied(n)
+  }
+
+  /** What has no records is no segment: its columns would be as long as those that are left out. */
+  #dropEmptied(n: number): void {
+    this.#database.exec(
+      `delete from c${n} where segment in (select last from g${n} where rows = 0);
+       delete from g${n} where rows = 0`,
+    )
   }
 
   /** What stays as it was, and in between what is something else by now. */

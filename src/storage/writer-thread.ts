@@ -1,60 +1,47 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Stream } from '../sources/records/model.ts'
-import { type Entry, toEntry } from '../sources/records/to-entry.ts'
-import type { Task, TaskResult } from './background-writer.ts'
+import { SetupError } from '../capability/setup-error.ts'
+import type { Task, TaskResult, Tasks } from './background-writer.ts'
+import { digestFile, FileImport } from './file-import.ts'
 import { fitEntries } from './fit-entries.ts'
 import { RecordWriter } from './record-writer.ts'
 
-/** Runs on a thread of its own, for one `BackgroundWriter`. */
+/** Runs on a thread of its own, for one `BackgroundWriter`: it may wait for the disk and for others. */
 const port = parentPort
 const writer = new RecordWriter(String(workerData), Date.now)
+const imports = new Map<number, FileImport>()
+
+const work: { [Name in keyof Tasks]: (given: Tasks[Name]['given']) => Tasks[Name]['result'] } = {
+  write({ source, entries, layout }) {
+    const present = writer.find(source)
+    return writer.write(present, fitEntries(entries, layout, present.stream))
+  },
+  open: ({ stream, connection }) => writer.open(stream, connection),
+  keep: ({ blob, binding }) => writer.keep(blob, binding),
+  digest: (file) => digestFile(file),
+  begin({ id, source, ...file }) {
+    imports.set(id, new FileImport(writer, writer.find(source), file))
+  },
+  load({ id, now }) {
+    const begun = imports.get(id)
+    if (!begun) throw new Error(`There is no import ${id}.`)
+    return begun.next(now)
+  },
+  end(id) {
+    imports.get(id)?.close()
+    imports.delete(id)
+  },
+}
 
 port?.on('message', (task: Task | undefined) => {
-  if (!task) {
-    writer.close()
-    port.close()
-    return
-  }
-  port.postMessage(toResult(task))
+  if (task) return port.postMessage(toResult(task))
+  writer.close()
+  port.close()
 })
 
-function toResult({ source: n, content, layout = '', now, place }: Task): TaskResult {
+function toResult({ name, given }: Task): TaskResult {
   try {
-    const source = writer.sources.find((one) => one.n === n)
-    if (!source) return { failure: `There is no source ${n}.` }
-    const faults: [number, string][] = []
-    const entries =
-      typeof content === 'string'
-        ? toEntries(source.stream, content, now, faults)
-        : fitEntries(content, layout, source.stream)
-    return { written: writer.write(source, entries, place), faults }
+    return { result: work[name](given as never) }
   } catch (error) {
-    return { failure: (error as Error).message }
+    return { failure: (error as Error).message, isSetup: error instanceof SetupError }
   }
-}
-
-function toEntries(
-  stream: Stream,
-  lines: string,
-  now: number,
-  faults: [number, string][],
-): readonly Entry[] {
-  const at = new Date(now).toISOString()
-  const texts = lines === '' ? [] : lines.split('\n')
-  return texts.flatMap((text, index) => {
-    const entry = readEntry(stream, text, at)
-    if (typeof entry !== 'string') return [entry]
-    faults.push([index, entry])
-    return []
-  })
-}
-
-function readEntry(stream: Stream, text: string, at: string): Entry | string {
-  let line: unknown
-  try {
-    line = JSON.parse(text)
-  } catch (error) {
-    return `it is no JSON: ${(error as Error).message}`
-  }
-  return toEntry(stream, line, at)
 }

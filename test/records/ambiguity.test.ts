@@ -112,7 +112,9 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   const options = { store: spied, now: Date.now, patience: 1000 }
   const door = createDoor(
     () => options,
-    () => store.writer,
+    () => {
+      throw new Error('Nobody puts anything in.')
+    },
   )
   const source = recordSource({
     id: 'records',

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { BackgroundWriter, importRecords, readLines } from '../../src/runtime/owner-store.ts'
 import { aProject } from '../support/a-project.ts'
-import { aMessage, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
+import { aMessage, aReader, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
 test('what an interrupted import has set aside is still there when a second one has gone on', async () => {
   const store = await aRecordStore()
@@ -129,7 +129,10 @@ test('a table is read as it was written: empty cells first, quotes within, lines
   expect(faults).toEqual([
     [7, 'something follows a quote that closes a cell'],
     [10, 'it has 2 cells, not 4'],
-    [12, 'a quote is never closed'],
+    [
+      12,
+      'the quote opened in line 12 is never closed: everything from there to the end of the file, line 12, is in this row',
+    ],
   ])
 })
 
@@ -142,8 +145,112 @@ test('a quote that is never closed costs one long row, and what follows is read'
 
   await run()
 
-  expect(faults[0]).toEqual([2, 'it is too long, or a quote is never closed'])
+  expect(faults[0]).toEqual([2, 'it is too long: the quote opened in line 2 is not closed'])
   expect(bodies()).toEqual([{ id: 2, name: 'good' }])
+})
+
+test('a quote that is never closed is named by the line it stands in, and all behind it is set aside', async () => {
+  const table = 'id,name\n1,one\n2,"two\nlines",\n3,"three\n4,four\n5,five\n'
+  const { file, faults, run, bodies } = await anImport('table.csv', table)
+
+  expect(await run()).toMatchObject({ added: 1, rejected: 2, aside: `${file}.rejected` })
+
+  expect(faults).toEqual([
+    [3, 'it has 3 cells, not 2'],
+    [
+      5,
+      'the quote opened in line 5 is never closed: everything from there to the end of the file, line 7, is in this row',
+    ],
+  ])
+  expect(bodies()).toEqual([{ id: 1, name: 'one' }])
+  expect(await readFile(`${file}.rejected`, 'utf8')).toContain('3,"three\n4,four\n5,five\n')
+})
+
+test('a table with two columns of one name is refused by that name, and two without a name are none', async () => {
+  const twice = await anImport('twice.csv', 'id,name,size,name\n1,a,2,b\n')
+  const nameless = await anImport('nameless.csv', ',id,\n0,1,x\n')
+
+  await expect(twice.run()).rejects.toThrow('has two columns that are called "name"')
+  await nameless.run()
+
+  expect(twice.bodies()).toEqual([])
+  expect(nameless.bodies()).toEqual([{ id: 1 }])
+})
+
+test('numbers and texts that would become something else are set aside by name', async () => {
+  const lines = [
+    '{"id":1,"size":1e400}',
+    '{"id":2,"more":[{"deep":-1e999}]}',
+    '{"id":3,"name":"cut\\u0000here"}',
+    '{"id":4,"other":"kept\\u0000whole"}',
+    '{"object":"record","id":"4\\u0000","deleted":true}',
+  ]
+  const { faults, run, bodies } = await anImport('numbers.ndjson', lines.join('\n'))
+  const array = await anImport('numbers.json', `[${lines.slice(0, 2).join(',')},{"id":5}]`)
+
+  await run()
+  await array.run()
+
+  const tooLarge = 'has a number too large to be kept: write it as text'
+  expect(faults).toEqual([
+    [1, `size ${tooLarge}`],
+    [2, `more ${tooLarge}`],
+    [3, 'name holds a NUL character (\\u0000), where a text ends for a database'],
+    [5, 'its id holds a character that no id can have'],
+  ])
+  expect(bodies()).toEqual([{ id: 4, other: 'kept\0whole' }])
+  expect(array.faults.map(([line]) => line)).toEqual([1, 2])
+  expect(array.bodies()).toEqual([{ id: 5 }])
+})
+
+test('values that are not of the declared type are kept, and told of by field, number and line', async () => {
+  const lines = [
+    '{"id":1,"name":"a","size":1.5}',
+    '{"id":2,"name":7,"size":null}',
+    '{"id":3,"size":"12"}',
+    '{"id":4,"size":[1]}',
+  ]
+  const { run, bodies } = await anImport('numbers.ndjson', lines.join('\n'))
+
+  expect(await run()).toMatchObject({
+    added: 4,
+    misfits: [
+      { field: 'name', type: 'string', count: 1, line: 2 },
+      { field: 'size', type: 'number', count: 2, line: 3 },
+    ],
+  })
+
+  expect(bodies()).toEqual(lines.map((line) => JSON.parse(line)))
+})
+
+test('a batch that says several things about one record is as if each came for itself', async () => {
+  const { store, source, run } = await anImport(
+    'mail.ndjson',
+    [
+      aMessage(0),
+      aMessage(1, { body: 'first' }),
+      aMessage(1, { body: 'second' }),
+      { object: 'record', id: 'm2', deleted: true },
+      aMessage(2, { body: 'third' }),
+      { object: 'record', id: 'm2', deleted: true },
+      aMessage(2, { body: 'fourth' }),
+      { object: 'record', id: 'm0', deleted: true },
+      aMessage(1, { body: 'fifth' }),
+    ]
+      .map((line) => JSON.stringify(line))
+      .join('\n'),
+    messages(),
+  )
+  store.put(messages(), 'work', [aMessage(0, { body: 'before' })])
+
+  expect(await run()).toMatchObject({ added: 3, changed: 3, removed: 2, same: 1 })
+
+  const bodies = [...store.writer.export(source)].map(({ body }) => JSON.parse(body).body)
+  expect(bodies).toEqual(['fifth', 'fourth'])
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const hits = async (q: string) => ((await reader.call('search', { q })).data.results as []).length
+  for (const word of ['before', 'first', 'second', 'third']) expect(await hits(word)).toBe(0)
+  for (const word of ['fourth', 'fifth']) expect(await hits(word)).toBe(1)
 })
 
 test('a line without an end is named and set aside by its beginning, and what follows is read', async () => {
@@ -164,9 +271,9 @@ test('an array that is too large to be read at once is refused with what to do',
   const file = path.join(await aProject({ 'large.json': ' [{"id":1}' }), 'large.json')
   await truncate(file, 501 * 1024 * 1024)
 
-  const read = readLines(file, (_, text) => text).next()
+  const read = () => readLines(file, (_, text) => text).next()
 
-  await expect(read).rejects.toThrow('Write it as NDJSON: one record in each line.')
+  expect(read).toThrow('Write it as NDJSON: one record in each line.')
 })
 
 test('what was deleted comes back from the same file when it is asked for again', async () => {

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Field } from '../../src/sources/records/model.ts'
 import type { Scope } from '../../src/sources/records/scope.ts'
-import { BackgroundWriter } from '../../src/storage/background-writer.ts'
 import { SegmentReader } from '../../src/storage/segment-reader.ts'
 import type { Sql } from '../../src/storage/sql.ts'
 import { openSqlite } from '../../src/storage/sqlite.ts'
@@ -129,18 +128,45 @@ test('a field that is not asked for is not read', async () => {
     for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
 })
 
-test('what a thread writes is there when it says so, and what is wrong is said by its line', async () => {
+test('a segment whose records are all gone is none, and counting goes on from columns', async () => {
   const store = await aRecordStore()
-  const source = store.put(stream, 'work', [])
-  const background = new BackgroundWriter(store.file)
-  const lines = [JSON.stringify(aMessage(1)), '{', JSON.stringify({}), JSON.stringify(aMessage(2))]
+  const source = store.put(stream, 'work', someMessages(9000))
+  const reads = openReads(store)
+  const emittedAt = '2026-06-02T00:00:00.000Z'
+  const segments = () => {
+    const database = openSqlite(store.file)
+    const [kept, columns] = ['select last, rows from g1', 'select distinct segment from c1'].map(
+      (query) => database.prepare(query).all(),
+    )
+    const reader = new SegmentReader(<Row>(query: Sql) =>
+      database.prepare<Row>(query.text).all(...query.values),
+    )
+    const tallies = reader.tally(toScope(store), { ...byAuthor, after: 0 })
+    database.close()
+    return { kept: kept?.length, columns: columns?.length, isFromColumns: tallies !== undefined }
+  }
+  const check = (count: number) => {
+    const { columns, rows } = tallyBoth(reads, toScope(store), byAuthor)
+    expect(columns).toEqual(rows)
+    expect(rows.reduce((sum, one) => sum + one.count, 0)).toBe(count)
+  }
+  expect(segments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
 
-  const loaded = await background.load(source, lines.join('\n'), { now: 0 })
-  const again = await background.load(source, lines[0] ?? '', { now: 0 })
-  await background.close()
+  store.writer.write(
+    source,
+    Array.from({ length: 4096 }, (_, number) => ({ key: `m${number}`, emittedAt })),
+  )
+  expect(segments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
+  check(4904)
+  store.put(stream, 'work', someMessages(4096))
+  check(9000)
+  store.writer.write(
+    source,
+    Array.from({ length: 9000 }, (_, number) => ({ key: `m${number}`, emittedAt })),
+  )
+  check(0)
+  store.put(stream, 'work', someMessages(5000))
 
-  expect(loaded.written).toMatchObject({ added: 2, changed: 0 })
-  expect(loaded.faults.map(([line]) => line)).toEqual([1, 2])
-  expect(again.written).toMatchObject({ added: 0, same: 1 })
-  expect(store.writer.count(source)).toBe(2)
+  expect(segments()).toMatchObject({ kept: 1, columns: 1 })
+  check(5000)
 })

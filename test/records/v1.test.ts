@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSqlite } from '../../src/storage/sqlite.ts'
 import {
   aReader,
   aRecordStore,
@@ -9,6 +11,88 @@ import {
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at as it comes
 type Body = Record<string, any>
+
+async function anIntake() {
+  const store = await aRecordStore()
+  const stream = aStream('numbers', {
+    primary_key: 'id',
+    schema: {
+      type: 'object',
+      properties: { id: { type: 'integer' }, size: { type: 'number' }, name: { type: 'string' } },
+    },
+  })
+  const source = store.put(stream, 'work', [])
+  const owner = store.owner()
+  const { token } = store.grant({ stream: 'numbers' })
+  const { origin } = await aReader(store, token)
+  const post = async (path: string, body: string): Promise<Body> => {
+    const headers = { authorization: `Bearer ${owner}`, 'content-type': 'application/x-ndjson' }
+    const response = await fetch(`${origin}/v1/${path}`, { method: 'POST', headers, body })
+    return { status: response.status, ...((await response.json()) as Body) }
+  }
+  const read = () =>
+    fetch(`${origin}/v1/streams/numbers/records`, { headers: { authorization: `Bearer ${token}` } })
+  return { store, source, post, read }
+}
+
+test('what the owner sends is taken as it is, or refused by its line', async () => {
+  const { store, source, post } = await anIntake()
+  store.put(source.stream, 'work', [{ id: 9007199254740991 }, { id: 1 }])
+  const lines = [
+    '{"key":9007199254740993,"op":"delete"}',
+    '{"key":1e400,"op":"delete"}',
+    '{"key":{"id":1},"op":"delete"}',
+    '{"key":[9007199254740993],"op":"delete"}',
+    '{"key":2,"data":{"id":2,"size":1e400}}',
+    '{"key":3,"data":{"id":3,"name":"a\\u0000b"}}',
+    '{"key":4,"data":{"id":4,"size":"large"}}',
+    '{"key":1,"op":"delete"}',
+  ]
+
+  const answer = await post('ingest/numbers', lines.join('\n'))
+
+  const inexact = 'its key is no text and no number that is exact: write it as text'
+  expect(answer).toMatchObject({
+    records_accepted: 2,
+    records_rejected: 6,
+    rejections: [
+      ...[1, 2, 3, 4].map((line) => ({ line, message: inexact })),
+      { line: 5, message: 'size has a number too large to be kept: write it as text' },
+      { line: 6, message: expect.stringContaining('name holds a NUL character') },
+    ],
+    warnings: [{ code: 'type_mismatch', field: 'size', type: 'number', count: 1, line: 7 }],
+  })
+  const keys = [...store.writer.export(source)].map(({ key }) => key)
+  expect(keys).toEqual(['9007199254740991', '4'])
+})
+
+test('who reads goes on while what the owner sends waits for another who writes', async () => {
+  const { store, source, post, read } = await anIntake()
+  await post('ingest/numbers?connection_id=work', '{"key":1,"data":{"id":1}}')
+  const other = openSqlite(store.file)
+  onTestFinished(() => other.close())
+  other.exec('begin immediate')
+
+  const sent = [
+    post('ingest/numbers?connection_id=new', '{"key":2,"data":{"id":2}}'),
+    post('blobs?stream=numbers&connection_id=work&record_key=1', 'bytes'),
+    post('ingest/numbers?connection_id=work', '{"key":3,"data":{"id":3}}'),
+  ]
+  const first = await Promise.race([...sent, pause(150).then(() => 'nobody')])
+  const begun = performance.now()
+  const reads = [await read(), await read(), await read()]
+  const took = performance.now() - begun
+  other.exec('rollback')
+  const answers = await Promise.all(sent)
+
+  expect(first).toBe('nobody')
+  expect(reads.map(({ status }) => status)).toEqual([200, 200, 200])
+  // Whoever waits for a lock is asleep for seconds.
+  expect(took).toBeLessThan(2000)
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(store.writer.sources.map(({ connection }) => connection.id)).toEqual(['new', 'work'])
+  expect(store.writer.count(source)).toBe(2)
+})
 
 async function aServer() {
   const store = await aRecordStore()

@@ -4,19 +4,20 @@ import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { cannotRead } from './failures.ts'
+import { Misfits } from './misfits.ts'
 import type { Connection, RecordSource, Stream } from './model.ts'
 import { isFailed } from './reader.ts'
 import type { Binding, KeptBlob } from './record-store.ts'
-import { type Entry, toEntry } from './to-entry.ts'
+import { type Entry, isExact, toEntry } from './to-entry.ts'
 
 /** Where an owner puts things in. */
 export interface RecordSink {
   readonly sources: readonly RecordSource[]
   readonly streams: readonly Stream[]
-  open(stream: Stream, connection: Connection): RecordSource
+  open(stream: Stream, connection: Connection): Promise<RecordSource>
   /** All of it or nothing, and in the file when it is done. */
-  write(source: RecordSource, entries: readonly Entry[]): object | Promise<object>
-  keep(blob: KeptBlob, binding: Binding): void
+  write(source: RecordSource, entries: readonly Entry[]): Promise<object>
+  keep(blob: KeptBlob, binding: Binding): Promise<void>
 }
 
 /** As the connector that collects them names it. */
@@ -33,6 +34,8 @@ export interface Ingested extends JsonObject {
   readonly records_rejected: number
   /** The first of those that were rejected. */
   readonly rejections?: readonly { readonly line: number; readonly message: string }[]
+  /** Of what was accepted, but cannot be filtered or counted by. */
+  readonly warnings?: readonly JsonObject[]
 }
 
 const batchSize = 500
@@ -50,12 +53,14 @@ export async function ingest(
   if (isFailed(destination)) return destination
   const { stream, connection } = destination
   const rejections: { line: number; message: string }[] = []
+  const misfits = new Misfits()
   let [accepted, rejected] = [0, 0]
   let batch: Entry[] = []
   const flush = async () => {
     // A connection that is new is made for what can be taken: it may be mistyped. Entries are for
     // the stream they were made for, whatever it is by now.
-    if (batch.length > 0) await sink.write({ ...sink.open(stream, connection), stream }, batch)
+    if (batch.length > 0)
+      await sink.write({ ...(await sink.open(stream, connection)), stream }, batch)
     accepted += batch.length
     batch = []
   }
@@ -64,8 +69,10 @@ export async function ingest(
     line += 1
     if (written.trim() === '') continue
     const entry = readLine(stream, written, new Date(now()).toISOString())
-    if (typeof entry !== 'string') batch.push(entry)
-    else {
+    if (typeof entry !== 'string') {
+      batch.push(entry)
+      misfits.add(entry, line)
+    } else {
       rejected += 1
       if (rejections.length < mostRejections) rejections.push({ line, message: entry })
     }
@@ -73,12 +80,14 @@ export async function ingest(
     if (line % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await flush()
+  const warnings = misfits.list(stream).map((misfit) => ({ code: 'type_mismatch', ...misfit }))
   return {
     stream: stream.name,
     connection_id: connection.id,
     records_accepted: accepted,
     records_rejected: rejected,
     ...(rejections.length > 0 && { rejections }),
+    ...(warnings.length > 0 && { warnings }),
   }
 }
 
@@ -93,7 +102,8 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
     return `its op is ${JSON.stringify(line.op)?.slice(0, 40)}, not upsert or delete`
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
     return toEntry(stream, line, now)
-  const key = Array.isArray(line.key) ? JSON.stringify(line.key.map(String)) : String(line.key)
+  const key = toKey(line.key)
+  if (key === undefined) return 'its key is no text and no number that is exact: write it as text'
   const { emitted_at } = line
   const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
   if (isGone(line)) return toEntry(stream, { ...envelope, deleted: true }, now)
@@ -101,6 +111,15 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
   if (typeof entry !== 'string' && entry.key !== key)
     return `its key ${JSON.stringify(key)} is not what ${stream.primaryKey.join(', ')} in its data says`
   return entry
+}
+
+/** As records have them: a number that was rounded when it was read would be the key of another. */
+function toKey(given: unknown): string | undefined {
+  const parts = Array.isArray(given) ? given : [given]
+  const isKey = (part: unknown) =>
+    typeof part === 'string' || (typeof part === 'number' && isExact(part))
+  if (!parts.every(isKey)) return undefined
+  return Array.isArray(given) ? JSON.stringify(parts.map(String)) : String(given)
 }
 
 const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
@@ -153,16 +172,16 @@ export interface Upload extends Destination {
 }
 
 /** Bytes for a record that names them, or will. The same bytes have the same id. */
-export function keepBlob(sink: RecordSink, upload: Upload): JsonObject | Failed {
+export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed> {
   if (upload.key === '')
     return cannotRead('invalid_argument', 'Say which record names it: record_key.')
   const destination = findDestination(sink, upload)
   if (isFailed(destination)) return destination
-  const source = sink.open(destination.stream, destination.connection)
+  const source = await sink.open(destination.stream, destination.connection)
   const { bytes, mimeType, key } = upload
   const sha256 = hash('sha256', bytes, 'hex')
   const id = `blob_sha256_${sha256}`
-  sink.keep({ id, mimeType, bytes }, { source: source.n, key })
+  await sink.keep({ id, mimeType, bytes }, { source: source.n, key })
   return { blob_id: id, mime_type: mimeType, size_bytes: bytes.length, sha256 }
 }
 

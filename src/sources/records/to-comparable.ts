@@ -7,7 +7,8 @@ export function toComparable(
 ): Comparable | undefined {
   switch (type) {
     case 'string':
-      return typeof value === 'string' ? value : undefined
+      // For one of the drivers a text ends at NUL, so that none with it could be told from its beginning.
+      return typeof value === 'string' && !value.includes('\0') ? value : undefined
     case 'number':
     case 'integer':
       return typeof value === 'number' && Number.isFinite(value) ? value : undefined

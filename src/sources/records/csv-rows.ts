@@ -23,6 +23,8 @@ export class CsvRows {
   #fault: string | undefined
   #line = 1
   #firstLine = 1
+  /** Where the last quote was opened. */
+  #quoteLine = 1
   #heldBack = ''
 
   constructor(longest: number) {
@@ -41,9 +43,14 @@ export class CsvRows {
   /** The last row, where no line end follows it. */
   end(): readonly CsvRow[] {
     this.#read(this.#heldBack)
-    if (this.#place === 'quoted') this.#fault ??= 'a quote is never closed'
+    if (this.#place === 'quoted')
+      this.#fault ??= `the quote opened in line ${this.#quoteLine} is never closed: everything from there to the end of the file, line ${this.#lastLine}, is in this row`
     this.#endRow()
     return this.#handOver()
+  }
+
+  get #lastLine(): number {
+    return /[\r\n]$/.test(this.#text) ? this.#line - 1 : this.#line
   }
 
   #handOver(): readonly CsvRow[] {
@@ -74,6 +81,7 @@ export class CsvRows {
     const isQuote = token === '"'
     if (isQuote && this.#place === 'start') {
       this.#place = 'quoted'
+      this.#quoteLine = this.#line
       return
     }
     if (this.#place === 'behind quote' && !isQuote)
@@ -85,7 +93,10 @@ export class CsvRows {
   #keep(token: string): void {
     if (this.#text.length <= this.#longest) this.#text += token
     if (this.#text.length <= this.#longest) return
-    this.#fault = 'it is too long, or a quote is never closed'
+    this.#fault =
+      this.#place === 'quoted'
+        ? `it is too long: the quote opened in line ${this.#quoteLine} is not closed`
+        : 'it is too long'
     // Whatever it was, the next line is a new row.
     this.#place = 'bare'
     this.#cells = []

@@ -1,0 +1,178 @@
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import path from 'node:path'
+import { SetupError } from '../../capability/setup-error.ts'
+import { type CsvRow, CsvRows } from './csv-rows.ts'
+
+/** One record of a file, or what is wrong with it; numbered as an editor does. */
+export interface Line {
+  readonly number: number
+  /** As it was written; in an array nobody knows. */
+  readonly text?: string
+  readonly value?: unknown
+  readonly fault?: string
+  /** How much of the file is read. */
+  readonly bytes: number
+}
+
+/** A value of a table has no type of its own: text, which the stream's fields say more about. */
+export type Cell = (name: string, text: string) => unknown
+
+/**
+ * NDJSON, a JSON array, or CSV with a header: by the name of the file. It waits for the disk, so it is
+ * for threads and processes that have nothing else to do. Lines up to `after` are counted, not read.
+ */
+export function* readLines(file: string, toCell: Cell, after = 0): Generator<Line> {
+  const kind = path.extname(file).toLowerCase()
+  if (kind === '.csv') yield* readCsv(file, toCell)
+  else if (kind === '.json') yield* readJson(file, after)
+  else yield* readNdjson(file, after)
+}
+
+/** Piece by piece. The bytes are good until the next piece. */
+export function* readChunks(file: string): Generator<Buffer> {
+  const handle = openSync(file, 'r')
+  try {
+    const buffer = Buffer.allocUnsafe(chunkSize)
+    for (let length = -1; length !== 0; ) {
+      length = readSync(handle, buffer, 0, chunkSize, null)
+      if (length > 0) yield buffer.subarray(0, length)
+    }
+  } finally {
+    closeSync(handle)
+  }
+}
+
+const chunkSize = 1024 * 1024
+const longestLine = 16 * 1024 * 1024
+const tooLong = 'it is longer than 16 MB'
+/** Of a line that is too long, this much is set aside. */
+const shownOfTooLong = 1000
+const lineFeed = 10
+
+function* readNdjson(file: string, after: number): Generator<Line> {
+  for (const line of readTexts(file))
+    yield line.fault !== undefined || line.number <= after ? line : { ...line, ...parse(line.text) }
+}
+
+type TextLine = Line & { readonly text: string }
+
+/** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
+function* readTexts(file: string): Generator<TextLine> {
+  let [number, bytes, rest] = [0, 0, Buffer.alloc(0)]
+  for (const chunk of withLastEnd(readChunks(file))) {
+    bytes += chunk.length
+    const end = chunk.lastIndexOf(lineFeed)
+    if (end === -1) {
+      if (rest.length <= longestLine) rest = Buffer.concat([rest, chunk])
+      continue
+    }
+    const isTooLong = rest.length + chunk.indexOf(lineFeed) > longestLine
+    const whole = Buffer.concat([rest, chunk.subarray(0, end)]).toString()
+    rest = Buffer.from(chunk.subarray(end + 1))
+    const lines = (number === 0 ? whole.replace(/^\ufeff/, '') : whole).split('\n')
+    for (const [at, line] of lines.entries()) {
+      number += 1
+      if (at === 0 && isTooLong)
+        yield { number, bytes, text: line.slice(0, shownOfTooLong), fault: tooLong }
+      else if (line.trim() !== '')
+        yield { number, bytes, text: line.endsWith('\r') ? line.slice(0, -1) : line }
+    }
+  }
+}
+
+/** Also where no line feed follows the last line. */
+function* withLastEnd(chunks: Iterable<Buffer>): Generator<Buffer> {
+  yield* chunks
+  yield Buffer.of(lineFeed)
+}
+
+function parse(text: string): { value: unknown } | { fault: string } {
+  try {
+    return { value: JSON.parse(text) }
+  } catch (error) {
+    return { fault: `it is no JSON: ${(error as Error).message}` }
+  }
+}
+
+/** An array is parsed as a whole, and no text is longer than that. */
+const largestArray = 500 * 1024 * 1024
+
+function* readJson(file: string, after: number): Generator<Line> {
+  const { size, isArray } = lookAt(file)
+  if (size > largestArray) {
+    if (!isArray) return yield* readNdjson(file, after)
+    throw new SetupError(
+      `${file} is larger than 500 MB, too large for one JSON array. Write it as NDJSON: one record in each line.`,
+    )
+  }
+  const text = readFileSync(file, 'utf8').replace(/^\ufeff/, '')
+  const whole = parse(text)
+  if ('fault' in whole || !Array.isArray(whole.value)) {
+    // Many call a file of lines `.json`.
+    if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is no JSON array`)
+    return yield* readNdjson(file, after)
+  }
+  for (const [index, value] of whole.value.entries())
+    yield { number: index + 1, value, bytes: Math.round((size * (index + 1)) / whole.value.length) }
+}
+
+function lookAt(file: string): { size: number; isArray: boolean } {
+  const handle = openSync(file, 'r')
+  try {
+    const { size } = fstatSync(handle)
+    const beginning = Buffer.alloc(1024)
+    const length = readSync(handle, beginning, 0, beginning.length, 0)
+    return { size, isArray: beginning.toString('utf8', 0, length).trimStart().startsWith('[') }
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/** A row as a record: by the names in the first one. */
+function* readCsv(file: string, toCell: Cell): Generator<Line> {
+  let names: readonly string[] | undefined
+  for (const { rows, bytes } of readRows(file))
+    for (const row of rows)
+      if (names) yield { ...toLine(names, row, toCell), bytes }
+      else names = toNames(file, row)
+}
+
+function toNames(file: string, { cells, fault }: CsvRow): readonly string[] {
+  if (fault !== undefined) throw new SetupError(`${file} has no header that can be read: ${fault}`)
+  const twice = cells.find((name, at) => name !== '' && cells.indexOf(name) !== at)
+  if (twice !== undefined)
+    throw new SetupError(
+      `${file} has two columns that are called ${JSON.stringify(twice)}. Give one of them another name.`,
+    )
+  return cells
+}
+
+function* readRows(
+  file: string,
+): Generator<{ readonly rows: readonly CsvRow[]; readonly bytes: number }> {
+  const table = new CsvRows(longestLine)
+  const decoder = new TextDecoder()
+  let bytes = 0
+  for (const chunk of readChunks(file)) {
+    bytes += chunk.length
+    yield { rows: table.take(decoder.decode(chunk, { stream: true })), bytes }
+  }
+  yield { rows: table.take(decoder.decode()), bytes }
+  yield { rows: table.end(), bytes }
+}
+
+function toLine(
+  names: readonly string[],
+  { number, text, cells, fault }: CsvRow,
+  toCell: Cell,
+): Omit<Line, 'bytes'> {
+  if (fault !== undefined) return { number, text, fault }
+  if (cells.length !== names.length)
+    return { number, text, fault: `it has ${cells.length} cells, not ${names.length}` }
+  // A column without a name, as of row numbers, is no field.
+  const entries = cells.flatMap((cell, index): [string, unknown][] => {
+    const name = names[index] ?? ''
+    return cell === '' || name === '' ? [] : [[name, toCell(name, cell)]]
+  })
+  return { number, text, value: Object.fromEntries(entries) }
+}
