@@ -223,7 +223,7 @@ export class SqliteRecords implements RecordStore {
     const index = id('s', scope.source.n)
     const table = id('r', scope.source.n)
     const isWhole = !scope.window && !scope.keys && conditions.length === 0
-    const most = isWhole ? limit : Math.max(this.#bounds.matched, limit)
+    const most = isWhole ? limit : this.#bounds.matched
     // Only a whole number is a place in the index where it can begin; a driver's numbers are none.
     const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < cast(${below} as integer) order by rowid desc limit ${most}`
     const fits = isWhole

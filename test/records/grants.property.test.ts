@@ -8,6 +8,7 @@ import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import { aRecordStore, aStream, type Data } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
+import { tinyBounds } from '../support/tiny-bounds.ts'
 
 const stream = aStream('things', {
   primary_key: 'id',
@@ -135,18 +136,6 @@ async function readAll(reader: Reader, query: RecordsQuery) {
     cursor = page.nextCursor
   } while (cursor)
   return seen
-}
-
-/** So little in a turn that everything takes several. */
-const tinyBounds: ReadBounds = {
-  walked: 3,
-  matched: 2,
-  changed: 2,
-  counted: 3,
-  grouped: 2,
-  keys: 4,
-  body: 60,
-  bodies: 150,
 }
 
 async function aWorld(bounds = usualBounds) {

@@ -1,0 +1,237 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { WantedTerms } from '../../src/runtime/owner-store.ts'
+import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
+import { findLastUpdated } from '../../src/sources/records/last-updated.ts'
+import { queryRecords } from '../../src/sources/records/query-records.ts'
+import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
+import { searchRecords } from '../../src/sources/records/search-records.ts'
+import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
+import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import {
+  aRecordStore,
+  type Data,
+  messages,
+  someMessages,
+  type TestStore,
+} from '../support/a-record-store.ts'
+import { amount } from '../support/amount.ts'
+
+const scarce: ReadBounds = { ...usualBounds, walked: 20, matched: 20, changed: 20, counted: 20 }
+
+function aReaderOf(store: TestStore, terms: Partial<WantedTerms>, bounds = scarce): () => Reader {
+  const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
+  onTestFinished(() => reads.close())
+  const { id } = store.grant({ stream: 'messages', ...terms })
+  return () => {
+    const reader = openReader(id, { store: reads, now: Date.now, patience: 20_000 })
+    if (isFailed(reader)) throw new Error(reader.failure.message)
+    return reader
+  }
+}
+
+/** What comes out, and how many turns others had meanwhile. */
+async function inTurns<T extends object>(work: Promise<T>) {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    if (isDone) return
+    turns += 1
+    setImmediate(count)
+  }
+  setImmediate(count)
+  const answer = await work
+  isDone = true
+  if (isFailed(answer)) throw new Error(answer.failure.message)
+  return { answer: answer as Exclude<T, { kind: 'failed' }>, turns }
+}
+
+const firstHours = { until: '2026-01-01T05:00:00Z' }
+
+test.each<[string, Partial<WantedTerms>, Data | undefined]>([
+  ['of a granted time', firstHours, undefined],
+  ['that a filter leaves', {}, { size: { lt: 5 } }],
+])(
+  'a search for the few %s among many matches lets others in between',
+  async (_, terms, filter) => {
+    const store = await aRecordStore()
+    store.put(messages(), 'work', someMessages(500))
+    const open = aReaderOf(store, terms)
+
+    const { answer, turns } = await inTurns(
+      searchRecords(open(), { q: 'invoice', streams: ['messages'], filter }),
+    )
+
+    expect(answer.hits.map(({ row }) => row.key).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
+    expect(turns).toBeGreaterThan(500 / scarce.matched - 3)
+  },
+)
+
+test('what is not granted takes no turn of a page, a count or changes, where records are named', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(500))
+  store.put(
+    messages(),
+    'work',
+    someMessages(400, () => ({ size: -1 })),
+  )
+  const open = aReaderOf(store, { resources: ['m7', 'm3', 'm450', 'none'] })
+  const reads = [
+    await inTurns(queryRecords(open(), { stream: 'messages', count: 'exact' })),
+    await inTurns(queryRecords(open(), { stream: 'messages', changesSince: 'beginning' })),
+  ]
+  const count = await inTurns(aggregateRecords(open(), { stream: 'messages', metric: 'count' }))
+
+  expect(reads.map(({ answer }) => answer.records.map(({ id }) => id))).toEqual([
+    ['m450', 'm7', 'm3'],
+    ['m450', 'm3', 'm7'],
+  ])
+  expect(count.answer.value).toBe(3)
+  for (const { turns } of [...reads, count]) expect(turns).toBeLessThan(3)
+})
+
+test('a change of what is not granted takes no turn of those who ask what changed', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(30))
+  const open = aReaderOf(store, { fields: ['id', 'author'] })
+  const look = async () => {
+    const query = { stream: 'messages', changesSince: 'beginning', limit: 100 }
+    const { answer, turns } = await inTurns(queryRecords(open(), query))
+    return { seen: answer.records.map(({ id }) => id), turns, mark: answer.nextChangesSince }
+  }
+  const before = await look()
+
+  for (let round = 0; round < 20; round++)
+    store.put(
+      messages(),
+      'work',
+      someMessages(30, () => ({ size: 1000 + round })),
+    )
+
+  expect(await look()).toEqual(before)
+})
+
+test('a page of changes costs a page, however much has changed', async () => {
+  const store = await aRecordStore()
+  const count = amount(4000, 50_000)
+  store.put(messages(), 'work', someMessages(count))
+  const open = aReaderOf(store, {}, usualBounds)
+  const costOf = async (changesSince: string) => {
+    const times: number[] = []
+    for (let round = 0; round < 7; round++) {
+      const before = process.cpuUsage()
+      await queryRecords(open(), { stream: 'messages', changesSince, limit: 10 })
+      const { user, system } = process.cpuUsage(before)
+      times.push(user + system)
+    }
+    return Math.min(...times)
+  }
+  const all = await findMark(open)
+  store.put(
+    messages(),
+    'work',
+    someMessages(20, () => ({ size: -1 })),
+  )
+  const few = await costOf(all)
+
+  store.put(
+    messages(),
+    'work',
+    someMessages(count, (n) => ({ size: n + 1 })),
+  )
+
+  expect(await costOf(all)).toBeLessThan(15 * few)
+}, 120_000)
+
+/** Where there is nothing new. */
+async function findMark(open: () => Reader): Promise<string> {
+  for (let cursor: string | undefined; ; ) {
+    const page = await queryRecords(open(), {
+      stream: 'messages',
+      changesSince: 'beginning',
+      limit: 100,
+      ...(cursor && { cursor }),
+    })
+    if (isFailed(page)) throw new Error(page.failure.message)
+    if (page.nextChangesSince !== undefined) return page.nextChangesSince
+    cursor = page.nextCursor
+  }
+}
+
+test('long bodies are read few at a time, and what is not granted of them is not kept', async () => {
+  const store = await aRecordStore()
+  const labels = Array.from({ length: 4000 }, (_, n) => `label ${n}`)
+  store.put(
+    messages(),
+    'work',
+    someMessages(40, (n) => (n % 2 ? { labels } : {})),
+  )
+  const open = aReaderOf(store, { fields: ['id', 'sent_at', 'body'] }, usualBounds)
+  const [scope] = open().scopes
+  if (!scope) throw new Error('nothing is granted')
+
+  const page = await inTurns(queryRecords(open(), { stream: 'messages', limit: 40 }))
+  const found = await inTurns(searchRecords(open(), { q: 'invoice', limit: 40 }))
+  const changes = await inTurns(
+    queryRecords(open(), { stream: 'messages', limit: 40, changesSince: 'beginning' }),
+  )
+  const slice = open().store.slice(scope, { descending: true, conditions: [], limit: 40 })
+
+  const rows = [page, changes].map(({ answer }) => answer.records.map(({ id }) => id))
+  const keys = Array.from({ length: 40 }, (_, n) => `m${n}`)
+  expect(rows).toEqual([keys.toReversed(), keys])
+  expect(found.answer.hits.map(({ row }) => row.key).sort()).toEqual([...keys].sort())
+  for (const { turns } of [page, found, changes]) expect(turns).toBeGreaterThanOrEqual(2)
+  for (const { key, body } of slice.rows)
+    if (Number(key.slice(1)) % 2) expect(body).not.toHaveProperty('labels')
+  expect(slice.rows.length).toBeLessThan(40)
+})
+
+test('as many groups as records are counted in turns, each of them once', async () => {
+  const store = await aRecordStore()
+  const count = amount(8500, 80_000)
+  store.put(
+    messages(),
+    'work',
+    someMessages(count, (n) => ({ author: `author ${n}` })),
+  )
+  const open = aReaderOf(store, {}, usualBounds)
+  const { scopes, store: reads } = open()
+  const [scope] = scopes
+  const field = scope?.fields.get('author')
+  if (!scope || !field) throw new Error('nothing is granted')
+
+  const lengths: number[] = []
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const query = { conditions: [], group: { field }, distinct: false, after }
+    const { tallies, resume } = reads.tally(scope, query)
+    lengths.push(tallies.length)
+    after = resume
+  }
+  const distinct = await aggregateRecords(open(), {
+    stream: 'messages',
+    metric: 'count_distinct',
+    field: 'author',
+  })
+
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(4096)
+  expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(count)
+  expect(distinct).toMatchObject({ value: count, filteredRecordCount: count })
+}, 120_000)
+
+test('when the last granted record arrived is looked for in turns', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(500))
+  const open = aReaderOf(store, firstHours)
+  const none = aReaderOf(store, { since: '2030-01-01' })
+  const look = async (reader: Reader) => {
+    const [scope] = reader.scopes
+    if (!scope) throw new Error('nothing is granted')
+    return { found: await findLastUpdated(reader, scope) }
+  }
+
+  const { answer, turns } = await inTurns(look(open()))
+
+  expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
+  expect(turns).toBeGreaterThan(500 / scarce.walked - 3)
+  expect(await look(none())).toEqual({ found: null })
+})

@@ -1,0 +1,13 @@
+import type { ReadBounds } from '../../src/storage/read-bounds.ts'
+
+/** So little in a turn that everything takes several. */
+export const tinyBounds: ReadBounds = {
+  walked: 3,
+  matched: 2,
+  changed: 2,
+  counted: 3,
+  grouped: 2,
+  keys: 4,
+  body: 60,
+  bodies: 150,
+}
