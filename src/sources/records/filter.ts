@@ -62,7 +62,9 @@ function toHint(value: unknown): string {
   if (value === null)
     return ', not null: there is no filter for records without a value; leave it out, and look at what comes'
   if (Array.isArray(value)) return ', not a list: read once for each value'
-  return typeof value === 'string' ? '' : `, not ${JSON.stringify(value)?.slice(0, 40)}`
+  return typeof value === 'string' || Number.isNaN(value)
+    ? ''
+    : `, not ${JSON.stringify(value)?.slice(0, 40)}`
 }
 
 const words: Readonly<Record<Field['type'], string>> = {

@@ -97,7 +97,7 @@ function* listRuns(text: string): Generator<readonly PlacedWord[]> {
     let together: PlacedWord[] = []
     for (const found of whole.matchAll(part)) {
       const placed = toPlaced(found[0], index + found.index)
-      if (unspaced.test(found[0])) together.push(placed)
+      if (unspaced.test(found[0])) together.push(...toParts(placed))
       else {
         yield* some(together)
         yield* some([placed])
@@ -107,6 +107,12 @@ function* listRuns(text: string): Generator<readonly PlacedWord[]> {
     yield* some(together)
   }
 }
+
+/** Some characters are two when they are folded, and must be found as those. */
+const toParts = (placed: PlacedWord): readonly PlacedWord[] =>
+  placed.word.length === 1
+    ? [placed]
+    : (placed.word.match(part) ?? []).map((word) => ({ ...placed, word }))
 
 const toPlaced = (text: string, start: number): PlacedWord => ({
   word: fold(text),
