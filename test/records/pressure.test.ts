@@ -128,7 +128,7 @@ test('a hundred costly reads at once leave others their turn, and end in time', 
   store.put(
     messages(),
     'work',
-    someMessages(amount(20_000, 200_000), (n) => ({ author: `author ${n}` })),
+    someMessages(amount(8000, 200_000), (n) => ({ author: `author ${n}` })),
   )
   const call = await aServer(store)
   const quick = async () => {
@@ -158,6 +158,7 @@ test('a hundred costly reads at once leave others their turn, and end in time', 
   for (const { isError, failure, text } of await burst)
     if (isError) expect(failure?.code, text).toBe('timed_out')
   times.sort((a, b) => a - b)
-  console.log(times.length, times.at(0), times[times.length >> 1], times.at(-1))
-  expect(times.length).toBeGreaterThan(5)
+  const nearlyAll = times[Math.floor(times.length * 0.9)]
+  expect(times.length).toBeGreaterThan(20)
+  expect(nearlyAll).toBeLessThan(250)
 })

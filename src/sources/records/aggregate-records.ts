@@ -202,6 +202,8 @@ async function gather(
 ): Promise<number | Failed> {
   let count = 0
   for (let after = 0; ; ) {
+    const end = await breathe(reader)
+    if (end) return end
     const { tallies, resume } = reader.store.tally(scope, { ...query, after })
     const stop = await inTurns(reader, tallies, (tally) => {
       count += tally.count
@@ -210,8 +212,6 @@ async function gather(
     if (stop) return stop
     if (resume === undefined) return count
     after = resume
-    const end = await breathe(reader)
-    if (end) return end
   }
 }
 

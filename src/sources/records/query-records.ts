@@ -118,6 +118,9 @@ async function walk(
 ): Promise<Walked | Failed> {
   const rows: PlacedRow[] = []
   let after = query.after
+  // A page that nothing is left out of is here at once; any other waits for its turn.
+  const first = query.conditions.length > 0 ? await breathe(reader) : undefined
+  if (first) return first
   for (;;) {
     const slice = reader.store.slice(scope, {
       ...query,

@@ -88,6 +88,8 @@ export async function searchRecords(
   let { below, after } = start
   let ranked: number | undefined
   for (;;) {
+    const stop = await breathe(reader)
+    if (stop) return stop
     const window = await takeTurns(reader, readWindow(reader, places, wanted, below))
     if ('kind' in window) return window
     if (window.older) ranked ??= window.hits.length
@@ -112,8 +114,6 @@ export async function searchRecords(
         ...(ranked !== undefined && { ranked }),
       }
     ;({ below, after } = next)
-    const stop = await breathe(reader)
-    if (stop) return stop
   }
 }
 
