@@ -52,15 +52,17 @@ const things = fc
     list.map((thing, n) => ({ id: `t${String((n * 7) % 25).padStart(2, '0')}`, ...thing })),
   )
 
-const aGrant = fc.record({
-  fields: fc.subarray(names, { minLength: 1 }),
-  since: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
-  until: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
-  resources: fc.option(
-    fc.subarray(Array.from({ length: 25 }, (_, n) => `t${String(n).padStart(2, '0')}`)),
-    { nil: undefined },
-  ),
-})
+const aGrant = fc
+  .record({
+    fields: fc.subarray(names, { minLength: 1 }),
+    since: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
+    until: fc.option(fc.integer({ min: 0, max: 9 }).map(hours), { nil: undefined }),
+    resources: fc.option(
+      fc.subarray(Array.from({ length: 25 }, (_, n) => `t${String(n).padStart(2, '0')}`)),
+      { nil: undefined },
+    ),
+  })
+  .filter(({ since, until }) => since === undefined || until === undefined || since < until)
 
 const aQuery = fc.record({
   limit: fc.integer({ min: 1, max: 7 }),
