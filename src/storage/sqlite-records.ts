@@ -25,6 +25,7 @@ import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { fillLong } from './long-bodies.ts'
+import { matchKeys } from './match-keys.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { type ReadBounds, usualBounds } from './read-bounds.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -209,8 +210,12 @@ export class SqliteRecords implements RecordStore {
     return row && toRow(row)
   }
 
-  match(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): Matches {
+  match(scope: Scope, query: MatchQuery): Matches {
+    const { words, fields, conditions, below, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
+    if (hasFewKeys(scope, this.#bounds))
+      return matchKeys((one) => this.#all(one), scope, query, this.#bounds)
+    // Named also where all are meant: a stream that was declared anew may have others by now.
     const columns = fields.map(({ n }) => `c${n}`).join(' ')
     const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
     const index = id('s', scope.source.n)
