@@ -203,7 +203,8 @@ export class SqliteRecords implements RecordStore {
     return end
   }
 
-  find(scope: Scope, key: string): Row | undefined {
+  find({ keys, ...scope }: Scope, key: string): Row | undefined {
+    if (keys && !keys.includes(key)) return undefined
     const [row] = this.#all<StoredRow>(
       sql`select id, key, at, body from ${id('r', scope.source.n)} where key = ${key} and ${toWhere(scope)}`,
     )
@@ -267,14 +268,19 @@ export class SqliteRecords implements RecordStore {
     if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
     const counted = this.#atOnce(() => this.#segments.tally(scope, query))
     if (counted) return counted
-    const { counted: ungrouped, grouped } = this.#bounds
-    const most = query.group || query.distinct ? grouped : ungrouped
-    const [row] = this.#all<{ last: number | null }>(
-      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${query.after} order by id limit ${most})`,
-    )
-    const last = row?.last ?? undefined
+    const last = this.#endOfSpan(scope, query)
     if (last === undefined) return { tallies: [] }
     return { tallies: this.tallyRows(scope, query, last), resume: last }
+  }
+
+  /** The last of the next rows that are counted at once: long ones take long to pass by, too. */
+  #endOfSpan(scope: Scope, { after, group, distinct }: TallyQuery): number | undefined {
+    const { counted, grouped, passed } = this.#bounds
+    const sizes = sql`select id, octet_length(body) as size from ${id('r', scope.source.n)} where id > ${after} order by id limit ${group || distinct ? grouped : counted}`
+    const [row] = this.#all<{ last: number | null }>(
+      sql`select max(id) as last from (select id, sum(size) over (order by id) - size as before from (${sizes})) where before < ${passed}`,
+    )
+    return row?.last ?? undefined
   }
 
   /** Row by row: for what no segment holds, and to compare with. */
