@@ -10,6 +10,8 @@ export interface ReadBounds {
   readonly counted: number
   /** The same where there may be as many groups. */
   readonly grouped: number
+  /** Bytes of those rows, and what the last of them has beyond. */
+  readonly passed: number
   /** Granted records that are looked up one by one; with more of them, all there are is walked along. */
   readonly keys: number
   /** Bytes of a record that is read together with others, whatever they are. */
@@ -22,8 +24,9 @@ export const usualBounds: ReadBounds = {
   walked: 1000,
   matched: 3000,
   changed: 400,
-  counted: 4000,
+  counted: 2000,
   grouped: 1000,
+  passed: 8 * 1024 * 1024,
   keys: 500,
   body: 4 * 1024,
   bodies: 256 * 1024,

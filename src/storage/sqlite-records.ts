@@ -25,6 +25,7 @@ import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { fillLong } from './long-bodies.ts'
+import { matchKeys } from './match-keys.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { type ReadBounds, usualBounds } from './read-bounds.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -209,15 +210,20 @@ export class SqliteRecords implements RecordStore {
     return end
   }
 
-  find(scope: Scope, key: string): Row | undefined {
+  find({ keys, ...scope }: Scope, key: string): Row | undefined {
+    if (keys && !keys.includes(key)) return undefined
     const [row] = this.#all<StoredRow>(
       sql`select id, key, at, body from ${id('r', scope.source.n)} where key = ${key} and ${toWhere(scope)}`,
     )
     return row && toRow(row)
   }
 
-  match(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): Matches {
+  match(scope: Scope, query: MatchQuery): Matches {
+    const { words, fields, conditions, below, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
+    if (hasFewKeys(scope, this.#bounds))
+      return matchKeys((one) => this.#all(one), scope, query, this.#bounds)
+    // Named also where all are meant: a stream that was declared anew may have others by now.
     const columns = fields.map(({ n }) => `c${n}`).join(' ')
     const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
     const index = id('s', scope.source.n)
@@ -269,14 +275,19 @@ export class SqliteRecords implements RecordStore {
     if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
     const counted = this.#atOnce(() => this.#segments.tally(scope, query))
     if (counted) return counted
-    const { counted: ungrouped, grouped } = this.#bounds
-    const most = query.group || query.distinct ? grouped : ungrouped
-    const [row] = this.#all<{ last: number | null }>(
-      sql`select max(id) as last from (select id from ${id('r', scope.source.n)} where id > ${query.after} order by id limit ${most})`,
-    )
-    const last = row?.last ?? undefined
+    const last = this.#endOfSpan(scope, query)
     if (last === undefined) return { tallies: [] }
     return { tallies: this.tallyRows(scope, query, last), resume: last }
+  }
+
+  /** The last of the next rows that are counted at once: long ones take long to pass by, too. */
+  #endOfSpan(scope: Scope, { after, group, distinct }: TallyQuery): number | undefined {
+    const { counted, grouped, passed } = this.#bounds
+    const sizes = sql`select id, octet_length(body) as size from ${id('r', scope.source.n)} where id > ${after} order by id limit ${group || distinct ? grouped : counted}`
+    const [row] = this.#all<{ last: number | null }>(
+      sql`select max(id) as last from (select id, sum(size) over (order by id) - size as before from (${sizes})) where before < ${passed}`,
+    )
+    return row?.last ?? undefined
   }
 
   /** Row by row: for what no segment holds, and to compare with. */

@@ -66,7 +66,7 @@ test.each<[string, Partial<WantedTerms>, Data | undefined]>([
   },
 )
 
-test('what is not granted takes no turn of a page, a count or changes, where records are named', async () => {
+test('where records are named, others take no turn of a page, a count, a search or changes', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(500))
   store.put(
@@ -80,13 +80,17 @@ test('what is not granted takes no turn of a page, a count or changes, where rec
     await inTurns(queryRecords(open(), { stream: 'messages', changesSince: 'beginning' })),
   ]
   const count = await inTurns(aggregateRecords(open(), { stream: 'messages', metric: 'count' }))
+  const found = await inTurns(searchRecords(open(), { q: 'Invoice message' }))
+  const none = await inTurns(searchRecords(open(), { q: 'invoice ann' }))
 
   expect(reads.map(({ answer }) => answer.records.map(({ id }) => id))).toEqual([
     ['m450', 'm7', 'm3'],
     ['m450', 'm3', 'm7'],
   ])
   expect(count.answer.value).toBe(3)
-  for (const { turns } of [...reads, count]) expect(turns).toBeLessThan(3)
+  expect(found.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm7', 'm3'])
+  expect(none.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm3'])
+  for (const { turns } of [...reads, count, found, none]) expect(turns).toBeLessThan(3)
 })
 
 test('a change of what is not granted takes no turn of those who ask what changed', async () => {

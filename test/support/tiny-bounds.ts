@@ -7,6 +7,7 @@ export const tinyBounds: ReadBounds = {
   changed: 2,
   counted: 3,
   grouped: 2,
+  passed: 100,
   keys: 4,
   body: 60,
   bodies: 150,
