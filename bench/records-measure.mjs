@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { Worker } from 'node:worker_threads'
 
 /** CPU milliseconds of one run, of each contestant, taking turns; medians over rounds. */
 export async function compare(contestants, { rounds = 15, runs = 1, warm = 1 } = {}) {
@@ -64,6 +66,15 @@ function queued() {
 /** How long the machine keeps a loop that does nothing waiting: others are busy on it, too. */
 export const idleBlock = (milliseconds) =>
   longestBlock(() => new Promise((resolve) => setTimeout(resolve, milliseconds)))
+
+/** The same beside a thread that does nothing but count: what a machine makes of any second thread. */
+export async function busyBlock(milliseconds) {
+  const worker = new Worker('for (;;);', { eval: true })
+  await once(worker, 'online')
+  const longest = await idleBlock(milliseconds)
+  await worker.terminate()
+  return longest
+}
 
 export function printTable(rows) {
   console.log('| | floor | Drawbridge | ratio | asked | met |')

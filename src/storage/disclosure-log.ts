@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Disclosure } from '../sources/records/record-store.ts'
 import type { Sqlite } from './sqlite.ts'
 
@@ -21,7 +22,10 @@ export interface DisclosureRecord {
   readonly entry: Disclosure
 }
 
-/** What was read under which grant. Each entry is chained to the one before it. */
+/**
+ * What was read under which grant. Each entry is chained to the one before it. Nobody who reads waits for
+ * it: an entry is in the file after a moment, and on the disk as soon as that has taken it.
+ */
 export class DisclosureLog {
   readonly #database: Sqlite
   readonly #now: () => number
@@ -29,6 +33,8 @@ export class DisclosureLog {
   #waiting: { at: number; entry: Disclosure }[] = []
   #timer: NodeJS.Timeout | undefined
   #isTroubled = false
+  #syncing: Promise<void> | undefined
+  #isUnsynced = false
 
   constructor(database: Sqlite, now: () => number, onError: (error: unknown) => void) {
     this.#database = database
@@ -60,6 +66,8 @@ export class DisclosureLog {
       this.#database.exec('commit')
       this.#waiting = this.#waiting.slice(batch.length)
       this.#isTroubled = false
+      this.#isUnsynced = true
+      this.#syncing ??= this.#sync()
       if (this.#waiting.length > 0) this.#timer = this.#flushIn(retry)
       return true
     } catch (error) {
@@ -69,6 +77,29 @@ export class DisclosureLog {
       this.#timer = this.#flushIn(isBusy ? retry : longerRetry)
       return false
     }
+  }
+
+  /**
+   * The engine would have this thread wait for the disk with each commit. Where it writes commits first is
+   * a file that it never locks, so another thread may see to it that they are on the disk.
+   */
+  async #sync(): Promise<void> {
+    try {
+      while (this.#isUnsynced) {
+        this.#isUnsynced = false
+        await using(`${this.#file()}-wal`, (log) => log.datasync())
+      }
+    } catch (error) {
+      // It goes with the last who closes the store, and what was in it is in the store then.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#report(error)
+    } finally {
+      this.#syncing = undefined
+    }
+  }
+
+  #file(): string {
+    const [main] = this.#database.prepare<{ file: string }>('pragma database_list').all()
+    return main?.file ?? ''
   }
 
   #put(waiting: readonly { at: number; entry: Disclosure }[]): void {
@@ -124,6 +155,8 @@ export class DisclosureLog {
   }
 
   close(): void {
+    // Now there is time to wait for the disk, and nobody else who would.
+    this.#database.exec('pragma synchronous = full')
     for (let isGoing = true; isGoing && this.#waiting.length > 0; )
       isGoing = this.#flush(lastPatience)
     clearTimeout(this.#timer)
@@ -142,3 +175,12 @@ export class DisclosureLog {
 
 const link = (head: string, at: number, text: string): string =>
   hash('sha256', `${head}\n${at}\n${text}`, 'hex')
+
+async function using(file: string, work: (handle: FileHandle) => Promise<void>): Promise<void> {
+  const handle = await open(file, 'r+')
+  try {
+    await work(handle)
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openSqlite } from '../../src/storage/sqlite.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
@@ -58,6 +59,23 @@ test('what cannot be written down now is said, kept, and written down later', as
     timeout: 1500,
   })
   expect(store.writer.reads(given.id).records[0]?.entry.tool).toBe('query_records')
+})
+
+test('what was read is soon on the disk, and not by a thread that serves', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(3))
+  const given = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, given.token)
+  const handle = await open(store.file)
+  const synced = vi.spyOn(Object.getPrototypeOf(handle), 'datasync')
+  onTestFinished(() => synced.mockRestore())
+  await handle.close()
+
+  await reader.call('query_records', { stream: 'messages' })
+
+  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(1))
+  await synced.mock.results[0]?.value
+  expect(store.writer.reads(given.id).records).toHaveLength(1)
 })
 
 test('while too much waits to be written down nothing is given out, and nobody waits', async () => {

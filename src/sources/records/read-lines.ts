@@ -49,15 +49,8 @@ const tooLong = 'it is longer than 16 MB'
 const shownOfTooLong = 1000
 const lineFeed = 10
 
-function* readNdjson(file: string, after: number): Generator<Line> {
-  for (const line of readTexts(file))
-    yield line.fault !== undefined || line.number <= after ? line : { ...line, ...parse(line.text) }
-}
-
-type TextLine = Line & { readonly text: string }
-
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
-function* readTexts(file: string): Generator<TextLine> {
+function* readNdjson(file: string, after: number): Generator<Line> {
   let [number, bytes, rest] = [0, 0, Buffer.alloc(0)]
   for (const chunk of withLastEnd(readChunks(file))) {
     bytes += chunk.length
@@ -66,17 +59,26 @@ function* readTexts(file: string): Generator<TextLine> {
       if (rest.length <= longestLine) rest = Buffer.concat([rest, chunk])
       continue
     }
-    const isTooLong = rest.length + chunk.indexOf(lineFeed) > longestLine
+    let isTooLong = rest.length + chunk.indexOf(lineFeed) > longestLine
     const whole = Buffer.concat([rest, chunk.subarray(0, end)]).toString()
     rest = Buffer.from(chunk.subarray(end + 1))
-    const lines = (number === 0 ? whole.replace(/^\ufeff/, '') : whole).split('\n')
-    for (const [at, line] of lines.entries()) {
+    for (const line of (number === 0 ? whole.replace(/^\ufeff/, '') : whole).split('\n')) {
       number += 1
-      if (at === 0 && isTooLong)
-        yield { number, bytes, text: line.slice(0, shownOfTooLong), fault: tooLong }
-      else if (line.trim() !== '')
-        yield { number, bytes, text: line.endsWith('\r') ? line.slice(0, -1) : line }
+      if (isTooLong) yield { number, bytes, text: line.slice(0, shownOfTooLong), fault: tooLong }
+      else if (line.trim() !== '') yield toJsonLine(number, bytes, line, number > after)
+      // Only the first one began in a piece before this.
+      isTooLong = false
     }
+  }
+}
+
+function toJsonLine(number: number, bytes: number, line: string, isRead: boolean): Line {
+  const text = line.endsWith('\r') ? line.slice(0, -1) : line
+  if (!isRead) return { number, bytes, text }
+  try {
+    return { number, bytes, text, value: JSON.parse(text) }
+  } catch (error) {
+    return { number, bytes, text, fault: `it is no JSON: ${(error as Error).message}` }
   }
 }
 
@@ -84,14 +86,6 @@ function* readTexts(file: string): Generator<TextLine> {
 function* withLastEnd(chunks: Iterable<Buffer>): Generator<Buffer> {
   yield* chunks
   yield Buffer.of(lineFeed)
-}
-
-function parse(text: string): { value: unknown } | { fault: string } {
-  try {
-    return { value: JSON.parse(text) }
-  } catch (error) {
-    return { fault: `it is no JSON: ${(error as Error).message}` }
-  }
 }
 
 /** An array is parsed as a whole, and no text is longer than that. */
@@ -106,14 +100,23 @@ function* readJson(file: string, after: number): Generator<Line> {
     )
   }
   const text = readFileSync(file, 'utf8').replace(/^\ufeff/, '')
-  const whole = parse(text)
-  if ('fault' in whole || !Array.isArray(whole.value)) {
+  const values = parseArray(text)
+  if (!values) {
     // Many call a file of lines `.json`.
     if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is no JSON array`)
     return yield* readNdjson(file, after)
   }
-  for (const [index, value] of whole.value.entries())
-    yield { number: index + 1, value, bytes: Math.round((size * (index + 1)) / whole.value.length) }
+  for (const [index, value] of values.entries())
+    yield { number: index + 1, value, bytes: Math.round((size * (index + 1)) / values.length) }
+}
+
+function parseArray(text: string): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function lookAt(file: string): { size: number; isArray: boolean } {
