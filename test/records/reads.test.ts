@@ -188,6 +188,7 @@ const wrong: readonly [Data, string][] = [
   [{ filter: { size: null } }, 'filter.size must be a number, not null: there is no filter for'],
   [{ filter: { size: { gte: null } } }, 'filter.size must be a number, not null'],
   [{ filter: { size: [1, 2] } }, 'filter.size must be a number, not a list: read once for each'],
+  [{ filter: { labels: 'x' } }, 'labels cannot be filtered: it is no single value.'],
   [{ filter: { author: 7 } }, 'filter.author must be a string, not 7.'],
   [{ filter: 'size>5' }, '/filter: must be an object, such as {"field": value}'],
   [{ filter: null }, '/filter: must be an object, such as {"field": value}'],

@@ -16,7 +16,12 @@ export function toConditions(scope: Scope, filter: unknown): readonly Condition[
   const conditions: Condition[] = []
   for (const [name, wanted] of Object.entries(filter)) {
     const field = scope.fields.get(name)
-    if (!field || !isScalar(field)) return unknownField(scope, name)
+    if (!field) return unknownField(scope, name)
+    if (!isScalar(field))
+      return cannotRead(
+        'invalid_filter',
+        `${name} cannot be filtered: it is no single value. Those that can are marked eq in schema.`,
+      )
     const pairs: [Condition['operator'], unknown][] = isPlainObject(wanted)
       ? (Object.entries(wanted) as [RangeOperator, unknown][])
       : [['eq', wanted]]

@@ -15,7 +15,7 @@ export function toWords(text: unknown): string {
   if (typeof text !== 'string') return ''
   if (isAscii.test(text)) return text
   if (!unspaced.test(text)) return (text.match(run) ?? []).map(fold).filter(isSome).join(' ')
-  return [...listRuns(text)]
+  return listRuns(text)
     .flatMap((parts) => [...parts.map(({ word }) => word), ...toPairs(parts)])
     .join(' ')
 }
@@ -25,7 +25,7 @@ const isAscii = /^[\x01-\x7f]*$/
 
 /** What somebody looks for. Characters without spaces between them are one word, however many. */
 export function listWords(text: string): readonly string[] {
-  return Array.from(listRuns(text), (parts) => parts.map(({ word }) => word).join(''))
+  return listRuns(text).map((parts) => parts.map(({ word }) => word).join(''))
 }
 
 /** More would only make sure of what is looked at again in the text itself. */
@@ -34,7 +34,7 @@ const mostIndexed = 32
 /** What everything that has these words has in the index; there may be more that has. */
 export function toIndexed(words: readonly string[]): readonly string[] {
   const indexed = words.flatMap((word) =>
-    [...listRuns(word)].flatMap((parts) => (parts.length === 1 ? [word] : toPairs(parts))),
+    listRuns(word).flatMap((parts) => (parts.length === 1 ? [word] : toPairs(parts))),
   )
   return [...new Set(indexed)].slice(0, mostIndexed)
 }
@@ -85,45 +85,49 @@ const withoutSpaces =
 const unspaced = new RegExp(`[${withoutSpaces}]`, 'u')
 /** One vowel of Thai and of Lao is a mark and a letter, written as one or as two. */
 const signs = '\\u0e4d\\u0e32|\\u0ecd\\u0eb2|[\\p{M}\\u0e33\\u0eb3ﾞﾟ]'
-const part = new RegExp(`[${withoutSpaces}](?:${signs})*|[^${withoutSpaces}]+`, 'gu')
+const part = new RegExp(`([${withoutSpaces}](?:${signs})*)|[^${withoutSpaces}]+`, 'gu')
 
 /** Each word alone, or the characters that stand together without a space. */
-function* listRuns(text: string): Generator<readonly PlacedWord[]> {
+function listRuns(text: string): readonly (readonly PlacedWord[])[] {
+  const runs: PlacedWord[][] = []
   for (const { 0: whole, index } of text.matchAll(run)) {
-    if (!unspaced.test(whole)) {
-      yield* some([toPlaced(whole, index)])
-      continue
-    }
-    let together: PlacedWord[] = []
-    for (const found of whole.matchAll(part)) {
-      const placed = toPlaced(found[0], index + found.index)
-      if (unspaced.test(found[0])) together.push(...toParts(placed))
-      else {
-        yield* some(together)
-        yield* some([placed])
-        together = []
+    let isTogether = false
+    const add = (words: readonly string[], start: number, length: number) => {
+      for (const word of words) {
+        const placed = { word, start, end: start + length }
+        if (isTogether) runs.at(-1)?.push(placed)
+        else runs.push([placed])
+        isTogether = true
       }
     }
-    yield* some(together)
+    if (!unspaced.test(whole)) {
+      add([fold(whole)].filter(isSome), index, whole.length)
+      continue
+    }
+    for (const { 0: found, 1: unit, index: at } of whole.matchAll(part)) {
+      if (unit !== undefined) add(toUnits(unit), index + at, unit.length)
+      else {
+        isTogether = false
+        add([fold(found)].filter(isSome), index + at, found.length)
+        isTogether = false
+      }
+    }
   }
+  return runs
 }
 
-/** Some characters are two when they are folded, and must be found as those. */
-const toParts = (placed: PlacedWord): readonly PlacedWord[] =>
-  placed.word.length === 1
-    ? [placed]
-    : (placed.word.match(part) ?? []).map((word) => ({ ...placed, word }))
+const known = new Map<string, readonly string[]>()
+const mostKnown = 20_000
 
-const toPlaced = (text: string, start: number): PlacedWord => ({
-  word: fold(text),
-  start,
-  end: start + text.length,
-})
-
-/** Of some marks folding leaves nothing. */
-function* some(parts: readonly PlacedWord[]): Generator<readonly PlacedWord[]> {
-  const left = parts.filter(({ word }) => isSome(word))
-  if (left.length > 0) yield left
+/** Some characters are two when they are folded, and must be found as those; of some marks nothing is left. */
+function toUnits(text: string): readonly string[] {
+  const before = known.get(text)
+  if (before) return before
+  const units = fold(text).match(part) ?? []
+  // The same few thousand again and again, unless somebody makes up others.
+  if (known.size >= mostKnown) known.clear()
+  known.set(text, units)
+  return units
 }
 
 const isSome = (word: string): boolean => word !== ''
