@@ -32,7 +32,7 @@ export function indexWordsAnew(database: Sqlite, n: number, { fields }: Stream):
 
 /** From Devanagari to Myanmar, Khmer, and everything Chinese and Japanese. */
 const foldedOtherwise =
-  /[\u0900-\u109f\u1780-\u17ff\u2e80-\u9fff\ua8e0-\uaa7f\uf900-\ufaff\uff65-\uff9f\ud82c\ud840-\ud8bf]/
+  /[\u0900-\u109f\u1780-\u17ff\u2e80-\u9fff\ua8e0-\uaa7f\uf900-\ufaff\uff65-\uff9f\ud805\ud81b\ud82b\ud82c\ud840-\ud8bf]/
 
 function* listBeyondAscii(database: Sqlite, n: number): Generator<Kept> {
   const page = database.prepare<Kept>(
