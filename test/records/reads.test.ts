@@ -270,4 +270,24 @@ test('relations are followed within the grant', async () => {
   expect(
     (await reader.call('query_records', { stream: 'messages', expand: ['nope'] })).failure?.code,
   ).toBe('invalid_expand')
+  const most = await reader.call('query_records', {
+    stream: 'messages',
+    expand: ['replies'],
+    expand_limit: { replies: 100_000 },
+  })
+  expect(most.text).toMatch(/expand_limit of replies was set to \d+\./)
+})
+
+test('what all records of a page have in common is said once', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(3))
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const common = '2026-06-01T00:00:00.000Z'
+
+  const many = await reader.call('query_records', { stream: 'messages' })
+  const one = await reader.call('query_records', { stream: 'messages', limit: 1 })
+
+  expect(many.text.split(common)).toHaveLength(2)
+  expect(one.text.split('\n')[1]).toContain(`"emitted_at":"${common}"`)
+  expect(JSON.stringify(many.data).split(common)).toHaveLength(4)
 })

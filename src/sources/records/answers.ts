@@ -19,10 +19,12 @@ const longestValue = 400
 export function toPageAnswer(page: RecordPage): Done {
   const { scope, records, warnings } = page
   const { connection, stream } = scope.source
-  const { lines, shortened } = toLines(records)
+  const emittedAt = findCommon(records)
+  const { lines, shortened } = toLines(records, emittedAt)
   const head = [
     `${records.length} of stream ${word(stream.name)}, connection_id ${word(connection.id)}.`,
     ...toHandles(page),
+    ...(emittedAt === undefined ? [] : [`All with emitted_at ${word(emittedAt)}.`]),
     ...(shortened ? ['Long values are shortened; fetch one to read it whole.'] : []),
     ...warnings.map(({ message }) => message),
     ...(records.length > 0
@@ -60,13 +62,22 @@ const toHandles = (page: Partial<RecordPage>): readonly string[] => [
   ...(page.count === undefined ? [] : [`count exact ${page.count}.`]),
 ]
 
-function toLines(records: readonly ServedRecord[]): {
+/** What came in with one import has one time, and fifty times it would be most of a short text. */
+function findCommon([first, ...others]: readonly ServedRecord[]): string | undefined {
+  const at = first?.emitted_at
+  return others.length > 0 && others.every(({ emitted_at }) => emitted_at === at) ? at : undefined
+}
+
+function toLines(
+  records: readonly ServedRecord[],
+  emittedAt: string | undefined,
+): {
   lines: readonly string[]
   shortened: boolean
 } {
   const short = records.map(({ id, emitted_at, deleted, data, expanded }) => ({
     id,
-    emitted_at,
+    ...(emittedAt === undefined && { emitted_at }),
     ...(deleted === true && { deleted }),
     ...(data && { data }),
     ...(expanded !== undefined && { expanded }),

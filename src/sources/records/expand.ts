@@ -4,7 +4,7 @@ import { cannotRead } from './failures.ts'
 import { type Field, isScalar, type Relation } from './model.ts'
 import { note } from './note.ts'
 import { toData } from './project.ts'
-import type { RecordsQuery, ServedRecord } from './query-records.ts'
+import type { RecordsQuery, ServedRecord, Warning } from './query-records.ts'
 import { type Reader, takeTurns } from './reader.ts'
 import type { Position, Row } from './record-store.ts'
 import type { Scope } from './scope.ts'
@@ -57,6 +57,25 @@ export function toExpansions(
       limit: Math.min(expandLimit[one.relation.name] ?? one.limit, one.relation.maxLimit),
     }))
 }
+
+/** Where more was asked for than a relation gives. */
+export const toClampedExpansions = (
+  expansions: readonly Expansion[],
+  { expandLimit = {} }: Pick<RecordsQuery, 'expandLimit'>,
+): readonly Warning[] =>
+  expansions.flatMap(({ relation: { name, maxLimit } }) => {
+    const asked = expandLimit[name] ?? 0
+    return asked <= maxLimit
+      ? []
+      : [
+          {
+            code: 'limit_clamped',
+            param: 'expand_limit',
+            message: `expand_limit of ${name} was set to ${maxLimit}.`,
+            detail: { requested_limit: asked, max_limit: maxLimit },
+          },
+        ]
+  })
 
 /** Puts what belongs to each record into it, under the name of the relation. */
 export async function expandPage(

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { countRecords } from './aggregate-records.ts'
 import { type CursorBinding, seal, unseal } from './cursor.ts'
-import { expandPage, toExpansions } from './expand.ts'
+import { expandPage, toClampedExpansions, toExpansions } from './expand.ts'
 import { cannotRead } from './failures.ts'
 import { toConditions } from './filter.ts'
 import { findScope, type Wanted } from './find-scope.ts'
@@ -99,7 +99,7 @@ export async function queryRecords(
     hasMore: end !== undefined,
     ...(nextCursor !== undefined && { nextCursor }),
     ...(count !== undefined && { count }),
-    warnings: [],
+    warnings: toClampedExpansions(expansions, query),
   }
 }
 
