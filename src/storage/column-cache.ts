@@ -48,9 +48,9 @@ export class ColumnCache {
     return this.#texts > mostKnownTexts
   }
 
-  /** Whether a field has more texts than there are numbers for: then no column of it is of use. */
-  isCrowded(n: number, { n: field }: ColumnField): boolean {
-    return this.#crowded.has(`${n} ${field}`)
+  /** A field that has more texts than there are numbers for: there is no use in reading more of it. */
+  checkRoom(n: number, fields: readonly ColumnField[]): void {
+    if (fields.some((field) => this.#crowded.has(`${n} ${field.n}`))) throw new NoColumn()
   }
 
   forget(): void {

@@ -19,6 +19,9 @@ interface Gone {
   readonly at: string
 }
 
+/** More fields than these share what one turn looks at. */
+const fewFields = 8
+
 /** Changes after the first number and up to the second. */
 type Reach = readonly [from: number, to: number]
 
@@ -63,7 +66,7 @@ function findStop(
   const [r, h, d] = [id('r', source.n), id('h', source.n), id('d', source.n)]
   const last = (most: number) =>
     sql`seq > ${after} and seq <= ${upTo} order by seq ${newestFirst ? sql`desc` : sql`asc`} limit 1 offset ${most - 1}`
-  const ofEach = Math.max(1, Math.floor(changed / Math.max(1, fields.size)))
+  const ofEach = Math.ceil(changed * Math.min(1, fewFields / Math.max(1, fields.size)))
   const [found] = all<{ stop: number | null }>(
     sql`select ${newestFirst ? sql`max(seq)` : sql`min(seq)`} as stop from (select (select seq from ${r} where ${last(changed)}) as seq union all select (select seq from ${d} where ${last(changed)}) union all select (select seq from ${h} where field = one.value and ${last(ofEach)}) from json_each(${toNumbers(fields)}) as one)`,
   )

@@ -61,7 +61,6 @@ export class SegmentReader {
     this.#columns.makeRoom()
     const directory = this.#directory(source.n)
     const needed = [...new Set([...fields, ...(window ? [window.field] : [])])]
-    if (needed.some((field) => this.#columns.isCrowded(source.n, field))) return undefined
     const scan = createScan(scope, query)
     try {
       const last =
@@ -205,6 +204,7 @@ export class SegmentReader {
     const nameOf = (field: number) => `${field} ${range[0]}`
     const missing = [arrivals, ...needed].filter((field) => !loose.has(nameOf(field.n)))
     if (missing.length > 0) {
+      this.#columns.checkRoom(n, missing)
       const columns = this.#readLoose(n, missing, directory, range)
       for (const [at, field] of missing.entries())
         loose.set(nameOf(field.n), this.#columns.fromValues(n, field, columns[at] ?? []))
@@ -233,6 +233,7 @@ export class SegmentReader {
   /** Reads what is not known yet; whether there was any. */
   #load(n: number, fields: readonly ColumnField[], segment: Segment): boolean {
     const missing = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
+    this.#columns.checkRoom(n, missing)
     for (const field of missing) {
       const [found] = this.#all<{ data: Uint8Array | ArrayBuffer }>(
         sql`select data from ${id('c', n)} where field = ${field.n} and segment = ${segment.last}`,

@@ -247,3 +247,24 @@ test('after a store was put back to an earlier state, a later bookmark has expir
     error: { type: 'gone_error', code: 'cursor_expired' },
   })
 })
+
+test('a file from before its changes were found by field tells of them all the same', async () => {
+  const { store, since, put } = await aFeed({ fields: ['id', 'size'] })
+  const { mark } = await since()
+  put(aMessage(3, { size: 33 }), aMessage(4, { author: 'eve' }))
+  const file = openSqlite(store.file)
+  onTestFinished(() => file.close())
+  const listIndexes = () =>
+    file
+      .prepare<{ name: string }>(`select name from sqlite_master where name glob 'h1_*'`)
+      .all()
+      .map(({ name }) => name)
+  const now = listIndexes()
+  file.exec('drop index h1_f; create index h1_s on h1 (seq); pragma user_version = 5')
+
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+
+  await reader.call('query_records', { stream: 'messages', changes_since: 'beginning' })
+  expect(listIndexes()).toEqual(now)
+  expect((await since(mark)).seen).toEqual(['m3'])
+})
