@@ -3,7 +3,7 @@ import { BackgroundWriter, importRecords } from '../dist/runtime/owner-store.js'
 import { RecordWriter } from '../dist/storage/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
-import { busyBlock, longestBlock, quantile } from './records-measure.mjs'
+import { busyBlock, cleanUp, longestBlock, quantile } from './records-measure.mjs'
 import { removeStore, toFile } from './records-store.mjs'
 
 const records = 60_000
@@ -31,6 +31,7 @@ export async function measureIngest() {
         const source = writer.open(stream, { id: 'work', connector: 'mail' })
         const load = who === 'floor' ? byHand : asImport
         const work = () => load({ file, writer, source, lines })
+        await cleanUp('major')
         const before = process.cpuUsage()
         // Looking for blocks costs time of its own: that is another run.
         if (who === 'blocks') blocks.push(await longestBlock(work))

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
@@ -22,8 +22,8 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
 
 /** A driver cleans up after a statement when its rows are collected: nobody pays for another's. */
-async function cleanUp() {
-  collect({ type: 'minor' })
+export async function cleanUp(type = 'minor') {
+  collect({ type })
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
@@ -33,16 +33,17 @@ export const quantile = (values, share) =>
 /**
  * The longest time a timer of one millisecond came late while something is done. Time in which the
  * main thread was ready and others had the processors is not counted, where the system tells of it.
+ * Looking leaves no garbage behind: collecting it would be what is found.
  */
 export async function longestBlock(work) {
+  const waiting = openWaiting()
   let last = performance.now()
-  let delayed = queued()
   let longest = 0
   const tick = () => {
-    const [now, waited] = [performance.now(), queued()]
-    longest = Math.max(longest, now - last - 1 - (waited - delayed))
+    const now = performance.now()
+    waiting.look()
+    if (now - last - 1 > longest) longest = Math.max(longest, now - last - 1 - waiting.grown())
     last = now
-    delayed = waited
   }
   const timer = setInterval(tick, 1)
   await new Promise((resolve) => setTimeout(resolve, 5))
@@ -50,16 +51,24 @@ export async function longestBlock(work) {
   await work()
   tick()
   clearInterval(timer)
+  waiting.close()
   return longest
 }
 
-/** Milliseconds the main thread has waited for a processor. */
-function queued() {
+/** Milliseconds the main thread has waited for a processor between the last two looks. */
+function openWaiting() {
   try {
-    const [, waited] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')
-    return Number(waited) / 1e6
+    const file = openSync(`/proc/self/task/${process.pid}/schedstat`)
+    let [before, now] = [Buffer.alloc(64), Buffer.alloc(64)]
+    const read = (text) => Number(text.toString('latin1').split(' ')[1]) / 1e6
+    const look = () => {
+      ;[before, now] = [now, before]
+      readSync(file, now, 0, 64, 0)
+    }
+    look()
+    return { look, grown: () => read(now) - read(before), close: () => closeSync(file) }
   } catch {
-    return 0
+    return { look() {}, grown: () => 0, close() {} }
   }
 }
 

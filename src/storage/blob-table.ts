@@ -10,8 +10,9 @@ export class BlobTable {
   }
 
   put({ id, mimeType, bytes }: KeptBlob, { source, key }: Binding): void {
+    // One of the drivers gives no bytes at all as null.
     this.#database
-      .prepare('insert or ignore into blobs (id, mime, bytes) values (?, ?, ?)')
+      .prepare(`insert or ignore into blobs (id, mime, bytes) values (?, ?, coalesce(?, x''))`)
       .run(id, mimeType, bytes)
     this.#database
       .prepare('insert or ignore into bindings (blob, source, key) values (?, ?, ?)')

@@ -73,6 +73,7 @@ export class RecordCatalogue {
 /** For those who only look: nobody who writes keeps them waiting. */
 export function openCatalogue(file: string): { catalogue: RecordCatalogue; close(): void } {
   const database = openSqlite(file)
+  database.exec('pragma busy_timeout = 5000')
   database.exec('pragma query_only = on')
   return { catalogue: new RecordCatalogue(database), close: () => database.close() }
 }

@@ -180,8 +180,9 @@ export class SegmentWriter {
     this.#all(
       sql`insert or replace into ${id('g', n)} (last, rows, version) values (${segment}, ${rows}, ${this.#nextVersion()})`,
     )
+    // One of the drivers gives no bytes at all as null.
     const put = this.#database.prepare(
-      `insert or replace into c${n} (field, segment, data) values (?, ?, ?)`,
+      `insert or replace into c${n} (field, segment, data) values (?, ?, coalesce(?, x''))`,
     )
     for (const [at, { n: field, type, isAlways }] of kept.entries()) {
       const values = columns[at] ?? []

@@ -34,6 +34,7 @@ const work: { [Name in keyof Tasks]: (given: Tasks[Name]['given']) => Tasks[Name
 
 port?.on('message', (task: Task | undefined) => {
   if (task) return port.postMessage(toResult(task))
+  for (const begun of imports.values()) begun.close()
   writer.close()
   port.close()
 })

@@ -94,6 +94,18 @@ test('who reads goes on while what the owner sends waits for another who writes'
   expect(store.writer.count(source)).toBe(2)
 })
 
+test('no bytes at all are kept as such', async () => {
+  const { store, post } = await anIntake()
+
+  const answer = await post('blobs?stream=numbers&record_key=1', '')
+
+  expect(answer).toMatchObject({ status: 200, size_bytes: 0 })
+  const database = openSqlite(store.file)
+  onTestFinished(() => database.close())
+  const kept = database.prepare('select length(bytes) as length from blobs').all()
+  expect(kept).toMatchObject([{ length: 0 }])
+})
+
 async function aServer() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(30), 'Work mail')
