@@ -26,7 +26,7 @@ export const usualBounds: ReadBounds = {
   changed: 400,
   counted: 2000,
   grouped: 1000,
-  passed: 8 * 1024 * 1024,
+  passed: 4 * 1024 * 1024,
   keys: 500,
   body: 4 * 1024,
   bodies: 256 * 1024,

@@ -15,8 +15,9 @@ const segmentsAtOnce = 32
 const readingOne = 12
 /** Groups after which others have a turn: each is made into something of its own. */
 const groupsAtOnce = segmentLength
-/** Records behind the last segment, above which they are counted row by row. */
+/** Records behind the last segment, and their bytes, above which they are counted row by row. */
 const longestTail = segmentLength
+const largestTail = 4 * 1024 * 1024
 
 interface Segment {
   /** It holds those after the first and up to the last. */
@@ -161,15 +162,16 @@ export class SegmentReader {
     const [stale] = this.#all<{ ids: string }>(
       sql`select json_group_array(id) as ids from (select id from ${id('x', n)} order by id)`,
     )
-    const [tail] = this.#all<{ end: number | null; count: number }>(
-      sql`select max(id) as end, count(*) as count from (select id from ${id('r', n)} where id > ${sealed} order by id limit ${longestTail + 1})`,
+    const [tail] = this.#all<{ end: number | null; count: number; size: number | null }>(
+      sql`select max(id) as end, count(*) as count, sum(size) as size from (select id, octet_length(body) as size from ${id('r', n)} where id > ${sealed} order by id limit ${longestTail + 1})`,
     )
+    const isShort = tail && tail.count <= longestTail && (tail.size ?? 0) <= largestTail
     return {
       stamp,
       segments,
       sealed,
       stale: Float64Array.from(JSON.parse(stale?.ids ?? '[]') as number[]),
-      end: tail && tail.count <= longestTail ? (tail.end ?? sealed) : undefined,
+      end: isShort ? (tail.end ?? sealed) : undefined,
       loose: new Map(),
     }
   }

@@ -26,6 +26,7 @@ import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { fillLong } from './long-bodies.ts'
 import { matchKeys } from './match-keys.ts'
+import { Pace } from './pace.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { type ReadBounds, usualBounds } from './read-bounds.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -69,6 +70,7 @@ export class SqliteRecords implements RecordStore {
   readonly #log: DisclosureLog
   readonly #segments = new SegmentReader((query) => this.#all(query))
   readonly #bounds: ReadBounds
+  readonly #pace: Pace
   #known?: Fresh
 
   constructor(
@@ -78,6 +80,7 @@ export class SqliteRecords implements RecordStore {
     bounds = usualBounds,
   ) {
     this.#bounds = bounds
+    this.#pace = new Pace(now)
     const writer = openSqlite(file)
     prepareRecords(writer, file)
     this.#log = new DisclosureLog(writer, now, (error) => {
@@ -143,12 +146,16 @@ export class SqliteRecords implements RecordStore {
 
   slice(scope: Scope, query: SliceQuery): Slice {
     if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
+    if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
+    const { walked } = this.#bounds
+    return this.#pace.take(scope.source.n, walked, (rows) => this.#sliceOf(scope, query, rows))
+  }
+
+  #sliceOf(scope: Scope, query: SliceQuery, rows: number): Slice {
     const { sort, descending, after, conditions, limit } = query
-    const { walked, body } = this.#bounds
-    const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
-    // A range on what is sorted by is where the walk begins and ends.
-    const isWithin = !scope.window || (scope.window.field === sort && walkOn === toWalk)
-    const isWhole = isWithin && !scope.keys && conditions.length === 0
+    const { body } = this.#bounds
+    const walkOn = isAmongMissing(query) ? toWalkOfMissing : toWalk
+    const isWhole = fitsWhole(scope, query)
     const pinned = toPinned(sort, conditions)
     const table = id('r', scope.source.n)
     const walk: Walk = {
@@ -157,7 +164,7 @@ export class SqliteRecords implements RecordStore {
       descending,
       ...(after && { after }),
       within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...pinned],
-      rows: isWhole ? limit : Math.max(walked, limit),
+      rows,
       columns: isWhole ? [sql`${bodyUpTo(body)} as body`] : listColumns(scope, conditions),
     }
     const [packed] = this.#all<Packed>(
@@ -168,14 +175,15 @@ export class SqliteRecords implements RecordStore {
       ),
     )
     const found = unpackPlaced(packed, sort)
-    const { rows, isCut, last } = this.#fill(scope, found)
-    if (last && (isCut || found.length === limit)) return { rows, resume: last }
+    const filled = this.#fill(scope, found)
+    const { isCut, last } = filled
+    if (last && (isCut || found.length === limit)) return { rows: filled.rows, resume: last }
     const end = this.#endOf(walkOn, walk)
-    if (end) return { rows, resume: { value: end.sorted, key: end.key } }
+    if (end) return { rows: filled.rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
     return sort && walkOn === toWalk && pinned.length === 0
-      ? { rows, resume: { value: null, key: null } }
-      : { rows }
+      ? { rows: filled.rows, resume: { value: null, key: null } }
+      : { rows: filled.rows }
   }
 
   /** Where the records are named, each is looked up: how many others there are must not show. */
@@ -219,17 +227,24 @@ export class SqliteRecords implements RecordStore {
   }
 
   match(scope: Scope, query: MatchQuery): Matches {
-    const { words, fields, conditions, below, limit } = query
+    const { words, fields, conditions, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
     if (hasFewKeys(scope, this.#bounds))
       return matchKeys((one) => this.#all(one), scope, query, this.#bounds)
+    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    if (isWhole) return this.#matchOf(scope, query, limit)
+    const { matched } = this.#bounds
+    return this.#pace.take(scope.source.n, matched, (rows) => this.#matchOf(scope, query, rows))
+  }
+
+  #matchOf(scope: Scope, query: MatchQuery, most: number): Matches {
+    const { words, fields, conditions, below, limit } = query
     // Named also where all are meant: a stream that was declared anew may have others by now.
     const columns = fields.map(({ n }) => `c${n}`).join(' ')
     const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
     const index = id('s', scope.source.n)
     const table = id('r', scope.source.n)
     const isWhole = !scope.window && !scope.keys && conditions.length === 0
-    const most = isWhole ? limit : this.#bounds.matched
     // Only a whole number is a place in the index where it can begin; a driver's numbers are none.
     const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < cast(${below} as integer) order by rowid desc limit ${most}`
     const fits = isWhole
@@ -326,21 +341,26 @@ export class SqliteRecords implements RecordStore {
   }
 
   lastUpdated(scope: Scope, below: number): Updated {
+    const { walked } = this.#bounds
+    return this.#pace.take(scope.source.n, walked, (rows) => this.#updatedOf(scope, below, rows))
+  }
+
+  #updatedOf(scope: Scope, below: number, most: number): Updated {
     const table = id('r', scope.source.n)
-    const newest = sql`order by seq desc limit 1`
     if (hasFewKeys(scope, this.#bounds)) {
       const [row] = this.#all<{ at: string }>(
-        sql`select at from ${table} where ${toWhere(scope)} and +seq < ${below} ${newest}`,
+        sql`select at from ${table} where ${toWhere(scope)} and +seq < ${below} order by seq desc limit 1`,
       )
       return row ?? {}
     }
-    const walk = sql`select ${join([sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])], ', ')} from ${table} where seq < ${below} order by seq desc limit ${this.#bounds.walked}`
+    const columns = [sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])]
+    const walk = sql`select ${join(columns, ', ')} from ${table} where seq < ${below} order by seq desc limit ${most}`
     const [row] = this.#all<{ at: string }>(
       sql`select at from (${walk}) where ${toWhere(scope)} limit 1`,
     )
     if (row) return row
     const [end] = this.#all<{ resume: number }>(
-      sql`select seq as resume from (${walk}) limit 1 offset ${this.#bounds.walked - 1}`,
+      sql`select seq as resume from (${walk}) limit 1 offset ${most - 1}`,
     )
     return end ?? {}
   }
@@ -362,6 +382,15 @@ export class SqliteRecords implements RecordStore {
     return this.#database.prepare<Row>(text).all(...values)
   }
 }
+
+const isAmongMissing = ({ sort, after }: SliceQuery): boolean =>
+  sort !== undefined && after?.value === null
+
+/** Whether all rows of a walk will fit. A range on what is sorted by is where it begins and ends. */
+const fitsWhole = ({ window, keys }: Scope, query: SliceQuery): boolean =>
+  (!window || (window.field === query.sort && !isAmongMissing(query))) &&
+  !keys &&
+  query.conditions.length === 0
 
 /** Where only one value of what is sorted by is asked for, the walk is among those alone. */
 const toPinned = (sort: Field | undefined, conditions: readonly Condition[]): readonly Sql[] =>

@@ -18,8 +18,13 @@ import { amount } from '../support/amount.ts'
 
 const scarce: ReadBounds = { ...usualBounds, walked: 20, matched: 20, changed: 20, counted: 20 }
 
-function aReaderOf(store: TestStore, terms: Partial<WantedTerms>, bounds = scarce): () => Reader {
-  const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
+function aReaderOf(
+  store: TestStore,
+  terms: Partial<WantedTerms>,
+  bounds = scarce,
+  now = Date.now,
+): () => Reader {
+  const reads = new SqliteRecords(store.file, now, () => {}, bounds)
   onTestFinished(() => reads.close())
   const { id } = store.grant({ stream: 'messages', ...terms })
   return () => {
@@ -221,6 +226,22 @@ test('as many groups as records are counted in turns, each of them once', async 
   expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(count)
   expect(distinct).toMatchObject({ value: count, filteredRecordCount: count })
 }, 120_000)
+
+test('where looking takes long, a turn looks at less, and the same is found', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', someMessages(600))
+  let time = 0
+  const look = (milliseconds: number) => {
+    const open = aReaderOf(store, {}, usualBounds, () => (time += milliseconds))
+    return inTurns(queryRecords(open(), { stream: 'messages', filter: { size: { lt: 3 } } }))
+  }
+
+  const [quick, slow] = [await look(0), await look(10)]
+
+  for (const { answer } of [quick, slow])
+    expect(answer.records.map(({ id }) => id)).toEqual(['m2', 'm1', 'm0'])
+  expect(slow.turns).toBeGreaterThan(4 * quick.turns)
+})
 
 test('when the last granted record arrived is looked for in turns', async () => {
   const store = await aRecordStore()
