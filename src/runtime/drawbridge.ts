@@ -366,8 +366,9 @@ export class Drawbridge {
   }
 
   readonly #onTrouble = (error: unknown): void => {
-    const { onTrouble, onError = () => {} } = this.#options
-    ;(onTrouble ?? onError)(error)
+    const { onTrouble, onError } = this.#options
+    const tell = onTrouble ?? onError ?? warn
+    tell(error)
   }
 
   /** An owner's token is not handed on, whatever it is said to be. */
@@ -410,3 +411,6 @@ export interface StdioStreams {
 
 const toPlaced = (source: Source | PlacedSource): PlacedSource =>
   'read' in source ? { source, mount: '/mcp' } : source
+
+/** Where nobody listens, the process itself says it: nobody could see afterwards what was lost. */
+const warn = (error: unknown): void => process.emitWarning(String(error), 'DrawbridgeTrouble')

@@ -83,10 +83,7 @@ export class SqliteRecords implements RecordStore {
     this.#pace = new Pace(now)
     const writer = openSqlite(file)
     prepareRecords(writer, file)
-    this.#log = new DisclosureLog(writer, now, (error) => {
-      warn(file, error)
-      onError(error)
-    })
+    this.#log = new DisclosureLog(writer, now, onError)
     this.#database = openSqlite(file)
     this.#database.exec('pragma busy_timeout = 5000')
     this.#database.exec('pragma cache_size = -65536')
@@ -396,13 +393,6 @@ const fitsWhole = ({ window, keys }: Scope, query: SliceQuery): boolean =>
 const toPinned = (sort: Field | undefined, conditions: readonly Condition[]): readonly Sql[] =>
   conditions.flatMap(({ field, operator, value }) =>
     field === sort && operator === 'eq' ? [sql`${id('f', field.n)} = ${value}`] : [],
-  )
-
-/** Whoever runs this must hear of it: nobody can see afterwards what is missing. */
-const warn = (file: string, error: unknown): void =>
-  process.emitWarning(
-    `What is read cannot be written down in ${file}: ${(error as Error).message}`,
-    { code: 'DRAWBRIDGE_DISCLOSURES' },
   )
 
 /** The start of the step that a time falls into, also before 1970. */
