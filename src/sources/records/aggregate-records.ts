@@ -4,6 +4,7 @@ import { compare } from './compare.ts'
 import { cannotRead } from './failures.ts'
 import { toConditions, unknownField } from './filter.ts'
 import { findScope, type Wanted } from './find-scope.ts'
+import { ManyGroups } from './many-groups.ts'
 import type { AggregateUse, Comparable, Field } from './model.ts'
 import { breathe, isFailed, type Reader } from './reader.ts'
 import type { Condition, Tally, TallyQuery } from './record-store.ts'
@@ -56,14 +57,14 @@ export async function aggregateRecords(
   if (isFailed(plan)) return plan
   const { field, toKey } = plan
   if (plan.distinct) {
-    const values = new Set<Comparable>()
+    const values = new ManyGroups<true>()
     const count = await gather(reader, scope, { conditions, ...plan }, ({ group }) => {
-      if (group !== null) values.add(group)
+      if (group !== null && !values.get(group)) values.add(group, true)
     })
     if (typeof count === 'object') return count
     return { scope, query, filteredRecordCount: count, value: values.size }
   }
-  const totals = new Map<Comparable | null, Total>()
+  const totals = new ManyGroups<Total>()
   const filteredRecordCount = await gather(reader, scope, { conditions, ...plan }, (tally) =>
     put(totals, tally),
   )
@@ -220,10 +221,10 @@ const nothing: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, ma
 /** What was counted of a group so far. */
 type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
 
-function put(totals: Map<Comparable | null, Total>, tally: Tally): void {
+function put(totals: ManyGroups<Total>, tally: Tally): void {
   const total = totals.get(tally.group)
   if (!total) {
-    totals.set(tally.group, { ...tally })
+    totals.add(tally.group, { ...tally })
     return
   }
   total.count += tally.count
