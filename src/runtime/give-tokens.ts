@@ -33,6 +33,8 @@ export interface WantedGrant {
 }
 
 const hour = 60 * 60_000
+/** The list is looked through with every read. */
+const mostResources = 5000
 
 /** Says everything in full now, so that nothing that is declared or connected later is in it. */
 export function createGrant(
@@ -138,6 +140,10 @@ function toTerms(
     const unknown = chosen.find((name) => !all.includes(name))
     if (unknown !== undefined)
       throw new SetupError(`${stream} has no field ${unknown}. There is: ${all.join(', ')}.`)
+    if ((resources?.length ?? 0) > mostResources)
+      throw new SetupError(
+        `${stream} names ${resources?.length} records, and a grant names at most ${mostResources}: give a time range, or several grants.`,
+      )
     if ((since ?? until) !== undefined && source.stream.consentTimeField === undefined)
       throw new SetupError(`${stream} declares no consent_time_field, so it has no time range.`)
     const from = since === undefined ? -Infinity : toTime('--since', since)
