@@ -12,7 +12,7 @@ export default defineConfig({
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
     testTimeout: 60_000,
-    // Much of a run is waiting for processes of its own: one more than vitest would dare on two cores.
-    maxWorkers: 2,
+    // Much of a run is waiting for processes of its own: more than the cores that CI has.
+    maxWorkers: 3,
   },
 })
