@@ -4,6 +4,7 @@ import {
   holdsRecords,
   importNothing,
   importRecords,
+  type Misfit,
   type RecordWriter,
   type Stream,
   toConnection,
@@ -31,7 +32,8 @@ export async function importFile(writer: RecordWriter, options: ImportOptions): 
   const stream = findStream(declared?.streams ?? writer.streams, options)
   if (declared) for (const one of declareAgain(writer, stream, declared.file)) say(toLine(one))
   const imported = await take(writer, stream, options)
-  const { added, changed, removed, same, skipped, rejected, aside } = imported
+  const { added, changed, removed, same, skipped, rejected, aside, misfits = [] } = imported
+  for (const misfit of misfits) say(toMisfitLine(file, misfit))
   if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
   else
     print(
@@ -41,6 +43,9 @@ export async function importFile(writer: RecordWriter, options: ImportOptions): 
     say(`${id} was not made: ${file} has nothing for ${stream.name}.`)
   return rejected > 0 ? 1 : 0
 }
+
+const toMisfitLine = (file: string, { field, type, count: times, line }: Misfit): string =>
+  `${file}:${line} ${field} is no ${type}${times > 1 ? `, nor in ${count(times - 1, 'later record')}` : ''}: it is kept and shown, but no filter, order, time range or sum finds it`
 
 async function take(writer: RecordWriter, stream: Stream, options: ImportOptions) {
   const { file, store, id, label, again } = options
