@@ -344,3 +344,15 @@ test('an object around the records is refused as a whole, with the name they hav
 
   expect(wrapped.faults).toEqual([])
 })
+
+test('a time of arrival that is no time is set aside', async () => {
+  const line = (id: number, emitted_at: string) =>
+    JSON.stringify({ object: 'record', id: String(id), data: { id }, emitted_at })
+  const lines = [line(1, 'yesterday'), line(2, '2026-01-31T12:00:00+09:00')]
+  const { faults, run, bodies } = await anImport('export.ndjson', lines.join('\n'))
+
+  await run()
+
+  expect(faults).toEqual([[1, 'its emitted_at is no time such as 2026-01-31T12:00:00Z']])
+  expect(bodies()).toEqual([{ id: 2 }])
+})
