@@ -56,6 +56,12 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
     return importNothing({ file, stream, now: Date.now(), onRejected })
   const background = new BackgroundWriter(store)
   const progress = createProgress(file)
+  const stop = () => {
+    progress.end()
+    say('Stopped. What was taken is in the store; the same command goes on behind it.')
+    process.exit(interrupted)
+  }
+  process.once('SIGINT', stop)
   try {
     return await importRecords({
       writer,
@@ -68,10 +74,14 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
       onRejected,
     })
   } finally {
+    process.off('SIGINT', stop)
     progress.end()
     await background.close()
   }
 }
+
+/** As shells call it: 128 and the number of the signal. */
+const interrupted = 130
 
 const hasSource = (writer: RecordWriter, { name, connector }: Stream, id: string): boolean =>
   writer.sources.some(
