@@ -1,6 +1,7 @@
 import {
   BackgroundWriter,
   declareAgain,
+  findPart,
   holdsRecords,
   importNothing,
   importRecords,
@@ -32,12 +33,12 @@ export async function importFile(writer: RecordWriter, options: ImportOptions): 
   const stream = findStream(declared?.streams ?? writer.streams, options)
   if (declared) for (const one of declareAgain(writer, stream, declared.file)) say(toLine(one))
   const imported = await take(writer, stream, options)
-  const { added, changed, removed, same, skipped, rejected, aside, misfits = [] } = imported
+  const { added, changed, removed, same, skipped, others, rejected, aside, misfits = [] } = imported
   for (const misfit of misfits) say(toMisfitLine(file, misfit))
   if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
   else
     print(
-      `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
+      `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${others > 0 ? `, ${count(others, 'line')} of other streams or connections left out` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
     )
   if (!hasSource(writer, stream, id))
     say(`${id} was not made: ${file} has nothing for ${stream.name}.`)
@@ -50,6 +51,7 @@ const toMisfitLine = (file: string, { field, type, count: times, line }: Misfit)
 async function take(writer: RecordWriter, stream: Stream, options: ImportOptions) {
   const { file, store, id, label, again } = options
   const connection = toConnection(writer, { id, connector: stream.connector, label })
+  const part = findPart(file, { stream: stream.name, connection: id })
   const onRejected = (line: number, fault: string) => say(`${file}:${line} is set aside: ${fault}`)
   // One that is new may be mistyped, and would be there for good.
   if (!hasSource(writer, stream, id) && !holdsRecords(file, stream, Date.now()))
@@ -68,6 +70,7 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
       background,
       source: writer.open(stream, connection),
       file,
+      part,
       again,
       now: Date.now,
       onProgress: progress.show,

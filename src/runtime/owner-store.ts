@@ -4,6 +4,7 @@ import type { Connection, Stream } from '../sources/records/model.ts'
 import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 
+export { findPart } from '../sources/records/export-part.ts'
 export {
   type GrantPackage,
   type OwnerToken,
