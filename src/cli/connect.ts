@@ -65,20 +65,27 @@ export const connect = defineCommand({
       throw new UsageError(
         `There is no client "${args.client}". There is: ${Object.keys(clients).join(', ')}`,
       )
-    const { name, entry, isReader } = await toEntry(args as Where)
-    if (isReader && process.env.DRAWBRIDGE_TOKEN === undefined)
-      say('DRAWBRIDGE_TOKEN is the token that "drawbridge grants create" printed.')
+    const { name, entry } = await toEntry(args as Where)
     const addition = { [client.key]: { [name]: entry } }
     if (!args.write) {
       printJson(addition)
+      if (lacksToken(entry)) say(`Put ${tokenWords} where it says "${placeholder}".`)
       say(`This belongs into ${client.file()}; --write merges it there.`)
       return 0
     }
-    await merge(client, name, entry)
-    say(`${name} is in ${client.file()}. ${client.restart}`)
+    const written = await merge(client, name, entry)
+    say(`${name} is in ${client.file()}. ${toNext(client, written)}`)
     return 0
   },
 })
+
+const tokenWords = 'the token that "drawbridge grants create" printed'
+
+/** What is not there yet would only fail to start. */
+const toNext = ({ restart }: Client, written: object): string =>
+  lacksToken(written)
+    ? `It has no token yet: set DRAWBRIDGE_TOKEN to ${tokenWords} and say this again, or put it there yourself where it says "${placeholder}".`
+    : restart
 
 interface Where {
   readonly mount: string | undefined
@@ -99,7 +106,6 @@ async function toEntry({ url, name, what, mount }: Where) {
     return {
       name: name ?? config?.name ?? 'drawbridge',
       entry: { type: 'http', url, ...(isReader && { headers }) },
-      isReader,
     }
   }
   const { config, file } = await findConfig(what, process.env)
@@ -110,12 +116,13 @@ async function toEntry({ url, name, what, mount }: Where) {
   return {
     name: name ?? config.name ?? 'drawbridge',
     entry: { ...toCommand(file, mount), ...(isReader && { env: { DRAWBRIDGE_TOKEN: token } }) },
-    isReader,
   }
 }
 
 /** Until somebody has put theirs in its place. */
 const placeholder = 'the token of a grant'
+
+const lacksToken = (entry: object): boolean => JSON.stringify(entry).includes(placeholder)
 
 const asksForGrant = ({ sources }: Config, mount: string | undefined): boolean =>
   sources.some((source) => 'records' in source && source.mount === mount)
@@ -133,7 +140,7 @@ function toCommand(
 }
 
 /** Nothing else in the file is touched, and what it was before stays beside it. */
-async function merge(client: Client, name: string, entry: object): Promise<void> {
+async function merge(client: Client, name: string, entry: object): Promise<object> {
   const file = client.file()
   const before = await readFile(file, 'utf8').catch(() => undefined)
   const settings = before === undefined ? {} : parse(before, file)
@@ -142,10 +149,11 @@ async function merge(client: Client, name: string, entry: object): Promise<void>
   const kept = keepToken(servers[name], entry)
   const merged = { ...settings, [client.key]: { ...servers, [name]: kept } }
   const after = `${JSON.stringify(merged, null, 2)}\n`
-  if (after === before) return
+  if (after === before) return kept
   await mkdir(path.dirname(file), { recursive: true })
   if (before !== undefined) await copyFile(file, `${file}.bak`)
   await writeFile(file, after)
+  return kept
 }
 
 /** A token is shown once: whoever has put theirs here does not find another in its place. */

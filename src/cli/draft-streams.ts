@@ -1,4 +1,11 @@
-import { checkReadable, inferStream, readLines } from '../runtime/owner-store.ts'
+import { isPlainObject } from '../capability/json.ts'
+import {
+  checkReadable,
+  inferStream,
+  isTable,
+  readLines,
+  typeColumns,
+} from '../runtime/owner-store.ts'
 import { printJson, say } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -15,31 +22,44 @@ export async function draftStreams(
   { stream, connector = 'local' }: DraftOptions,
 ): Promise<number> {
   await checkReadable(file)
-  const samples = readSamples(file, stream)
-  const drafts = [...samples].map(([name, sample]) => [name, inferStream(connector, sample)])
-  printJson({ streams: Object.fromEntries(drafts) })
+  const drafts = [...readSamples(file, stream)].map(
+    ([name, sample]) => [name, inferStream(connector, sample)] as const,
+  )
+  printJson({
+    streams: Object.fromEntries(drafts.map(([name, { declaration }]) => [name, declaration])),
+  })
+  for (const [name, { key }] of drafts)
+    if (key.isGuess)
+      say(
+        `${name}: nothing is called id, so primary_key is a guess: ${key.fields.join(', ')}. Two records with the same key are one: the later one stays.`,
+      )
   say('A draft: say what may be searched, summed and filtered, and keep it as streams.yaml.')
   return 0
 }
 
 /** The first records of each stream. What "export" has written says which stream a record is of. */
-function readSamples(
-  file: string,
-  wanted: string | undefined,
-): ReadonlyMap<string, readonly unknown[]> {
-  const samples = new Map<string, unknown[]>()
+function readSamples(file: string, wanted: string | undefined): ReadonlyMap<string, Sample> {
+  const samples = new Map<string, Row[]>()
   let plain = 0
-  for (const { value } of readLines(file, (_, text) => text)) {
-    if (value === undefined || isGone(value)) continue
+  let trouble = 'it is empty'
+  for (const { number, value, fault = 'it is no record' } of readLines(file, (_, text) => text)) {
+    if (isGone(value)) continue
     const enveloped = isEnvelope(value)
+    const row = enveloped ? value.data : value
+    if (!isPlainObject(row)) {
+      trouble = `line ${number}: ${fault}`
+      continue
+    }
     const name = (enveloped ? value.stream : undefined) ?? wanted ?? 'records'
     const sample = samples.get(name) ?? []
-    if (sample.length < looked) sample.push(enveloped ? value.data : value)
+    if (sample.length < looked) sample.push(row)
     samples.set(name, sample)
     // Lines that do not say what they are of are all of one stream.
     if (!enveloped && ++plain === looked) break
   }
-  if (samples.size === 0) samples.set(wanted ?? 'records', [])
+  if (samples.size === 0)
+    throw new UsageError(`${file} has no record to draft a stream from: ${trouble}`)
+  if (isTable(file)) for (const [name, rows] of samples) samples.set(name, [...typeColumns(rows)])
   if (wanted === undefined) return samples
   const sample = samples.get(wanted)
   if (!sample)
@@ -48,6 +68,9 @@ function readSamples(
     )
   return new Map([[wanted, sample]])
 }
+
+type Row = Readonly<Record<string, unknown>>
+type Sample = readonly Row[]
 
 interface Envelope {
   readonly stream?: string

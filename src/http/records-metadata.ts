@@ -1,4 +1,5 @@
 import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import { lexicalScore } from '../sources/records/answers.ts'
 import { mostRecords, usualLimit } from '../sources/records/query-records.ts'
 import { toOrigin } from './grant-callers.ts'
 import type { Arrival } from './handler.ts'
@@ -42,6 +43,7 @@ function toResourceMetadata(origin: string, mount: string): JsonObject {
         max_limit: mostRecords,
         cursor_supported: true,
         snippets: true,
+        score: lexicalScore,
       },
       semantic_retrieval: { supported: false },
       hybrid_retrieval: { supported: false },

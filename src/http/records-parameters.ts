@@ -129,8 +129,12 @@ function toTyped(field: Field | undefined, value: string): unknown {
   if (field?.type === 'number' || field?.type === 'integer')
     return value.trim() === '' ? value : Number(value)
   if (field?.type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
+  if (field?.type === 'date' || field?.type === 'date-time') return toZoned(value)
   return value
 }
+
+/** In an address a plus that is not escaped is a space; in a time only a zone can stand behind it. */
+const toZoned = (time: string): string => time.replace(/(T.+) (\d{2}:?\d{2})$/, '$1+$2')
 
 /** A part of an address as it was meant. */
 export function decodeName(name: string): string {

@@ -24,7 +24,7 @@ export interface NothingOptions extends Pick<ImportOptions, 'file' | 'onRejected
 export async function importNothing(options: NothingOptions): Promise<Imported> {
   const { file, stream, now, onRejected } = options
   const at = new Date(now).toISOString()
-  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
+  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0, others: 0 }
   const aside = toAside(file)
   for (const { number, text, value, fault } of readLines(file, toCellOf(stream))) {
     const entry = fault ?? toEntry(stream, value, at)

@@ -1,4 +1,5 @@
 import { appendFile, writeFile } from 'node:fs/promises'
+import type { Part } from '../sources/records/export-part.ts'
 import type { Misfit } from '../sources/records/misfits.ts'
 import type { RecordSource } from '../sources/records/model.ts'
 import type { BackgroundWriter } from '../storage/background-writer.ts'
@@ -11,6 +12,8 @@ export interface ImportOptions {
   readonly background: BackgroundWriter
   readonly source: RecordSource
   readonly file: string
+  /** What of it, where not all is meant. */
+  readonly part?: Part | undefined
   /** From its first line, whatever an earlier import has taken. */
   readonly again?: boolean | undefined
   readonly now: () => number
@@ -24,24 +27,27 @@ export interface Imported extends Written {
   readonly aside?: string
   /** Lines of the same file that an earlier import had taken already. */
   readonly skipped: number
+  /** Lines of an export that say that they are of another stream or connection. */
+  readonly others: number
   /** Values that are kept, but that nobody can filter or count by. */
   readonly misfits?: readonly Misfit[]
 }
 
 /** Batch by batch: what is acknowledged is in the store, and a second run goes on behind it. */
 export async function importRecords(options: ImportOptions): Promise<Imported> {
-  const { writer, background, source, file, again, now, onProgress, onRejected } = options
+  const { writer, background, source, file, part, again, now, onProgress, onRejected } = options
   const { digest, size } = await background.digest(file)
   const after = again ? 0 : writer.linesOf(source, digest)
-  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0 }
+  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0, others: 0 }
   const aside = toAside(file)
   // A second run goes on behind what the first one has set aside.
   const setAside = createAside(aside, after > 0)
   let misfits: readonly Misfit[] = []
-  for await (const loaded of background.load(source, { file, digest, after }, now)) {
+  for await (const loaded of background.load(source, { file, digest, after, part }, now)) {
     for (const key of ['added', 'changed', 'removed', 'same'] as const)
       totals[key] += loaded.written[key]
     totals.skipped += loaded.skipped
+    totals.others += loaded.others
     totals.rejected += loaded.rejected.length
     misfits = loaded.misfits
     for (const { line, fault } of loaded.rejected) onRejected(line, fault)

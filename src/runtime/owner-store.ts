@@ -4,6 +4,7 @@ import type { Connection, Stream } from '../sources/records/model.ts'
 import { BackgroundWriter } from '../storage/background-writer.ts'
 import { RecordWriter } from '../storage/record-writer.ts'
 
+export { findPart } from '../sources/records/export-part.ts'
 export {
   type GrantPackage,
   type OwnerToken,
@@ -12,8 +13,10 @@ export {
   toStanding,
 } from '../sources/records/grant.ts'
 export { inferStream } from '../sources/records/infer-stream.ts'
-export { readLines } from '../sources/records/read-lines.ts'
+export type { Misfit } from '../sources/records/misfits.ts'
+export { isTable, readLines } from '../sources/records/read-lines.ts'
 export { toMilliseconds } from '../sources/records/to-comparable.ts'
+export { typeColumns } from '../sources/records/type-columns.ts'
 export { declareAgain } from './declare-again.ts'
 export { checkReadable, toWriteTrouble } from './file-trouble.ts'
 export {

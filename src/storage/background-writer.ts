@@ -5,7 +5,7 @@ import { LedgerError } from '../governance/ledger.ts'
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
 import type { Binding, KeptBlob } from '../sources/records/record-store.ts'
 import type { Entry } from '../sources/records/to-entry.ts'
-import type { Loaded } from './file-import.ts'
+import type { FileToImport, Loaded } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
 import type { Written } from './write-batch.ts'
 
@@ -15,10 +15,7 @@ export interface Tasks {
   readonly open: Job<{ stream: Stream; connection: Connection }, RecordSource>
   readonly keep: Job<{ blob: KeptBlob; binding: Binding }, void>
   readonly digest: Job<string, { digest: string; size: number }>
-  readonly begin: Job<
-    { id: number; source: number; file: string; digest: string; after: number },
-    void
-  >
+  readonly begin: Job<FileToImport & { id: number; source: number }, void>
   readonly load: Job<{ id: number; now: number }, Loaded>
   readonly end: Job<number, void>
 }
@@ -76,11 +73,7 @@ export class BackgroundWriter {
   }
 
   /** A file behind its first lines, a batch whenever the next one is asked for. */
-  async *load(
-    { n }: RecordSource,
-    file: { readonly file: string; readonly digest: string; readonly after: number },
-    now: () => number,
-  ): AsyncGenerator<Loaded> {
+  async *load({ n }: RecordSource, file: FileToImport, now: () => number): AsyncGenerator<Loaded> {
     const id = ++this.#imports
     await this.#hand('begin', { id, source: n, ...file })
     try {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { SetupError } from '../capability/setup-error.ts'
+import { isOfOther, type Part } from '../sources/records/export-part.ts'
 import { type Misfit, Misfits } from '../sources/records/misfits.ts'
 import type { RecordSource } from '../sources/records/model.ts'
 import { type Line, readChunks, readLines } from '../sources/records/read-lines.ts'
@@ -16,6 +17,8 @@ export interface Loaded {
   readonly misfits: readonly Misfit[]
   /** Lines that were taken before, and are not looked at. */
   readonly skipped: number
+  /** Lines that say that they are of another stream or connection. */
+  readonly others: number
   /** How far it has come. */
   readonly lines: number
   readonly bytes: number
@@ -28,6 +31,15 @@ export interface Rejected {
   readonly text: string
 }
 
+export interface FileToImport {
+  readonly file: string
+  readonly digest: string
+  /** Lines that were taken before. */
+  readonly after: number
+  /** What of it, where not all is meant. */
+  readonly part?: Part | undefined
+}
+
 /** Large enough that a commit is worth it, small enough that an interrupted one is no loss. */
 const batchSize = 2000
 const batchLength = 4 * 1024 * 1024
@@ -38,6 +50,7 @@ export class FileImport {
   readonly #source: number
   readonly #digest: string
   readonly #after: number
+  readonly #part: Part | undefined
   readonly #lines: Generator<Line>
   readonly #misfits = new Misfits()
   #reached: number
@@ -45,12 +58,13 @@ export class FileImport {
   constructor(
     writer: RecordWriter,
     { n, stream }: RecordSource,
-    { file, digest, after }: { file: string; digest: string; after: number },
+    { file, digest, after, part }: FileToImport,
   ) {
     this.#writer = writer
     this.#source = n
     this.#digest = digest
     this.#after = after
+    this.#part = part
     this.#reached = after
     this.#lines = readLines(file, toCellOf(stream), after)
   }
@@ -61,7 +75,7 @@ export class FileImport {
     const at = new Date(now).toISOString()
     const entries: Entry[] = []
     const rejected: Rejected[] = []
-    let [skipped, length, bytes] = [0, 0, 0]
+    let [skipped, others, length, bytes] = [0, 0, 0, 0]
     let isEnd = false
     while (entries.length < batchSize && length < batchLength) {
       const { value: line, done } = this.#lines.next()
@@ -75,6 +89,10 @@ export class FileImport {
         continue
       }
       this.#reached = line.number
+      if (this.#part && isOfOther(this.#part, line.value)) {
+        others += 1
+        continue
+      }
       length += line.text?.length ?? 0
       const entry = line.fault ?? toEntry(source.stream, line.value, at)
       if (typeof entry === 'string') rejected.push(toRejected(line, entry))
@@ -88,7 +106,7 @@ export class FileImport {
       lines: this.#reached,
     })
     const misfits = this.#misfits.list(source.stream)
-    return { written, rejected, misfits, skipped, lines: this.#reached, bytes, isEnd }
+    return { written, rejected, misfits, skipped, others, lines: this.#reached, bytes, isEnd }
   }
 
   /** Where it has not come to its end. */

@@ -49,13 +49,15 @@ describe('drawbridge connect', () => {
   test('a second time leaves the token that somebody has put there', async () => {
     const cwd = await aProject({ 'drawbridge.yaml': 'sources: [{ records: ./people.db }]\n' })
     const file = path.join(cwd, '.mcp.json')
-    await connect(cwd, 'claude-code', '--write')
+    const first = await connect(cwd, 'claude-code', '--write')
     const mine = (await readFile(file, 'utf8')).replace('the token of a grant', 'drb_mine')
     await put(file, mine)
 
-    await connect(cwd, 'claude-code', '--write')
+    const second = await connect(cwd, 'claude-code', '--write')
 
     expect(await readFile(file, 'utf8')).toBe(mine)
+    expect(first.stderr).toContain('It has no token yet')
+    expect(second.stderr).toMatch(/\.mcp\.json\. Start claude in this folder\.\n$/)
   })
 
   test('prints what belongs where, and writes nothing', async () => {

@@ -1,6 +1,12 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
-import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
+import {
+  aReader,
+  aRecordStore,
+  aStream,
+  messages,
+  someMessages,
+} from '../support/a-record-store.ts'
 
 async function aMailbox() {
   const store = await aRecordStore()
@@ -45,6 +51,32 @@ test('groups are counted, the largest first, and the rest is said', async () => 
     group_count: 3,
   })
   expect(text).toContain('2 of 3 groups, 60 records, other_count 20.')
+})
+
+test('a date is the same day in every zone, and one that no calendar has is none', async () => {
+  const store = await aRecordStore()
+  const properties = { id: { type: 'string' }, booked: { type: 'string', format: 'date' } }
+  const bookings = aStream('bookings', {
+    primary_key: 'id',
+    schema: { type: 'object', properties },
+    query: { aggregations: { group_by_time: ['booked'] } },
+  })
+  store.put(bookings, 'bank', [
+    { id: '1', booked: '2026-03-01' },
+    { id: '2', booked: '2024-02-29' },
+    { id: '3', booked: '2026-02-29' },
+  ])
+  const reader = await aReader(store, store.grant({ stream: 'bookings' }).token)
+
+  const count = { stream: 'bookings', metric: 'count', group_by_time: 'booked' }
+  const zoned = { ...count, granularity: 'day', time_zone: 'America/New_York' }
+  const { data, text } = await reader.call('aggregate', zoned)
+  const nowhere = await reader.call('aggregate', { ...zoned, time_zone: 'Mars/Olympus' })
+
+  const { groups, time_zone } = data.data as { groups: { key: string }[]; time_zone: string }
+  expect(groups.map(({ key }) => key)).toEqual([null, '2024-02-29', '2026-03-01'])
+  expect([time_zone, text]).toEqual(['UTC', expect.stringContaining('per day (UTC)')])
+  expect(nowhere.text).toContain('time_zone "Mars/Olympus" is not known')
 })
 
 test('a day is a day of the zone that is asked for', async () => {

@@ -406,3 +406,17 @@ test('a draft of what was exported is one of its records, stream by stream', asy
   expect(none).toMatchObject({ code: 2, stdout: '' })
   expect(none.stderr).toContain('has no record of nope. It has: letters, messages')
 })
+
+test('an import says which values nobody will find', async () => {
+  const cwd = await aProject({
+    'tx.csv': 'id,amount\n1,2.5\n2,"1.234,56"\n3,-\n',
+    'streams.yaml':
+      'streams: { tx: { connector: bank, primary_key: id, schema: { properties: { id: { type: string }, amount: { type: number } } } } }',
+  })
+
+  const words = ['records', 'import', 'tx.csv', '--streams', 'streams.yaml', '--connection', 'c']
+  const { code, stdout, stderr } = await drawbridge(words, { cwd })
+
+  expect([code, stdout]).toEqual([0, expect.stringContaining('3 added')])
+  expect(stderr).toContain('tx.csv:3 amount is no number, nor in 1 later record: it is kept')
+})

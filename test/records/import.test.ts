@@ -302,3 +302,57 @@ test('ids that would become one, and depths without measure, are set aside alone
   ])
   expect(bodies()).toEqual([{ id: 'n' }])
 })
+
+test('a table of a country that writes numbers with a comma has semicolons, and one that was copied has tabs', async () => {
+  const european = await anImport('bank.csv', 'id;name;size\r\n1;"a; b";2.5\r\n2;c, d;"1,5"\r\n')
+  const copied = await anImport('copied.tsv', 'id\tname\n1\ta,b;c\n')
+  const quoted = await anImport('quoted.csv', '"id","na;me"\n1,x;y\n')
+
+  await Promise.all([european.run(), copied.run(), quoted.run()])
+
+  expect(european.bodies()).toEqual([
+    { id: 1, name: 'a; b', size: 2.5 },
+    { id: 2, name: 'c, d', size: '1,5' },
+  ])
+  expect(copied.bodies()).toEqual([{ id: 1, name: 'a,b;c' }])
+  expect(quoted.bodies()).toEqual([{ id: 1, 'na;me': 'x;y' }])
+})
+
+test('what is not UTF-8 is set aside by its line, never kept as something else', async () => {
+  const latin = (text: string) => Buffer.from(text, 'latin1')
+  const table = await anImport('table.csv', latin('id,name\n1,plain\n2,Müller\n3,plain\n'))
+  const lines = await anImport('lines.ndjson', latin('{"id":1,"name":"Zoë"}\n{"id":2}\n'))
+  const array = await anImport('array.json', latin('[{"id":1,"name":"Zoë"}]'))
+  const wide = await anImport('wide.csv', Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'))
+  const marked = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
+
+  await Promise.all([table.run(), lines.run(), marked.run()])
+  await expect(array.run()).rejects.toThrow('array.json is not UTF-8')
+  await expect(wide.run()).rejects.toThrow('it is not UTF-8')
+
+  expect(table.bodies().map(({ id }) => id)).toEqual([1, 3])
+  expect(table.faults).toEqual([[3, expect.stringContaining('it is not UTF-8')]])
+  expect(lines.bodies()).toEqual([{ id: 2 }])
+  expect(lines.faults).toEqual([[1, expect.stringContaining('it is not UTF-8')]])
+  expect(marked.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
+})
+
+test('an object around the records is refused as a whole, with the name they have in it', async () => {
+  const wrapped = await anImport('tx.json', '{\n "count": 1,\n "transactions": [{"id":1}]\n}')
+
+  await expect(wrapped.run()).rejects.toThrow('Its "transactions" is one')
+
+  expect(wrapped.faults).toEqual([])
+})
+
+test('a time of arrival that is no time is set aside', async () => {
+  const line = (id: number, emitted_at: string) =>
+    JSON.stringify({ object: 'record', id: String(id), data: { id }, emitted_at })
+  const lines = [line(1, 'yesterday'), line(2, '2026-01-31T12:00:00+09:00')]
+  const { faults, run, bodies } = await anImport('export.ndjson', lines.join('\n'))
+
+  await run()
+
+  expect(faults).toEqual([[1, 'its emitted_at is no time such as 2026-01-31T12:00:00Z']])
+  expect(bodies()).toEqual([{ id: 2 }])
+})

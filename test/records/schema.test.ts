@@ -135,6 +135,21 @@ describe('schema with a stream', () => {
     expect(text).toContain('pass connection_id')
   })
 
+  test('says that reads need a connection, also of a stream that only one of several has', async () => {
+    const store = await aRecordStore()
+    store.put(messages('mail'), 'work', someMessages(1))
+    store.put(messages('mail', 'letters'), 'home', someMessages(1))
+    const both = store.grant({ stream: 'messages' }, { stream: 'letters' })
+    const one = store.grant({ stream: 'messages' })
+    const [several, single] = [await aReader(store, both.token), await aReader(store, one.token)]
+
+    const { text } = await several.call('schema', { stream: 'messages' })
+    const alone = await single.call('schema', { stream: 'messages' })
+
+    expect(text).toContain('pass connection_id')
+    expect(alone.text).not.toContain('pass connection_id')
+  })
+
   test('what the text says can be done can be done, by those who read text alone [R39, R42, R43]', async () => {
     const reader = await aSharedStream()
     const { text } = await reader.call('schema', { stream: 'messages', connection_id: 'work' })

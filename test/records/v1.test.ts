@@ -134,6 +134,32 @@ test('every answer has an id of its own and the version of the contract', async 
   }
 })
 
+test('a zone is understood in an address, also where nobody has escaped its plus', async () => {
+  const { get } = await aServer()
+  const count = async (from: string) =>
+    (await get(`/v1/streams/messages/records?count=exact&filter[sent_at][gte]=${from}`)).body.meta
+      ?.count.value
+
+  const [escaped, bare, elsewhere] = await Promise.all([
+    count('2026-01-01T10:00:00%2B09:00'),
+    count('2026-01-01T19:00:00+09:00'),
+    count('2026-01-01T10:00:00Z'),
+  ])
+
+  expect([escaped, bare, elsewhere]).toEqual([29, 20, 20])
+})
+
+test('a hit says what its number means, as the contract does', async () => {
+  const { get } = await aServer()
+
+  const { body } = await get('/v1/search?q=invoice&limit=1')
+  const metadata = await get('/.well-known/oauth-protected-resource')
+
+  const meaning = { kind: 'lexical', order: 'higher_is_better' }
+  expect(body.data[0].score).toEqual({ ...meaning, value: expect.any(Number) })
+  expect(metadata.body.capabilities.lexical_retrieval.score).toEqual(meaning)
+})
+
 test('the read contract answers on its paths', async () => {
   const { get } = await aServer()
 

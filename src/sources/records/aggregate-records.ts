@@ -47,12 +47,13 @@ const usualGroups = 10
 
 export async function aggregateRecords(
   reader: Reader,
-  query: AggregateQuery,
+  asked: AggregateQuery,
 ): Promise<Aggregation | Failed> {
-  const scope = findScope(reader, query)
+  const scope = findScope(reader, asked)
   if (isFailed(scope)) return scope
-  const conditions = toConditions(scope, query.filter)
+  const conditions = toConditions(scope, asked.filter)
   if (isFailed(conditions)) return conditions
+  const query = toZone(scope, asked)
   const plan = toPlan(scope, query)
   if (isFailed(plan)) return plan
   const { field, toKey } = plan
@@ -86,6 +87,13 @@ export async function aggregateRecords(
     groupCount: totals.size,
     otherCount: shown.reduce((left, { count }) => left - count, filteredRecordCount),
   }
+}
+
+/** A date is the same day everywhere: counted in another zone, it would be the day before. */
+function toZone(scope: Scope, query: AggregateQuery): AggregateQuery {
+  const by = scope.fields.get(query.groupByTime ?? '')
+  const isKnown = query.timeZone !== undefined && createBuckets('day', query.timeZone) !== undefined
+  return by?.type === 'date' && isKnown ? { ...query, timeZone: 'UTC' } : query
 }
 
 /** The first so many in an order, without putting all the others in order, too. */

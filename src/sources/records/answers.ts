@@ -225,9 +225,10 @@ export function toSearchEnvelope(
   const results = hits.map(toResult)
   return {
     object: 'list',
-    data: results.map(({ id, record_id, snippet, ...hit }) => ({
+    data: results.map(({ id, record_id, snippet, score = 0, ...hit }) => ({
       object: 'search_result',
       ...hit,
+      score: { ...lexicalScore, value: score },
       record_key: record_id,
       connector_id: hit.connector_key,
       snippet: { field: (hit.matched_fields as readonly string[])[0] ?? '', text: snippet },
@@ -237,6 +238,9 @@ export function toSearchEnvelope(
     meta: toSearchMeta(toSourceMix(results), ranked, warnings),
   }
 }
+
+/** What the number of a hit means, as the read contract says it. */
+export const lexicalScore = { kind: 'lexical', order: 'higher_is_better' } as const
 
 const toSearchMeta = (
   mix: readonly SourceCount[],

@@ -12,9 +12,25 @@ type Place = 'start' | 'bare' | 'quoted' | 'behind quote'
 
 const isLineEnd = (token: string): boolean => token === '\n' || token === '\r\n' || token === '\r'
 
+/** Where numbers are written with a comma, tables are not; a tab is what spreadsheets copy. */
+const tokens = {
+  ',': /\r\n|[",\r\n]|[^",\r\n]+/g,
+  ';': /\r\n|[";\r\n]|[^";\r\n]+/g,
+  '\t': /\r\n|["\t\r\n]|[^"\t\r\n]+/g,
+}
+
+export type Separator = keyof typeof tokens
+
+/** A comma, unless the names in the first line have only another one between them. */
+export function findSeparator(beginning: string): Separator {
+  const names = beginning.replace(/"[^"]*"/g, '').split(/[\r\n]/, 1)[0] ?? ''
+  return ([',', ';', '\t'] as const).find((one) => names.includes(one)) ?? ','
+}
+
 /** RFC 4180, piece by piece: each character is looked at once, and a quote opens only a cell. */
 export class CsvRows {
   readonly #longest: number
+  readonly #separator: Separator
   #rows: CsvRow[] = []
   #place: Place = 'start'
   #cells: string[] = []
@@ -27,8 +43,9 @@ export class CsvRows {
   #quoteLine = 1
   #heldBack = ''
 
-  constructor(longest: number) {
+  constructor(longest: number, separator: Separator) {
     this.#longest = longest
+    this.#separator = separator
   }
 
   /** The rows that end in this piece. */
@@ -60,14 +77,14 @@ export class CsvRows {
   }
 
   #read(text: string): void {
-    for (const token of text.match(/\r\n|[",\r\n]|[^",\r\n]+/g) ?? []) this.#step(token)
+    for (const token of text.match(tokens[this.#separator]) ?? []) this.#step(token)
   }
 
   #step(token: string): void {
     if (isLineEnd(token)) this.#line += 1
     if (this.#place === 'quoted') this.#stepQuoted(token)
     else if (isLineEnd(token)) return this.#endRow()
-    else if (token === ',') this.#endCell()
+    else if (token === this.#separator) this.#endCell()
     else this.#stepWithin(token)
     this.#keep(token)
   }

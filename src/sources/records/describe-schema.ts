@@ -168,10 +168,14 @@ function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): Sch
       ...toAbilityLines(abilities),
     ]),
     `Legend: ${legend}`,
-    ...(scopes.length > 1 ? ['There are several connections: pass connection_id in reads.'] : []),
+    ...(isPackage(reader) ? ['There are several connections: pass connection_id in reads.'] : []),
   ].join('\n')
   return { data, text }
 }
+
+/** Reads then need a connection, also those of a stream that only one of them has. */
+const isPackage = ({ scopes }: Pick<Reader, 'scopes'>): boolean =>
+  new Set(scopes.map(({ source }) => source.connection.id)).size > 1
 
 /** The JSON Schema of one stream, as far as it is granted. */
 function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {

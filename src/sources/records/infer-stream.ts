@@ -1,19 +1,24 @@
 import { isPlainObject } from '../../capability/json.ts'
+import { type FoundKey, findKey } from './find-key.ts'
 import { toMilliseconds } from './to-comparable.ts'
 
 /**
  * A first draft of a declaration, from records. It is only a draft: which time consent is about and
  * what may be searched or summed is for a person to say.
  */
-export function inferStream(connector: string, records: readonly unknown[]): object {
-  const rows = records.filter(isPlainObject)
+export function inferStream(
+  connector: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): { readonly declaration: object; readonly key: FoundKey } {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const properties = Object.fromEntries(
     names.map((name) => [name, inferType(rows.map((row) => row[name]))]),
   )
   const times = names.filter((name) => properties[name]?.format !== undefined)
-  const numbers = names.filter((name) =>
-    ['number', 'integer'].includes(properties[name]?.type ?? ''),
+  const key = findKey(names, rows, times)
+  const numbers = names.filter(
+    (name) =>
+      ['number', 'integer'].includes(properties[name]?.type ?? '') && !key.fields.includes(name),
   )
   const texts = names.filter(
     (name) =>
@@ -21,13 +26,10 @@ export function inferStream(connector: string, records: readonly unknown[]): obj
       properties[name]?.format === undefined &&
       rows.some((row) => String(row[name] ?? '').includes(' ')),
   )
-  const key =
-    names.find((name) => /^(id|key|uuid|guid)$/i.test(name)) ??
-    names.find((name) => new Set(rows.map((row) => row[name])).size === rows.length)
   const [time] = times
-  return {
+  const declaration = {
     connector,
-    primary_key: [key ?? names[0] ?? 'id'],
+    primary_key: key.fields,
     ...(time !== undefined && { cursor_field: time, consent_time_field: time }),
     schema: { type: 'object', properties },
     query: {
@@ -38,6 +40,7 @@ export function inferStream(connector: string, records: readonly unknown[]): obj
       aggregations: { sum: numbers, min: numbers, max: numbers, group_by_time: times },
     },
   }
+  return { declaration, key }
 }
 
 interface Inferred {

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import path from 'node:path'
+import { isPlainObject } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
-import { type CsvRow, CsvRows } from './csv-rows.ts'
+import { type CsvRow, CsvRows, findSeparator } from './csv-rows.ts'
 
 /** One record of a file, or what is wrong with it; numbered as an editor does. */
 export interface Line {
@@ -18,15 +20,19 @@ export interface Line {
 export type Cell = (name: string, text: string) => unknown
 
 /**
- * NDJSON, a JSON array, or CSV with a header: by the name of the file. It waits for the disk, so it is
+ * NDJSON, a JSON array, or a table with a header: by the name of the file. It waits for the disk, so it is
  * for threads and processes that have nothing else to do. Lines up to `after` are counted, not read.
  */
 export function* readLines(file: string, toCell: Cell, after = 0): Generator<Line> {
-  const kind = path.extname(file).toLowerCase()
-  if (kind === '.csv') yield* readCsv(file, toCell)
-  else if (kind === '.json') yield* readJson(file, after)
+  if (isTable(file)) yield* readCsv(file, toCell)
+  else if (toKind(file) === '.json') yield* readJson(file, after)
   else yield* readNdjson(file, after)
 }
+
+/** Whether it has cells, which are text whatever they mean. */
+export const isTable = (file: string): boolean => ['.csv', '.tsv'].includes(toKind(file))
+
+const toKind = (file: string): string => path.extname(file).toLowerCase()
 
 /** Piece by piece. The bytes are good until the next piece. */
 export function* readChunks(file: string): Generator<Buffer> {
@@ -47,6 +53,9 @@ const longestLine = 16 * 1024 * 1024
 const tooLong = 'it is longer than 16 MB'
 /** Of a line that is too long, this much is set aside. */
 const shownOfTooLong = 1000
+/** What does not stand for a character is read as this one. */
+const unreadable = '\ufffd'
+const notUtf8 = 'it is not UTF-8, so some of its characters cannot be read: save the file as UTF-8'
 const lineFeed = 10
 
 /** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
@@ -60,11 +69,15 @@ function* readNdjson(file: string, after: number): Generator<Line> {
       continue
     }
     let isTooLong = rest.length + chunk.indexOf(lineFeed) > longestLine
-    const whole = Buffer.concat([rest, chunk.subarray(0, end)]).toString()
+    const lines = Buffer.concat([rest, chunk.subarray(0, end)])
+    const isText = isUtf8(lines)
+    const whole = lines.toString()
     rest = Buffer.from(chunk.subarray(end + 1))
     for (const line of (number === 0 ? whole.replace(/^\ufeff/, '') : whole).split('\n')) {
       number += 1
       if (isTooLong) yield { number, bytes, text: line.slice(0, shownOfTooLong), fault: tooLong }
+      else if (!isText && line.includes(unreadable))
+        yield { number, bytes, text: line, fault: notUtf8 }
       else if (line.trim() !== '') yield toJsonLine(number, bytes, line, number > after)
       // Only the first one began in a piece before this.
       isTooLong = false
@@ -99,24 +112,39 @@ function* readJson(file: string, after: number): Generator<Line> {
       `${file} is larger than 500 MB, too large for one JSON array. Write it as NDJSON: one record in each line.`,
     )
   }
-  const text = readFileSync(file, 'utf8').replace(/^\ufeff/, '')
-  const values = parseArray(text)
-  if (!values) {
-    // Many call a file of lines `.json`.
+  const content = readFileSync(file)
+  const text = content.toString().replace(/^\ufeff/, '')
+  const values = parse(text)
+  if (!Array.isArray(values)) {
     if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is no JSON array`)
+    if (isPlainObject(values) && text.trim().includes('\n')) throw toWrapped(file, values)
+    // Many call a file of lines `.json`.
     return yield* readNdjson(file, after)
   }
+  if (!isUtf8(content))
+    throw new SetupError(
+      `${file} is not UTF-8, so some of its characters cannot be read. Save it as UTF-8.`,
+    )
   for (const [index, value] of values.entries())
     yield { number: index + 1, value, bytes: Math.round((size * (index + 1)) / values.length) }
 }
 
-function parseArray(text: string): readonly unknown[] | undefined {
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** Line by line it would be a pile of faults, and none of them says what it is. */
+function toWrapped(file: string, values: Readonly<Record<string, unknown>>): SetupError {
+  const [name] = Object.entries(values).find(([, value]) => Array.isArray(value)) ?? []
+  const where =
+    name === undefined
+      ? ''
+      : ` Its ${JSON.stringify(name)} is one: write that to a file of its own.`
+  return new SetupError(`${file} is one JSON object, not an array of records.${where}`)
 }
 
 function lookAt(file: string): { size: number; isArray: boolean } {
@@ -153,15 +181,33 @@ function toNames(file: string, { cells, fault }: CsvRow): readonly string[] {
 function* readRows(
   file: string,
 ): Generator<{ readonly rows: readonly CsvRow[]; readonly bytes: number }> {
-  const table = new CsvRows(longestLine)
   const decoder = new TextDecoder()
-  let bytes = 0
+  const strict = new TextDecoder('utf-8', { fatal: true })
+  let [bytes, isText] = [0, true]
+  let table: CsvRows | undefined
+  const toReadable = (rows: readonly CsvRow[]) =>
+    isText ? rows : rows.map((row) => (row.text.includes(unreadable) ? toUnreadable(row) : row))
   for (const chunk of readChunks(file)) {
     bytes += chunk.length
-    yield { rows: table.take(decoder.decode(chunk, { stream: true })), bytes }
+    isText &&= canDecode(strict, chunk)
+    const text = decoder.decode(chunk, { stream: true })
+    table ??= new CsvRows(longestLine, findSeparator(text))
+    yield { rows: toReadable(table.take(text)), bytes }
   }
-  yield { rows: table.take(decoder.decode()), bytes }
-  yield { rows: table.end(), bytes }
+  const rest = decoder.decode()
+  isText &&= rest === ''
+  if (table) yield { rows: toReadable([...table.take(rest), ...table.end()]), bytes }
+}
+
+const toUnreadable = (row: CsvRow): CsvRow => ({ ...row, fault: row.fault ?? notUtf8 })
+
+function canDecode(strict: InstanceType<typeof TextDecoder>, chunk: Buffer): boolean {
+  try {
+    strict.decode(chunk, { stream: true })
+    return true
+  } catch {
+    return false
+  }
 }
 
 function toLine(

@@ -10,7 +10,7 @@ export function toCellOf({ fields }: Stream): Cell {
       case 'integer':
         return toNumber(text) ?? text
       case 'boolean':
-        return text === 'true' ? true : text === 'false' ? false : text
+        return toBoolean(text) ?? text
       default:
         return text
     }
@@ -18,8 +18,11 @@ export function toCellOf({ fields }: Stream): Cell {
 }
 
 /** Of what JSON would call one; anything else stays the text it is. */
-function toNumber(text: string): number | undefined {
+export function toNumber(text: string): number | undefined {
   if (!/^\s*-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?\s*$/i.test(text)) return undefined
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
 }
+
+export const toBoolean = (text: string): boolean | undefined =>
+  text === 'true' ? true : text === 'false' ? false : undefined

@@ -27,11 +27,19 @@ const iso =
 
 /** ISO 8601 alone: what `Date` takes besides depends on the machine. Without a zone it is UTC. */
 export function toMilliseconds(text: string): number | undefined {
-  if (!iso.test(text)) return undefined
+  if (!iso.test(text) || !isDay(text)) return undefined
   if (text.length === 24 && text.endsWith('Z')) return known(Date.parse(text))
   const upper = text.toUpperCase().replace(' ', 'T')
   const zoned = upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
   return known(Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
+}
+
+/** `Date` takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  const day = Number(text.slice(8, 10))
+  if (day <= 28) return true
+  const [year, month] = [Number(text.slice(0, 4)), Number(text.slice(5, 7))]
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
 const known = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time)

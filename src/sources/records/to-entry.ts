@@ -1,6 +1,6 @@
 import { isPlainObject } from '../../capability/json.ts'
 import { type Comparable, type Field, isScalar, type Stream } from './model.ts'
-import { toComparable } from './to-comparable.ts'
+import { toComparable, toMilliseconds } from './to-comparable.ts'
 import { toWords } from './words.ts'
 
 /** A record ready to be written: nothing about it is left to decide. */
@@ -24,7 +24,8 @@ export function toEntry(stream: Stream, line: unknown, now: string): Entry | str
   if (!isPlainObject(line)) return 'it is no JSON object'
   const enveloped = line.object === 'record' && ('data' in line || line.deleted === true)
   const emittedAt = enveloped && typeof line.emitted_at === 'string' ? line.emitted_at : now
-  if (unkept.test(emittedAt)) return 'emitted_at holds a character that no time can have'
+  if (emittedAt !== now && toMilliseconds(emittedAt) === undefined)
+    return 'its emitted_at is no time such as 2026-01-31T12:00:00Z'
   if (enveloped && line.deleted === true) {
     if (typeof line.id !== 'string') return 'it is deleted, and does not say which it was'
     return unkept.test(line.id) ? `its id ${unkeptWords}` : { key: line.id, emittedAt }
