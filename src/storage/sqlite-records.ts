@@ -25,7 +25,6 @@ import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { fillLong } from './long-bodies.ts'
-import { matchKeys } from './match-keys.ts'
 import { Pace } from './pace.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { type ReadBounds, usualBounds } from './read-bounds.ts'
@@ -142,10 +141,12 @@ export class SqliteRecords implements RecordStore {
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
-    if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
-    if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
-    const { walked } = this.#bounds
-    return this.#pace.take(scope.source.n, walked, (rows) => this.#sliceOf(scope, query, rows))
+    return this.#atOnce(() => {
+      if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
+      if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
+      const { walked } = this.#bounds
+      return this.#pace.take(scope.source.n, walked, (rows) => this.#sliceOf(scope, query, rows))
+    })
   }
 
   #sliceOf(scope: Scope, query: SliceQuery, rows: number): Slice {
@@ -175,7 +176,7 @@ export class SqliteRecords implements RecordStore {
     const filled = this.#fill(scope, found)
     const { isCut, last } = filled
     if (last && (isCut || found.length === limit)) return { rows: filled.rows, resume: last }
-    const end = this.#endOf(walkOn, walk)
+    const end = isWhole ? undefined : this.#endOf(walkOn, walk)
     if (end) return { rows: filled.rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
     return sort && walkOn === toWalk && pinned.length === 0
@@ -226,12 +227,13 @@ export class SqliteRecords implements RecordStore {
   match(scope: Scope, query: MatchQuery): Matches {
     const { words, fields, conditions, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
-    if (hasFewKeys(scope, this.#bounds))
-      return matchKeys((one) => this.#all(one), scope, query, this.#bounds)
+    if (hasFewKeys(scope, this.#bounds)) return this.#matchKeys(scope, query)
     const isWhole = !scope.window && !scope.keys && conditions.length === 0
-    if (isWhole) return this.#matchOf(scope, query, limit)
-    const { matched } = this.#bounds
-    return this.#pace.take(scope.source.n, matched, (rows) => this.#matchOf(scope, query, rows))
+    return this.#atOnce(() => {
+      if (isWhole) return this.#matchOf(scope, query, limit)
+      const { matched } = this.#bounds
+      return this.#pace.take(scope.source.n, matched, (rows) => this.#matchOf(scope, query, rows))
+    })
   }
 
   #matchOf(scope: Scope, query: MatchQuery, most: number): Matches {
@@ -258,6 +260,18 @@ export class SqliteRecords implements RecordStore {
       sql`select id from (${matches}) limit 1 offset ${most - 1}`,
     )
     return { arrivals, ...(last && { resume: last.id }) }
+  }
+
+  /** Where the records are named, each may match: how many others have the words must not show. */
+  #matchKeys(scope: Scope, { conditions, below, limit }: MatchQuery): Matches {
+    const arrivals = this.#all<{ id: number }>(
+      sql`select id from ${id('r', scope.source.n)} where ${toWhere(scope, conditions)} and +id < ${below} order by id desc limit ${limit}`,
+    ).map((row) => row.id)
+    const oldest = arrivals.at(-1)
+    return {
+      arrivals,
+      ...(arrivals.length === limit && oldest !== undefined && { resume: oldest }),
+    }
   }
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
@@ -327,19 +341,24 @@ export class SqliteRecords implements RecordStore {
     )
   }
 
-  /** Several statements on the file as it is at one moment. */
+  /**
+   * Several statements on the file as it is at one moment: who writes meanwhile, on another thread or in
+   * another process, would have them look at different rows, and some be met twice or never.
+   */
   #atOnce<T>(work: () => T): T {
-    this.#database.exec('begin')
+    this.#database.prepare('begin').run()
     try {
       return work()
     } finally {
-      this.#database.exec('commit')
+      this.#database.prepare('commit').run()
     }
   }
 
   lastUpdated(scope: Scope, below: number): Updated {
     const { walked } = this.#bounds
-    return this.#pace.take(scope.source.n, walked, (rows) => this.#updatedOf(scope, below, rows))
+    return this.#atOnce(() =>
+      this.#pace.take(scope.source.n, walked, (rows) => this.#updatedOf(scope, below, rows)),
+    )
   }
 
   #updatedOf(scope: Scope, below: number, most: number): Updated {

@@ -1,13 +1,19 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
+import { toResult } from '../../src/sources/records/answers.ts'
+import { ingest } from '../../src/sources/records/intake.ts'
 import { findLastUpdated } from '../../src/sources/records/last-updated.ts'
+import type { RecordSource } from '../../src/sources/records/model.ts'
 import { queryRecords } from '../../src/sources/records/query-records.ts'
 import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
 import { searchRecords } from '../../src/sources/records/search-records.ts'
+import type { Entry } from '../../src/sources/records/to-entry.ts'
+import { listWords } from '../../src/sources/records/words.ts'
 import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import {
+  aMessage,
   aRecordStore,
   type Data,
   messages,
@@ -259,4 +265,88 @@ test('when the last granted record arrived is looked for in turns', async () => 
   expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
   expect(turns).toBeGreaterThan(500 / scarce.walked - 3)
   expect(await look(none())).toEqual({ found: null })
+})
+
+test.each([
+  ['plain', 'about the long invoice. '],
+  ['with accents', 'über die längste Rechnung. '],
+  ['without spaces', '东京都的发票在这里。'],
+])('a long text is looked at in turns, and what is found shows: %s', async (_, text) => {
+  const store = await aRecordStore()
+  const long = text.repeat(100_000 / text.length)
+  store.put(messages(), 'work', [
+    aMessage(1000, { body: `${long} needle ${long}` }),
+    ...someMessages(100, () => ({ body: text.repeat(2000 / text.length) })),
+  ])
+  const open = aReaderOf(store, {}, usualBounds)
+
+  const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
+  const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
+
+  expect(answer.hits.map((hit) => toResult(hit).snippet)).toEqual([
+    expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
+  ])
+  expect(turns).toBeGreaterThan(200_000 / 50_000)
+  expect(all.answer.hits).toHaveLength(10)
+  expect(all.turns).toBeGreaterThan(400_000 / 50_000)
+})
+
+test('long lines that an owner sends are taken in turns, and their words are found', async () => {
+  const store = await aRecordStore()
+  const source = store.put(messages(), 'work', [])
+  const entries: Entry[] = []
+  const sink = {
+    sources: store.writer.sources,
+    streams: store.writer.streams,
+    open: async () => source,
+    write: async (where: RecordSource, batch: readonly Entry[]) => {
+      entries.push(...batch)
+      return store.writer.write(where, batch)
+    },
+    keep: async () => {},
+  }
+  const lines = someMessages(20, (n) => ({ body: `${n}番の${'发票在这里。'.repeat(5000)}` }))
+
+  const { answer, turns } = await inTurns(
+    ingest(
+      sink,
+      { stream: 'messages' },
+      lines.map((one) => JSON.stringify(one)).join('\n'),
+      () => 0,
+    ),
+  )
+  const found = await searchRecords(aReaderOf(store, {})(), { q: '7番' })
+
+  expect(answer).toMatchObject({ records_accepted: 20, records_rejected: 0 })
+  expect(turns).toBeGreaterThan(2)
+  expect(entries.flatMap(({ written }) => written?.texts)).toEqual([])
+  expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
+})
+
+test('who writes while a page is read hides none of what stays', async () => {
+  const store = await aRecordStore()
+  const source = store.put(messages(), 'work', someMessages(12))
+  const open = aReaderOf(store, {}, { ...usualBounds, walked: 3 })
+  const query = { stream: 'messages', order: 'asc', filter: { unread: true }, limit: 4 } as const
+  const parse = JSON.parse
+  // The only thing that is called between two statements of a page.
+  const spy = vi.spyOn(JSON, 'parse').mockImplementation((text: string) => {
+    if (!text.startsWith('[[')) return parse(text)
+    spy.mockRestore()
+    for (const key of ['m0', 'm1', 'm2', 'm3', 'm4']) store.remove(source, key)
+    return parse(text)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const reader = open()
+
+  const seen: string[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await queryRecords(reader, { ...query, cursor })
+    if (isFailed(page)) throw new Error(page.failure.message)
+    seen.push(...page.records.map(({ id }) => id))
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+  }
+
+  expect(seen).toEqual(['m0', 'm2', 'm4', 'm6', 'm8', 'm10'])
 })
