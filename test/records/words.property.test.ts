@@ -4,7 +4,7 @@ import { toSnippet } from '../../src/sources/records/snippet.ts'
 import { eachWord, listWords, toIndexed, toWords } from '../../src/sources/records/words.ts'
 
 const characters = [
-  ...'東京都庁茶がカｶﾞー々𠮷ゟ〱aB1é ,。น้ำดีกາຳកាမြकी한',
+  ...'東京都庁茶がカｶﾞー々𠮷ゟ〱㊀㈩aB1é ,。น้ำดีกາຳកាမြकी한',
   'e\u0301',
   '\u3099',
   '\u0e4d\u0e32',
@@ -35,6 +35,7 @@ test('whatever is found in a text is found by the index, and is marked there', (
       numRuns: 2000,
       examples: [
         ['កゟ', 'កゟ'],
+        ['㊀㊁㊂', '㊀㊁㊂'],
         ['ําដ', 'ําដ'],
       ],
     },

@@ -15,9 +15,12 @@ export function toWords(text: unknown): string {
   if (typeof text !== 'string') return ''
   if (isAscii.test(text)) return text
   if (!unspaced.test(text)) return (text.match(run) ?? []).map(fold).filter(isSome).join(' ')
-  return listRuns(text)
-    .flatMap((parts) => [...parts.map(({ word }) => word), ...toPairs(parts)])
-    .join(' ')
+  const words: string[] = []
+  for (const parts of listRuns(text)) {
+    for (const { word } of parts) words.push(word)
+    for (const pair of toPairs(parts)) words.push(pair)
+  }
+  return words.join(' ')
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all that is ASCII, but for what ends a text
@@ -41,6 +44,24 @@ export function toIndexed(words: readonly string[]): readonly string[] {
 
 const toPairs = (parts: readonly PlacedWord[]): readonly string[] =>
   parts.slice(1).map(({ word }, at) => `${parts[at]?.word}${word}`)
+
+/** A part of a text that no word goes beyond. */
+export interface Piece {
+  readonly start: number
+  readonly text: string
+}
+
+const between = /[^\p{L}\p{N}\p{M}]/gu
+
+/** A text in pieces of at least so many characters: who looks at a long one can pause between two. */
+export function* listPieces(text: string, length: number, from = 0): Generator<Piece> {
+  for (let start = from; start < text.length; ) {
+    between.lastIndex = start + length
+    const end = between.exec(text)?.index ?? text.length
+    yield { start, text: text.slice(start, end) }
+    start = end
+  }
+}
 
 /** Tells of every wanted word where it stands, and returns how many words there are in all. */
 export function eachWord(
@@ -79,63 +100,95 @@ function findEnd(parts: readonly PlacedWord[], first: number, word: string): num
 /** Letters and digits; everything else stands between words. */
 const run = /[\p{L}\p{N}\p{M}]+/gu
 
-/** Scripts without spaces, and the marks that several of them share. */
+/** Scripts without spaces, the marks that several of them share, and numbers that are folded to them. */
 const withoutSpaces =
-  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}〱-〵ーｰ'
+  '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}〱-〵ーｰ㆒-㆕㈠-㈩㊀-㊉'
 const unspaced = new RegExp(`[${withoutSpaces}]`, 'u')
 /** One vowel of Thai and of Lao is a mark and a letter, written as one or as two. */
 const signs = '\\u0e4d\\u0e32|\\u0ecd\\u0eb2|[\\p{M}\\u0e33\\u0eb3ﾞﾟ]'
 const part = new RegExp(`([${withoutSpaces}](?:${signs})*)|[^${withoutSpaces}]+`, 'gu')
+const nextPart = new RegExp(part, 'uy')
 
 /** Each word alone, or the characters that stand together without a space. */
 function listRuns(text: string): readonly (readonly PlacedWord[])[] {
   const runs: PlacedWord[][] = []
-  for (const { 0: whole, index } of text.matchAll(run)) {
-    let isTogether = false
-    const add = (words: readonly string[], start: number, length: number) => {
-      for (const word of words) {
-        const placed = { word, start, end: start + length }
-        if (isTogether) runs.at(-1)?.push(placed)
-        else runs.push([placed])
-        isTogether = true
-      }
-    }
-    if (!unspaced.test(whole)) {
-      add([fold(whole)].filter(isSome), index, whole.length)
-      continue
-    }
-    for (const { 0: found, 1: unit, index: at } of whole.matchAll(part)) {
-      if (unit !== undefined) add(toUnits(unit), index + at, unit.length)
-      else {
-        isTogether = false
-        add([fold(found)].filter(isSome), index + at, found.length)
-        isTogether = false
-      }
+  const mayBeTogether = unspaced.test(text)
+  run.lastIndex = 0
+  for (let found = run.exec(text); found; found = run.exec(text)) {
+    const { 0: whole, index: start } = found
+    if (mayBeTogether && unspaced.test(whole)) addTogether(runs, whole, start)
+    else {
+      const word = fold(whole)
+      if (word !== '') runs.push([{ word, start, end: start + whole.length }])
     }
   }
   return runs
 }
 
-const known = new Map<string, readonly string[]>()
-const mostKnown = 20_000
+/** What stands together, and other words before, between and behind it. */
+function addTogether(runs: PlacedWord[][], whole: string, from: number): void {
+  let together: PlacedWord[] | undefined
+  for (let at = 0; at < whole.length; ) {
+    const { found, isUnit } = takePart(whole, at)
+    const start = from + at
+    at += found.length
+    const end = from + at
+    if (!isUnit) together = undefined
+    for (const word of isUnit ? toUnits(found) : [fold(found)].filter(isSome)) {
+      if (together) together.push({ word, start, end })
+      else {
+        const alone = [{ word, start, end }]
+        runs.push(alone)
+        if (isUnit) together = alone
+      }
+    }
+  }
+}
+
+function takePart(whole: string, at: number): { readonly found: string; readonly isUnit: boolean } {
+  // Most of them are followed by one that is no mark either: those need no pattern.
+  if (
+    isCommon(whole.charCodeAt(at)) &&
+    (at + 1 === whole.length || isCommon(whole.charCodeAt(at + 1)))
+  )
+    return { found: whole[at] as string, isUnit: true }
+  nextPart.lastIndex = at
+  const [found = '', unit] = nextPart.exec(whole) ?? []
+  return { found, isUnit: unit !== undefined }
+}
+
+/** Chinese characters, and kana but for their marks. */
+const isCommon = (unit: number): boolean =>
+  (unit >= 0x4e00 && unit <= 0x9fff) ||
+  (unit >= 0x3041 && unit <= 0x3096) ||
+  (unit >= 0x30a1 && unit <= 0x30fa)
 
 /** Some characters are two when they are folded, and must be found as those; of some marks nothing is left. */
-function toUnits(text: string): readonly string[] {
-  const before = known.get(text)
-  if (before) return before
-  const units = fold(text).match(part) ?? []
-  // The same few thousand again and again, unless somebody makes up others.
-  if (known.size >= mostKnown) known.clear()
-  known.set(text, units)
-  return units
-}
+const toUnits = remember((text): readonly string[] => fold(text).match(part) ?? [])
 
 const isSome = (word: string): boolean => word !== ''
 
-const fold = (text: string): string =>
-  isPlain.test(text)
-    ? text.toLowerCase()
-    : text.normalize('NFKD').replace(accents, '').toLowerCase().replace(rest, '')
+const fold = (text: string): string => (isPlain.test(text) ? text.toLowerCase() : foldMore(text))
+
+const foldMore = remember((text) =>
+  text.normalize('NFKD').replace(accents, '').toLowerCase().replace(rest, ''),
+)
+
+const mostKnown = 20_000
+const longestKnown = 32
+
+/** The same few thousand words again and again, unless somebody makes up others. */
+function remember<T extends object | string>(work: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>()
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const made = work(text)
+    if (known.size >= mostKnown) known.clear()
+    if (text.length <= longestKnown) known.set(text, made)
+    return made
+  }
+}
 
 /** Most of what there is: nothing of it changes but for its case. */
 const isPlain = /^[a-zA-Z0-9\u3400-\u4dbf\u4e00-\u9fff]+$/
