@@ -25,7 +25,6 @@ import { BlobTable } from './blob-table.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
 import { fillLong } from './long-bodies.ts'
-import { matchKeys } from './match-keys.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './packed-rows.ts'
 import { type ReadBounds, usualBounds } from './read-bounds.ts'
 import { RecordCatalogue } from './record-catalogue.ts'
@@ -219,10 +218,13 @@ export class SqliteRecords implements RecordStore {
   }
 
   match(scope: Scope, query: MatchQuery): Matches {
-    const { words, fields, conditions, below, limit } = query
-    if (words.length === 0 || fields.length === 0) return { arrivals: [] }
-    if (hasFewKeys(scope, this.#bounds))
-      return matchKeys((one) => this.#all(one), scope, query, this.#bounds)
+    if (query.words.length === 0 || query.fields.length === 0) return { arrivals: [] }
+    return hasFewKeys(scope, this.#bounds)
+      ? this.#matchKeys(scope, query)
+      : this.#matchWords(scope, query)
+  }
+
+  #matchWords(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): Matches {
     // Named also where all are meant: a stream that was declared anew may have others by now.
     const columns = fields.map(({ n }) => `c${n}`).join(' ')
     const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
@@ -246,6 +248,18 @@ export class SqliteRecords implements RecordStore {
       sql`select id from (${matches}) limit 1 offset ${most - 1}`,
     )
     return { arrivals, ...(last && { resume: last.id }) }
+  }
+
+  /** Where the records are named, each may match: how many others have the words must not show. */
+  #matchKeys(scope: Scope, { conditions, below, limit }: MatchQuery): Matches {
+    const arrivals = this.#all<{ id: number }>(
+      sql`select id from ${id('r', scope.source.n)} where ${toWhere(scope, conditions)} and +id < ${below} order by id desc limit ${limit}`,
+    ).map((row) => row.id)
+    const oldest = arrivals.at(-1)
+    return {
+      arrivals,
+      ...(arrivals.length === limit && oldest !== undefined && { resume: oldest }),
+    }
   }
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {

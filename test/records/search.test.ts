@@ -217,12 +217,17 @@ const inside: readonly [string, readonly string[]][] = [
   ['कतब', []],
 ]
 
-test('words without spaces between them are found inside', async () => {
+test('words without spaces between them are found inside, also where records are named', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', unspaced)
+  const resources = unspaced.map(({ id }) => String(id))
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const named = await aReader(store, store.grant({ stream: 'messages', resources }).token)
 
-  for (const [q, found] of inside) expect(await marked(reader, q), q).toEqual(found)
+  for (const [q, found] of inside) {
+    expect(await marked(reader, q), q).toEqual(found)
+    expect(await marked(named, q), q).toEqual(found)
+  }
 })
 
 test('paging through texts without spaces meets each of them once', async () => {

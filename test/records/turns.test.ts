@@ -1,13 +1,16 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
+import { toResult } from '../../src/sources/records/answers.ts'
 import { findLastUpdated } from '../../src/sources/records/last-updated.ts'
 import { queryRecords } from '../../src/sources/records/query-records.ts'
 import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
 import { searchRecords } from '../../src/sources/records/search-records.ts'
+import { listWords } from '../../src/sources/records/words.ts'
 import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
 import {
+  aMessage,
   aRecordStore,
   type Data,
   messages,
@@ -238,4 +241,28 @@ test('when the last granted record arrived is looked for in turns', async () => 
   expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
   expect(turns).toBeGreaterThan(500 / scarce.walked - 3)
   expect(await look(none())).toEqual({ found: null })
+})
+
+test.each([
+  ['plain', 'about the long invoice. '],
+  ['with accents', 'über die längste Rechnung. '],
+  ['without spaces', '东京都的发票在这里。'],
+])('a long text is looked at in turns, and what is found shows: %s', async (_, text) => {
+  const store = await aRecordStore()
+  const long = text.repeat(100_000 / text.length)
+  store.put(messages(), 'work', [
+    aMessage(1000, { body: `${long} needle ${long}` }),
+    ...someMessages(100, () => ({ body: text.repeat(2000 / text.length) })),
+  ])
+  const open = aReaderOf(store, {}, usualBounds)
+
+  const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
+  const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
+
+  expect(answer.hits.map((hit) => toResult(hit).snippet)).toEqual([
+    expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
+  ])
+  expect(turns).toBeGreaterThan(200_000 / 50_000)
+  expect(all.answer.hits).toHaveLength(10)
+  expect(all.turns).toBeGreaterThan(400_000 / 50_000)
 })

@@ -281,7 +281,7 @@ function toSourceMix(results: readonly SearchResult[]): readonly SourceCount[] {
   return [...mix.values()].sort((x, y) => y.count - x.count)
 }
 
-export function toResult({ scope, row, data, matched, words, score }: Hit): SearchResult {
+export function toResult({ scope, row, data, matched, at, words, score }: Hit): SearchResult {
   const { connection, stream } = scope.source
   const [best] = matched
   const found = best && data[best.name]
@@ -298,7 +298,7 @@ export function toResult({ scope, row, data, matched, words, score }: Hit): Sear
     emitted_at: row.emittedAt,
     ...(authoredAt !== undefined && { authored_at: authoredAt }),
     matched_fields: matched.map(({ name }) => name),
-    snippet: typeof found === 'string' ? toSnippet(found, words) : '',
+    snippet: typeof found === 'string' ? toSnippet(found, words, at) : '',
     score,
   }
 }

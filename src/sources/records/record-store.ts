@@ -20,7 +20,7 @@ export interface RecordStore {
 
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined
-  /** The newest arrivals that have every word in one of these fields, below a number. */
+  /** The newest arrivals that have every word in one of these fields, below a number; perhaps others, too. */
   match(scope: Scope, query: MatchQuery): Matches
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived
   changes(scope: Scope, query: ChangesQuery): ChangesSlice

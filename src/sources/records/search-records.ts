@@ -33,6 +33,8 @@ export interface Hit {
   readonly score: number
   /** Granted, searchable, and with a match in it; the best one first. */
   readonly matched: readonly Field[]
+  /** Where in that one the first match is. */
+  readonly at: number
   readonly words: ReadonlySet<string>
 }
 
@@ -45,8 +47,10 @@ export interface SearchPage {
 
 /** Matches that are compared with each other; older ones come after all of these. */
 const windowLength = 400
-/** Rows that are read and scored before others have a turn. */
+/** Rows that are read before others have a turn. */
 const rowsAtOnce = 100
+/** Characters that are looked at before others have a turn. */
+const charactersAtOnce = 24 * 1024
 const usualHits = 10
 const mostHits = 100
 const mostWords = 16
@@ -92,7 +96,7 @@ export async function searchRecords(
     if (stop) return stop
     const window = await takeTurns(reader, readWindow(reader, places, wanted, below))
     if ('kind' in window) return window
-    if (window.older) ranked ??= window.hits.length
+    if (window.older && window.hits.length > 0) ranked ??= window.hits.length
     const left = window.hits.filter((hit) => isLeft(hit, after))
     const taken = left.slice(0, limit - hits.length)
     hits.push(...taken.map((one) => toHit(one, wanted)))
@@ -195,12 +199,23 @@ function* readWindow(
   const kept = found.slice(0, windowLength)
   const hits: Candidate[] = []
   let unscored = rowsAtOnce
+  let characters = 0
+  const isEnough = (more: number): boolean => {
+    characters += more
+    if (characters < charactersAtOnce) return false
+    characters = 0
+    return true
+  }
   for (const [place, matches] of group(kept)) {
     let left = matches.map(({ arrival }) => arrival)
     while (left.length > 0) {
       const arrived = store.byArrival(place.scope, left.slice(0, rowsAtOnce))
-      for (const row of arrived.rows)
-        hits.push({ place, row, ...scoreText(toData(row.body, place.fields), place.fields, words) })
+      for (const row of arrived.rows) {
+        const data = toData(row.body, place.fields)
+        const score = yield* scoreText(data, place.fields, words, isEnough)
+        // The store may take for a match what is none.
+        if (score.hasAll) hits.push({ place, row, ...score })
+      }
       unscored -= arrived.rows.length
       if (unscored <= 0 || arrived.left.length > 0) {
         unscored = rowsAtOnce
@@ -217,13 +232,12 @@ function* readWindow(
   }
 }
 
-/** Found, not only by the index, and not given out yet. */
-const isLeft = ({ score, row, hasAll }: Candidate, after: Start['after']): boolean =>
-  hasAll &&
-  (!after || score < after.score || (score === after.score && row.arrival < after.arrival))
+/** Not given out yet. */
+const isLeft = ({ score, row }: Candidate, after: Start['after']): boolean =>
+  !after || score < after.score || (score === after.score && row.arrival < after.arrival)
 
 const toHit = (
-  { place: { scope }, row, score, matched }: Candidate,
+  { place: { scope }, row, score, matched, at }: Candidate,
   words: ReadonlySet<string>,
 ): Hit => ({
   scope,
@@ -231,6 +245,7 @@ const toHit = (
   data: toData(row.body, [...scope.fields.values()]),
   score,
   matched,
+  at,
   words,
 })
 

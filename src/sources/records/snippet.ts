@@ -1,14 +1,25 @@
-import { eachWord, type PlacedWord } from './words.ts'
+import { eachWord, listPieces } from './words.ts'
 
 const around = 80
 const longest = 240
 
-type Stretch = Omit<PlacedWord, 'word'>
+interface Stretch {
+  readonly start: number
+  readonly end: number
+}
 
-/** The part of a text where it matches, each match between tags that are always balanced. */
-export function toSnippet(text: string, words: ReadonlySet<string>): string {
-  const found: PlacedWord[] = []
-  eachWord(text, words, (one) => found.push(one))
+/**
+ * The part of a text where it matches, each match between tags that are always balanced. No match is
+ * looked for before `from`, or far behind the first one.
+ */
+export function toSnippet(text: string, words: ReadonlySet<string>, from = 0): string {
+  const found: Stretch[] = []
+  for (const piece of listPieces(text, longest, from)) {
+    eachWord(piece.text, words, ({ start, end }) =>
+      found.push({ start: piece.start + start, end: piece.start + end }),
+    )
+    if (found[0] && piece.start + piece.text.length >= found[0].start + longest) break
+  }
   const [first] = found
   if (!first) return plain(text.slice(0, toBoundary(text, longest)))
   const start = toBoundary(text, Math.max(0, first.start - around))

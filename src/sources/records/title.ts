@@ -42,6 +42,10 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 /** One line, and not a long one: whoever wrote it must not write lines of ours. */
 function cut(text: string): string {
-  const line = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
-  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line
+  const whole = text.trimStart()
+  const beginning = whole.slice(0, 4 * longest)
+  const line = beginning.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
+  return line.length > longest || beginning.length < whole.length
+    ? `${line.slice(0, longest - 1)}…`
+    : line
 }
