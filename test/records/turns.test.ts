@@ -2,10 +2,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
 import { toResult } from '../../src/sources/records/answers.ts'
+import { ingest } from '../../src/sources/records/intake.ts'
 import { findLastUpdated } from '../../src/sources/records/last-updated.ts'
+import type { RecordSource } from '../../src/sources/records/model.ts'
 import { queryRecords } from '../../src/sources/records/query-records.ts'
 import { isFailed, openReader, type Reader } from '../../src/sources/records/reader.ts'
 import { searchRecords } from '../../src/sources/records/search-records.ts'
+import type { Entry } from '../../src/sources/records/to-entry.ts'
 import { listWords } from '../../src/sources/records/words.ts'
 import { type ReadBounds, usualBounds } from '../../src/storage/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
@@ -265,4 +268,36 @@ test.each([
   expect(turns).toBeGreaterThan(200_000 / 50_000)
   expect(all.answer.hits).toHaveLength(10)
   expect(all.turns).toBeGreaterThan(400_000 / 50_000)
+})
+
+test('long lines that an owner sends are taken in turns, and their words are found', async () => {
+  const store = await aRecordStore()
+  const source = store.put(messages(), 'work', [])
+  const entries: Entry[] = []
+  const sink = {
+    sources: store.writer.sources,
+    streams: store.writer.streams,
+    open: async () => source,
+    write: async (where: RecordSource, batch: readonly Entry[]) => {
+      entries.push(...batch)
+      return store.writer.write(where, batch)
+    },
+    keep: async () => {},
+  }
+  const lines = someMessages(20, (n) => ({ body: `${n}番の${'发票在这里。'.repeat(5000)}` }))
+
+  const { answer, turns } = await inTurns(
+    ingest(
+      sink,
+      { stream: 'messages' },
+      lines.map((one) => JSON.stringify(one)).join('\n'),
+      () => 0,
+    ),
+  )
+  const found = await searchRecords(aReaderOf(store, {})(), { q: '7番' })
+
+  expect(answer).toMatchObject({ records_accepted: 20, records_rejected: 0 })
+  expect(turns).toBeGreaterThan(2)
+  expect(entries.flatMap(({ written }) => written?.texts)).toEqual([])
+  expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
 })

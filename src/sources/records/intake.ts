@@ -40,6 +40,7 @@ export interface Ingested extends JsonObject {
 
 const batchSize = 500
 const linesAtOnce = 100
+const charactersAtOnce = 128 * 1024
 const mostRejections = 20
 
 /** Lines of JSON, each `{ key, data, emitted_at }` or gone; what is wrong with one stops no other. */
@@ -51,7 +52,8 @@ export async function ingest(
 ): Promise<Ingested | Failed> {
   const destination = findDestination(sink, where)
   if (isFailed(destination)) return destination
-  const { stream, connection } = destination
+  const { connection } = destination
+  const stream = toWordless(destination.stream)
   const rejections: { line: number; message: string }[] = []
   const misfits = new Misfits()
   let [accepted, rejected] = [0, 0]
@@ -64,9 +66,14 @@ export async function ingest(
     accepted += batch.length
     batch = []
   }
-  let line = 0
+  let [line, characters] = [0, 0]
   for (const written of text.split('\n')) {
     line += 1
+    characters += written.length
+    if (line % linesAtOnce === 0 || characters >= charactersAtOnce) {
+      characters = 0
+      await new Promise((resolve) => setImmediate(resolve))
+    }
     if (written.trim() === '') continue
     const entry = readLine(stream, written, new Date(now()).toISOString())
     if (typeof entry !== 'string') {
@@ -77,7 +84,6 @@ export async function ingest(
       if (rejections.length < mostRejections) rejections.push({ line, message: entry })
     }
     if (batch.length >= batchSize) await flush()
-    if (line % linesAtOnce === 0) await new Promise((resolve) => setImmediate(resolve))
   }
   await flush()
   const warnings = misfits.list(stream).map((misfit) => ({ code: 'type_mismatch', ...misfit }))
@@ -90,6 +96,12 @@ export async function ingest(
     ...(warnings.length > 0 && { warnings }),
   }
 }
+
+/** Words are found where records are written: a long text has many, and others wait here. */
+const toWordless = (stream: Stream): Stream => ({
+  ...stream,
+  fields: stream.fields.map((field) => ({ ...field, lexical: false })),
+})
 
 function readLine(stream: Stream, text: string, now: string): Entry | string {
   let line: unknown
