@@ -141,7 +141,14 @@ export class SqliteRecords implements RecordStore {
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
-    if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
+    return this.#atOnce(() =>
+      hasFewKeys(scope, this.#bounds)
+        ? this.#sliceOfKeys(scope, query)
+        : this.#sliceOfAll(scope, query),
+    )
+  }
+
+  #sliceOfAll(scope: Scope, query: SliceQuery): Slice {
     const { sort, descending, after, conditions, limit } = query
     const { walked, body } = this.#bounds
     const walkOn = sort && after?.value === null ? toWalkOfMissing : toWalk
@@ -169,7 +176,7 @@ export class SqliteRecords implements RecordStore {
     const found = unpackPlaced(packed, sort)
     const { rows, isCut, last } = this.#fill(scope, found)
     if (last && (isCut || found.length === limit)) return { rows, resume: last }
-    const end = this.#endOf(walkOn, walk)
+    const end = isWhole ? undefined : this.#endOf(walkOn, walk)
     if (end) return { rows, resume: { value: end.sorted, key: end.key } }
     // After all that have a value come those that have none.
     return sort && walkOn === toWalk && pinned.length === 0
@@ -221,7 +228,7 @@ export class SqliteRecords implements RecordStore {
     if (query.words.length === 0 || query.fields.length === 0) return { arrivals: [] }
     return hasFewKeys(scope, this.#bounds)
       ? this.#matchKeys(scope, query)
-      : this.#matchWords(scope, query)
+      : this.#atOnce(() => this.#matchWords(scope, query))
   }
 
   #matchWords(scope: Scope, { words, fields, conditions, below, limit }: MatchQuery): Matches {
@@ -329,17 +336,24 @@ export class SqliteRecords implements RecordStore {
     )
   }
 
-  /** Several statements on the file as it is at one moment. */
+  /**
+   * Several statements on the file as it is at one moment: who writes meanwhile, on another thread or in
+   * another process, would have them look at different rows, and some be met twice or never.
+   */
   #atOnce<T>(work: () => T): T {
-    this.#database.exec('begin')
+    this.#database.prepare('begin').run()
     try {
       return work()
     } finally {
-      this.#database.exec('commit')
+      this.#database.prepare('commit').run()
     }
   }
 
   lastUpdated(scope: Scope, below: number): Updated {
+    return this.#atOnce(() => this.#findUpdated(scope, below))
+  }
+
+  #findUpdated(scope: Scope, below: number): Updated {
     const table = id('r', scope.source.n)
     const newest = sql`order by seq desc limit 1`
     if (hasFewKeys(scope, this.#bounds)) {

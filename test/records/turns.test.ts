@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate-records.ts'
 import { toResult } from '../../src/sources/records/answers.ts'
@@ -300,4 +300,32 @@ test('long lines that an owner sends are taken in turns, and their words are fou
   expect(turns).toBeGreaterThan(2)
   expect(entries.flatMap(({ written }) => written?.texts)).toEqual([])
   expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
+})
+
+test('who writes while a page is read hides none of what stays', async () => {
+  const store = await aRecordStore()
+  const source = store.put(messages(), 'work', someMessages(12))
+  const open = aReaderOf(store, {}, { ...usualBounds, walked: 3 })
+  const query = { stream: 'messages', order: 'asc', filter: { unread: true }, limit: 4 } as const
+  const parse = JSON.parse
+  // The only thing that is called between two statements of a page.
+  const spy = vi.spyOn(JSON, 'parse').mockImplementation((text: string) => {
+    if (!text.startsWith('[[')) return parse(text)
+    spy.mockRestore()
+    for (const key of ['m0', 'm1', 'm2', 'm3', 'm4']) store.remove(source, key)
+    return parse(text)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const reader = open()
+
+  const seen: string[] = []
+  for (let cursor: string | undefined; ; ) {
+    const page = await queryRecords(reader, { ...query, cursor })
+    if (isFailed(page)) throw new Error(page.failure.message)
+    seen.push(...page.records.map(({ id }) => id))
+    cursor = page.nextCursor
+    if (cursor === undefined) break
+  }
+
+  expect(seen).toEqual(['m0', 'm2', 'm4', 'm6', 'm8', 'm10'])
 })
