@@ -33,20 +33,31 @@ export class WelcomeReply implements HttpReply {
   pipe(response: Response): void {
     if (!response.body) return this.#reply.pipe(response)
     const end = new AbortController()
-    const flush = this.#watch(() => end.abort())
-    const body = response.body.pipeThrough(new TransformStream({ flush }), { signal: end.signal })
-    this.#reply.pipe(new Response(body, response))
+    const stop = this.#watch(() => end.abort())
+    const { readable, writable } = new TransformStream()
+    // However it ends; whoever reads it hears of that themselves.
+    response.body.pipeTo(writable, { signal: end.signal }).then(stop, stop)
+    this.#reply.pipe(new Response(readable, response))
   }
 
   /** Returns how to stop looking. */
   #watch(end: () => void): () => void {
     const timer = setInterval(() => {
-      if (this.#isWelcome()) return
+      if (this.#isKnownWelcome()) return
       clearInterval(timer)
       end()
     }, interval).unref()
     const stop = () => clearInterval(timer)
     this.#cancellation.onCancel(stop)
     return stop
+  }
+
+  /** Where nobody can say, as after the store was closed, nobody is: and nothing else ends because of it. */
+  #isKnownWelcome(): boolean {
+    try {
+      return this.#isWelcome()
+    } catch {
+      return false
+    }
   }
 }

@@ -1,6 +1,6 @@
 import type { Connection, RecordSource, Stream } from '../sources/records/model.ts'
-import { numberFields } from './field-numbers.ts'
-import { rebuildSource } from './rebuild-source.ts'
+import { listReturned, numberFields } from './field-numbers.ts'
+import { rebuildSource, tellReturned } from './rebuild-source.ts'
 import type { RecordCatalogue } from './record-catalogue.ts'
 import { createTables } from './record-schema.ts'
 import type { SegmentWriter } from './segment-writer.ts'
@@ -38,13 +38,17 @@ export class StreamDeclarations {
   }
 
   #declareAnew({ n, declaration }: StreamRow, given: Stream): void {
+    const former: Stream = JSON.parse(declaration)
+    const returned = listReturned(this.#database, n, former, given)
     const stream = numberFields(this.#database, n, given)
     if (JSON.stringify(stream) === declaration) return
     this.#put(n, stream)
     for (const source of this.#database
       .prepare<{ n: number }>('select n from sources where stream = ?')
       .all(n)) {
-      rebuildSource(this.#database, source.n, JSON.parse(declaration), stream)
+      rebuildSource(this.#database, source.n, former, stream)
+      for (const field of stream.fields)
+        if (returned.includes(field.name)) tellReturned(this.#database, source.n, field)
       this.#segments.settle(source.n, stream)
     }
   }

@@ -85,9 +85,11 @@ export class DisclosureLog {
    */
   async #sync(): Promise<void> {
     try {
+      // Asked for once: the store may be closed before all of it is on the disk.
+      const file = `${this.#file()}-wal`
       while (this.#isUnsynced) {
         this.#isUnsynced = false
-        await using(`${this.#file()}-wal`, (log) => log.datasync())
+        await using(file, (log) => log.datasync())
       }
     } catch (error) {
       // It goes with the last who closes the store, and what was in it is in the store then.

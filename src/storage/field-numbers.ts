@@ -29,3 +29,19 @@ export function numberFields(database: Sqlite, streamNumber: number, stream: Str
   })
   return { ...stream, fields }
 }
+
+/** Fields that were declared once, and are again, though not in the declaration before this one. */
+export const listReturned = (
+  database: Sqlite,
+  streamNumber: number,
+  former: Stream,
+  stream: Stream,
+): readonly string[] =>
+  database
+    .prepare<{ name: string }>('select distinct name from fields where stream = ?')
+    .all(streamNumber)
+    .map(({ name }) => name)
+    .filter((name) => !hasField(former, name) && hasField(stream, name))
+
+const hasField = ({ fields }: Stream, wanted: string): boolean =>
+  fields.some(({ name }) => name === wanted)

@@ -1,5 +1,5 @@
 import { SetupError } from '../capability/setup-error.ts'
-import type { Stream } from '../sources/records/model.ts'
+import type { Field, Stream } from '../sources/records/model.ts'
 import { refit } from './fit-entries.ts'
 import { RecordRows } from './record-rows.ts'
 import { createColumns } from './record-schema.ts'
@@ -42,6 +42,23 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
     words.flush()
   }
   database.exec(`drop table former${n}`)
+}
+
+/** Whoever is granted it has not seen it for a while, and nobody knows what changed meanwhile. */
+export function tellReturned(database: Sqlite, n: number, { n: field, name }: Field): void {
+  const { changes } = database
+    .prepare(
+      `insert or replace into h${n} (id, field, seq)
+       select id, ?, row_number() over (order by id)
+         + (select cast(value as integer) from meta where name = 'counter')
+       from r${n} where exists (select 1 from json_each(body) where key = ?)`,
+    )
+    .run(field, name)
+  database
+    .prepare(
+      `update meta set value = cast(cast(value as integer) + ? as text) where name = 'counter'`,
+    )
+    .run(changes)
 }
 
 /** Records keep their keys, so by another one each would come in a second time. */

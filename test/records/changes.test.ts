@@ -53,6 +53,19 @@ test('nothing new is the same bookmark again, as often as one asks', async () =>
   expect(await since(mark)).toEqual({ seen: [], mark })
 })
 
+test('who has seen nothing does not see that there is something else', async () => {
+  const store = await aRecordStore()
+  store.put(messages(), 'work', [])
+  const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
+  const look = () =>
+    reader.call('query_records', { stream: 'messages', changes_since: 'beginning' })
+  const before = await look()
+
+  store.put(messages(), 'home', someMessages(3))
+
+  expect((await look()).text).toBe(before.text)
+})
+
 test('a bookmark and a cursor are as long as ever, however much is written that is not granted', async () => {
   const { store, since, read, put } = await aFeed()
   const ends = async () => {

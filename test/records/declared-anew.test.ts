@@ -119,6 +119,39 @@ test('a field of another type has changed when it did, and no other has', async 
   expect((await since(mark)).seen).toEqual(['m4'])
 })
 
+test('a field that comes back is told of where it is granted, and nowhere else', async () => {
+  const store = await aRecordStore()
+  const put = (stream: ReturnType<typeof notes>, ...secrets: readonly string[]) =>
+    store.put(
+      stream,
+      'work',
+      secrets.map((secret, n) => ({ ...aNote(`n${n}`), secret })),
+    )
+  put(notes('open', 'secret'), 'one', 'two', 'three')
+  const follow = async (fields: readonly string[]) => {
+    const reader = await aReader(store, store.grant({ stream: 'notes', fields }).token)
+    let since = 'beginning'
+    return async () => {
+      const input = { stream: 'notes', changes_since: since }
+      const { data } = await reader.call('query_records', input)
+      const page = data.data as { data: { data: Data }[]; next_changes_since: string }
+      since = page.next_changes_since
+      return page.data.map((one) => one.data.secret)
+    }
+  }
+  const [granted, other] = [await follow(['id', 'secret']), await follow(['id', 'open'])]
+  await Promise.all([granted(), other()])
+
+  put(notes('open'), 'one', '2', 'three')
+  const meanwhile = await granted()
+  store.writer.declare(notes('open', 'secret'))
+
+  expect(meanwhile).toEqual([])
+  expect(await granted()).toEqual(['one', '2', 'three'])
+  expect(await granted()).toEqual([])
+  expect(await other()).toEqual([])
+})
+
 test('what was made for a former declaration is written as the present one says', async () => {
   const { store, source, groups } = await aReadInFlight()
   const background = new BackgroundWriter(store.file)

@@ -74,6 +74,31 @@ test('what was read is soon on the disk, and not by a thread that serves', async
   expect(store.writer.reads(given.id).records).toHaveLength(1)
 })
 
+test('a store that is closed while the disk is slow has nothing to complain of', async () => {
+  const warnings = listWarnings()
+  const store = await aRecordStore()
+  const reads = new SqliteRecords(store.file, Date.now, () => {})
+  const read = { grant: 'g', tool: 'fetch', connection: 'c', stream: 's', fields: [], records: [] }
+  const handle = await open(store.file)
+  let goOn = () => {}
+  const slow = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const synced = vi.spyOn(Object.getPrototypeOf(handle), 'datasync').mockImplementation(() => slow)
+  onTestFinished(() => synced.mockRestore())
+  await handle.close()
+
+  reads.disclose({ package: 'p', ...read })
+  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(1))
+  reads.disclose({ package: 'p', ...read })
+  reads.close()
+  goOn()
+
+  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(2))
+  expect(store.writer.reads('p').records).toHaveLength(2)
+  expect(warnings).toEqual([])
+})
+
 test('while too much waits to be written down nothing is given out, and nobody waits', async () => {
   listWarnings()
   const store = await aRecordStore()

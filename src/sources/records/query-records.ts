@@ -321,15 +321,18 @@ const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
 })
 
 const sealBookmark = ({ store }: Reader, scope: Scope, after: number): string =>
-  seal(store.key, toBookmarkBinding(scope), [after, store.lineage(after) ?? null])
+  seal(store.key, toBookmarkBinding(scope), [after, findMark(store, after)])
 
 const sealPage = (
   { store }: Reader,
   scope: Scope,
   since: string,
   [after, upTo]: readonly [number, number],
-): string =>
-  seal(store.key, toPageBinding(scope, since), [after, upTo, store.lineage(after) ?? null])
+): string => seal(store.key, toPageBinding(scope, since), [after, upTo, findMark(store, after)])
+
+/** Before everything there is none, or who has seen nothing would see that something else was written. */
+const findMark = (store: Reader['store'], after: number): number | null =>
+  after === 0 ? null : (store.lineage(after) ?? null)
 
 const toTombstone = (
   { source }: Scope,
