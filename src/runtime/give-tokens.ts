@@ -117,14 +117,15 @@ const mintToken = (): string => `${tokenPrefix}${randomBytes(32).toString('base6
 const toId = (): string => randomUUID().replaceAll('-', '')
 
 function toTerms(
-  { sources, streams }: Pick<RecordWriter, 'sources' | 'streams'>,
+  writer: Pick<RecordWriter, 'sources' | 'streams'>,
   { stream, fields, connection, since, until, resources, view }: WantedTerms,
 ): readonly (readonly [string, StreamTerms])[] {
+  const { sources } = writer
   const meant = findSources(sources, stream, connection)
   if (meant.length === 0) {
     const named = findSources(sources, stream, undefined)
     const where = named.map((source) => source.connection.id).join(', ')
-    if (named.length === 0 && streams.some(({ name }) => name === stream))
+    if (named.length === 0 && writer.streams.some(({ name }) => name === stream))
       throw new SetupError(
         `${stream} is declared, but no connection has records of it yet: grant it when they are in.`,
       )
