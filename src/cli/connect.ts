@@ -124,8 +124,11 @@ const placeholder = 'the token of a grant'
 
 const lacksToken = (entry: object): boolean => JSON.stringify(entry).includes(placeholder)
 
+/** Records that lie elsewhere are read with one grant that the configuration holds. */
 const asksForGrant = ({ sources }: Config, mount: string | undefined): boolean =>
-  sources.some((source) => 'records' in source && source.mount === mount)
+  sources.some(
+    (source) => 'records' in source && typeof source.records === 'string' && source.mount === mount,
+  )
 
 /** How to start this very installation; through npx where it is only a cache of npx. */
 function toCommand(

@@ -85,12 +85,21 @@ function listStreams(writer: RecordWriter, json: boolean): number {
     fields: source.stream.fields.map(({ name }) => name),
     records: writer.count(source),
   }))
-  if (json) printJson(rows)
-  else
-    for (const row of rows)
-      print(`${row.id.padEnd(40)} ${row.connector_key.padEnd(16)} ${count(row.records, 'record')}`)
+  if (json) {
+    printJson(rows)
+    return 0
+  }
+  for (const { id, connector_key, records } of rows)
+    print(toRow(id, connector_key, count(records, 'record')))
+  const filled = new Set(writer.sources.map(({ stream }) => `${stream.connector}/${stream.name}`))
+  for (const { name, connector } of writer.streams)
+    if (!filled.has(`${connector}/${name}`))
+      print(toRow(name, connector, 'declared, in no connection yet'))
   return 0
 }
+
+const toRow = (id: string, connector: string, what: string): string =>
+  `${id.padEnd(40)} ${connector.padEnd(16)} ${what}`
 
 /** For records that come by HTTP: nothing is taken in yet. */
 async function declareStreams({ file, streams = file, store, connector }: Arguments) {

@@ -45,7 +45,7 @@ export function createGrant(
   const byConnection = new Map<string, StreamTerms[]>()
   const absent = streams.flatMap((wanted) => findAbsent(writer, wanted))
   for (const wanted of streams)
-    for (const [connection, terms] of toTerms(writer.sources, wanted)) {
+    for (const [connection, terms] of toTerms(writer, wanted)) {
       const known = byConnection.get(connection) ?? []
       if (known.some(({ stream }) => stream === terms.stream))
         throw new SetupError(`${terms.stream} of ${connection} is named twice.`)
@@ -119,13 +119,18 @@ const mintToken = (): string => `${tokenPrefix}${randomBytes(32).toString('base6
 const toId = (): string => randomUUID().replaceAll('-', '')
 
 function toTerms(
-  sources: readonly RecordSource[],
+  writer: Pick<RecordWriter, 'sources' | 'streams'>,
   { stream, fields, connection, since, until, resources, view }: WantedTerms,
 ): readonly (readonly [string, StreamTerms])[] {
+  const { sources } = writer
   const meant = findSources(sources, stream, connection)
   if (meant.length === 0) {
     const named = findSources(sources, stream, undefined)
     const where = named.map((source) => source.connection.id).join(', ')
+    if (named.length === 0 && writer.streams.some(({ name }) => name === stream))
+      throw new SetupError(
+        `${stream} is declared, but no connection has records of it yet: grant it when they are in.`,
+      )
     throw new SetupError(
       named.length === 0
         ? `There is no stream ${stream}. "drawbridge records streams" lists them.`

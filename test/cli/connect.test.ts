@@ -46,6 +46,19 @@ describe('drawbridge connect', () => {
     expect(nowhere.stderr).toContain('There is no mount /mcp/pepole. There is: /mcp, /mcp/people.')
   })
 
+  test('asks for no grant where the configuration holds the one that records elsewhere are read with', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml':
+        'sources: [{ records: { server: "http://127.0.0.1:1", token: env://FAR_TOKEN } }]\n',
+    })
+
+    const words = ['connect', 'claude-desktop']
+    const { stdout, stderr } = await drawbridge(words, { cwd, env: { FAR_TOKEN: 'far' } })
+
+    expect(JSON.parse(stdout).mcpServers.drawbridge).not.toHaveProperty('env.DRAWBRIDGE_TOKEN')
+    expect(stderr).not.toContain('grants create')
+  })
+
   test('a second time leaves the token that somebody has put there', async () => {
     const cwd = await aProject({ 'drawbridge.yaml': 'sources: [{ records: ./people.db }]\n' })
     const file = path.join(cwd, '.mcp.json')

@@ -217,7 +217,13 @@ test('streams are declared without records, for an owner who sends them by HTTP'
 
   const declared = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
   const minted = await drawbridge(['grants', 'create', '--owner'], { cwd })
+  const listed = await drawbridge(['records'], { cwd })
+  const early = await drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders'], {
+    cwd,
+  })
 
+  expect(listed.stdout).toMatch(/^orders +shop +declared, in no connection yet\n$/)
+  expect(early.stderr).toContain('orders is declared, but no connection has records of it yet')
   expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
   const response = await fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=mine`, {

@@ -199,7 +199,7 @@ describe('schema with a stream', () => {
       'projection: fields, or view brief (id author)',
       'sort: -sent_at or sent_at',
       'count: none or exact',
-      'expand: replies (has_many messages)',
+      'expand: replies (has_many messages by thread)',
       'search modes: lexical over author, body',
       'aggregate: count; sum size',
     ])

@@ -37,8 +37,13 @@ export function toAbilities(reader: Pick<Reader, 'scopes'>, scope: Scope): Abili
     const granted = findView(scope, name)
     return granted ? [[name, granted.map((field) => field.name)] as const] : []
   })
+  // With its key, the rest of a long relation can be read as any other records are.
   const relations = findRelations(reader, scope).map(
-    ({ relation }) => [relation.name, `${relation.cardinality} ${relation.stream}`] as const,
+    ({ relation, foreignKey }) =>
+      [
+        relation.name,
+        `${relation.cardinality} ${word(relation.stream)} by ${word(foreignKey.name)}`,
+      ] as const,
   )
   const lexical = fields.filter((field) => field.lexical).map(({ name }) => name)
   const uses = aggregateUses.flatMap((use) => {

@@ -194,7 +194,9 @@ export function toSearchAnswer(found: FoundHits): Done {
       ? [
           'Pass an id to fetch to read it. Each: id | connector_key connection_id, stream | title | snippet.',
         ]
-      : ['Nothing granted and searchable has all of these words: try fewer, or others.']),
+      : [
+          'Nothing granted and searchable has all of these words, and only whole words match: try fewer, or other forms.',
+        ]),
   ].join(' ')
   const lines = results.map((one) => {
     const { id, title, connector_key, connection_id, display_name, stream, snippet } = one
