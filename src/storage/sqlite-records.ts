@@ -19,6 +19,7 @@ import type {
   TallyQuery,
   TallySlice,
   Updated,
+  View,
 } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import { BlobTable } from './blob-table.ts'
@@ -105,9 +106,16 @@ export class SqliteRecords implements RecordStore {
   }
 
   findPackage(package_: string): GrantPackage | undefined {
-    const { packages } = this.#fresh()
-    const known = packages.get(package_)
-    if (known) return known
+    return this.view(package_).given
+  }
+
+  view(package_: string): View {
+    const { packages, sources } = this.#fresh()
+    const given = packages.get(package_) ?? this.#readPackage(package_, packages)
+    return { sources, ...(given && { given }) }
+  }
+
+  #readPackage(package_: string, packages: Fresh['packages']): GrantPackage | undefined {
     const found = this.#grants.find(package_)
     if (found) packages.set(package_, found)
     return found
@@ -141,9 +149,10 @@ export class SqliteRecords implements RecordStore {
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
+    // One statement, and so one moment anyway.
+    if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
     return this.#atOnce(() => {
       if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
-      if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
       const { walked } = this.#bounds
       return this.#pace.take(scope.source.n, walked, (rows) => this.#sliceOf(scope, query, rows))
     })
@@ -165,7 +174,7 @@ export class SqliteRecords implements RecordStore {
       rows,
       columns: isWhole ? [sql`${bodyUpTo(body)} as body`] : listColumns(scope, conditions),
     }
-    const [packed] = this.#all<Packed>(
+    const packed = this.#one<Packed>(
       pack(
         isWhole
           ? walkOn(walk)
@@ -193,7 +202,7 @@ export class SqliteRecords implements RecordStore {
       { table, ...(column && { column }), descending, ...(after && { after }), rows: limit },
       toWhere(scope, conditions),
     )
-    const [packed] = this.#all<Packed>(
+    const packed = this.#one<Packed>(
       pack(
         sql`select id, key, at, ${bodyUpTo(this.#bounds.body)} as body, sorted from (${pick}) cross join ${table} using (id)`,
       ),
@@ -276,7 +285,7 @@ export class SqliteRecords implements RecordStore {
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
     const { body, bodies } = this.#bounds
-    const [packed] = this.#all<Packed>(
+    const packed = this.#one<Packed>(
       pack(
         sql`select id, key, at, ${bodyUpTo(body)} as body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${JSON.stringify(arrivals)})) and ${toWhere(scope)}`,
       ),
@@ -392,6 +401,10 @@ export class SqliteRecords implements RecordStore {
   close(): void {
     this.#log.close()
     this.#database.close()
+  }
+
+  #one<Row>({ text, values }: Sql): Row | undefined {
+    return this.#database.prepare<Row>(text).get(...values)
   }
 
   #all<Row>({ text, values }: Sql): Row[] {

@@ -96,6 +96,7 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   const harmless = [
     'sources',
     'findPackage',
+    'view',
     'findToken',
     'key',
     'close',

@@ -35,19 +35,23 @@ export interface ReaderOptions {
 
 /** Looked up for every read: what was revoked a moment ago is revoked. */
 export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
-  const given = findLive(id, store, now())
-  if (isFailed(given)) return given
+  const { given, sources } = store.view(id)
+  const live = toLive(given, store, now())
+  if (isFailed(live)) return live
   return {
     store,
-    package: given,
-    ...toShown(given, store.sources()),
+    package: live,
+    ...toShown(live, sources),
     deadline: now() + patience,
     now,
   }
 }
 
-function findLive(id: string, store: DisclosingStore, now: number): GrantPackage | Failed {
-  const given = store.findPackage(id)
+function toLive(
+  given: GrantPackage | undefined,
+  store: DisclosingStore,
+  now: number,
+): GrantPackage | Failed {
   if (!given) return cannotRead('grant_missing', refusalWords.missing)
   switch (toStanding(given, now)) {
     case 'revoked':
@@ -97,7 +101,7 @@ export async function takeTurns<T>(
 
 /** What was revoked while others had their turn. */
 function findWithdrawn({ package: given, store, now }: Reader): Failed | undefined {
-  const current = findLive(given.id, store, now())
+  const current = toLive(store.findPackage(given.id), store, now())
   if (isFailed(current)) return current
   const live = new Set(listLive(current).map(({ id }) => id))
   return listLive(given).every(({ id }) => live.has(id))

@@ -12,6 +12,8 @@ export interface RecordStore {
   /** Every connection and stream there is; for the owner, and for making scopes. */
   sources(): readonly RecordSource[]
   findToken(token: string): TokenKind | undefined
+  /** A package, and all sources there are, at the same moment. */
+  view(package_: string): View
   findPackage(id: string): GrantPackage | undefined
   /** What cursors are sealed with. */
   readonly key: Uint8Array
@@ -120,6 +122,11 @@ export interface ChangesSlice {
 export type Change =
   | { readonly seq: number; readonly row: Row }
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
+
+export interface View {
+  readonly given?: GrantPackage
+  readonly sources: readonly RecordSource[]
+}
 
 export interface TallyQuery {
   /** Only arrivals after this. */
