@@ -9,7 +9,7 @@ import { toAggregationData } from '../sources/records/answers.ts'
 import { cannotRead } from '../sources/records/failures.ts'
 import { canMerge, mergeAggregations, mostGroups } from '../sources/records/fan-in.ts'
 import { findAllScopes } from '../sources/records/find-scope.ts'
-import { note } from '../sources/records/note.ts'
+import { noteAggregation } from '../sources/records/note.ts'
 import { isFailed } from '../sources/records/reader.ts'
 import { granularities } from '../sources/records/time-buckets.ts'
 import { needsConnection, pick, type ReadRoute } from './read-route.ts'
@@ -48,7 +48,7 @@ export const aggregateRoute: ReadRoute = {
         ...(isMerged && { limit: mostGroups }),
       })
       if (isFailed(answer)) return answer
-      note(reader, answer.scope, { tool: 'v1/aggregate', fields: [], records: [] })
+      noteAggregation(reader, answer, 'v1/aggregate')
       answers.push(answer)
     }
     const [first] = answers

@@ -193,14 +193,17 @@ test('a time that is granted no more says nothing about what is gone', async () 
   const source = store.put(withSeen('sent_at'), 'work', [gone ?? {}, moved ?? {}])
   const { token } = store.grant({ stream: 'messages', since: '2026-01-01', until: '2026-02-01' })
   const whole = store.grant({ stream: 'messages' })
-  const { since } = await changesOf(store, token)
+  const { since, reader } = await changesOf(store, token)
   const { mark } = await since()
   store.remove(source, 'm3')
   store.put(withSeen('sent_at'), 'work', [{ ...moved, sent_at: '2026-05-01T00:00:00Z' }])
 
   store.writer.declare(anew)
 
-  expect((await since(mark)).seen).toEqual([])
+  // That something of the former time is gone cannot be told any more: it is said, and one begins again.
+  const former = await reader.call('query_records', { stream: 'messages', changes_since: mark })
+  expect(former.failure?.code).toBe('invalid_cursor')
+  expect((await since()).seen).toEqual([])
   expect((await (await changesOf(store, whole.token)).since()).seen).toEqual(['-m3', 'm4'])
 })
 
@@ -226,5 +229,5 @@ async function changesOf(store: Parameters<typeof aReader>[0], token: string) {
       mark: page.next_changes_since,
     }
   }
-  return { since }
+  return { since, reader }
 }

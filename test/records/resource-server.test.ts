@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { recordSource } from '../../src/runtime/open-records.ts'
 import {
   aMessage,
@@ -177,6 +177,12 @@ test('without a connection all of them are read, one after the other, and what i
   const one = await ask('/v1/streams/messages/records/m3')
   const only = await ask('/v1/streams/messages/records/m20')
 
+  expect(groups.limit).toBe(2)
+  await vi.waitFor(() => {
+    const noted = store.writer.packages.flatMap(({ id }) => store.writer.reads(id).records)
+    const counted = noted.filter(({ entry }) => entry.tool === 'v1/aggregate')
+    expect(counted.map(({ entry }) => entry.fields)).toContainEqual(['author'])
+  })
   expect(page.data.map((row: Body) => `${row.connection_id} ${row.id}`)).toEqual([
     'home m5',
     'home m4',

@@ -43,7 +43,7 @@ export interface Aggregation {
   readonly groupCount?: number
 }
 
-const usualGroups = 10
+export const usualGroups = 10
 
 export async function aggregateRecords(
   reader: Reader,

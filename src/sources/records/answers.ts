@@ -2,7 +2,7 @@ import { text } from '../../capability/content.ts'
 import type { Json, JsonObject } from '../../capability/json.ts'
 import type { Done, Failed } from '../../capability/outcome.ts'
 import { word } from './abilities.ts'
-import type { Aggregation } from './aggregate-records.ts'
+import { type Aggregation, usualGroups } from './aggregate-records.ts'
 import { note } from './note.ts'
 import type { RecordPage, ServedRecord, Warning } from './query-records.ts'
 import type { Reader } from './reader.ts'
@@ -144,6 +144,7 @@ export function toAggregationData(answer: Aggregation): JsonObject {
             count,
             ...(query.metric !== 'count' && { value }),
           })),
+          limit: query.limit ?? usualGroups,
           group_count: answer.groupCount ?? 0,
           other_count: answer.otherCount ?? 0,
         }

@@ -42,7 +42,8 @@ export function mergeAggregations(
   const [first, ...others] = answers
   const { metric } = first.query
   const filteredRecordCount = answers.reduce((sum, one) => sum + one.filteredRecordCount, 0)
-  const base = { scope: first.scope, query: first.query, filteredRecordCount }
+  const query = { ...first.query, limit }
+  const base = { scope: first.scope, query, filteredRecordCount }
   if (!first.groups)
     return {
       ...base,

@@ -4,7 +4,7 @@ import { aggregateRecords } from './aggregate-records.ts'
 import { noteHits, toAggregateAnswer, toPageAnswer, toResult, toSearchAnswer } from './answers.ts'
 import { describeSchema, type SchemaQuery } from './describe-schema.ts'
 import { fetchDocument } from './fetch-document.ts'
-import { note } from './note.ts'
+import { note, noteAggregation } from './note.ts'
 import { queryRecords } from './query-records.ts'
 import { isFailed, type Reader } from './reader.ts'
 import type { Reads } from './reads.ts'
@@ -23,11 +23,7 @@ export const localReads = (reader: Reader): Reads => ({
   async aggregate(query) {
     const answer = await aggregateRecords(reader, query)
     if (isFailed(answer)) return answer
-    const { scope } = answer
-    const fields = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
-      name === undefined ? [] : (scope.fields.get(name) ?? []),
-    )
-    note(reader, scope, { tool: 'aggregate', fields, records: [] })
+    noteAggregation(reader, answer, 'aggregate')
     return toAggregateAnswer(answer)
   },
   async search(query) {

@@ -1,3 +1,4 @@
+import type { Aggregation } from './aggregate-records.ts'
 import type { Field } from './model.ts'
 import type { Reader } from './reader.ts'
 import type { Scope } from './scope.ts'
@@ -20,3 +21,11 @@ export const note = (reader: Reader, scope: Scope, { tool, fields, records }: No
     fields: fields.map(({ name }) => name),
     records,
   })
+
+/** The same where records were only counted: the fields that were looked at. */
+export function noteAggregation(reader: Reader, { scope, query }: Aggregation, tool: string): void {
+  const fields = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
+    name === undefined ? [] : (scope.fields.get(name) ?? []),
+  )
+  note(reader, scope, { tool, fields, records: [] })
+}

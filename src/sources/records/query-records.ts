@@ -307,17 +307,25 @@ async function collectChanges(
   }
 }
 
-/** Good for as long as the grant of this source: others of the same package may come and go. */
-const toBookmarkBinding = ({ grant, source }: Scope): CursorBinding => ({
+/**
+ * Good for as long as the grant of this source: others of the same package may come and go. When its
+ * time range is about another field, nobody knows any more in what time those were that are gone.
+ */
+const toBookmarkBinding = (scope: Scope): CursorBinding => ({
   kind: 'bookmark',
-  grant,
-  query: { source: source.n },
+  grant: scope.grant,
+  query: toFollowed(scope),
 })
 
 const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
-  ...toBookmarkBinding(scope),
   kind: 'changes',
-  query: { source: scope.source.n, since },
+  grant: scope.grant,
+  query: { ...toFollowed(scope), since },
+})
+
+const toFollowed = ({ source, window }: Scope): JsonObject => ({
+  source: source.n,
+  ...(window && { time: window.field.n }),
 })
 
 const sealBookmark = ({ store }: Reader, scope: Scope, after: number): string =>
