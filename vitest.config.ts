@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
 /** What measures, floods or repeats for minutes: `npm run soak`. */
-const soaks = process.env.SOAK === undefined ? ['test/**/*.soak.test.ts'] : []
+const isSoak = process.env.SOAK !== undefined
+const soaks = isSoak ? [] : ['test/**/*.soak.test.ts']
 
 export default defineConfig({
   resolve: { alias: { 'drawbridge-mcp': fileURLToPath(new URL('src/index.ts', import.meta.url)) } },
@@ -11,7 +12,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...soaks],
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
-    testTimeout: 60_000,
+    testTimeout: isSoak ? 600_000 : 60_000,
     // Much of a run is waiting for processes of its own: more than the cores that CI has.
     maxWorkers: 3,
   },
