@@ -65,8 +65,10 @@ export const connect = defineCommand({
       throw new UsageError(
         `There is no client "${args.client}". There is: ${Object.keys(clients).join(', ')}`,
       )
-    const { name, entry } = await toEntry(args as Where)
+    const { name, entry, variables = [] } = await toEntry(args as Where)
     const addition = { [client.key]: { [name]: entry } }
+    if (variables.length > 0)
+      say(`It will need ${variables.join(', ')} in its environment: put them under "env".`)
     if (!args.write) {
       printJson(addition)
       if (lacksToken(entry)) say(`Put ${tokenWords} where it says "${placeholder}".`)
@@ -108,7 +110,7 @@ async function toEntry({ url, name, what, mount }: Where) {
       entry: { type: 'http', url, ...(isReader && { headers }) },
     }
   }
-  const { config, file } = await findConfig(what, process.env)
+  const { config, file, variables } = await findConfig(what, process.env)
   const mounts = new Set(config.sources.map((source) => source.mount))
   if (mount !== undefined && !mounts.has(mount))
     throw new UsageError(`There is no mount ${mount}. There is: ${[...mounts].join(', ')}.`)
@@ -116,6 +118,7 @@ async function toEntry({ url, name, what, mount }: Where) {
   return {
     name: name ?? config.name ?? 'drawbridge',
     entry: { ...toCommand(file, mount), ...(isReader && { env: { DRAWBRIDGE_TOKEN: token } }) },
+    variables,
   }
 }
 
@@ -142,8 +145,10 @@ function toCommand(
     : { type: 'stdio', command: process.execPath, args: [main, ...words] }
 }
 
+type Entry = Readonly<Record<string, unknown>>
+
 /** Nothing else in the file is touched, and what it was before stays beside it. */
-async function merge(client: Client, name: string, entry: object): Promise<object> {
+async function merge(client: Client, name: string, entry: Entry): Promise<object> {
   const file = client.file()
   const before = await readFile(file, 'utf8').catch(() => undefined)
   const settings = before === undefined ? {} : parse(before, file)
@@ -159,16 +164,18 @@ async function merge(client: Client, name: string, entry: object): Promise<objec
   return kept
 }
 
-/** A token is shown once: whoever has put theirs here does not find another in its place. */
-function keepToken(former: unknown, entry: object): object {
+/** A token is shown once: whoever has put theirs here, or anything else, finds it there again. */
+function keepToken(former: unknown, entry: Entry): object {
   if (!isPlainObject(former)) return entry
-  const kept = (['env', 'headers'] as const).filter((key) =>
-    JSON.stringify((entry as Record<string, unknown>)[key])?.includes(placeholder),
-  )
-  return {
-    ...entry,
-    ...Object.fromEntries(kept.flatMap((key) => (former[key] ? [[key, former[key]]] : []))),
-  }
+  const kept = (['env', 'headers'] as const).flatMap((key) => {
+    const [known, given] = [former[key], entry[key]].map((one) => (isPlainObject(one) ? one : {}))
+    const said = Object.entries(given ?? {}).filter(
+      ([name, value]) => !(lacksToken({ value }) && known && name in known),
+    )
+    const all = { ...known, ...Object.fromEntries(said) }
+    return Object.keys(all).length > 0 ? [[key, all]] : []
+  })
+  return { ...entry, ...Object.fromEntries(kept) }
 }
 
 function parse(text: string, file: string): Record<string, unknown> {

@@ -24,11 +24,11 @@ export async function findConfig(
   if (!moduleExtensions.has(path.extname(file))) {
     if (!(await isManifest(file))) return { ...(await readConfig(file, environment)), folder, file }
     const config = configShape.parse({ sources: [{ manifest: path.basename(file) }] })
-    return { config, secrets: [], folder, file }
+    return { config, secrets: [], variables: [], folder, file }
   }
   const name = path.basename(file, path.extname(file))
   const config = configShape.parse({ name, sources: [{ module: path.basename(file) }] })
-  return { config, secrets: [], folder, file }
+  return { config, secrets: [], variables: [], folder, file }
 }
 
 /** The ledger's file: beside the configuration, unless that says otherwise. */

@@ -9,6 +9,8 @@ export interface ConfigReading {
   readonly config: Config
   /** Values that came from the environment and must not leave. */
   readonly secrets: readonly string[]
+  /** The names they go by there. */
+  readonly variables: readonly string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -19,7 +21,7 @@ export async function readConfig(file: string, environment: Environment): Promis
   const [broken] = document.faults
   if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
 
-  const secrets: string[] = []
+  const secrets = new Map<string, string>()
   const complaints: string[] = []
   const unset = new Set<string>()
   const value = resolve(document.value ?? {}, [], (name, path) => {
@@ -27,7 +29,7 @@ export async function readConfig(file: string, environment: Environment): Promis
     if (secret === undefined) {
       unset.add(path.join('/'))
       complaints.push(`${document.at(path)} env://${name} is not set in the environment`)
-    } else secrets.push(secret)
+    } else secrets.set(name, secret)
     return secret ?? ''
   })
   const parsed = configShape.safeParse(value)
@@ -38,7 +40,7 @@ export async function readConfig(file: string, environment: Environment): Promis
       complaints.push(`${at} ${words}`)
   }
   if (!parsed.success || complaints.length > 0) throw new SetupError(complaints.join('\n'))
-  return { config: parsed.data, secrets }
+  return { config: parsed.data, secrets: [...secrets.values()], variables: [...secrets.keys()] }
 }
 
 type Path = readonly PropertyKey[]

@@ -57,6 +57,20 @@ describe('drawbridge connect', () => {
 
     expect(JSON.parse(stdout).mcpServers.drawbridge).not.toHaveProperty('env.DRAWBRIDGE_TOKEN')
     expect(stderr).not.toContain('grants create')
+    expect(stderr).toContain('It will need FAR_TOKEN in its environment')
+  })
+
+  test('a second time leaves what else somebody has put into its environment', async () => {
+    const cwd = await aProject(files)
+    const file = path.join(cwd, '.mcp.json')
+    await connect(cwd, 'claude-code', '--write')
+    const settings = await read(file)
+    settings.mcpServers.acme.env = { FAR_TOKEN: 'far' }
+    await put(file, JSON.stringify(settings))
+
+    await connect(cwd, 'claude-code', '--write')
+
+    expect((await read(file)).mcpServers.acme.env).toEqual({ FAR_TOKEN: 'far' })
   })
 
   test('a second time leaves the token that somebody has put there', async () => {
