@@ -3,9 +3,7 @@ import type { Row } from '../sources/records/record-store.ts'
 import type { Scope } from '../sources/records/scope.ts'
 import type { Long } from './packed-rows.ts'
 import { toWhere } from './record-sql.ts'
-import { id, type Sql, sql } from './sql.ts'
-
-type All = <Found>(query: Sql) => Found[]
+import { type All, id, sql } from './sql.ts'
 
 export interface Filled<T> {
   readonly rows: readonly T[]

@@ -4,9 +4,7 @@ import { fillLong } from './long-bodies.ts'
 import { bodyUpTo, type Packed, pack, unpack } from './packed-rows.ts'
 import type { ReadBounds } from './read-bounds.ts'
 import { and, areKeys, hasFewKeys, toGranted } from './record-sql.ts'
-import { id, join, type Sql, sql } from './sql.ts'
-
-type All = <Found>(query: Sql) => Found[]
+import { type All, id, join, type Sql, sql } from './sql.ts'
 
 interface Placed {
   readonly seq: number

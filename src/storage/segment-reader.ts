@@ -5,9 +5,7 @@ import { ColumnCache, type Loaded, NoColumn } from './column-cache.ts'
 import { type Batch, createScan, type Scan, type Texts } from './column-scan.ts'
 import { arrivals, type ColumnField, readColumns } from './packed-columns.ts'
 import { isColumn, toBuffer } from './segment-writer.ts'
-import { id, type Sql, sql } from './sql.ts'
-
-type All = <Row>(query: Sql) => Row[]
+import { type All, id, sql } from './sql.ts'
 
 /** Segments that are looked at before others have a turn. */
 const segmentsAtOnce = 32

@@ -44,3 +44,6 @@ export class Sql {
 }
 
 export const { of: sql, id, join } = Sql
+
+/** Asks a statement for all its rows. */
+export type All = <Found>(query: Sql) => Found[]

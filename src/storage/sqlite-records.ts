@@ -1,5 +1,5 @@
 import type { GrantPackage, TokenKind } from '../sources/records/grant.ts'
-import { type Field, isTime, type RecordSource } from '../sources/records/model.ts'
+import type { Field, RecordSource } from '../sources/records/model.ts'
 import type {
   Arrived,
   Binding,
@@ -42,9 +42,11 @@ import {
   toWhere,
   type Walk,
 } from './record-sql.ts'
+import { findEndOfSpan, tallyRows } from './row-tallies.ts'
 import { SegmentReader } from './segment-reader.ts'
-import { id, join, type Sql, sql } from './sql.ts'
+import { type All, id, join, type Sql, sql } from './sql.ts'
 import { openSqlite, type Sqlite } from './sqlite.ts'
+import { isUnlimited, matchKeys, matchWords } from './word-matches.ts'
 
 interface StoredRow {
   readonly id: number
@@ -236,51 +238,13 @@ export class SqliteRecords implements RecordStore {
   match(scope: Scope, query: MatchQuery): Matches {
     const { words, fields, conditions, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
-    if (hasFewKeys(scope, this.#bounds)) return this.#matchKeys(scope, query)
-    const isWhole = !scope.window && !scope.keys && conditions.length === 0
+    const all: All = (one) => this.#all(one)
+    if (hasFewKeys(scope, this.#bounds)) return matchKeys(all, scope, query)
     return this.#atOnce(() => {
-      if (isWhole) return this.#matchOf(scope, query, limit)
+      if (isUnlimited(scope, conditions)) return matchWords(all, scope, query, limit)
       const { matched } = this.#bounds
-      return this.#pace.take(scope.source.n, matched, (rows) => this.#matchOf(scope, query, rows))
+      return this.#pace.take(scope.source.n, matched, (rows) => matchWords(all, scope, query, rows))
     })
-  }
-
-  #matchOf(scope: Scope, query: MatchQuery, most: number): Matches {
-    const { words, fields, conditions, below, limit } = query
-    // Named also where all are meant: a stream that was declared anew may have others by now.
-    const columns = fields.map(({ n }) => `c${n}`).join(' ')
-    const expression = words.map((word) => `({${columns}} : "${word}")`).join(' AND ')
-    const index = id('s', scope.source.n)
-    const table = id('r', scope.source.n)
-    const isWhole = !scope.window && !scope.keys && conditions.length === 0
-    // Only a whole number is a place in the index where it can begin; a driver's numbers are none.
-    const matches = sql`select rowid as id from ${index} where ${index} match ${expression} and rowid < cast(${below} as integer) order by rowid desc limit ${most}`
-    const fits = isWhole
-      ? sql`1`
-      : sql`exists (select 1 from ${table} where ${table}.id = matches.id and ${toWhere(scope, conditions)})`
-    const [found] = this.#all<{ ids: string }>(
-      sql`select json_group_array(id) as ids from (select id from (${matches}) as matches where ${fits} limit ${limit})`,
-    )
-    const arrivals = JSON.parse(found?.ids ?? '[]') as number[]
-    const oldest = arrivals.at(-1)
-    if (arrivals.length === limit && oldest !== undefined) return { arrivals, resume: oldest }
-    if (isWhole) return { arrivals }
-    const [last] = this.#all<{ id: number }>(
-      sql`select id from (${matches}) limit 1 offset ${most - 1}`,
-    )
-    return { arrivals, ...(last && { resume: last.id }) }
-  }
-
-  /** Where the records are named, each may match: how many others have the words must not show. */
-  #matchKeys(scope: Scope, { conditions, below, limit }: MatchQuery): Matches {
-    const arrivals = this.#all<{ id: number }>(
-      sql`select id from ${id('r', scope.source.n)} where ${toWhere(scope, conditions)} and +id < ${below} order by id desc limit ${limit}`,
-    ).map((row) => row.id)
-    const oldest = arrivals.at(-1)
-    return {
-      arrivals,
-      ...(arrivals.length === limit && oldest !== undefined && { resume: oldest }),
-    }
   }
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
@@ -310,44 +274,17 @@ export class SqliteRecords implements RecordStore {
     if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
     const counted = this.#atOnce(() => this.#segments.tally(scope, query))
     if (counted) return counted
-    const last = this.#endOfSpan(scope, query)
+    const last = findEndOfSpan((one) => this.#all(one), scope, query, this.#bounds)
     if (last === undefined) return { tallies: [] }
     return { tallies: this.tallyRows(scope, query, last), resume: last }
   }
 
-  /** The last of the next rows that are counted at once: long ones take long to pass by, too. */
-  #endOfSpan(scope: Scope, { after, group, distinct }: TallyQuery): number | undefined {
-    const { counted, grouped, passed } = this.#bounds
-    const sizes = sql`select id, octet_length(body) as size from ${id('r', scope.source.n)} where id > ${after} order by id limit ${group || distinct ? grouped : counted}`
-    const [row] = this.#all<{ last: number | null }>(
-      sql`select max(id) as last from (select id, sum(size) over (order by id) - size as before from (${sizes})) where before < ${passed}`,
-    )
-    return row?.last ?? undefined
-  }
-
   /** Row by row: for what no segment holds, and to compare with. */
   tallyRows(scope: Scope, query: TallyQuery, last: number): readonly Tally[] {
-    const { after, conditions, field, group, distinct } = query
-    const table = id('r', scope.source.n)
-    const value = field ? id('f', field.n) : sql`null`
-    // With a sign before it, it is no reason to walk along all there are.
-    const place = hasFewKeys(scope, this.#bounds) ? sql`+id` : sql`id`
-    const where = sql`${place} > ${after} and ${place} <= ${last} and ${toWhere(scope, conditions)}`
-    if (distinct)
-      return this.#all<Tally>(
-        sql`select ${value} as "group", count(*) as count, count(${value}) as valued, 0 as sum, null as min, null as max from ${table} where ${where} group by 1`,
-      )
-    const by = group ? toGroup(id('f', group.field.n), group.step) : sql`null`
-    const buckets = group?.buckets
-    const isNumber = field !== undefined && field.type !== 'string' && !isTime(field)
-    const sum = isNumber ? sql`coalesce(sum(${value}), 0)` : sql`0`
-    return this.#all<Tally>(
-      sql`select ${by} as "group", count(*) as count, count(${value}) as valued, ${sum} as sum, min(${value}) as min, max(${value}) as max from ${table} where ${where} group by 1`,
-    ).map((tally) =>
-      buckets && tally.group !== null
-        ? { ...tally, group: buckets.timeIn(buckets.of(Number(tally.group))) }
-        : tally,
-    )
+    return tallyRows((one) => this.#all(one), scope, query, {
+      last,
+      isWalked: !hasFewKeys(scope, this.#bounds),
+    })
   }
 
   /**
@@ -426,9 +363,5 @@ const toPinned = (sort: Field | undefined, conditions: readonly Condition[]): re
   conditions.flatMap(({ field, operator, value }) =>
     field === sort && operator === 'eq' ? [sql`${id('f', field.n)} = ${value}`] : [],
   )
-
-/** The start of the step that a time falls into, also before 1970. */
-const toGroup = (column: Sql, step: number | undefined): Sql =>
-  step === undefined ? column : sql`${column} - ((${column} % ${step}) + ${step}) % ${step}`
 
 const toRow = ({ id, key, at, body }: StoredRow): Row => ({ arrival: id, key, emittedAt: at, body })
