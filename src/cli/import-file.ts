@@ -92,7 +92,8 @@ const hasSource = (writer: RecordWriter, { name, connector }: Stream, id: string
       connection.id === id && stream.name === name && stream.connector === connector,
   )
 
-function findStream(
+/** The one that is meant, of those that are declared. */
+export function findStream(
   streams: readonly Stream[],
   { stream: name, connector, declared }: ImportOptions,
 ): Stream {

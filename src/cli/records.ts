@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { defineCommand } from 'citty'
 import {
   checkReadable,
@@ -8,7 +9,7 @@ import {
 import { draftStreams } from './draft-streams.ts'
 import { exportRecords } from './export-records.ts'
 import { jsonFlag, storeFlag } from './flags.ts'
-import { importFile } from './import-file.ts'
+import { findStream, importFile } from './import-file.ts'
 import { withNewOwnerStore, withOwnerStore } from './owner-verb.ts'
 import { count, print, printJson, say, toLine } from './print.ts'
 import { readAction } from './read-words.ts'
@@ -117,16 +118,16 @@ async function declareStreams({ file, streams = file, store, connector }: Argume
 async function importInto({ file, connection: id, streams, ...rest }: Arguments): Promise<number> {
   if (file === undefined || id === undefined)
     throw new UsageError('Say what and where to: drawbridge records import FILE --connection ID')
-  // Before there is a store, if it would be new.
   await checkReadable(file)
   const declared = streams === undefined ? undefined : await readStreams(streams, rest.connector)
-  return withNewOwnerStore(rest.store, (writer) =>
-    importFile(writer, {
-      ...rest,
-      file,
-      id,
-      ...(streams !== undefined &&
-        declared && { declared: { file: streams, streams: [...declared.values()] } }),
-    }),
-  )
+  const options = {
+    ...rest,
+    file,
+    id,
+    ...(streams !== undefined &&
+      declared && { declared: { file: streams, streams: [...declared.values()] } }),
+  }
+  // A store is not made for what could not be put there.
+  if (!existsSync(rest.store)) findStream(options.declared?.streams ?? [], options)
+  return withNewOwnerStore(rest.store, (writer) => importFile(writer, options))
 }

@@ -361,7 +361,7 @@ test('an import that takes nothing leaves no connection behind', async () => {
   expect(writer.sources).toMatchObject([{ connection: { id: 'typo' } }])
 })
 
-test('a file that cannot be read or written is named in one line', async () => {
+test('a file that cannot be read, written or placed is named in one line, and no store is made', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(2))
   const cwd = await aProject({ 'folder/file.ndjson': '', ...files })
@@ -377,6 +377,8 @@ test('a file that cannot be read or written is named in one line', async () => {
     'folder is a folder, not a file.': ['import', 'folder', '--connection', 'c'],
     'none.csv does not exist.': ['streams', 'none.csv'],
     'none.yaml does not exist.': ['declare', 'none.yaml'],
+    'The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: none':
+      ['import', 'folder/file.ndjson', '--connection', 'c'],
   }
 
   await Promise.all(
