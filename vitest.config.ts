@@ -13,7 +13,7 @@ export default defineConfig({
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
     testTimeout: isSoak ? 600_000 : 60_000,
-    // Much of a run is waiting for processes of its own: more than the cores that CI has.
-    maxWorkers: 3,
+    // Much of a run is waiting for processes of its own: as many as CI has cores, whatever vitest would dare.
+    maxWorkers: 2,
   },
 })
