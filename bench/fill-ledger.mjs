@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 
-const built = new URL('../dist/storage/sqlite-ledger.js', import.meta.url)
+const built = new URL('../dist/storage/ledger/sqlite-ledger.js', import.meta.url)
 const { SqliteLedger } = existsSync(built) ? await import(built.href) : {}
 
 /** A ledger with a past: each run by another caller, with its key, its charge and its approval. */

@@ -1,4 +1,4 @@
-import { declareStream, streamShape } from '../dist/sources/records/declare-stream.js'
+import { declareStream, streamShape } from '../dist/sources/records/model/declare-stream.js'
 
 /** Four accounts of five streams each; the first has a quarter of all records, the others share. */
 export const connections = ['work', 'home', 'shop', 'club']

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { BackgroundWriter, importRecords } from '../dist/runtime/owner-store.js'
-import { RecordWriter } from '../dist/storage/record-writer.js'
+import { BackgroundWriter, importRecords } from '../dist/runtime/records/owner-store.js'
+import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
 import { busyBlock, cleanUp, longestBlock, quantile } from './records-measure.mjs'

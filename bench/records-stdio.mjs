@@ -5,7 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { SqliteRecords } from '../dist/storage/sqlite-records.js'
+import { SqliteRecords } from '../dist/storage/records/sqlite-records.js'
 import { largest } from './records-data.mjs'
 import { quantile } from './records-measure.mjs'
 

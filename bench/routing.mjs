@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Cancellation } from '../dist/capability/cancellation.js'
 import { openLedger } from '../dist/runtime/open-ledger.js'
 import { intentSource } from '../dist/sources/intents/intent-source.js'
-import { SqliteExecutionLog } from '../dist/storage/sqlite-execution-log.js'
+import { SqliteExecutionLog } from '../dist/storage/ledger/sqlite-execution-log.js'
 
 const calls = Number(process.argv[2] ?? 10_000)
 

@@ -9,17 +9,17 @@ export type { Effects } from './capability/effects.ts'
 export { failureSet } from './capability/failure.ts'
 export { done, type Outcome } from './capability/outcome.ts'
 export type { Answer, Question } from './capability/question.ts'
-export { readContract } from './capability/read-contract.ts'
 export { noRules, type Rules } from './capability/rules.ts'
 export { SetupError } from './capability/setup-error.ts'
 export type { Change, Reading, Source } from './capability/source.ts'
+export { readContract } from './contracts/read-contract.ts'
 export {
   createDrawbridge,
   Drawbridge,
   type DrawbridgeOptions,
 } from './runtime/drawbridge.ts'
 export { type ManifestSourceOptions, manifestSource } from './runtime/open-manifest.ts'
-export { recordSource } from './runtime/open-records.ts'
+export { recordSource } from './runtime/records/open-records.ts'
 export { definitionSource } from './sources/definitions/definition-source.ts'
 export { definePrompt, type PromptDefinition } from './sources/definitions/prompt-definition.ts'
 export { ask, content } from './sources/definitions/reply.ts'
@@ -35,10 +35,10 @@ export {
   type AgentDefinition,
   AgentError,
   defineAgent,
-} from './sources/intents/agent.ts'
-export type { IntentEnvelope } from './sources/intents/envelope.ts'
+} from './sources/intents/agents/agent.ts'
+export type { IntentEnvelope } from './sources/intents/envelope/envelope.ts'
+export type { AgentResponse } from './sources/intents/envelope/response.ts'
 export { type IntentOptions, intentSource } from './sources/intents/intent-source.ts'
-export type { AgentResponse } from './sources/intents/response.ts'
 export { derive } from './sources/services/adapters/derive.ts'
 export { fromMachine } from './sources/services/adapters/from-machine.ts'
 export { fromObservable } from './sources/services/adapters/from-observable.ts'

@@ -6,20 +6,26 @@ import { expect, test } from 'vitest'
 /** The table of `docs/architecture.md`: which folder may import which, besides itself. */
 const mayImport: Record<string, readonly string[]> = {
   capability: [],
+  contracts: ['capability'],
+  upstream: ['capability'],
   yaml: [],
-  'sources/manifest': ['capability', 'yaml'],
-  'sources/definitions': ['capability'],
-  'sources/intents': ['capability'],
-  'sources/records': ['capability'],
-  'sources/services': ['capability'],
+  sources: ['capability'],
+  'sources/manifest': ['capability', 'contracts', 'upstream', 'yaml'],
+  'sources/definitions': ['capability', 'contracts', 'sources'],
+  'sources/intents': ['capability', 'contracts', 'sources'],
+  'sources/records': ['capability', 'contracts', 'upstream'],
+  'sources/services': ['capability', 'contracts'],
   catalog: ['capability'],
   governance: ['capability'],
-  mcp: ['capability', 'catalog', 'governance'],
+  mcp: ['capability', 'catalog', 'governance', 'upstream'],
   http: ['capability', 'mcp', 'sources/records'],
   storage: ['capability', 'governance', 'sources/intents', 'sources/records'],
   runtime: [
     'capability',
+    'contracts',
+    'upstream',
     'yaml',
+    'sources',
     'sources/manifest',
     'sources/definitions',
     'sources/intents',
@@ -34,6 +40,7 @@ const mayImport: Record<string, readonly string[]> = {
   cli: ['capability', 'runtime', 'mcp', ''],
   '': [
     'capability',
+    'contracts',
     'runtime',
     'sources/manifest',
     'sources/definitions',
@@ -54,8 +61,11 @@ const ownedBy: Record<string, string> = {
 const root = path.resolve('src')
 const files = globSync('**/*.ts', { cwd: root })
 
+/** The deepest folder of the table that holds a file. */
 const folderOf = (file: string): string =>
-  Object.keys(mayImport).find((folder) => folder !== '' && file.startsWith(`${folder}/`)) ?? ''
+  Object.keys(mayImport)
+    .filter((folder) => file.startsWith(`${folder}/`))
+    .sort((a, b) => b.length - a.length)[0] ?? ''
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import\() ?'([^']+)'/g)].map(

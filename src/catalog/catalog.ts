@@ -1,10 +1,10 @@
 import type { Capability, View } from '../capability/capability.ts'
-import type { Turn } from './claims.ts'
+import { Stock, type Turns } from './catalog-index.ts'
 import { type Heard, HeldSource, type Placement } from './held-source.ts'
 import { History } from './history.ts'
+import type { Turn } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Entry, Refine, Snapshot } from './snapshot.ts'
-import { Stock, type Turns } from './stock.ts'
 
 export type { Placement }
 

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../capability/capability.ts'
-import type { Turn } from './claims.ts'
 import { toRelied } from './fingerprint.ts'
+import type { Turn } from './name-claims.ts'
 
 /** Definitions, not tools: enough for a day of edits. */
 const most = 20_000

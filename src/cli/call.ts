@@ -4,10 +4,10 @@ import { defineCommand } from 'citty'
 import { isPlainObject } from '../capability/json.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import { toInput, toParts } from './call-words.ts'
-import { jsonFlag } from './flags.ts'
-import { open } from './open.ts'
-import { print, printJson, say } from './print.ts'
+import { toInput, toParts } from './terminal/call-arguments.ts'
+import { jsonFlag } from './terminal/flags.ts'
+import { open } from './terminal/open.ts'
+import { print, printJson, say } from './terminal/print.ts'
 
 export const call = defineCommand({
   meta: {

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
-import { jsonFlag, whatArgument } from './flags.ts'
-import { look } from './open.ts'
-import { count, print, printJson, toLine } from './print.ts'
+import { jsonFlag, whatArgument } from './terminal/flags.ts'
+import { look } from './terminal/open.ts'
+import { count, print, printJson, toLine } from './terminal/print.ts'
 
 export const check = defineCommand({
   meta: {

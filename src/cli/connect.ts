@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { defineCommand } from 'citty'
 import { isPlainObject } from '../capability/json.ts'
 import { SetupError } from '../capability/setup-error.ts'
-import type { Config } from '../runtime/config.ts'
-import { findConfig } from '../runtime/find-config.ts'
-import { printJson, say } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import type { Config } from '../runtime/config/config-shape.ts'
+import { findConfig } from '../runtime/config/find-config.ts'
+import { printJson, say } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 interface Client {
   readonly file: () => string

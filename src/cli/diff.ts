@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty'
 import { diffBridges, type MountedDifference } from '../runtime/diff-bridges.ts'
-import { jsonFlag } from './flags.ts'
-import { look } from './open.ts'
-import { count, print, printJson, say, toLine } from './print.ts'
+import { jsonFlag } from './terminal/flags.ts'
+import { look } from './terminal/open.ts'
+import { count, print, printJson, say, toLine } from './terminal/print.ts'
 
 const what = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
 

@@ -2,10 +2,10 @@ import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
-import { toInput, toParts } from './call-words.ts'
-import { jsonFlag } from './flags.ts'
-import { open } from './open.ts'
-import { print, printJson, say } from './print.ts'
+import { toInput, toParts } from './terminal/call-arguments.ts'
+import { jsonFlag } from './terminal/flags.ts'
+import { open } from './terminal/open.ts'
+import { print, printJson, say } from './terminal/print.ts'
 
 export const explain = defineCommand({
   meta: {

@@ -2,9 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { defineCommand } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { importOpenApi } from '../runtime/import-openapi.ts'
-import { jsonFlag } from './flags.ts'
-import { count, output, printJson, say } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import { jsonFlag } from './terminal/flags.ts'
+import { count, output, printJson, say } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const readers = { openapi: importOpenApi }
 

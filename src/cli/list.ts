@@ -1,9 +1,9 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
-import { jsonFlag, whatArgument } from './flags.ts'
-import { look } from './open.ts'
-import { print, printJson, say, toLine } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import { jsonFlag, whatArgument } from './terminal/flags.ts'
+import { look } from './terminal/open.ts'
+import { print, printJson, say, toLine } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 export const list = defineCommand({
   meta: { name: 'list', description: 'Every capability with its origin, effects and rules.' },

@@ -4,8 +4,8 @@ import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { CredentialError } from '../capability/credential-error.ts'
 import { SetupError } from '../capability/setup-error.ts'
-import { output, print, say } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import { output, print, say } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
@@ -20,12 +20,12 @@ const verbs = {
   explain: async () => (await import('./explain.ts')).explain,
   diff: async () => (await import('./diff.ts')).diff,
   import: async () => (await import('./import.ts')).importDraft,
-  approvals: async () => (await import('./approvals.ts')).approvals,
-  runs: async () => (await import('./runs.ts')).runs,
-  executions: async () => (await import('./executions.ts')).executions,
-  audit: async () => (await import('./audit.ts')).audit,
-  records: async () => (await import('./records.ts')).records,
-  grants: async () => (await import('./grants.ts')).grants,
+  approvals: async () => (await import('./ledger/approvals.ts')).approvals,
+  runs: async () => (await import('./ledger/runs.ts')).runs,
+  executions: async () => (await import('./ledger/executions.ts')).executions,
+  audit: async () => (await import('./ledger/audit.ts')).audit,
+  records: async () => (await import('./records/records.ts')).records,
+  grants: async () => (await import('./records/grants.ts')).grants,
   token: async () => (await import('./token.ts')).token,
 } satisfies SubCommandsDef
 

@@ -1,10 +1,10 @@
 import path from 'node:path'
 import canonicalize from 'canonicalize'
 import { defineCommand } from 'citty'
-import { findConfig } from '../runtime/find-config.ts'
+import { findConfig } from '../runtime/config/find-config.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
-import { print, say, toLine } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import { print, say, toLine } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
 

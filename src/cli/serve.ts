@@ -2,10 +2,10 @@ import { defineCommand } from 'citty'
 import type { Logger } from 'pino'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
-import { whatArgument } from './flags.ts'
-import { createLogger, open, toOpenOptions } from './open.ts'
-import { count, output, say, toLine } from './print.ts'
-import { UsageError } from './usage-error.ts'
+import { whatArgument } from './terminal/flags.ts'
+import { createLogger, open, toOpenOptions } from './terminal/open.ts'
+import { count, output, say, toLine } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 export const serve = defineCommand({
   meta: {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { defineCommand } from 'citty'
-import { jsonFlag } from './flags.ts'
-import { print, printJson, say } from './print.ts'
+import { jsonFlag } from './terminal/flags.ts'
+import { print, printJson, say } from './terminal/print.ts'
 
 export const token = defineCommand({
   meta: {

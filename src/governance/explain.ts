@@ -1,5 +1,5 @@
 import type { Call } from '../capability/call.ts'
-import type { Check } from './check.ts'
+import type { Check } from './steps/check.ts'
 
 /** What one step would say. */
 export interface Explanation {

@@ -1,5 +1,5 @@
 import type { Outcome } from '../capability/outcome.ts'
-import type { AuditEntry } from './record-audit.ts'
+import type { AuditEntry } from './steps/record-audit.ts'
 
 /** What governance remembers. What a promise here acknowledges survives a crash. */
 export interface Ledger {

@@ -1,15 +1,15 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
-import type { Door } from '../sources/records/door.ts'
-import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approval-routes.ts'
+import type { Door } from '../sources/records/grants/token-gate.ts'
+import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approvals/approval-routes.ts'
 import type { Identify } from './callers.ts'
-import { type FrameEndpoint, serveFrame } from './frame-route.ts'
-import { carriesOwner, holdsOwner, refuseByGrant, toBearer } from './grant-callers.ts'
+import { type FrameEndpoint, serveFrame } from './frames/frame-route.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
-import { isRecordsPath, type RecordsDesk, serveRecords } from './records-routes.ts'
-import { WelcomeReply } from './welcome-reply.ts'
+import { carriesOwner, holdsOwner, refuseByGrant, toBearer } from './records/grant-callers.ts'
+import { isRecordsPath, type RecordsDesk, serveRecords } from './records/records-routes.ts'
+import { WelcomeReply } from './records/revocable-reply.ts'
 
 export interface HandlerOptions {
   /** By path. */

@@ -1,7 +1,7 @@
 import type { HttpReply, HttpRequest } from './http-port.ts'
-import { LegacySessions, type SessionLimits } from './legacy-http.ts'
-import { serveModern, toRpcError } from './modern-http.ts'
-import { readInbound } from './modern-request.ts'
+import { LegacySessions, type SessionLimits } from './legacy/sessions.ts'
+import { serveModern, toRpcError } from './modern/modern-http.ts'
+import { readInbound } from './modern/modern-request.ts'
 import { toId } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 

@@ -3,7 +3,7 @@ import type { Capability } from '../capability/capability.ts'
 import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Rules } from '../capability/rules.ts'
 import type { Entry } from '../catalog/snapshot.ts'
-import { keyArgument } from '../governance/check-input.ts'
+import { keyArgument } from '../governance/steps/check-input.ts'
 import { toHints } from './to-hints.ts'
 import { toolMeta } from './wire-names.ts'
 

@@ -1,8 +1,8 @@
 import { byCodePoint } from '../capability/json.ts'
-import { diffSnapshots } from '../catalog/diff-snapshots.ts'
-import type { Difference } from '../catalog/difference.ts'
-import { Stock } from '../catalog/stock.ts'
-import type { Config } from './config.ts'
+import { Stock } from '../catalog/catalog-index.ts'
+import { diffSnapshots } from '../catalog/diff/diff-snapshots.ts'
+import type { Difference } from '../catalog/diff/difference.ts'
+import type { Config } from './config/config-shape.ts'
 import type { Opened } from './open-drawbridge.ts'
 
 /** A difference, and the mount it is on. */

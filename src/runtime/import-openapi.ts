@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
-import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/from-openapi.ts'
-import { toReadTrouble } from './file-trouble.ts'
+import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/openapi/from-openapi.ts'
+import { toReadTrouble } from './file-errors.ts'
 
 /** Reads an OpenAPI document from a file; every complaint names file, line and column. */
 export async function importOpenApi(file: string): Promise<OpenApiDraft> {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
-import type { SourceConfig } from './config.ts'
+import type { SourceConfig } from './config/config-shape.ts'
 
 export type IntentsConfig = Extract<SourceConfig, { intents: unknown }>['intents']
 

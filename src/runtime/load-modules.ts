@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import { glob } from 'tinyglobby'
 import { byCodePoint } from '../capability/json.ts'
-import type { LoadedModule } from '../capability/loaded-module.ts'
+import type { LoadedModule } from '../sources/loaded-module.ts'
 
 /** What `import … from 'drawbridge-mcp'` gives in a user's module: this very library. */
 export type Library = Readonly<Record<string, unknown>>

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
+import { type Found, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge, type DrawbridgeOptions } from './drawbridge.ts'
-import { type Found, findConfig, toStore } from './find-config.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
-import { refuseOwner } from './open-records.ts'
 import { openSources, type PlacedSource } from './open-sources.ts'
+import { refuseOwner } from './records/open-records.ts'
 
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError' | 'onTrouble'> {
   readonly library: Library

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type LedgerOptions, SqliteLedger } from '../storage/sqlite-ledger.ts'
+import { type LedgerOptions, SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 
 export const openLedger = (
   options: Pick<LedgerOptions, 'file' | 'keep' | 'keepExecutions' | 'onError'>,

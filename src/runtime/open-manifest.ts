@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Source } from '../capability/source.ts'
-import { McpUpstream } from '../mcp/mcp-upstream.ts'
-import { httpUpstream } from '../sources/manifest/http-upstream.ts'
-import { createLoadReference } from '../sources/manifest/load-reference.ts'
+import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
+import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
+import type { Handler, Protocols } from '../sources/manifest/invoke/routes.ts'
 import { manifestSource as toSource } from '../sources/manifest/manifest-source.ts'
-import type { Handler, Protocols } from '../sources/manifest/routes.ts'
-import type { SourceConfig } from './config.ts'
+import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
+import type { SourceConfig } from './config/config-shape.ts'
 import type { Surroundings } from './open-sources.ts'
 
 export interface ManifestSourceOptions {

@@ -1,18 +1,18 @@
 import path from 'node:path'
-import type { LoadedModule } from '../capability/loaded-module.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import type { Placement } from '../catalog/catalog.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
-import type { Door } from '../sources/records/door.ts'
+import type { LoadedModule } from '../sources/loaded-module.ts'
+import type { Door } from '../sources/records/grants/token-gate.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
 import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
-import type { SourceConfig } from './config.ts'
+import type { SourceConfig } from './config/config-shape.ts'
 import type { ModuleLoader } from './load-modules.ts'
 import { openIntents } from './open-intents.ts'
 import { openManifest } from './open-manifest.ts'
-import { openRecords } from './open-records.ts'
-import { openRemoteRecords } from './open-remote-records.ts'
+import { openRecords } from './records/open-records.ts'
+import { openRemoteRecords } from './records/open-remote-records.ts'
 
 export interface PlacedSource extends Placement {
   readonly mount: string

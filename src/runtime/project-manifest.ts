@@ -7,12 +7,12 @@ import { byCodePoint, type JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
 import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
-import { readManifest, type Understood } from '../sources/manifest/read-manifest.ts'
-import { toAgentCard } from '../sources/manifest/to-agent-card.ts'
-import { findDoor, toDeclaration } from '../sources/manifest/to-declaration.ts'
+import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
+import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
+import { readManifest, type Understood } from '../sources/manifest/reading/read-manifest.ts'
+import { toInputSchema, toOutputSchema } from '../sources/manifest/schemas/to-schema.ts'
+import { findDoor, toDeclaration } from '../sources/manifest/to-capability.ts'
 import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
-import { toInputSchema, toOutputSchema } from '../sources/manifest/to-schema.ts'
-import { toServerJson } from '../sources/manifest/to-server-json.ts'
 
 export interface ProjectOptions {
   readonly file: string

@@ -1,5 +1,5 @@
 import type { Explanation } from '../governance/explain.ts'
-import type { Decision } from '../sources/intents/decide.ts'
+import type { Decision } from '../sources/intents/router/choose-agents.ts'
 
 /** Who would be asked, in which order, and why not the others. */
 export function toRouteExplanation(decision: Decision): Explanation {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import type { Found } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
-import type { Found } from './find-config.ts'
 import { type Opened, type OpenOptions, type Read, readAll } from './open-drawbridge.ts'
 
 /** Looked at twice a second: notifications of file systems miss what editors and git do to files. */

@@ -3,7 +3,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { readContract } from '../../src/capability/read-contract.ts'
+import { readContract } from '../../src/contracts/read-contract.ts'
 import { aContract } from '../support/builders.ts'
 
 describe('Zod', () => {

@@ -5,9 +5,9 @@ import { reads } from '../../src/capability/effects.ts'
 import type { JsonObject } from '../../src/capability/json.ts'
 import { type Rules, usualThresholds } from '../../src/capability/rules.ts'
 import type { Reading } from '../../src/capability/source.ts'
-import { diffSnapshots } from '../../src/catalog/diff-snapshots.ts'
-import { type Difference, opposite } from '../../src/catalog/difference.ts'
-import { Stock } from '../../src/catalog/stock.ts'
+import { Stock } from '../../src/catalog/catalog-index.ts'
+import { diffSnapshots } from '../../src/catalog/diff/diff-snapshots.ts'
+import { type Difference, opposite } from '../../src/catalog/diff/difference.ts'
 import { aCapability, aContract } from '../support/builders.ts'
 
 const toSnapshot = (reading: Reading) => {

@@ -5,7 +5,7 @@ import { localUser } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { permits } from '../../src/governance/permits.ts'
-import type { Fault } from '../../src/governance/record-audit.ts'
+import type { Fault } from '../../src/governance/steps/record-audit.ts'
 import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
 
 test('a caller without the scope never reaches the capability, and the refusal is written down', async () => {

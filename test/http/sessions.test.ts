@@ -6,7 +6,7 @@ import {
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { Announcements } from '../../src/mcp/announcements.ts'
-import { sessionLimits } from '../../src/mcp/legacy-http.ts'
+import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'

@@ -3,12 +3,12 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { intentSource } from '../../src/index.ts'
 import { Drawbridge } from '../../src/runtime/drawbridge.ts'
-import { AgentError } from '../../src/sources/intents/agent.ts'
-import type { Execution, ExecutionEvent } from '../../src/sources/intents/execution-log.ts'
-import { toResumption } from '../../src/sources/intents/resumption.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
-import { SqliteExecutionLog } from '../../src/storage/sqlite-execution-log.ts'
-import { SqliteLedger } from '../../src/storage/sqlite-ledger.ts'
+import { AgentError } from '../../src/sources/intents/agents/agent.ts'
+import type { Execution, ExecutionEvent } from '../../src/sources/intents/log/execution-log.ts'
+import { toResumption } from '../../src/sources/intents/log/resumption.ts'
+import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
+import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, hour } from '../support/a-clock.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, aRouter, later } from '../support/agents.ts'
@@ -269,7 +269,7 @@ describe('resuming', () => {
   async function aCrash(file: string, capability: string): Promise<string> {
     const script = startScript(
       `
-      const { SqliteExecutionLog } = await import('${new URL('../../dist/storage/sqlite-execution-log.js', import.meta.url)}')
+      const { SqliteExecutionLog } = await import('${new URL('../../dist/storage/ledger/sqlite-execution-log.js', import.meta.url)}')
       const { intentSource } = await import('${new URL('../../dist/index.js', import.meta.url)}')
       const store = ledger(words[0])
       const source = intentSource([{ name: 'a', capabilities: [${capability}], handle: () => { process.kill(process.pid, 'SIGKILL'); return new Promise(() => {}) } }])

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { AgentError } from '../../src/sources/intents/agent.ts'
-import { checkFallbacks } from '../../src/sources/intents/check-fallbacks.ts'
-import { decide } from '../../src/sources/intents/decide.ts'
-import { readRouting, toPolicy } from '../../src/sources/intents/routing-options.ts'
+import { AgentError } from '../../src/sources/intents/agents/agent.ts'
+import { checkFallbacks } from '../../src/sources/intents/agents/check-fallbacks.ts'
+import { decide } from '../../src/sources/intents/router/choose-agents.ts'
+import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
 import { anAgent, anEnvelope, aPayer, aRegistry, aRouter, later } from '../support/agents.ts'
 
 const policy = toPolicy(readRouting({}))

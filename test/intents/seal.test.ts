@@ -1,10 +1,15 @@
 import { createDecipheriv, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { openV1, sealV1 } from '../../src/sources/intents/emcl-v1.ts'
-import { openRequest, sealRequest } from '../../src/sources/intents/envelope-seal.ts'
-import { toKeyRing } from '../../src/sources/intents/key-ring.ts'
-import { ReplayCache } from '../../src/sources/intents/replay-cache.ts'
-import { open, type SealedMessage, type SealOptions, seal } from '../../src/sources/intents/seal.ts'
+import { openV1, sealV1 } from '../../src/sources/intents/crypto/emcl-v1.ts'
+import { openRequest, sealRequest } from '../../src/sources/intents/crypto/envelope-seal.ts'
+import { toKeyRing } from '../../src/sources/intents/crypto/key-ring.ts'
+import { ReplayCache } from '../../src/sources/intents/crypto/replay-cache.ts'
+import {
+  open,
+  type SealedMessage,
+  type SealOptions,
+  seal,
+} from '../../src/sources/intents/crypto/seal.ts'
 import { aClock, minute } from '../support/a-clock.ts'
 import { anEnvelope } from '../support/agents.ts'
 import { amount } from '../support/amount.ts'

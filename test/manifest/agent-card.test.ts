@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import type { ManifestInterface } from '../../src/sources/manifest/manifest-shape.ts'
-import { toAgentCard } from '../../src/sources/manifest/to-agent-card.ts'
+import { toAgentCard } from '../../src/sources/manifest/export/to-agent-card.ts'
+import type { ManifestInterface } from '../../src/sources/manifest/reading/manifest-shape.ts'
 import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed-manifest.ts'
 
 const anA2aInterface = (parts: Partial<ManifestInterface> = {}) =>

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import type { UpstreamOptions } from '../../src/capability/upstream.ts'
-import { httpUpstream } from '../../src/sources/manifest/http-upstream.ts'
+import { httpUpstream } from '../../src/sources/manifest/invoke/http-upstream.ts'
+import type { UpstreamOptions } from '../../src/upstream/upstream.ts'
 import { aRawServer, type Respond, reply } from '../support/a-raw-server.ts'
 import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fromOpenApi } from '../../src/sources/manifest/from-openapi.ts'
-import { manifestShape } from '../../src/sources/manifest/manifest-shape.ts'
-import { readManifest } from '../../src/sources/manifest/read-manifest.ts'
+import { fromOpenApi } from '../../src/sources/manifest/openapi/from-openapi.ts'
+import { manifestShape } from '../../src/sources/manifest/reading/manifest-shape.ts'
+import { readManifest } from '../../src/sources/manifest/reading/read-manifest.ts'
 import { readYaml } from '../../src/yaml/read-yaml.ts'
 import { aContract } from '../support/builders.ts'
 

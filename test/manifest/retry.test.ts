@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { reads } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
-import type { Reached, UpstreamAnswer } from '../../src/capability/upstream.ts'
-import { busy, invalid, refused, unavailable } from '../../src/capability/upstream-failures.ts'
-import { type RetryOptions, withRetries } from '../../src/sources/manifest/retry.ts'
+import { type RetryOptions, withRetries } from '../../src/sources/manifest/invoke/retry.ts'
 import { toOutcome } from '../../src/sources/manifest/to-outcome.ts'
+import { busy, invalid, refused, unavailable } from '../../src/upstream/failures.ts'
+import type { Reached, UpstreamAnswer } from '../../src/upstream/upstream.ts'
 
 const good: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
 const lost = (reached: Reached): UpstreamAnswer => ({ outcome: unavailable('reset'), reached })

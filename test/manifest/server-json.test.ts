@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readManifest } from '../../src/sources/manifest/read-manifest.ts'
-import { toServerJson } from '../../src/sources/manifest/to-server-json.ts'
+import { toServerJson } from '../../src/sources/manifest/export/to-server-json.ts'
+import { readManifest } from '../../src/sources/manifest/reading/read-manifest.ts'
 import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed-manifest.ts'
 
 const options = { namespace: 'com.example', digest: `sha256:${'0'.repeat(64)}` }

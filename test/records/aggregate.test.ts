@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import {
   aReader,
   aRecordStore,

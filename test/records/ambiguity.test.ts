@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import { createDoor } from '../../src/sources/records/door.ts'
-import type { DisclosingStore } from '../../src/sources/records/reader.ts'
+import { createDoor } from '../../src/sources/records/grants/token-gate.ts'
+import type { DisclosingStore } from '../../src/sources/records/reading/reader.ts'
 import { recordSource, toCaller } from '../../src/sources/records/record-source.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { aCall } from '../support/builders.ts'
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { WantedTerms } from '../../src/runtime/owner-store.ts'
-import type { RecordSource } from '../../src/sources/records/model.ts'
-import { type Entry, toEntry } from '../../src/sources/records/to-entry.ts'
-import { RecordWriter } from '../../src/storage/record-writer.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
+import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
+import { type Entry, toEntry } from '../../src/sources/records/import/to-entry.ts'
+import type { RecordSource } from '../../src/sources/records/model/stream.ts'
+import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aMessage,
   aReader,

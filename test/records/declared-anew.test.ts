@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { LedgerError } from '../../src/governance/ledger.ts'
-import { openOwnerStore } from '../../src/runtime/owner-store.ts'
-import { toScopes } from '../../src/sources/records/scope.ts'
-import { toEntry } from '../../src/sources/records/to-entry.ts'
-import { BackgroundWriter } from '../../src/storage/background-writer.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
+import { toScopes } from '../../src/sources/records/grants/scope.ts'
+import { toEntry } from '../../src/sources/records/import/to-entry.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
+import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aMessage,
   aReader,

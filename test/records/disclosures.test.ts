@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { openSqlite } from '../../src/storage/sqlite.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aReader,
   aRecordStore,

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
-import { recordSource } from '../../src/runtime/open-records.ts'
+import { recordSource } from '../../src/runtime/records/open-records.ts'
 import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { serveHere } from '../support/serve-here.ts'
 

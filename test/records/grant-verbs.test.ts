@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createGrant } from '../../src/runtime/owner-store.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
+import { createGrant } from '../../src/runtime/records/owner-store.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { drawbridge } from '../support/run-cli.ts'
 

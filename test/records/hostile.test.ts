@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { expect, onTestFinished, test } from 'vitest'
-import { openSqlite } from '../../src/storage/sqlite.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 

@@ -1,7 +1,11 @@
 import { readFile, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { BackgroundWriter, importRecords, readLines } from '../../src/runtime/owner-store.ts'
+import {
+  BackgroundWriter,
+  importRecords,
+  readLines,
+} from '../../src/runtime/records/owner-store.ts'
 import { aProject } from '../support/a-project.ts'
 import { aMessage, aReader, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 

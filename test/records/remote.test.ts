@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { recordSource } from '../../src/runtime/open-records.ts'
+import { recordSource } from '../../src/runtime/records/open-records.ts'
 import { aProject } from '../support/a-project.ts'
 import {
   aMessage,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { recordSource } from '../../src/runtime/open-records.ts'
+import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
   aMessage,
   aRecordStore,

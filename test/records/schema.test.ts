@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Stream } from '../../src/sources/records/model.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
+import type { Stream } from '../../src/sources/records/model/stream.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aReader,
   aRecordStore,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openSqlite } from '../../src/storage/sqlite.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aReader,
   aRecordStore,

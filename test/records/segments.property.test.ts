@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Field } from '../../src/sources/records/model.ts'
+import {
+  createBuckets,
+  granularities,
+  stepOf,
+} from '../../src/sources/records/aggregate/time-buckets.ts'
+import type { Scope } from '../../src/sources/records/grants/scope.ts'
+import type { Field } from '../../src/sources/records/model/stream.ts'
 import type { Condition, TallyQuery } from '../../src/sources/records/record-store.ts'
-import type { Scope } from '../../src/sources/records/scope.ts'
-import { createBuckets, granularities, stepOf } from '../../src/sources/records/time-buckets.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { aRecordStore, aStream, type Data, type TestStore } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 import { tallyBoth } from '../support/tally-both.ts'

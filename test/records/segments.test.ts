@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Field } from '../../src/sources/records/model.ts'
-import type { Scope } from '../../src/sources/records/scope.ts'
-import { SegmentReader } from '../../src/storage/segment-reader.ts'
-import type { Sql } from '../../src/storage/sql.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import type { Scope } from '../../src/sources/records/grants/scope.ts'
+import type { Field } from '../../src/sources/records/model/stream.ts'
+import { SegmentReader } from '../../src/storage/records/columns/segment-reader.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
+import type { Sql } from '../../src/storage/sqlite/sql.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aMessage,
   aRecordStore,

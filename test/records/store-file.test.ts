@@ -1,13 +1,13 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { openOwnerStore } from '../../src/runtime/owner-store.ts'
-import { BackgroundWriter } from '../../src/storage/background-writer.ts'
-import { openSqlite } from '../../src/storage/sqlite.ts'
-import { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
+import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aRecordStore, messages } from '../support/a-record-store.ts'
 
-vi.mock('../../src/storage/sqlite.ts', { spy: true })
+vi.mock('../../src/storage/sqlite/sqlite.ts', { spy: true })
 
 const foreign = {
   'with tables': 'create table bookmarks (url text)',

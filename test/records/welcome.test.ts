@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import { WelcomeReply } from '../../src/http/welcome-reply.ts'
+import { WelcomeReply } from '../../src/http/records/revocable-reply.ts'
 import type { EventStream, HttpReply } from '../../src/mcp/http-port.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toSnippet } from '../../src/sources/records/snippet.ts'
-import { eachWord, listWords, toIndexed, toWords } from '../../src/sources/records/words.ts'
+import { toSnippet } from '../../src/sources/records/search/snippet.ts'
+import { eachWord, listWords, toIndexed, toWords } from '../../src/sources/records/search/words.ts'
 
 const characters = [
   ...'東京都庁茶がカｶﾞー々𠮷ゟ〱㊀㈩aB1é ,。น้ำดีกາຳកាမြकी한',

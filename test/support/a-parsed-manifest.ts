@@ -3,7 +3,7 @@ import {
   type ManifestCapability,
   type ManifestInterface,
   manifestShape,
-} from '../../src/sources/manifest/manifest-shape.ts'
+} from '../../src/sources/manifest/reading/manifest-shape.ts'
 import { aManifest as aWrittenManifest } from './a-manifest.ts'
 
 const { trust, runtime } = aWrittenManifest()

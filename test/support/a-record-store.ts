@@ -2,12 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
-import { recordSource } from '../../src/runtime/open-records.ts'
-import { createGrant, createOwner, type WantedTerms } from '../../src/runtime/owner-store.ts'
-import { declareStream, streamShape } from '../../src/sources/records/declare-stream.ts'
-import type { RecordSource, Stream } from '../../src/sources/records/model.ts'
-import { toEntry } from '../../src/sources/records/to-entry.ts'
-import { RecordWriter } from '../../src/storage/record-writer.ts'
+import { recordSource } from '../../src/runtime/records/open-records.ts'
+import {
+  createGrant,
+  createOwner,
+  type WantedTerms,
+} from '../../src/runtime/records/owner-store.ts'
+import { toEntry } from '../../src/sources/records/import/to-entry.ts'
+import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
+import type { RecordSource, Stream } from '../../src/sources/records/model/stream.ts'
+import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { aModernClient } from './official-clients.ts'
 import { serveHere } from './serve-here.ts'
 

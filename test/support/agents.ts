@@ -1,18 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import type { AgentDefinition, CapabilityDefinition } from '../../src/sources/intents/agent.ts'
-import type { IntentEnvelope } from '../../src/sources/intents/envelope.ts'
-import type { ExecutionEvent, ExecutionLog } from '../../src/sources/intents/execution-log.ts'
-import { Health } from '../../src/sources/intents/health.ts'
-import { readAgent } from '../../src/sources/intents/read-agent.ts'
-import { toRegistry } from '../../src/sources/intents/registry.ts'
-import { Router } from '../../src/sources/intents/router.ts'
-import type { RouterOptions, Surroundings } from '../../src/sources/intents/routing.ts'
+import type {
+  AgentDefinition,
+  CapabilityDefinition,
+} from '../../src/sources/intents/agents/agent.ts'
+import { readAgent } from '../../src/sources/intents/agents/read-agent.ts'
+import { toRegistry } from '../../src/sources/intents/agents/registry.ts'
+import type { IntentEnvelope } from '../../src/sources/intents/envelope/envelope.ts'
+import type { ExecutionEvent, ExecutionLog } from '../../src/sources/intents/log/execution-log.ts'
+import { Health } from '../../src/sources/intents/router/health.ts'
+import { Router } from '../../src/sources/intents/router/router.ts'
+import type { RouterOptions, Surroundings } from '../../src/sources/intents/router/routing.ts'
 import {
   type RoutingInput,
   readRouting,
   toPolicy,
-} from '../../src/sources/intents/routing-options.ts'
+} from '../../src/sources/intents/router/routing-options.ts'
 
 export interface AgentParts extends Partial<Omit<AgentDefinition, 'capabilities'>> {
   readonly capability?: Partial<CapabilityDefinition>

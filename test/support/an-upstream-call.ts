@@ -1,6 +1,6 @@
 import { nobodyListens } from '../../src/capability/call.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../src/capability/upstream.ts'
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../src/upstream/upstream.ts'
 
 export const anUpstreamRequest = (parts: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
   capability: 'look-up',

@@ -5,11 +5,11 @@ import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Capability } from '../../src/capability/capability.ts'
 import { reads } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
-import { readContract } from '../../src/capability/read-contract.ts'
 import { noRules, type Rules } from '../../src/capability/rules.ts'
+import { readContract } from '../../src/contracts/read-contract.ts'
 import { createPipeline, type Settings } from '../../src/governance/pipeline.ts'
-import type { Fault } from '../../src/governance/record-audit.ts'
-import { SqliteLedger } from '../../src/storage/sqlite-ledger.ts'
+import type { Fault } from '../../src/governance/steps/record-audit.ts'
+import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 
 /** A contract that must be good. */
 export function aContract(schema: unknown, direction: 'input' | 'output' = 'input') {

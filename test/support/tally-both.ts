@@ -1,6 +1,6 @@
+import type { Scope } from '../../src/sources/records/grants/scope.ts'
 import type { Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
-import type { Scope } from '../../src/sources/records/scope.ts'
-import type { SqliteRecords } from '../../src/storage/sqlite-records.ts'
+import type { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 
 /** Every span of a source, counted from columns and row by row, in an order of its own. */
 export function tallyBoth(

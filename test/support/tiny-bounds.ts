@@ -1,4 +1,4 @@
-import type { ReadBounds } from '../../src/storage/read-bounds.ts'
+import type { ReadBounds } from '../../src/storage/records/read-bounds.ts'
 
 /** So little in a turn that everything takes several. */
 export const tinyBounds: ReadBounds = {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import { done } from '../../capability/outcome.ts'
-import { readContract } from '../../capability/read-contract.ts'
+import { readContract } from '../../contracts/read-contract.ts'
 
 /** Values that fit what was typed so far; `others` are the arguments already filled in. */
 export type Complete = (

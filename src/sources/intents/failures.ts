@@ -1,5 +1,5 @@
 import { type FailureTable, failureSet } from '../../capability/failure.ts'
-import type { ErrorCode } from './error-codes.ts'
+import type { ErrorCode } from './envelope/error-codes.ts'
 
 /** The codes of the agents as they are, and who can put each right. */
 const codes = {

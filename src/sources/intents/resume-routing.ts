@@ -1,10 +1,10 @@
 import { Cancellation } from '../../capability/cancellation.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import type { IntentEnvelope } from './envelope.ts'
-import type { ExecutionLog } from './execution-log.ts'
-import type { Resumption } from './resumption.ts'
-import type { Router } from './router.ts'
-import type { Routed } from './routing.ts'
+import type { IntentEnvelope } from './envelope/envelope.ts'
+import type { ExecutionLog } from './log/execution-log.ts'
+import type { Resumption } from './log/resumption.ts'
+import type { Router } from './router/router.ts'
+import type { Routed } from './router/routing.ts'
 import { toOutcome } from './to-outcome.ts'
 
 export interface ResumeOptions {

@@ -1,9 +1,9 @@
 import type { Call } from '../../capability/call.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import type { IntentEnvelope } from './envelope.ts'
+import type { IntentEnvelope } from './envelope/envelope.ts'
+import { NotJson } from './envelope/frozen-copy.ts'
 import { routingFailed } from './failures.ts'
-import { NotJson } from './frozen-copy.ts'
-import type { Router } from './router.ts'
+import type { Router } from './router/router.ts'
 import { toOutcome } from './to-outcome.ts'
 
 /** Milliseconds by which the router answers before whoever called it stops waiting. */

@@ -1,5 +1,5 @@
 import type { Effects } from '../../capability/effects.ts'
-import type { EffectClass } from './agent.ts'
+import type { EffectClass } from './agents/agent.ts'
 
 const rows: Record<EffectClass, Omit<Effects, 'reachesOut'>> = {
   // biome-ignore-start format: table

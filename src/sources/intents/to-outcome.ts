@@ -1,9 +1,9 @@
 import type { Notice } from '../../capability/call.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import type { ErrorInfo } from './envelope/response.ts'
 import { routingFailed } from './failures.ts'
-import type { ErrorInfo } from './response.ts'
-import type { Routed } from './routing.ts'
+import type { Routed } from './router/routing.ts'
 
 /** From the one answer of the router to the outcome of a call. */
 export function toOutcome(routed: Routed): Outcome {

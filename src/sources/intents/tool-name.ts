@@ -1,4 +1,4 @@
-import { type IntentRef, wireVersion } from './envelope.ts'
+import { type IntentRef, wireVersion } from './envelope/envelope.ts'
 
 /**
  * What an intent is called as a capability. The first version has the plain name and every other

@@ -3,12 +3,12 @@ import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
 import { done, type Failed, type Outcome } from '../../capability/outcome.ts'
-import { readContract } from '../../capability/read-contract.ts'
 import { noRules } from '../../capability/rules.ts'
-import { toInner } from './bundle-schema.ts'
-import type { Manifest } from './manifest-shape.ts'
-import type { Understood } from './read-manifest.ts'
-import { mapKeywords } from './schema-places.ts'
+import { readContract } from '../../contracts/read-contract.ts'
+import type { Manifest } from './reading/manifest-shape.ts'
+import type { Understood } from './reading/read-manifest.ts'
+import { toInner } from './schemas/bundle-schema.ts'
+import { mapKeywords } from './schemas/schema-keywords.ts'
 
 type Say = (
   severity: Diagnostic['severity'],

@@ -1,25 +1,25 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import { readContract } from '../../capability/read-contract.ts'
 import type { Reading, Source } from '../../capability/source.ts'
-import type { Credential, Upstream } from '../../capability/upstream.ts'
-import { bundleSchema } from './bundle-schema.ts'
+import { readContract } from '../../contracts/read-contract.ts'
+import type { Credential, Upstream } from '../../upstream/upstream.ts'
 import { composePipeline } from './compose-pipeline.ts'
-import type { LoadReference } from './load-reference.ts'
-import type { ManifestCapability, ManifestInterface } from './manifest-shape.ts'
+import { findRoute, type Handler, type Protocols, type Route } from './invoke/routes.ts'
+import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
+import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
 import {
   type ManifestReading,
   type Placed,
   readManifest,
   type Understood,
-} from './read-manifest.ts'
-import { findRoute, type Handler, type Protocols, type Route } from './routes.ts'
-import { findSecrets } from './scan-secrets.ts'
-import { toDeclaration } from './to-declaration.ts'
+} from './reading/read-manifest.ts'
+import { findSecrets } from './reading/scan-secrets.ts'
+import { bundleSchema } from './schemas/bundle-schema.ts'
+import type { LoadReference } from './schemas/load-reference.ts'
+import { isAmbiguous, toInputSchema, toOutputSchema } from './schemas/to-schema.ts'
+import { toDeclaration } from './to-capability.ts'
 import { toDropped, toExtension } from './to-extension.ts'
-import { toHandlerInvoke, toUpstreamInvoke } from './to-invoke.ts'
-import { isAmbiguous, toInputSchema, toOutputSchema } from './to-schema.ts'
 
 export interface ManifestOptions {
   /** What diagnostics, audit and `_meta` call it. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { Understood } from './read-manifest.ts'
+import type { Understood } from './reading/read-manifest.ts'
 
 /** What the manifest says of the agent as a whole, and no tool has a place for. */
 export function toExtension(manifest: Understood): JsonObject {

@@ -1,7 +1,7 @@
 import type { Effects } from '../../capability/effects.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import type { UpstreamAnswer } from '../../capability/upstream.ts'
-import { upstreamFailed } from '../../capability/upstream-failures.ts'
+import { upstreamFailed } from '../../upstream/failures.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream.ts'
 
 /** What may have taken effect is not called failed: whoever believes that would do it twice. */
 export function toOutcome(

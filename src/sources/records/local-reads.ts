@@ -1,14 +1,20 @@
 import { text } from '../../capability/content.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import { aggregateRecords } from './aggregate-records.ts'
-import { noteHits, toAggregateAnswer, toPageAnswer, toResult, toSearchAnswer } from './answers.ts'
-import { describeSchema, type SchemaQuery } from './describe-schema.ts'
-import { fetchDocument } from './fetch-document.ts'
-import { note, noteAggregation } from './note.ts'
-import { queryRecords } from './query-records.ts'
-import { isFailed, type Reader } from './reader.ts'
+import { aggregateRecords } from './aggregate/aggregate-records.ts'
+import {
+  noteHits,
+  toAggregateAnswer,
+  toPageAnswer,
+  toResult,
+  toSearchAnswer,
+} from './answers/answers.ts'
+import { fetchDocument } from './fetch/fetch-document.ts'
+import { queryRecords } from './query/query-records.ts'
+import { isFailed, type Reader } from './reading/reader.ts'
+import { note, noteAggregation } from './reading/record-disclosure.ts'
 import type { Reads } from './reads.ts'
-import { searchRecords } from './search-records.ts'
+import { describeSchema, type SchemaQuery } from './schema/describe-schema.ts'
+import { searchRecords } from './search/search-records.ts'
 
 /** Reads of a store in this process; what is given out is written down for the owner. */
 export const localReads = (reader: Reader): Reads => ({

@@ -1,9 +1,9 @@
 import type { Outcome } from '../../capability/outcome.ts'
-import type { AggregateQuery } from './aggregate-records.ts'
-import type { SchemaQuery } from './describe-schema.ts'
-import type { FetchQuery } from './fetch-document.ts'
-import type { RecordsQuery } from './query-records.ts'
-import type { SearchQuery } from './search-records.ts'
+import type { AggregateQuery } from './aggregate/aggregate-records.ts'
+import type { FetchQuery } from './fetch/fetch-document.ts'
+import type { RecordsQuery } from './query/query-records.ts'
+import type { SchemaQuery } from './schema/describe-schema.ts'
+import type { SearchQuery } from './search/search-records.ts'
 
 /** What the five tools do, wherever the records lie. */
 export interface Reads {

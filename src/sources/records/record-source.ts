@@ -3,9 +3,9 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import type { Source } from '../../capability/source.ts'
 import { cannotRead } from './failures.ts'
+import { refusalWords } from './grants/token-refusal.ts'
 import { localReads } from './local-reads.ts'
-import { isFailed, type Reader } from './reader.ts'
-import { refusalWords } from './refusal.ts'
+import { isFailed, type Reader } from './reading/reader.ts'
 import { type OpenReads, toCapabilities } from './tools.ts'
 
 export interface RecordSourceOptions {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { GrantPackage, TokenKind } from './grant.ts'
-import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model.ts'
-import type { Scope } from './scope.ts'
-import type { Buckets } from './time-buckets.ts'
+import type { Buckets } from './aggregate/time-buckets.ts'
+import type { GrantPackage, TokenKind } from './grants/grant.ts'
+import type { Scope } from './grants/scope.ts'
+import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
 
 /**
  * What reading needs of a store. Every function that gives out records takes a `Scope`, and gives

@@ -4,13 +4,13 @@ import type { Capability } from '../../capability/capability.ts'
 import { type Effects, reads } from '../../capability/effects.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
-import { readContract } from '../../capability/read-contract.ts'
 import { noRules } from '../../capability/rules.ts'
-import { metrics } from './aggregate-records.ts'
-import { toFailedAnswer } from './answers.ts'
-import { isFailed } from './reader.ts'
+import { readContract } from '../../contracts/read-contract.ts'
+import { metrics } from './aggregate/aggregate-records.ts'
+import { granularities } from './aggregate/time-buckets.ts'
+import { toFailedAnswer } from './answers/answers.ts'
+import { isFailed } from './reading/reader.ts'
 import type { Reads } from './reads.ts'
-import { granularities } from './time-buckets.ts'
 
 const connection_id = z.string().min(1).optional().describe('Which connection, from schema.')
 const stream = z.string().min(1)

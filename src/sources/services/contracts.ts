@@ -1,6 +1,6 @@
 import type { Contract } from '../../capability/contract.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import { readContract } from '../../capability/read-contract.ts'
+import { readContract } from '../../contracts/read-contract.ts'
 
 export function toContract(schema: JsonObject): Contract {
   const reading = readContract(schema, 'input')

@@ -1,9 +1,9 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
+import type { Silence } from './observed/observed-service.ts'
+import { ServiceGraph } from './observed/service-graph.ts'
 import { type ServiceOptions, type Settings, toSettings } from './options.ts'
 import type { Service } from './service.ts'
-import { ServiceGraph } from './service-graph.ts'
-import type { Silence } from './watched-service.ts'
 
 /** A live service: its actions, its states and what it is linked to, as they are at any moment. */
 export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>

@@ -1,6 +1,6 @@
 import type { Contract } from '../../capability/contract.ts'
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
-import { readContract } from '../../capability/read-contract.ts'
+import { readContract } from '../../contracts/read-contract.ts'
 import type { ServiceAction } from './service.ts'
 import { toJsonSchema } from './to-json-schema.ts'
 

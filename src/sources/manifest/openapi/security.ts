@@ -1,4 +1,4 @@
-import type { ManifestInterface } from '../manifest-shape.ts'
+import type { ManifestInterface } from '../reading/manifest-shape.ts'
 import type { Fields, OpenApiDocument, Path } from './document.ts'
 
 type Auth = ManifestInterface['auth']

@@ -1,6 +1,6 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { readContract } from '../../../capability/read-contract.ts'
-import type { ManifestCapability, ManifestSchema } from '../manifest-shape.ts'
+import { readContract } from '../../../contracts/read-contract.ts'
+import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
 import type { Fields, OpenApiDocument, Path, Place } from './document.ts'
 import { isAtLeast, toSlug, toUnique } from './names.ts'
 import { type Review, SchemaBundle } from './schema-bundle.ts'

@@ -1,5 +1,5 @@
-import type { Manifest, ManifestInterface } from '../manifest-shape.ts'
-import { strictRuntime, strictTrust } from '../strict-terms.ts'
+import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
+import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
 import type { Fields, OpenApiDocument } from './document.ts'
 import { isAtLeast, toSlug } from './names.ts'
 import type { Review } from './schema-bundle.ts'

@@ -1,4 +1,4 @@
-import { manifestShape } from '../manifest-shape.ts'
+import { manifestShape } from '../reading/manifest-shape.ts'
 
 const { version } = manifestShape.shape.identity.shape
 

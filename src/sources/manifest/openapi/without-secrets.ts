@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Manifest } from '../manifest-shape.ts'
-import { findSecrets } from '../scan-secrets.ts'
+import type { Manifest } from '../reading/manifest-shape.ts'
+import { findSecrets } from '../reading/scan-secrets.ts'
 import type { Path } from './document.ts'
 import type { Review } from './schema-bundle.ts'
 

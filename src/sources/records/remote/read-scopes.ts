@@ -1,5 +1,6 @@
 import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
-import { toFieldType } from '../declare-stream.ts'
+import type { Scope } from '../grants/scope.ts'
+import { toFieldType } from '../model/declare-stream.ts'
 import {
   type AggregateUse,
   aggregateUses,
@@ -11,8 +12,7 @@ import {
   type Relation,
   rangeOperators,
   type Stream,
-} from '../model.ts'
-import type { Scope } from '../scope.ts'
+} from '../model/stream.ts'
 
 type Loose = Readonly<Record<string, unknown>>
 

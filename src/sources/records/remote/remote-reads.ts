@@ -1,22 +1,27 @@
 import { text } from '../../../capability/content.ts'
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
-import type { Aggregation, Group } from '../aggregate-records.ts'
-import { type SearchResult, toAggregateAnswer, toPageAnswer, toSearchAnswer } from '../answers.ts'
-import { toExpansions } from '../expand.ts'
-import { findNamed, toDocument } from '../fetch-document.ts'
-import { toConditions } from '../filter.ts'
-import { blobField } from '../find-blob.ts'
-import { findScope } from '../find-scope.ts'
+import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
+import {
+  type SearchResult,
+  toAggregateAnswer,
+  toPageAnswer,
+  toSearchAnswer,
+} from '../answers/answers.ts'
+import { findNamed, toDocument } from '../fetch/fetch-document.ts'
+import { blobField } from '../fetch/find-blob.ts'
+import { toFields } from '../grants/narrow-fields.ts'
+import type { Scope } from '../grants/scope.ts'
 import { answerSchema } from '../local-reads.ts'
-import type { Field } from '../model.ts'
-import { toFields } from '../project.ts'
-import type { RecordPage, ServedRecord, Warning } from '../query-records.ts'
-import { isFailed } from '../reader.ts'
+import { toRecordId } from '../model/record-id.ts'
+import type { Field } from '../model/stream.ts'
+import { toExpansions } from '../query/expand.ts'
+import type { RecordPage, ServedRecord, Warning } from '../query/query-records.ts'
+import { toConditions } from '../reading/filter.ts'
+import { findScope } from '../reading/find-scope.ts'
+import { isFailed } from '../reading/reader.ts'
 import type { Reads } from '../reads.ts'
-import { toRecordId } from '../record-id.ts'
-import type { Scope } from '../scope.ts'
-import { toPlaces } from '../search-records.ts'
+import { toPlaces } from '../search/search-records.ts'
 import { type Query, type RemoteServer, unavailable } from './remote-server.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
-import { toRetryAfter } from '../../../capability/retry-after.ts'
+import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import { cannotRead, type ReadFailureCode, readFailures } from '../failures.ts'
 
 export interface RemoteOptions {

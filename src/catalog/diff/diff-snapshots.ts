@@ -1,0 +1,134 @@
+import canonicalize from 'canonicalize'
+import type { Capability } from '../../capability/capability.ts'
+import { toPointer } from '../../capability/contract.ts'
+import { byCodePoint, type Json } from '../../capability/json.ts'
+import type { Entry, Snapshot } from '../snapshot.ts'
+import { diffRules } from './diff-rules.ts'
+import { diffContracts } from './diff-schemas.ts'
+import type { Difference, Finding, Noun } from './difference.ts'
+
+/** What changed between two moments of a mount, or between two mounts, in a fixed order. */
+export function diffSnapshots(before: Snapshot, now: Snapshot): Difference[] {
+  const nouns: readonly (readonly [Noun, Entries, Entries])[] = [
+    ['capability', before.capabilities, now.capabilities],
+    ['view', toViews(before), toViews(now)],
+    ['prompt', before.prompts, now.prompts],
+  ]
+  return nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current))
+}
+
+type Entries = ReadonlyMap<string, Entry<Capability>>
+
+const toViews = ({ views, templates }: Snapshot): Entries =>
+  new Map([...views, ...templates.map((entry) => [entry.capability.uri, entry] as const)])
+
+function diffEntries(noun: Noun, before: Entries, now: Entries): Difference[] {
+  const names = [...new Set([...before.keys(), ...now.keys()])].sort(byCodePoint)
+  return names.flatMap((capability) =>
+    diffCapabilities(noun, before.get(capability)?.capability, now.get(capability)?.capability)
+      .sort(byPlace)
+      .map((finding) => ({ noun, capability, ...finding })),
+  )
+}
+
+const byPlace = (a: Finding, b: Finding): number =>
+  byCodePoint(a.pointer, b.pointer) ||
+  byCodePoint(a.kind, b.kind) ||
+  byCodePoint(a.message, b.message)
+
+function diffCapabilities(
+  noun: Noun,
+  before: Capability | undefined,
+  now: Capability | undefined,
+): Finding[] {
+  if (before && now)
+    return [
+      ...diffWords(before, now),
+      ...diffContracts(before, now),
+      ...diffRules(before, now),
+      ...diffExtras(before.extras, now.extras),
+    ]
+  if (now)
+    return [
+      {
+        pointer: '',
+        kind: `${noun}_added`,
+        effect: 'widening',
+        breaking: false,
+        message: `It is new${now.effects.writes ? ', and writes' : ''}${now.rules.approval ? '; every call needs an approval' : ''}.`,
+      },
+    ]
+  return [
+    {
+      pointer: '',
+      kind: `${noun}_removed`,
+      effect: 'narrowing',
+      breaking: true,
+      message: 'It is gone.',
+    },
+  ]
+}
+
+const words = ['title', 'description', 'hidden', 'mimeType'] as const
+
+type Worded = Capability & { readonly mimeType?: string }
+
+const diffWords = (before: Worded, now: Worded): Finding[] =>
+  words.flatMap((part) =>
+    before[part] === now[part]
+      ? []
+      : [
+          {
+            pointer: `/${part}`,
+            kind: `${part}_changed`,
+            effect: 'neutral' as const,
+            breaking: false,
+            message: `The ${part} was ${show(before[part])} and is ${show(now[part])}.`,
+          },
+        ],
+  )
+
+function diffExtras(before: Capability['extras'], now: Capability['extras']): Finding[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])]
+  return keys.flatMap((key) => {
+    const [old, current] = [before[key], now[key]]
+    if (canonicalize(old ?? null) === canonicalize(current ?? null)) return []
+    if (key === 'protocols') return diffProtocols(toNames(old), toNames(current))
+    const pointer = `/extras${toPointer([key])}`
+    const message = `${key} was ${show(old)} and is ${show(current)}.`
+    return [{ pointer, kind: 'extra_changed', effect: 'neutral', breaking: false, message }]
+  })
+}
+
+const toNames = (value: Json | undefined): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : []
+
+/** Another way in, or one that callers used and that is closed. */
+const diffProtocols = (before: readonly string[], now: readonly string[]): Finding[] => [
+  ...now
+    .filter((name) => !before.includes(name))
+    .map((name) => ({
+      pointer: '/extras/protocols',
+      kind: 'protocol_added',
+      effect: 'widening' as const,
+      breaking: false,
+      message: `It is offered over ${name}, too.`,
+    })),
+  ...before
+    .filter((name) => !now.includes(name))
+    .map((name) => ({
+      pointer: '/extras/protocols',
+      kind: 'protocol_removed',
+      effect: 'narrowing' as const,
+      breaking: true,
+      message: `It is no longer offered over ${name}.`,
+    })),
+]
+
+const longest = 80
+
+function show(value: unknown): string {
+  if (value === undefined) return 'absent'
+  const text = JSON.stringify(value)
+  return text.length > longest ? `${text.slice(0, longest)}…` : text
+}

@@ -1,0 +1,33 @@
+import type { Diagnostic } from '../../capability/diagnostic.ts'
+
+/**
+ * The real standard output: for results, or for the protocol. For everybody else the name means
+ * standard error from here on, because one stray `console.log` in a tool would spoil either.
+ */
+export const output = process.stdout
+Object.defineProperty(process, 'stdout', { value: process.stderr })
+for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
+  console[method] = console.error
+
+export const print = (text: string): void => {
+  output.write(`${text}\n`)
+}
+
+export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
+
+/** Everything but results. */
+export const say = (text: string): void => {
+  process.stderr.write(`${text}\n`)
+}
+
+export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>
+  `${severity.padEnd(7)} ${at ?? `${source}${pointer === '' ? '' : `#${pointer}`}`} ${code}: ${message}`
+
+export const count = (number: number, noun: string): string =>
+  `${number} ${noun}${number === 1 ? '' : 's'}`
+
+/** The answer is no. */
+export function no(problem: string): number {
+  say(problem)
+  return 1
+}

@@ -1,0 +1,68 @@
+import {
+  type Contract,
+  type ContractReading,
+  type Parsed,
+  toPointer,
+} from '../capability/contract.ts'
+import type { JsonObject } from '../capability/json.ts'
+import type { Direction } from './read-contract.ts'
+
+/** The part of https://standardschema.dev that Valibot, ArkType, Zod and others share. */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly vendor: string
+    readonly validate: (value: unknown) => Result | Promise<Result>
+    readonly jsonSchema?: Readonly<
+      Record<Direction, (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>>
+    >
+  }
+}
+
+type Result =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+export const isStandardSchema = (value: unknown): value is StandardSchema =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+  '~standard' in value
+
+export function contractFromStandardSchema(
+  schema: StandardSchema,
+  direction: Direction,
+): ContractReading {
+  const { vendor, jsonSchema } = schema['~standard']
+  if (!jsonSchema)
+    return { fault: `${vendor} schemas cannot be shown as they are. ${remedy(vendor)}` }
+  const { $schema, ...shown } = jsonSchema[direction]({ target: 'draft-2020-12' })
+  return { contract: { schema: shown as JsonObject, parse: toParse(schema) }, remarks: [] }
+}
+
+const remedy = (vendor: string): string =>
+  vendor === 'valibot'
+    ? 'Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.'
+    : vendor === 'zod'
+      ? 'Use Zod 4.2 or later.'
+      : 'Use a version that implements Standard JSON Schema, or write JSON Schema.'
+
+export function toParse(schema: StandardSchema): Contract['parse'] {
+  const { validate } = schema['~standard']
+  return (value) => {
+    const result = validate(value)
+    return result instanceof Promise ? result.then(toParsed) : toParsed(result)
+  }
+}
+
+const toParsed = (result: Result): Parsed =>
+  result.issues
+    ? { ok: false, issues: result.issues.map(toIssue) }
+    : { ok: true, value: result.value }
+
+const toIssue = ({ message, path = [] }: StandardIssue) => ({
+  pointer: toPointer(path.map((step) => (typeof step === 'object' ? step.key : step))),
+  message,
+})

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { ContractReading } from '../capability/contract.ts'
+import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import { toParse } from './contract-from-standard-schema.ts'
+import type { Direction } from './read-contract.ts'
+
+type Zod = z.core.$ZodType
+
+export function contractFromZod(schema: Zod, direction: Direction): ContractReading {
+  const remarks: string[] = []
+  const { $schema, ...shown } = z.toJSONSchema(schema, {
+    io: direction,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema, path }) => {
+      const { type } = zodSchema._zod.def
+      if (type === 'date') Object.assign(jsonSchema, { type: 'string', format: 'date-time' })
+      else if (noJsonForm.has(type)) remarks.push(`/${path.join('/')} (${type}) has no JSON form`)
+      leaveOutWhatIsImplied(jsonSchema)
+    },
+  })
+  const parse = toParse(schema as z.ZodType)
+  const revive = direction === 'input' ? toReviver(schema) : undefined
+  return {
+    contract: {
+      schema: shown as JsonObject,
+      parse: revive ? (value) => parse(revive(value)) : parse,
+    },
+    remarks,
+  }
+}
+
+export const isZod = (value: unknown): value is Zod =>
+  typeof value === 'object' && value !== null && '_zod' in value
+
+/** The raw `{ city: z.string() }` that older examples pass. */
+export const isZodShape = (value: unknown): value is Record<string, Zod> =>
+  isPlainObject(value) && Object.keys(value).length > 0 && Object.values(value).every(isZod)
+
+export const toZodObject = (shape: Record<string, Zod>): Zod => z.object(shape)
+
+const noJsonForm = new Set<string>([
+  'bigint',
+  'symbol',
+  'undefined',
+  'void',
+  'map',
+  'set',
+  'function',
+  'nan',
+  'promise',
+])
+
+/** Every byte of a tool list is read by a model: bounds no JSON number exceeds say nothing to it. */
+function leaveOutWhatIsImplied(shown: z.core.JSONSchema.BaseSchema): void {
+  if (shown.minimum === Number.MIN_SAFE_INTEGER) delete shown.minimum
+  if (shown.maximum === Number.MAX_SAFE_INTEGER) delete shown.maximum
+  if (shown.format !== undefined) delete shown.pattern
+}
+
+type Reviver = (value: unknown) => unknown
+
+/** JSON has no dates: turns the strings that stand where the schema wants a `Date` into one. */
+function toReviver(schema: Zod): Reviver | undefined {
+  const { def } = schema._zod as z.core.$ZodTypes['_zod']
+  switch (def.type) {
+    case 'date':
+      return (value) => (typeof value === 'string' ? new Date(value) : value)
+    case 'object': {
+      const revivers = Object.entries(def.shape).flatMap(([key, child]) => {
+        const revive = toReviver(child)
+        return revive ? [[key, revive] as const] : []
+      })
+      if (revivers.length === 0) return undefined
+      return (value) => {
+        if (!isPlainObject(value)) return value
+        const revived = { ...value }
+        for (const [key, revive] of revivers)
+          if (Object.hasOwn(revived, key)) revived[key] = revive(revived[key])
+        return revived
+      }
+    }
+    case 'array': {
+      const revive = toReviver(def.element)
+      return revive && ((value) => (Array.isArray(value) ? value.map(revive) : value))
+    }
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+    case 'nonoptional':
+    case 'readonly':
+    case 'catch':
+      return toReviver(def.innerType)
+    case 'pipe':
+      return toReviver(def.in)
+    default:
+      return undefined
+  }
+}

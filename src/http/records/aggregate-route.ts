@@ -1,0 +1,82 @@
+import type { Failed } from '../../capability/outcome.ts'
+import {
+  type AggregateQuery,
+  type Aggregation,
+  aggregateRecords,
+  metrics,
+} from '../../sources/records/aggregate/aggregate-records.ts'
+import { granularities } from '../../sources/records/aggregate/time-buckets.ts'
+import { toAggregationData } from '../../sources/records/answers/answers.ts'
+import { cannotRead } from '../../sources/records/failures.ts'
+import { findAllScopes } from '../../sources/records/reading/find-scope.ts'
+import { isFailed } from '../../sources/records/reading/reader.ts'
+import { noteAggregation } from '../../sources/records/reading/record-disclosure.ts'
+import {
+  canMerge,
+  mergeAggregations,
+  mostGroups,
+} from '../../sources/records/remote/merge-pages.ts'
+import { needsConnection, pick, type ReadRoute } from './read-route.ts'
+import type { Parameters } from './records-parameters.ts'
+
+/** What there is in numbers. */
+export const aggregateRoute: ReadRoute = {
+  path: /^\/v1\/streams\/([^/]+)\/aggregate$/,
+  tool: 'aggregate',
+  parameters: [
+    'metric',
+    'field',
+    'group_by',
+    'group_by_time',
+    'granularity',
+    'time_zone',
+    'limit',
+    'filter',
+  ],
+  words: { granularity: granularities },
+  async read(reader, parameters, [stream = '']) {
+    const { one, filter } = parameters
+    const query = toAggregateQuery(parameters, stream)
+    if (isFailed(query)) return query
+    const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
+    if (isFailed(scopes)) return scopes
+    const isMerged = scopes.length > 1
+    if (isMerged && !canMerge(query.metric))
+      return needsConnection(scopes, `${query.metric} cannot be added up over connections`)
+    const answers: Aggregation[] = []
+    for (const scope of scopes) {
+      const answer = await aggregateRecords(reader, {
+        ...query,
+        connection: scope.source.connection.id,
+        filter: filter(scope),
+        ...(isMerged && { limit: mostGroups }),
+      })
+      if (isFailed(answer)) return answer
+      noteAggregation(reader, answer, 'v1/aggregate')
+      answers.push(answer)
+    }
+    const [first] = answers
+    if (first && !isMerged) return toAggregationData(first)
+    const merged = mergeAggregations(answers as [Aggregation, ...Aggregation[]], query.limit ?? 10)
+    const { connection_id, ...data } = toAggregationData(merged)
+    return { ...data, approximate: merged.approximate }
+  },
+}
+
+function toAggregateQuery({ one }: Parameters, stream: string): AggregateQuery | Failed {
+  const metric = pick(metrics, one('metric'))
+  const limit = one('limit')
+  if (!metric) return cannotRead('invalid_request', `metric must be one of ${metrics.join(', ')}.`)
+  if (limit !== undefined && !(Number(limit) >= 1 && Number(limit) <= 100))
+    return cannotRead('invalid_request', 'limit must be from 1 to 100.')
+  return {
+    stream,
+    metric,
+    field: one('field'),
+    groupBy: one('group_by'),
+    groupByTime: one('group_by_time'),
+    granularity: pick(granularities, one('granularity')),
+    timeZone: one('time_zone'),
+    ...(limit !== undefined && { limit: Number(limit) }),
+  }
+}

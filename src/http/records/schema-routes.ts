@@ -1,0 +1,86 @@
+import type { JsonObject } from '../../capability/json.ts'
+import { countRecords } from '../../sources/records/aggregate/aggregate-records.ts'
+import type { Warning } from '../../sources/records/query/query-records.ts'
+import { findScope } from '../../sources/records/reading/find-scope.ts'
+import { findLastUpdated } from '../../sources/records/reading/last-updated.ts'
+import { isFailed, type Reader } from '../../sources/records/reading/reader.ts'
+import { findScopes, toConnectionData } from '../../sources/records/schema/describe-schema.ts'
+import { toSchemaDocument, toStreamDocument } from '../../sources/records/schema/schema-document.ts'
+import type { ReadRoute } from './read-route.ts'
+
+/** What there is to read. */
+export const schemaRoutes: readonly ReadRoute[] = [
+  {
+    path: /^\/v1\/schema$/,
+    tool: 'schema',
+    parameters: ['view', 'stream', 'detail'],
+    words: { view: ['compact', 'full'], detail: ['compact', 'full'] },
+    read(reader, { one, warnings }) {
+      const asked = [one('view'), one('detail')]
+      const document = toSchemaDocument(reader, {
+        stream: one('stream'),
+        connection: one('connection_id'),
+        detail: one('detail') === 'full' ? 'full' : undefined,
+        isCompact: asked.includes('compact') && one('detail') !== 'full',
+      })
+      if (isFailed(document)) return document
+      return { ...document, bearer: toBearerData(reader), meta: { warnings } }
+    },
+  },
+  {
+    path: /^\/v1\/streams$/,
+    tool: 'schema',
+    parameters: [],
+    async read(reader, { one, warnings }) {
+      const scopes = findScopes(reader, { connection: one('connection_id') })
+      if (isFailed(scopes)) return scopes
+      const rows: JsonObject[] = []
+      for (const scope of scopes) {
+        const { connection: here, stream } = scope.source
+        const count = await countRecords(reader, scope, [])
+        const captured = await findLastUpdated(reader, scope)
+        if (typeof captured === 'object' && captured !== null) return captured
+        rows.push({
+          object: 'stream',
+          name: stream.name,
+          connector_key: here.connector,
+          ...toConnectionData(here),
+          record_count: typeof count === 'number' ? count : null,
+          last_updated: captured,
+          freshness: { status: captured === null ? 'unknown' : 'current', captured_at: captured },
+        })
+      }
+      return toList(rows, warnings)
+    },
+  },
+  {
+    path: /^\/v1\/streams\/([^/]+)$/,
+    tool: 'schema',
+    parameters: [],
+    read(reader, { one }, [stream = '']) {
+      const scope = findScope(reader, { stream, connection: one('connection_id') })
+      if (isFailed(scope)) return scope
+      const { connection } = scope.source
+      return {
+        ...toStreamDocument(reader, scope),
+        object: 'stream_metadata',
+        connector_key: connection.connector,
+        ...toConnectionData(connection),
+      }
+    },
+  },
+]
+
+const toList = (data: readonly JsonObject[], warnings: readonly Warning[]): JsonObject => ({
+  object: 'list',
+  data,
+  has_more: false,
+  meta: { count: { kind: 'exact', value: data.length }, warnings },
+})
+
+const toBearerData = ({ package: given }: Reader): JsonObject => ({
+  token_kind: given.grants.length > 1 ? 'mcp_package' : 'client',
+  scope: 'grant',
+  grant_id: given.grants.length > 1 ? given.id : (given.grants[0]?.id ?? given.id),
+  client_id: given.client,
+})

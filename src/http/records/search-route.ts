@@ -1,0 +1,25 @@
+import { noteHits, toSearchEnvelope } from '../../sources/records/answers/answers.ts'
+import { isFailed } from '../../sources/records/reading/reader.ts'
+import { searchRecords } from '../../sources/records/search/search-records.ts'
+import { type ReadRoute, toClamped, toLimit } from './read-route.ts'
+
+/** Where words are. */
+export const searchRoute: ReadRoute = {
+  path: /^\/v1\/search$/,
+  tool: 'search',
+  parameters: ['q', 'streams', 'streams[]', 'limit', 'cursor', 'filter'],
+  async read(reader, { one, many, filter, warnings }) {
+    const page = await searchRecords(reader, {
+      q: one('q') ?? '',
+      streams: many('streams') ?? many('streams[]'),
+      connection: one('connection_id'),
+      limit: toLimit(one('limit')),
+      cursor: one('cursor'),
+      filter: filter(),
+      filterOf: filter,
+    })
+    if (isFailed(page)) return page
+    noteHits(reader, page.hits)
+    return toSearchEnvelope(page, [...warnings, ...toClamped(one('limit'))])
+  },
+}

@@ -1,0 +1,136 @@
+import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import { toEnvelope } from '../../sources/records/answers/answers.ts'
+import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
+import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
+import { toFields } from '../../sources/records/grants/narrow-fields.ts'
+import type { Scope } from '../../sources/records/grants/scope.ts'
+import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
+import {
+  queryRecords,
+  type RecordPage,
+  type RecordsQuery,
+  toRecord,
+} from '../../sources/records/query/query-records.ts'
+import { ambiguous, findAllScopes } from '../../sources/records/reading/find-scope.ts'
+import { isFailed } from '../../sources/records/reading/reader.ts'
+import { note } from '../../sources/records/reading/record-disclosure.ts'
+import { mergePages } from '../../sources/records/remote/merge-pages.ts'
+import { needsConnection, pick, type ReadRoute, toClamped, toLimit } from './read-route.ts'
+import type { Parameters } from './records-parameters.ts'
+
+const orders = ['asc', 'desc'] as const
+const counts = ['none', 'estimated', 'exact'] as const
+
+/** Records in pages, one of them, and the bytes that one names. */
+export const streamRoutes: readonly ReadRoute[] = [
+  {
+    path: /^\/v1\/streams\/([^/]+)\/records$/,
+    tool: 'query_records',
+    parameters: [
+      'limit',
+      'cursor',
+      'sort',
+      'order',
+      'fields',
+      'view',
+      'filter',
+      'expand',
+      'expand_limit',
+      'changes_since',
+      'count',
+    ],
+    words: { order: orders, count: counts },
+    async read(reader, parameters, [stream = '']) {
+      const { one, warnings } = parameters
+      const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
+      if (isFailed(scopes)) return scopes
+      const bound = ['changes_since', 'cursor'].find((name) => one(name) !== undefined)
+      if (bound !== undefined && scopes.length > 1)
+        return needsConnection(scopes, `${bound} is about one connection`)
+      const pages: RecordPage[] = []
+      for (const scope of scopes) {
+        const page = await queryRecords(reader, toRecordsQuery(scope, parameters))
+        if (isFailed(page)) return page
+        note(reader, page.scope, {
+          tool: 'v1/records',
+          fields: page.fields,
+          records: page.records.map(({ id }) => id),
+        })
+        pages.push({ ...page, records: page.records.map(withBlobUrl) as RecordPage['records'] })
+      }
+      const merged = mergePages(pages as [RecordPage, ...RecordPage[]])
+      const told = [...warnings, ...toClamped(one('limit')), ...merged.warnings]
+      return toEnvelope({ ...merged, warnings: told })
+    },
+  },
+  {
+    path: /^\/v1\/streams\/([^/]+)\/records\/([^/]+)$/,
+    tool: 'fetch',
+    parameters: ['fields', 'expand', 'expand_limit'],
+    async read(reader, { one, many, limits }, [stream = '', key = '']) {
+      const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
+      if (isFailed(scopes)) return scopes
+      const holding = scopes.filter((scope) => reader.store.find(scope, key))
+      const [scope, ...others] = holding
+      if (others.length > 0) return ambiguous(holding)
+      const row = scope && reader.store.find(scope, key)
+      if (!row) return noRecord()
+      const fields = toFields(scope, { fields: many('fields') })
+      if (isFailed(fields)) return fields
+      const expansions = toExpansions(reader, scope, {
+        expand: many('expand'),
+        expandLimit: limits,
+      })
+      if (isFailed(expansions)) return expansions
+      note(reader, scope, { tool: 'v1/record', fields, records: [key] })
+      const record = {
+        ...toRecord(scope, fields, row),
+        connector_key: scope.source.connection.connector,
+      }
+      const expanded = await expandPage(reader, scope, [row], [record], expansions)
+      return 'kind' in expanded ? expanded : withBlobUrl(expanded[0] ?? record)
+    },
+  },
+  {
+    path: /^\/v1\/blobs\/([^/]+)$/,
+    tool: 'fetch',
+    parameters: [],
+    read(reader, { one }, [id = '']) {
+      const found = findBlob(reader, id, one('connection_id'))
+      if (isFailed(found)) return found
+      const { scope, key, blob } = found
+      const field = scope.fields.get(blobField)
+      note(reader, scope, { tool: 'v1/blob', fields: field ? [field] : [], records: [key] })
+      return { object: 'blob', blob_id: id, size_bytes: blob.bytes.length }
+    },
+  },
+]
+
+function toRecordsQuery(scope: Scope, parameters: Parameters): RecordsQuery {
+  const { one, many, filter, limits } = parameters
+  return {
+    stream: scope.source.stream.name,
+    connection: scope.source.connection.id,
+    limit: toLimit(one('limit')),
+    cursor: one('cursor'),
+    sort: one('sort'),
+    order: pick(orders, one('order')),
+    count: pick(counts, one('count')),
+    fields: many('fields'),
+    view: one('view'),
+    filter: filter(scope),
+    expand: many('expand'),
+    expandLimit: limits,
+    changesSince: one('changes_since'),
+  }
+}
+
+/** Where the bytes are that a record names. */
+function withBlobUrl<T extends JsonObject>(record: T): T {
+  const { data } = record
+  const named = isPlainObject(data) ? data[blobField] : undefined
+  if (!isPlainObject(named) || typeof named.blob_id !== 'string') return record
+  const [id, where] = [named.blob_id, String(record.connection_id)].map(encodeURIComponent)
+  const fetch_url = `/v1/blobs/${id}?connection_id=${where}`
+  return { ...record, data: { ...(data as object), [blobField]: { ...named, fetch_url } } }
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod'
+import { routingFields } from '../../sources/intents/router/routing-options.ts'
+import {
+  linkExposures,
+  stateExposures,
+  stringMeanings,
+  visibilities,
+} from '../../sources/services/options.ts'
+
+const names = z.enum(['portable', 'literal'])
+const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
+const placement = { prefix: z.string().min(1).optional(), mount: path.default('/mcp') }
+
+const paths = z.union([z.string(), z.array(z.string())])
+
+/** Agents in code; with more to say about them, a mapping. */
+const intents = z.union([
+  paths,
+  z.strictObject({
+    ...routingFields,
+    agents: paths.default([]),
+    keys: z
+      .record(z.string().min(1), z.union([z.string(), z.strictObject({ file: z.string() })]))
+      .default({}),
+  }),
+])
+
+/** Nobody on the way reads along. */
+const isPrivate = (url: string): boolean =>
+  /^https:|^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(url)
+
+const remoteRecords = z.strictObject({
+  server: z
+    .url({ protocol: /^https?$/ })
+    .refine(isPrivate, 'must be https://, or on this machine: a token goes with every request'),
+  token: z.string().min(1),
+})
+
+const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
+
+const effects = z
+  .strictObject({
+    writes: z.boolean(),
+    irreversible: z.boolean(),
+    repeatable: z.boolean(),
+    reachesOut: z.boolean(),
+  })
+  .partial()
+
+/** What is not said is left to the service's own module, and then to the default. */
+const service = {
+  id: z.string().min(1).optional(),
+  visibility: z.enum(visibilities).optional(),
+  states: z.enum(stateExposures).optional(),
+  links: z.enum(linkExposures).optional(),
+  strings: z.enum(stringMeanings).optional(),
+  readiness: z.number().int().min(0).optional(),
+  depth: z.number().int().min(0).optional(),
+  effects: z.record(z.string(), effects).optional(),
+}
+
+/** One key says the kind of a source, its value says where. */
+const source = z.union([
+  z.strictObject({
+    manifest: z.string(),
+    handlers: z.string().optional(),
+    /** Namespaces of fields v0.1 does not know that are projected. */
+    extensions: z.array(z.string().regex(/^x-[\w.-]+$/, 'must be like x-acme')).default([]),
+    strict: z.boolean().default(true),
+    all: z.boolean().default(false),
+    compose: z.boolean().default(false),
+    schemas: z.record(z.url({ protocol: /^https$/ }), hash).default({}),
+    ...placement,
+  }),
+  z.strictObject({ definitions: paths, ...placement }),
+  z.strictObject({ intents, ...placement }),
+  z.strictObject({ records: z.union([z.string(), remoteRecords]), ...placement }),
+  z.strictObject({ source: z.string(), ...placement }),
+  z.strictObject({ service: z.string(), ...service, ...placement }),
+  z.strictObject({ module: z.string(), ...placement }),
+])
+
+const token = z.strictObject({
+  hash,
+  subject: z.string().min(1),
+  scopes: z.array(z.string()).default([]),
+})
+
+const thresholds = z
+  .strictObject({
+    alert: z.number().min(0).default(80),
+    reauthorise: z.number().min(0).default(100),
+    stop: z.number().min(0).default(120),
+  })
+  .prefault({})
+
+const budget = z.strictObject({
+  limit: z.number().min(0),
+  unit: z.string().min(1).default('calls'),
+  per: z.enum(['caller', 'source', 'capability']).default('caller'),
+  window: z.enum(['call', 'day', 'month']).default('day'),
+  thresholds,
+})
+
+const rule = z.strictObject({
+  match: z.union([z.string(), z.array(z.string()).min(1)]).transform((names) => [names].flat()),
+  writes: z.boolean().optional(),
+  permissions: z.array(z.string()).optional(),
+  approval: z.boolean().optional(),
+  approvers: z
+    .union([z.literal('others'), z.array(z.string()).min(1)], {
+      error: 'must be "others", or a list of names',
+    })
+    .optional(),
+  idempotencyKey: z.boolean().optional(),
+  cost: z.strictObject({ amount: z.number().min(0), unit: z.string() }).optional(),
+  budgets: z.array(budget).optional(),
+  rates: z
+    .array(z.strictObject({ calls: z.number().int().positive(), seconds: z.number().positive() }))
+    .optional(),
+  timeout: z.number().int().positive().optional(),
+  recordArguments: z.boolean().optional(),
+})
+
+const seconds = (fallback: number) => z.number().min(0).default(fallback)
+
+/** `drawbridge.yaml`, as `docs/configuration.md` describes it. */
+export const configShape = z.strictObject({
+  name: z.string().min(1).optional(),
+  /** Reverse DNS, before the name in a registry. */
+  namespace: z
+    .string()
+    .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, 'must be reverse DNS such as com.acme')
+    .optional(),
+  version: z.string().optional(),
+  description: z.string().optional(),
+  instructions: z.string().optional(),
+  sources: z.array(source).default([]),
+  mounts: z.record(path, z.strictObject({ names: names.default('portable') })).default({}),
+  policy: z
+    .strictObject({
+      mode: z.enum(['enforce', 'observe']).default('enforce'),
+      rules: z.array(rule).default([]),
+      keys: z.strictObject({ window: seconds(24 * 60 * 60) }).prefault({}),
+      duplicates: z.strictObject({ window: seconds(60) }).prefault({}),
+      executions: z.strictObject({ keep: seconds(30 * 24 * 60 * 60) }).prefault({}),
+      approvals: z.strictObject({ asked: seconds(600), pending: seconds(3600) }).prefault({}),
+      limits: z
+        .strictObject({
+          timeout: z.number().int().positive().default(30_000),
+          resultSize: z
+            .number()
+            .int()
+            .positive()
+            .default(4 * 1024 * 1024),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
+  store: z.string().optional(),
+  http: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.number().int().min(0).max(65535).default(4747),
+      hosts: z.array(z.string()).default([]),
+      origins: z.array(z.url()).default([]),
+      tokens: z.array(token).min(1).optional(),
+      bodyLimit: z
+        .number()
+        .int()
+        .positive()
+        .default(4 * 1024 * 1024),
+    })
+    .prefault({}),
+})
+
+export type Config = z.output<typeof configShape>
+export type ConfigInput = z.input<typeof configShape>
+export type SourceConfig = Config['sources'][number]

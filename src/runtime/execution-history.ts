@@ -1,0 +1,75 @@
+import type { Ledger } from '../governance/ledger.ts'
+import { settleRun } from '../governance/settle-run.ts'
+import type { KeyRing } from '../sources/intents/crypto/key-ring.ts'
+import type { IntentSource } from '../sources/intents/intent-source.ts'
+import type {
+  Execution,
+  ExecutionEvent,
+  ExecutionFilter,
+  ExecutionLog,
+  ExecutionSummary,
+} from '../sources/intents/log/execution-log.ts'
+import { executionStates, isSealed } from '../sources/intents/log/execution-log.ts'
+import { openExecution } from '../sources/intents/log/log-seal.ts'
+import { toResumption } from '../sources/intents/log/resumption.ts'
+
+export type { Execution, ExecutionEvent, ExecutionSummary }
+export { executionStates, isSealed }
+
+/** The log of executions as an operator sees it. */
+export class ExecutionReaderDesk {
+  readonly #log: ExecutionLog
+  readonly #keys: readonly KeyRing[]
+
+  constructor(log: ExecutionLog, keys: readonly KeyRing[]) {
+    this.#log = log
+    this.#keys = keys
+  }
+
+  list(filter: ExecutionFilter): readonly ExecutionSummary[] {
+    return this.#log.read.list(filter)
+  }
+
+  /** With its payloads, where there is a key for them. */
+  find(id: string): Execution | undefined {
+    const execution = this.#log.read.find(id)
+    return execution && this.#keys.reduce(openExecution, execution)
+  }
+
+  verify(): ReturnType<ExecutionLog['read']['verify']> {
+    return this.#log.read.verify()
+  }
+}
+
+export interface ResumeParts {
+  readonly desk: ExecutionReaderDesk
+  readonly sources: readonly IntentSource[]
+  readonly ledger: Ledger
+  readonly now: () => number
+}
+
+export type Resumed = { readonly refused: string } | { readonly execution: Execution }
+
+/** Goes on with an interrupted execution; what came of it is then known of its run, too. */
+export async function resumeExecution(
+  { desk, sources, ledger, now }: ResumeParts,
+  id: string,
+  by: string,
+): Promise<Resumed> {
+  const execution = desk.find(id)
+  if (!execution) return { refused: `There is no execution ${id}.` }
+  const resumption = toResumption(execution)
+  if (resumption.kind === 'refused') return { refused: resumption.why }
+  // What cannot be trusted is no reason to do anything.
+  const { broken } = desk.verify()
+  if (broken) return { refused: `Event ${broken.number} of the log: ${broken.reason}.` }
+  const { source: name } = resumption.begun
+  const source = sources.find((one) => one.id === name)
+  if (!source) return { refused: `There is no source ${name} any more.` }
+  const resumed = await source.resume(resumption, by)
+  if ('refused' in resumed) return resumed
+  const { routed, outcome } = resumed
+  if (routed.state !== 'unknown' && outcome.kind !== 'asking')
+    await settleRun(ledger, id, routed.state, { by, at: now(), outcome })
+  return { execution: desk.find(id) ?? execution }
+}

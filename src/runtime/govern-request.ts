@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import type { Contract } from '../capability/contract.ts'
+import type { Outcome } from '../capability/outcome.ts'
+import type { Refine } from '../catalog/snapshot.ts'
+import { refused } from '../governance/failures.ts'
+import type { Next } from '../governance/steps/step.ts'
+import type { Errand } from '../http/records/records-routes.ts'
+import type { Surface } from '../mcp/surface.ts'
+import { toPlainCall } from './plain-call.ts'
+
+export interface ErrandWay {
+  readonly surface: Surface
+  readonly refine: Refine
+  readonly govern: Next
+}
+
+/** What is read or put in without MCP passes what a call of a tool would pass. */
+export async function runErrand(
+  { capability: wanted, invoke, ...rest }: Errand,
+  { surface, refine, govern }: ErrandWay,
+): Promise<Outcome> {
+  const { mount, projection, run } = surface
+  const entry =
+    typeof wanted === 'string'
+      ? [...projection.snapshot.capabilities.values()].find(
+          ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
+        )
+      : { capability: refine(wanted), fingerprint: '' }
+  if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
+  const { fingerprint } = entry
+  const capability = { ...entry.capability, input: asItIs, invoke }
+  return govern(toPlainCall({ ...rest, id: randomUUID(), capability, fingerprint, mount, run }))
+}
+
+/** Read by whoever answers it. */
+const asItIs: Contract = {
+  schema: { type: 'object' },
+  parse: (value) => ({ ok: true, value }),
+}

@@ -1,0 +1,42 @@
+import { toPointer } from '../../../capability/contract.ts'
+import { isPlainObject } from '../../../capability/json.ts'
+import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
+import { writeYaml } from '../../../yaml/write-yaml.ts'
+import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
+import { OpenApiDocument, type Path } from './document.ts'
+import { toDraft } from './to-draft.ts'
+
+export interface OpenApiDraft {
+  readonly manifest: Manifest
+  readonly reviews: readonly DraftReview[]
+  /** The manifest as text, with every review above what it is about. */
+  readonly yaml: string
+}
+
+export interface DraftReview {
+  /** JSON pointer into the manifest. */
+  readonly path: string
+  readonly message: string
+}
+
+export type OpenApiReading = OpenApiDraft | { readonly faults: readonly YamlFault[] }
+
+/** A draft of a manifest from an OpenAPI 3.0 or 3.1 document; what was guessed is up for review. */
+export function fromOpenApi(text: string, file: string): OpenApiReading {
+  const reading = readYaml(text, file)
+  if (reading.faults.length === 0 && !isPlainObject(reading.value))
+    return { faults: [{ at: reading.at([]), message: 'This is no OpenAPI document.' }] }
+  const document = new OpenApiDocument(reading)
+  if (document.faults.length > 0) return { faults: document.faults }
+  const notes: { path: Path; message: string }[] = []
+  const draft = toDraft(document, (path, message) => notes.push({ path, message }))
+  if (document.faults.length > 0) return { faults: document.faults }
+  const manifest = manifestShape.parse(draft)
+  const head = `A draft from OpenAPI ${document.version}. Every "review:" is a guess to be confirmed or put right.`
+  const comments = notes.map(({ path, message }) => ({ path, text: `review: ${message}` }))
+  return {
+    manifest,
+    reviews: notes.map(({ path, message }) => ({ path: toPointer(path), message })),
+    yaml: writeYaml(manifest, { head, comments }),
+  }
+}

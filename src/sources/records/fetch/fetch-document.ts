@@ -1,0 +1,137 @@
+import type { JsonObject } from '../../../capability/json.ts'
+import type { Failed } from '../../../capability/outcome.ts'
+import { cannotRead } from '../failures.ts'
+import { type Data, toData, toFields } from '../grants/narrow-fields.ts'
+import type { Scope } from '../grants/scope.ts'
+import { readRecordId, toRecordId, toUrl } from '../model/record-id.ts'
+import type { Field } from '../model/stream.ts'
+import { findScope } from '../reading/find-scope.ts'
+import { isFailed, type Reader } from '../reading/reader.ts'
+import type { Row } from '../record-store.ts'
+import { toAuthoredAt, toTitle } from './title.ts'
+
+export interface FetchQuery {
+  readonly id: string
+  readonly connection?: string | undefined
+  readonly fields?: readonly string[] | undefined
+  /** Where in the text to begin, in characters. */
+  readonly offset?: number | undefined
+}
+
+export interface Document extends JsonObject {
+  readonly id: string
+  readonly title: string
+  readonly text: string
+  readonly url: string
+  readonly metadata: JsonObject
+}
+
+export interface Fetched {
+  readonly scope: Scope
+  readonly fields: readonly Field[]
+  readonly row: Row
+  readonly document: Document
+}
+
+/** As much text as one answer holds; longer ones are read on with `offset`. */
+const longestText = 50_000
+
+export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Failed {
+  const found = findRecord(reader, query)
+  if (isFailed(found)) return found
+  const { scope, row } = found
+  const fields = toFields(scope, query)
+  if (isFailed(fields)) return fields
+  return { scope, fields, row, document: toDocument(scope, fields, row, query) }
+}
+
+/** Only what is left after projection can be part of it. */
+export function toDocument(
+  scope: Scope,
+  fields: readonly Field[],
+  row: Omit<Row, 'arrival'>,
+  query: FetchQuery,
+): Document {
+  const { connection, stream } = scope.source
+  const data = toData(row.body, fields)
+  const text = toText(data, query.fields !== undefined)
+  const offset = Math.min(query.offset ?? 0, text.length)
+  const end = toBoundary(text, Math.min(text.length, offset + longestText))
+  const authoredAt = toAuthoredAt(stream.consentTimeField, data)
+  const name = { connection: connection.id, stream: stream.name, key: row.key }
+  const isPart = offset > 0 || end < text.length
+  return {
+    id: toRecordId(connection.id, stream.name, row.key),
+    title: toTitle(scope, data, row),
+    text: text.slice(offset, end),
+    url: toUrl(name, data),
+    metadata: {
+      connection_id: connection.id,
+      connector_key: connection.connector,
+      stream: stream.name,
+      record_id: row.key,
+      ...(connection.label !== undefined && { display_name: connection.label }),
+      emitted_at: row.emittedAt,
+      ...(authoredAt !== undefined && { authored_at: authoredAt }),
+      ...(isPart && { text_offset: offset, text_total_chars: text.length }),
+      ...(end < text.length && {
+        next_offset: end,
+        more: `The text goes on: fetch the same id with offset ${end}.`,
+      }),
+    },
+  }
+}
+
+function findRecord(
+  reader: Reader,
+  query: FetchQuery,
+): { readonly scope: Scope; readonly row: Row } | Failed {
+  const named = findNamed(reader, query)
+  if (isFailed(named)) return named
+  const row = reader.store.find(named.scope, named.key)
+  return row ? { scope: named.scope, row } : noRecord()
+}
+
+/** Which record of which source an id is about. Asks no source anything. */
+export function findNamed(
+  reader: Pick<Reader, 'scopes'>,
+  { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,
+): { readonly scope: Scope; readonly key: string } | Failed {
+  const name = readRecordId(id)
+  if (!name)
+    return cannotRead(
+      'invalid_argument',
+      'id must be one that search or query_records gave, such as connection/stream:key.',
+    )
+  if (connection !== undefined && name.connection !== undefined && connection !== name.connection)
+    return cannotRead(
+      'conflicting_connection_id',
+      'The id names another connection than connection_id. Leave connection_id out.',
+    )
+  const scope = findScope(reader, {
+    stream: name.stream,
+    connection: name.connection ?? connection,
+  })
+  return isFailed(scope) ? scope : { scope, key: name.key }
+}
+
+export const noRecord = (): Failed =>
+  cannotRead(
+    'not_found',
+    'There is no such record here. Use an id that search or query_records gave.',
+  )
+
+const texts = ['text', 'content', 'body', 'message', 'summary']
+
+/** The record's own text as it is; where there is none, or fields are chosen, all of it as JSON. */
+function toText(data: Data, chosen: boolean): string {
+  const own = texts.find((name) => typeof data[name] === 'string' && data[name] !== '')
+  if (own !== undefined && (!chosen || Object.keys(data).length === 1)) return String(data[own])
+  return JSON.stringify(data, null, 2)
+}
+
+/** Never between the two halves of a character. */
+const toBoundary = (text: string, end: number): number => {
+  const code = text.charCodeAt(end - 1)
+  return end < text.length && code >= 0xd800 && code <= 0xdbff ? end - 1 : end
+}

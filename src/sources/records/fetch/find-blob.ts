@@ -1,0 +1,52 @@
+import { isPlainObject } from '../../../capability/json.ts'
+import type { Failed } from '../../../capability/outcome.ts'
+import { cannotRead } from '../failures.ts'
+import { toWhole } from '../grants/narrow-fields.ts'
+import type { Scope } from '../grants/scope.ts'
+import { ambiguous, unknownConnection } from '../reading/find-scope.ts'
+import type { Reader } from '../reading/reader.ts'
+import type { KeptBlob } from '../record-store.ts'
+
+export const blobField = 'blob_ref'
+
+export interface FoundBlob {
+  readonly scope: Scope
+  readonly key: string
+  readonly blob: KeptBlob
+}
+
+/** Bytes are seen by whoever sees a record whose granted `blob_ref` names them, and by nobody else. */
+export function findBlob(
+  reader: Reader,
+  id: string,
+  connection: string | undefined,
+): FoundBlob | Failed {
+  if (
+    connection !== undefined &&
+    !reader.scopes.some(({ source }) => source.connection.id === connection)
+  )
+    return unknownConnection(reader)
+  const naming = reader.store.bindings(id).flatMap(({ source, key }) =>
+    reader.scopes
+      .filter(
+        (scope) =>
+          scope.source.n === source &&
+          scope.fields.has(blobField) &&
+          (connection ?? scope.source.connection.id) === scope.source.connection.id,
+      )
+      .filter((scope) => names(reader, scope, key, id))
+      .map((scope) => ({ scope, key })),
+  )
+  const [found] = naming
+  const connections = new Set(naming.map(({ scope }) => scope.source.connection.id))
+  if (connections.size > 1) return ambiguous(naming.map(({ scope }) => scope))
+  const blob = found && reader.store.blob(id)
+  return blob ? { ...found, blob } : cannotRead('blob_not_found', 'There is no such blob here.')
+}
+
+function names(reader: Reader, scope: Scope, key: string, id: string): boolean {
+  const row = reader.store.find(scope, key)
+  const data: unknown = row && toWhole(row.body)
+  const named = isPlainObject(data) ? data[blobField] : undefined
+  return isPlainObject(named) && named.blob_id === id
+}

@@ -1,0 +1,64 @@
+import { isPlainObject } from '../../../capability/json.ts'
+import { toMilliseconds } from '../model/to-comparable.ts'
+import { type FoundKey, findKey } from './find-key.ts'
+
+/**
+ * A first draft of a declaration, from records. It is only a draft: which time consent is about and
+ * what may be searched or summed is for a person to say.
+ */
+export function inferStream(
+  connector: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): { readonly declaration: object; readonly key: FoundKey } {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  const properties = Object.fromEntries(
+    names.map((name) => [name, inferType(rows.map((row) => row[name]))]),
+  )
+  const times = names.filter((name) => properties[name]?.format !== undefined)
+  const key = findKey(names, rows, times)
+  const numbers = names.filter(
+    (name) =>
+      ['number', 'integer'].includes(properties[name]?.type ?? '') && !key.fields.includes(name),
+  )
+  const texts = names.filter(
+    (name) =>
+      properties[name]?.type === 'string' &&
+      properties[name]?.format === undefined &&
+      rows.some((row) => String(row[name] ?? '').includes(' ')),
+  )
+  const [time] = times
+  const declaration = {
+    connector,
+    primary_key: key.fields,
+    ...(time !== undefined && { cursor_field: time, consent_time_field: time }),
+    schema: { type: 'object', properties },
+    query: {
+      range_filters: Object.fromEntries(
+        [...times, ...numbers].map((name) => [name, ['gte', 'gt', 'lte', 'lt']]),
+      ),
+      search: { lexical_fields: texts },
+      aggregations: { sum: numbers, min: numbers, max: numbers, group_by_time: times },
+    },
+  }
+  return { declaration, key }
+}
+
+interface Inferred {
+  readonly type?: string
+  readonly format?: string
+}
+
+function inferType(values: readonly unknown[]): Inferred {
+  const present = values.filter((value) => value !== null && value !== undefined)
+  const every = (test: (value: unknown) => boolean) => present.length > 0 && present.every(test)
+  if (every((value) => typeof value === 'boolean')) return { type: 'boolean' }
+  if (every(Number.isInteger)) return { type: 'integer' }
+  if (every((value) => typeof value === 'number')) return { type: 'number' }
+  if (!every((value) => typeof value === 'string'))
+    return every(Array.isArray) ? { type: 'array' } : every(isPlainObject) ? { type: 'object' } : {}
+  if (every((value) => /^\d{4}-\d{2}-\d{2}$/.test(String(value))))
+    return { type: 'string', format: 'date' }
+  return every((value) => toMilliseconds(String(value)) !== undefined)
+    ? { type: 'string', format: 'date-time' }
+    : { type: 'string' }
+}

@@ -1,0 +1,19 @@
+import type { Comparable } from './stream.ts'
+
+/** As the store compares: numbers by size, texts by their bytes. */
+export const compare = (a: Comparable, b: Comparable): number =>
+  typeof a === 'number' && typeof b === 'number' ? a - b : compareTexts(String(a), String(b))
+
+function compareTexts(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at++) {
+    const one = a.charCodeAt(at)
+    const other = b.charCodeAt(at)
+    if (one !== other) return toRank(one) - toRank(other)
+  }
+  return a.length - b.length
+}
+
+/** Halves of characters stand for those that come after all others. */
+const toRank = (unit: number): number =>
+  unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800

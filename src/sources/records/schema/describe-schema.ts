@@ -1,0 +1,263 @@
+import type { JsonObject } from '../../../capability/json.ts'
+import type { Failed } from '../../../capability/outcome.ts'
+import { cannotRead } from '../failures.ts'
+import type { Scope } from '../grants/scope.ts'
+import type { Connection } from '../model/stream.ts'
+import { ambiguous, unknownConnection, unknownStream } from '../reading/find-scope.ts'
+import { isFailed, type Reader } from '../reading/reader.ts'
+import { type Abilities, legend, toAbilities, toAbilityLines, word } from './stream-features.ts'
+
+export interface SchemaQuery {
+  readonly stream?: string | undefined
+  readonly connection?: string | undefined
+  readonly detail?: 'compact' | 'full' | undefined
+}
+
+export interface SchemaAnswer {
+  readonly data: JsonObject
+  readonly text: string
+}
+
+/** Rows of streams that are told one by one; above it, their names alone. */
+const mostRows = 50
+const mostConnections = 300
+const longestSchema = 20_000
+
+export function describeSchema(
+  reader: Pick<Reader, 'scopes'>,
+  query: SchemaQuery,
+): SchemaAnswer | Failed {
+  const scopes = findScopes(reader, query)
+  if (isFailed(scopes)) return scopes
+  if (query.stream === undefined) return toIndex(scopes)
+  const [scope] = scopes
+  return query.detail === 'full' && scope ? toFull(reader, scope) : toScoped(reader, scopes)
+}
+
+/** Everything a question about the schema is about. */
+export function findScopes(
+  reader: Pick<Reader, 'scopes'>,
+  query: SchemaQuery,
+): readonly Scope[] | Failed {
+  const { stream, connection, detail } = query
+  if (detail === 'full' && stream === undefined)
+    return cannotRead(
+      'invalid_request',
+      'detail "full" needs a stream. Call schema without arguments first, then schema(stream, connection_id, detail: "full").',
+    )
+  if (
+    connection !== undefined &&
+    !reader.scopes.some(({ source }) => source.connection.id === connection)
+  )
+    return unknownConnection(reader)
+  const scopes = reader.scopes.filter(
+    ({ source }) =>
+      (connection ?? source.connection.id) === source.connection.id &&
+      (stream ?? source.stream.name) === source.stream.name,
+  )
+  if (stream !== undefined && scopes.length === 0) return unknownStream(reader, stream)
+  return detail === 'full' && scopes.length > 1
+    ? ambiguous(scopes, 'ambiguous_schema_detail')
+    : scopes
+}
+
+interface Connector {
+  readonly key: string
+  readonly connections: readonly Connection[]
+  readonly streams: ReadonlyMap<string, readonly Scope[]>
+}
+
+/** Everything there is, by name: what one can do with it is asked for one stream at a time. */
+function toIndex(scopes: readonly Scope[]): SchemaAnswer {
+  const connectors = groupByConnector(scopes)
+  const streamCount = connectors.reduce((sum, { streams }) => sum + streams.size, 0)
+  const connectionCount = connectors.reduce((sum, one) => sum + one.connections.length, 0)
+  const isShort = scopes.length <= mostRows
+  const counts = {
+    connector_count: connectors.length,
+    connection_count: connectionCount,
+    stream_count: streamCount,
+  }
+  let [roomForRows, roomForConnections] = [mostRows, mostConnections]
+  const data: JsonObject = {
+    object: 'schema',
+    detail: 'compact',
+    ...counts,
+    connectors: connectors.slice(0, mostRows).map(({ key, connections, streams }) => {
+      const shown = [...streams].slice(0, roomForRows)
+      roomForRows -= shown.length
+      const told = connections.slice(0, Math.min(12, roomForConnections))
+      return {
+        connector_key: key,
+        connection_count: connections.length,
+        connections: told.map(toConnectionData),
+        stream_count: streams.size,
+        streams: shown.map(([name, rows]) => ({
+          name,
+          connection_count: rows.length,
+          field_count: rows[0]?.fields.size ?? 0,
+        })),
+      }
+    }),
+    ...(streamCount > mostRows && { truncated: 'Every stream name is in the text.' }),
+  }
+  const lines = connectors.flatMap(({ key, connections, streams }) => {
+    const told = connections.slice(0, roomForConnections)
+    roomForConnections -= told.length
+    const untold = connections.length - told.length
+    const more =
+      untold > 0 ? `, and ${untold} more: schema with a stream lists those that have it` : ''
+    return [
+      `connector_key ${word(key)}: ${told.map(toConnectionText).join(', ')}${more}`,
+      ...(isShort
+        ? [...streams].map(([name, rows]) => toIndexRow(name, rows, connections))
+        : [`  streams: ${[...streams.keys()].map(word).join(' | ')}`]),
+    ]
+  })
+  const text = [
+    `${plural(connectors.length, 'connector')}, ${plural(connectionCount, 'connection')}, ${plural(streamCount, 'stream')}.`,
+    ...lines,
+    'Next: schema with stream (and connection_id) for its fields and what can be done with them.',
+  ].join('\n')
+  return { data, text }
+}
+
+function toIndexRow(
+  name: string,
+  rows: readonly Scope[],
+  connections: readonly Connection[],
+): string {
+  const [first] = rows
+  const where =
+    rows.length === connections.length
+      ? ''
+      : ` (only in ${rows.map(({ source }) => word(source.connection.id)).join(', ')})`
+  return `  stream ${word(name)}: ${plural(first?.fields.size ?? 0, 'field')}${where}`
+}
+
+/** Rows that can do the same are told together: which connections they are in, and then what. */
+function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaAnswer {
+  const groups = new Map<string, { abilities: Abilities; scopes: Scope[] }>()
+  for (const scope of scopes) {
+    const abilities = toAbilities(reader, scope)
+    const key = JSON.stringify([scope.source.connection.connector, abilities])
+    const known = groups.get(key)
+    if (known) known.scopes.push(scope)
+    else groups.set(key, { abilities, scopes: [scope] })
+  }
+  const rows = [...groups.values()]
+  const data: JsonObject = {
+    object: 'schema',
+    detail: 'compact',
+    connectors: rows.map(({ abilities, scopes: members }) => ({
+      connector_key: members[0]?.source.connection.connector ?? '',
+      connections: members
+        .slice(0, mostConnections)
+        .map(({ source }) => toConnectionData(source.connection)),
+      streams: [abilities],
+    })),
+  }
+  const text = [
+    ...rows.flatMap(({ abilities, scopes: members }) => [
+      `stream ${word(abilities.name)} connector_key ${word(members[0]?.source.connection.connector ?? '')}, ${members
+        .slice(0, mostConnections)
+        .map(({ source }) => toConnectionText(source.connection))
+        .join(
+          ', ',
+        )}${members.length > mostConnections ? `, and ${members.length - mostConnections} more` : ''}`,
+      ...toAbilityLines(abilities),
+    ]),
+    `Legend: ${legend}`,
+    ...(isPackage(reader) ? ['There are several connections: pass connection_id in reads.'] : []),
+  ].join('\n')
+  return { data, text }
+}
+
+/** Reads then need a connection, also those of a stream that only one of them has. */
+const isPackage = ({ scopes }: Pick<Reader, 'scopes'>): boolean =>
+  new Set(scopes.map(({ source }) => source.connection.id)).size > 1
+
+/** The JSON Schema of one stream, as far as it is granted. */
+function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
+  const { source, fields } = scope
+  const { required } = source.stream.schema
+  const schemas = [...fields.values()].map(({ name, schema }) => [name, schema] as const)
+  const { kept, cut } = toBounded(schemas)
+  const schema: JsonObject = {
+    type: 'object',
+    properties: Object.fromEntries(kept),
+    ...(Array.isArray(required) && {
+      required: required.filter((name) => typeof name === 'string' && fields.has(name)),
+    }),
+  }
+  const scoped = toScoped(reader, [scope])
+  const data: JsonObject = {
+    object: 'schema',
+    detail: 'full',
+    connectors: [
+      {
+        connector_key: source.connection.connector,
+        connections: [toConnectionData(source.connection)],
+        streams: [{ name: source.stream.name, schema, abilities: toAbilities(reader, scope) }],
+      },
+    ],
+  }
+  const note =
+    cut.length > 0 ? [`Shortened, because they are long: ${cut.map(word).join(', ')}.`] : []
+  return { data, text: [scoped.text, `JSON Schema: ${JSON.stringify(schema)}`, ...note].join('\n') }
+}
+
+/** The longest ones go first, down to their type, until all of it fits into one answer. */
+function toBounded(schemas: readonly (readonly [string, JsonObject])[]): {
+  readonly kept: readonly (readonly [string, JsonObject])[]
+  readonly cut: readonly string[]
+} {
+  const sizes = schemas.map(([name, schema]) => ({ name, size: JSON.stringify(schema).length }))
+  let total = sizes.reduce((sum, { name, size }) => sum + name.length + size + 4, 0)
+  const cut = new Set<string>()
+  for (const { name, size } of sizes.sort((a, b) => b.size - a.size)) {
+    if (total <= longestSchema) break
+    cut.add(name)
+    total -= Math.max(0, size - 20)
+  }
+  return {
+    kept: schemas.map(([name, schema]) =>
+      cut.has(name)
+        ? [name, schema.type === undefined ? {} : { type: schema.type }]
+        : [name, schema],
+    ),
+    cut: [...cut],
+  }
+}
+
+export function groupByConnector(scopes: readonly Scope[]): readonly Connector[] {
+  const byKey = new Map<
+    string,
+    { connections: Map<string, Connection>; streams: Map<string, Scope[]> }
+  >()
+  for (const scope of scopes) {
+    const { connection, stream } = scope.source
+    const known = byKey.get(connection.connector) ?? { connections: new Map(), streams: new Map() }
+    byKey.set(connection.connector, known)
+    known.connections.set(connection.id, connection)
+    const rows = known.streams.get(stream.name)
+    if (rows) rows.push(scope)
+    else known.streams.set(stream.name, [scope])
+  }
+  return [...byKey].map(([key, { connections, streams }]) => ({
+    key,
+    connections: [...connections.values()],
+    streams,
+  }))
+}
+
+export const toConnectionData = ({ id, label }: Connection): JsonObject => ({
+  connection_id: id,
+  ...(label !== undefined && { display_name: label }),
+})
+
+export const toConnectionText = ({ id, label }: Connection): string =>
+  `connection_id ${word(id)}${label === undefined ? '' : ` (${JSON.stringify(label)})`}`
+
+const plural = (number: number, noun: string): string =>
+  `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -1,0 +1,108 @@
+import type { JsonObject } from '../../../capability/json.ts'
+import { findView } from '../grants/narrow-fields.ts'
+import type { Scope } from '../grants/scope.ts'
+import { aggregateUses, type Field, isScalar, rangeOperators } from '../model/stream.ts'
+import { findRelations } from '../query/expand.ts'
+import type { Reader } from '../reading/reader.ts'
+
+/** All that can be done with a stream as it is granted, in few words. */
+export interface Abilities extends JsonObject {
+  readonly name: string
+  readonly title?: string
+  /** What can be done with a field, and the fields it can be done with. */
+  readonly fields: Readonly<Record<string, readonly string[]>>
+  readonly sort: readonly string[]
+  readonly count: readonly string[]
+  readonly projection: readonly string[]
+  readonly views?: Readonly<Record<string, readonly string[]>>
+  readonly expand?: Readonly<Record<string, string>>
+  readonly search?: { readonly lexical: readonly string[] }
+  readonly aggregations: Readonly<Record<string, readonly string[]>>
+}
+
+export const legend =
+  'eq: filter {"field": value}. range: filter {"field": {"gte": v, "lt": v}} with gte, gt, lte, lt. search: the search tool matches it. A type alone: read and projected only.'
+
+export function toAbilities(reader: Pick<Reader, 'scopes'>, scope: Scope): Abilities {
+  const { stream } = scope.source
+  const fields = [...scope.fields.values()]
+  const byFlags: Record<string, string[]> = {}
+  for (const field of fields) {
+    const flags = toFlags(field)
+    byFlags[flags] = [...(byFlags[flags] ?? []), field.name]
+  }
+  const cursor = stream.cursorField
+  const sort = cursor !== undefined && scope.fields.has(cursor) ? [`-${cursor}`, cursor] : []
+  const views = stream.views.flatMap(({ name }) => {
+    const granted = findView(scope, name)
+    return granted ? [[name, granted.map((field) => field.name)] as const] : []
+  })
+  // With its key, the rest of a long relation can be read as any other records are.
+  const relations = findRelations(reader, scope).map(
+    ({ relation, foreignKey }) =>
+      [
+        relation.name,
+        `${relation.cardinality} ${word(relation.stream)} by ${word(foreignKey.name)}`,
+      ] as const,
+  )
+  const lexical = fields.filter((field) => field.lexical).map(({ name }) => name)
+  const uses = aggregateUses.flatMap((use) => {
+    const usable = fields.filter(({ aggregates }) => aggregates.includes(use))
+    return usable.length > 0 ? [[use, usable.map(({ name }) => name)] as const] : []
+  })
+  return {
+    name: stream.name,
+    ...(stream.title !== undefined && { title: stream.title }),
+    fields: byFlags,
+    sort,
+    count: ['none', 'exact'],
+    projection: views.length > 0 ? ['fields', 'view'] : ['fields'],
+    ...(views.length > 0 && { views: Object.fromEntries(views) }),
+    ...(relations.length > 0 && { expand: Object.fromEntries(relations) }),
+    ...(lexical.length > 0 && { search: { lexical } }),
+    aggregations: { count: [], ...Object.fromEntries(uses) },
+  }
+}
+
+function toFlags(field: Field): string {
+  const { type, range, lexical } = field
+  const flags: string[] = [type === 'other' ? 'json' : type]
+  if (isScalar(field) && field.exact !== false) flags.push('eq')
+  if (range.length === rangeOperators.length) flags.push('range')
+  else if (range.length > 0) flags.push(`range(${range.join('|')})`)
+  if (lexical) flags.push('search')
+  return flags.join(' ')
+}
+
+/** The same in lines for those who read text alone. */
+export function toAbilityLines(abilities: Abilities): readonly string[] {
+  const { fields, sort, views = {}, expand = {}, search, aggregations } = abilities
+  const uses = Object.entries(aggregations).map(([use, names]) =>
+    [use, ...names.map(word)].join(' '),
+  )
+  return [
+    ...Object.entries(fields).map(([flags, names]) => `  ${flags}: ${names.map(word).join(', ')}`),
+    `  sort: ${sort.length > 0 ? `${sort.map(word).join(' or ')} (newest first when left out)` : 'none (by id)'}`,
+    `  count: none or exact. projection: fields${toViews(views)}`,
+    `  expand: ${toPairs(expand) || 'none'}`,
+    `  search modes: ${search ? `lexical over ${search.lexical.map(word).join(', ')}` : 'none'}`,
+    `  aggregate: ${uses.join('; ')}`,
+    '  changes_since: "beginning", then the bookmark of the last page',
+  ]
+}
+
+const toViews = (views: Readonly<Record<string, readonly string[]>>): string =>
+  Object.keys(views).length === 0
+    ? ''
+    : `, or view ${Object.entries(views)
+        .map(([name, fields]) => `${word(name)} (${fields.map(word).join(' ')})`)
+        .join(', ')}`
+
+const toPairs = (pairs: Readonly<Record<string, string>>): string =>
+  Object.entries(pairs)
+    .map(([name, what]) => `${word(name)} (${what})`)
+    .join(', ')
+
+/** As it is where nobody can mistake it, else in quotes. */
+export const word = (name: string): string =>
+  /^-?[\w.-]+$/.test(name) ? name : JSON.stringify(name)

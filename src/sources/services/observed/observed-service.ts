@@ -1,0 +1,134 @@
+import type { Capability, View } from '../../../capability/capability.ts'
+import { toPointer } from '../../../capability/contract.ts'
+import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { toName, toSteps } from '../address.ts'
+import type { KnownAction } from '../known-action.ts'
+import type { KnownState } from '../known-state.ts'
+import { observableOf, type Service, type ServiceAction } from '../service.ts'
+import { type ActionMemory, ActionsPart } from './observed-actions.ts'
+import { type Follower, LinksPart, type Refusal } from './observed-links.ts'
+import { StatesPart } from './observed-states.ts'
+
+/** The graph a watched service is part of. */
+export interface Graph extends ActionMemory {
+  touch(node: WatchedService): void
+  valueChanged(view: View): void
+  /** Why one more service is not followed, if it is not. */
+  refuses(service: Service, parent: WatchedService): Refusal | undefined
+}
+
+/** Something that has not been said yet. */
+export interface Silence {
+  readonly name: string
+  readonly pointer: string
+}
+
+/** One service of a graph for as long as it is part of it. */
+export class WatchedService implements Follower {
+  readonly service: Service
+  readonly path: readonly string[]
+  readonly parent: WatchedService | undefined
+  readonly children = new Map<string, WatchedService>()
+  readonly #graph: Graph
+  readonly #actions: ActionsPart
+  readonly #states: StatesPart
+  readonly #links: LinksPart
+  readonly #parts: readonly [ActionsPart, StatesPart, LinksPart]
+
+  constructor(service: Service, path: readonly string[], graph: Graph, parent?: WatchedService) {
+    this.service = service
+    this.path = path
+    this.parent = parent
+    this.#graph = graph
+    const { id: source, states, links } = graph.settings
+    const place = { source, path, touch: () => graph.touch(this) }
+    this.#actions = new ActionsPart(service, graph, place)
+    const shown = states === 'none' ? undefined : observableOf(service, 'states')
+    this.#states = new StatesPart(shown, (view) => graph.valueChanged(view), place)
+    this.#links = new LinksPart(
+      observableOf(service, 'links'),
+      links === 'tools' ? this : undefined,
+      place,
+    )
+    this.#parts = [this.#actions, this.#states, this.#links]
+    graph.touch(this)
+  }
+
+  get capabilities(): readonly Capability[] {
+    return this.#actions.capabilities
+  }
+
+  get views(): readonly View[] {
+    return this.#states.views
+  }
+
+  get states(): Iterable<KnownState> {
+    return this.#states.shown
+  }
+
+  /** Who it is linked to, whether they are followed or not. */
+  get linked(): Readonly<Record<string, unknown>> {
+    return this.#links.said
+  }
+
+  get hasDiagnostics(): boolean {
+    return this.#parts.some(({ diagnostics }) => diagnostics.length > 0)
+  }
+
+  get diagnostics(): readonly Diagnostic[] {
+    return this.#parts.flatMap(({ diagnostics }) => diagnostics)
+  }
+
+  get isSilent(): boolean {
+    return this.#parts.some(({ isSilent }) => isSilent)
+  }
+
+  /** What it has not said anything about yet. */
+  get silent(): readonly Silence[] {
+    return this.#parts
+      .filter(({ isSilent }) => isSilent)
+      .map(({ name }) => ({
+        name: toName(this.path, name),
+        pointer: toPointer(toSteps(this.path, name)),
+      }))
+  }
+
+  offers(key: string): boolean {
+    return this.#actions.offers(key)
+  }
+
+  find(known: KnownAction): ServiceAction | undefined {
+    const found = this.#actions.find(known)
+    return found?.known === known ? found.action : undefined
+  }
+
+  /** Looks at what was said since the last time; says whether there is a new reading. */
+  refresh(): boolean {
+    return this.#parts.map((part) => part.refresh()).includes(true)
+  }
+
+  release(): void {
+    for (const part of this.#parts) part.release()
+    for (const key of this.keys) this.leave(key)
+  }
+
+  get keys(): readonly string[] {
+    return [...this.children.keys()]
+  }
+
+  followed(key: string): Service | undefined {
+    return this.children.get(key)?.service
+  }
+
+  follow(key: string, service: Service): Refusal | undefined {
+    const refusal = this.#graph.refuses(service, this)
+    if (!refusal)
+      this.children.set(key, new WatchedService(service, [...this.path, key], this.#graph, this))
+    return refusal
+  }
+
+  leave(key: string): void {
+    this.children.get(key)?.release()
+    this.children.delete(key)
+  }
+}

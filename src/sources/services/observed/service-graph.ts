@@ -1,0 +1,219 @@
+import type { Capability, View } from '../../../capability/capability.ts'
+import { toPointer } from '../../../capability/contract.ts'
+import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { byCodePoint } from '../../../capability/json.ts'
+import type { Change, Reading } from '../../../capability/source.ts'
+import { toSteps } from '../address.ts'
+import { toAvailability } from '../availability.ts'
+import { getState } from '../get-state.ts'
+import { type KnownAction, toKnownAction } from '../known-action.ts'
+import { listLinks } from '../list-links.ts'
+import type { Settings } from '../options.ts'
+import type { Service } from '../service.ts'
+import type { Refusal } from './observed-links.ts'
+import { type Graph, type Silence, WatchedService } from './observed-service.ts'
+
+/** Services a graph may have; more would be a mistake that no client could use. */
+const mostServices = 1000
+/** Actions that are remembered after they were withdrawn. */
+const mostWithdrawn = { dynamic: 1000, stable: 10_000 }
+
+/** A service with all it is linked to, and what it offers as one reading. */
+export class ServiceGraph implements Graph {
+  readonly settings: Settings
+  readonly root: WatchedService
+  readonly #announce: (change: Change) => void
+  readonly #touched = new Set<WatchedService>()
+  readonly #withdrawn = new Map<string, KnownAction>()
+  readonly #getState: Capability
+  readonly #listLinks: Capability
+  readonly #availability: View
+  readonly #declared: readonly Diagnostic[]
+  #everShown = false
+  #isDue = false
+  #isOver = false
+  #reading: Reading | undefined
+
+  constructor(service: Service, settings: Settings, announce: (change: Change) => void) {
+    this.settings = settings
+    this.#announce = announce
+    this.#getState = getState(settings.id, () => this.#states())
+    this.#listLinks = listLinks(settings.id, () => this.#links())
+    this.#availability = toAvailability(settings.id, (name) => !this.#withdrawn.has(name))
+    this.#declared = settings.visibility === 'stable' ? this.#declare() : []
+    this.root = new WatchedService(service, [], this)
+  }
+
+  /** What the service, or one it is linked to, has not said anything about yet. */
+  get silent(): readonly Silence[] {
+    const nodes = this.#nodes()
+    return nodes.some(({ isSilent }) => isSilent) ? nodes.flatMap(({ silent }) => silent) : []
+  }
+
+  /** Catches up with everything that was said. The same object until there is something new. */
+  read(): Reading {
+    this.#refresh()
+    this.#reading ??= this.#toReading()
+    return this.#reading
+  }
+
+  get isDue(): boolean {
+    return this.#isDue
+  }
+
+  release(): void {
+    this.#isOver = true
+    this.root.release()
+  }
+
+  touch(node: WatchedService): void {
+    this.#touched.add(node)
+    if (this.#isDue || this.#isOver) return
+    this.#isDue = true
+    this.#announce({ kind: 'reading' })
+  }
+
+  valueChanged({ uri }: View): void {
+    if (showsViews(this.settings)) this.#announce({ kind: 'view', uri })
+  }
+
+  find(known: KnownAction) {
+    this.#refresh()
+    if (this.#isOver) return undefined
+    const { path } = known.place
+    let node: WatchedService | undefined = this.root
+    for (const link of path) node = node?.children.get(link)
+    const action = node?.find(known)
+    return node && action ? { service: node.service, action } : undefined
+  }
+
+  recall(name: string): KnownAction | undefined {
+    return this.#withdrawn.get(name)
+  }
+
+  offer({ name }: KnownAction): void {
+    if (this.#withdrawn.delete(name)) this.#availabilityChanged()
+  }
+
+  withdraw(known: KnownAction): void {
+    this.#withdrawn.delete(known.name)
+    this.#withdrawn.set(known.name, known)
+    this.#availabilityChanged()
+    for (const name of this.#withdrawn.keys()) {
+      if (this.#withdrawn.size <= mostWithdrawn[this.settings.visibility]) return
+      this.#withdrawn.delete(name)
+    }
+  }
+
+  refuses(service: Service, parent: WatchedService): Refusal | undefined {
+    for (let node: WatchedService | undefined = parent; node; node = node.parent)
+      if (node.service === service) {
+        const message = 'It leads back to where it came from, and is not followed again.'
+        return { code: 'link_cycle', severity: 'info', message }
+      }
+    const { depth } = this.settings
+    if (parent.path.length >= depth) {
+      const message = `It is more than ${depth} links away, and is not followed.`
+      return { code: 'link_too_deep', severity: 'warning', message }
+    }
+    if (this.#nodes().length < mostServices) return undefined
+    const message = `There are ${mostServices} services already; it is not followed.`
+    return { code: 'too_many_links', severity: 'error', message }
+  }
+
+  /** New services are touched while their links are looked at, and looked at in the same round. */
+  #refresh(): void {
+    if (!this.#isDue) return
+    for (const node of this.#touched) {
+      this.#touched.delete(node)
+      if (node.refresh()) this.#reading = undefined
+    }
+    this.#isDue = false
+  }
+
+  #toReading(): Reading {
+    const { visibility } = this.settings
+    const nodes = this.#nodes()
+    const capabilities: Capability[] = []
+    const views: View[] = []
+    const diagnostics: Diagnostic[] = [...this.#declared]
+    for (const node of nodes) {
+      for (const capability of node.capabilities) capabilities.push(capability)
+      for (const view of node.views) views.push(view)
+      if (node.hasDiagnostics) diagnostics.push(...node.diagnostics)
+    }
+    for (const known of this.#withdrawn.values())
+      capabilities.push(visibility === 'stable' ? known.capability : known.standIn)
+    this.#everShown ||= views.length > 0
+    if (visibility === 'stable') views.push(this.#availability)
+    for (const own of this.#own())
+      if (this.root.offers(own.name) || this.#withdrawn.has(own.name))
+        diagnostics.push(nameTaken(own, this.settings.id))
+      else capabilities.push(own)
+    const shown = showsViews(this.settings) ? views : []
+    return { capabilities, views: shown, diagnostics }
+  }
+
+  /** Once there was a state, the tool stays: a list should not change more than the service does. */
+  #own(): readonly Capability[] {
+    const { states, links } = this.settings
+    return [
+      ...((states === 'tool' || states === 'both') && this.#everShown ? [this.#getState] : []),
+      ...(links === 'out-of-band' && this.root.service.links ? [this.#listLinks] : []),
+    ]
+  }
+
+  #nodes(): readonly WatchedService[] {
+    const nodes: WatchedService[] = []
+    const visit = (node: WatchedService) => {
+      nodes.push(node)
+      for (const child of node.children.values()) visit(child)
+    }
+    visit(this.root)
+    return nodes
+  }
+
+  #states() {
+    this.#refresh()
+    const states = this.#nodes().flatMap(({ states }) => [...states])
+    return { states, areViews: showsViews(this.settings) }
+  }
+
+  #links() {
+    const { linked } = this.root
+    return Object.keys(linked)
+      .sort(byCodePoint)
+      .map((key) => ({ key, service: linked[key] }))
+  }
+
+  #availabilityChanged(): void {
+    this.#reading = undefined
+    if (this.settings.visibility === 'stable') this.valueChanged(this.#availability)
+  }
+
+  /** What is declared and not offered yet counts as withdrawn. */
+  #declare(): readonly Diagnostic[] {
+    const diagnostics: Diagnostic[] = []
+    for (const [key, { type = 'action', ...declared }] of Object.entries(this.settings.declares)) {
+      if (type !== 'action') continue
+      const reading = toKnownAction({ path: [], key }, declared, this)
+      if (!('fault' in reading)) this.#withdrawn.set(reading.name, reading)
+      else {
+        const message = `The declared action ${key} is left out: ${reading.fault}.`
+        const at = { source: this.settings.id, pointer: toPointer(['declares', key]) }
+        diagnostics.push({ code: 'action_unusable', severity: 'error', message, ...at })
+      }
+    }
+    return diagnostics
+  }
+}
+
+const showsViews = ({ states }: Settings): boolean => states === 'resources' || states === 'both'
+
+const nameTaken = ({ name }: Capability, source: string): Diagnostic => ({
+  code: 'name_taken',
+  severity: 'warning',
+  message: `The service has an action ${name}; Drawbridge's own tool of that name is not served.`,
+  source,
+  pointer: toPointer(toSteps([], 'actions', name)),
+})

@@ -1,0 +1,86 @@
+import { SetupError } from '../../capability/setup-error.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+
+/** Each brings a file one version further; a file is never taken back and never made anew. */
+const migrations = [
+  `create table boots (id text primary key, pid integer not null) strict, without rowid;
+   create table runs (
+     id text primary key, boot text not null, caller text not null, capability text not null,
+     key text, digest text not null, state text not null, started integer not null,
+     finished integer, charges text not null, outcome text
+   ) strict, without rowid;
+   create index runs_by_key on runs (caller, capability, key, started) where key is not null;
+   create index runs_by_digest on runs (caller, capability, digest, started);
+   create index runs_by_start on runs (started);
+   create index runs_open on runs (state, started) where state in ('running', 'unknown');
+   create table spending (
+     account text not null, window text not null, spent real not null,
+     primary key (account, window)
+   ) strict, without rowid;
+   create table approvals (
+     id text primary key, binding text not null, caller text not null, capability text not null,
+     state text not null, created integer not null, expires integer not null,
+     decided_by text, decided_at integer, approvers text, shown text not null
+   ) strict, without rowid;
+   create index approvals_by_binding on approvals (binding, created);
+   create index approvals_by_state on approvals (state, created);
+   create table audit (
+     first integer primary key, count integer not null, at integer not null,
+     head text not null, lines text not null
+   ) strict;`,
+  `create table chain_anchors (
+     chain text primary key, next integer not null, head text not null
+   ) strict, without rowid;
+   create table executions (
+     first integer primary key, last integer not null, id text not null unique,
+     boot text not null, intent text not null, version text not null, caller text not null,
+     state text not null, started integer not null, finished integer
+   ) strict;
+   create table execution_events (
+     first integer primary key, count integer not null, at integer not null,
+     head text not null, lines text not null
+   ) strict;`,
+  // Up to where the events are in the table of executions.
+  `insert into chain_anchors (chain, next, head) values ('executions', coalesce(
+     (select first + count from execution_events order by first desc limit 1),
+     (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
+  "create index if not exists approvals_waiting on approvals (caller, expires) where state = 'pending';",
+]
+
+/** What the file must be before anything is done with it: sound, and of a known version. */
+export function prepareLedger(database: Sqlite, file: string): void {
+  try {
+    database.exec('pragma busy_timeout = 5000')
+    database.exec('pragma journal_mode = wal')
+    // Keys are random, so a large ledger is read all over: 16 MB of it stay at hand.
+    database.exec('pragma cache_size = -16384')
+    const [problem] = database.prepare<{ quick_check: string }>('pragma quick_check(1)').all()
+    if (problem && problem.quick_check !== 'ok') throw new Error(problem.quick_check)
+    migrate(database)
+  } catch (error) {
+    throw unusable(file, error)
+  }
+}
+
+export const unusable = (file: string, error: unknown): SetupError =>
+  new SetupError(
+    `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is: restore it from a backup, or move it away to begin anew.`,
+  )
+
+function migrate(database: Sqlite): void {
+  const version = () =>
+    database.prepare<{ user_version: number }>('pragma user_version').get()?.user_version ?? 0
+  if (version() > migrations.length)
+    throw new Error(`it was written by a later version (${version()})`)
+  if (version() === migrations.length) return
+  database.exec('begin immediate')
+  try {
+    // Looked at again: another process may have been faster.
+    for (const migration of migrations.slice(version())) database.exec(migration)
+    database.exec(`pragma user_version = ${migrations.length}`)
+    database.exec('commit')
+  } catch (error) {
+    database.exec('rollback')
+    throw error
+  }
+}

@@ -1,0 +1,244 @@
+import type { Outcome } from '../../capability/outcome.ts'
+import type {
+  Approval,
+  ApprovalDecision,
+  Charge,
+  LedgerWriter,
+  NewRun,
+  Run,
+  RunEnd,
+} from '../../governance/ledger.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { Boots } from './process-registry.ts'
+
+interface RunRow {
+  readonly id: string
+  readonly boot: string
+  readonly caller: string
+  readonly capability: string
+  readonly key: string | null
+  readonly digest: string
+  readonly state: Run['state']
+  readonly started: number
+  readonly finished: number | null
+  readonly charges: string
+  readonly outcome: string | null
+}
+
+interface ApprovalRow {
+  readonly id: string
+  readonly binding: string
+  readonly caller: string
+  readonly capability: string
+  readonly state: Approval['state']
+  readonly created: number
+  readonly expires: number
+  readonly decided_by: string | null
+  readonly decided_at: number | null
+  readonly approvers: string | null
+  readonly shown: string
+}
+
+/** The statements, each written once. */
+export class LedgerTables implements LedgerWriter {
+  readonly append: LedgerWriter['append']
+  readonly #database: Sqlite
+  readonly #boots: Boots
+
+  constructor(database: Sqlite, boots: Boots, append: LedgerWriter['append']) {
+    this.#database = database
+    this.#boots = boots
+    this.append = append
+  }
+
+  runByKey(caller: string, capability: string, key: string): Run | undefined {
+    const row = this.#database
+      .prepare<RunRow>(
+        'select * from runs where caller = ? and capability = ? and key = ? order by started desc limit 1',
+      )
+      .get(caller, capability, key)
+    return row && this.#toRun(row)
+  }
+
+  runByDigest(caller: string, capability: string, digest: string): Run | undefined {
+    const row = this.#database
+      .prepare<RunRow>(
+        `select * from runs where caller = ? and capability = ? and digest = ? and state != 'failed'
+         order by started desc limit 1`,
+      )
+      .get(caller, capability, digest)
+    return row && this.#toRun(row)
+  }
+
+  run(id: string): Run | undefined {
+    const row = this.#database.prepare<RunRow>('select * from runs where id = ?').get(id)
+    return row && this.#toRun(row)
+  }
+
+  runs(state: Run['state'] | undefined, limit: number): Run[] {
+    return this.#runRows(state, limit)
+      .map((row) => this.#toRun(row))
+      .filter((run) => !state || run.state === state)
+      .slice(0, limit)
+  }
+
+  #runRows(state: Run['state'] | undefined, limit: number): RunRow[] {
+    const select = 'select * from runs'
+    const latest = 'order by started desc'
+    switch (state) {
+      case undefined:
+        return this.#database.prepare<RunRow>(`${select} ${latest} limit ?`).all(limit)
+      case 'done':
+      case 'failed':
+        return this.#database
+          .prepare<RunRow>(`${select} where state = ? ${latest} limit ?`)
+          .all(state, limit)
+      case 'running':
+      case 'unknown':
+        // Which of them still run is not written there.
+        return this.#database
+          .prepare<RunRow>(`${select} where state in ('running', 'unknown') ${latest}`)
+          .all()
+    }
+  }
+
+  beginRun({ id, caller, capability, key, digest, started, charges }: NewRun): void {
+    this.#database
+      .prepare(
+        `insert into runs (id, boot, caller, capability, key, digest, state, started, charges)
+         values (?, ?, ?, ?, ?, ?, 'running', ?, ?)`,
+      )
+      .run(
+        id,
+        this.#boots.own,
+        caller,
+        capability,
+        key ?? null,
+        digest,
+        started,
+        JSON.stringify(charges),
+      )
+  }
+
+  endRun(id: string, { state, finished, outcome }: RunEnd): void {
+    this.#database
+      .prepare('update runs set state = ?, finished = ?, outcome = ? where id = ?')
+      .run(state, finished, outcome === undefined ? null : JSON.stringify(outcome), id)
+  }
+
+  forgetRun(id: string): void {
+    this.#database.prepare('delete from runs where id = ?').run(id)
+  }
+
+  spent(account: string, window: string): number {
+    return (
+      this.#database
+        .prepare<{ spent: number }>('select spent from spending where account = ? and window = ?')
+        .get(account, window)?.spent ?? 0
+    )
+  }
+
+  charge(account: string, window: string, amount: number): void {
+    this.#database
+      .prepare(
+        `insert into spending (account, window, spent) values (?, ?, max(0, ?))
+         on conflict do update set spent = max(0, spent + ?)`,
+      )
+      .run(account, window, amount, amount)
+  }
+
+  approval(id: string): Approval | undefined {
+    const row = this.#database.prepare<ApprovalRow>('select * from approvals where id = ?').get(id)
+    return row && toApproval(row)
+  }
+
+  approvalFor(binding: string): Approval | undefined {
+    const row = this.#database
+      .prepare<ApprovalRow>(
+        // Not by when it was made: a clock that was set back must not hide what is still good.
+        `select * from approvals where binding = ? order by state = 'used', expires desc limit 1`,
+      )
+      .get(binding)
+    return row && toApproval(row)
+  }
+
+  approvals(state: Approval['state'] | undefined, limit: number): Approval[] {
+    const rows = state
+      ? this.#database
+          .prepare<ApprovalRow>(
+            'select * from approvals where state = ? order by created desc limit ?',
+          )
+          .all(state, limit)
+      : this.#database
+          .prepare<ApprovalRow>('select * from approvals order by created desc limit ?')
+          .all(limit)
+    return rows.map(toApproval)
+  }
+
+  waiting(caller: string, now: number): number {
+    const row = this.#database
+      .prepare<{ waiting: number }>(
+        `select count(*) as waiting from approvals where caller = ? and state = 'pending' and expires > ?`,
+      )
+      .get(caller, now)
+    return row?.waiting ?? 0
+  }
+
+  addApproval(approval: Approval): void {
+    this.#database
+      .prepare(
+        `insert into approvals (id, binding, caller, capability, state, created, expires, approvers, shown)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        approval.id,
+        approval.binding,
+        approval.caller,
+        approval.capability,
+        approval.state,
+        approval.created,
+        approval.expires,
+        approval.approvers === undefined ? null : JSON.stringify(approval.approvers),
+        JSON.stringify(approval.shown),
+      )
+  }
+
+  decideApproval(id: string, { state, by, at }: ApprovalDecision): void {
+    this.#database
+      .prepare(
+        'update approvals set state = ?, decided_by = coalesce(?, decided_by), decided_at = ? where id = ?',
+      )
+      .run(state, by ?? null, at, id)
+  }
+
+  #toRun(row: RunRow): Run {
+    // Whoever began it is gone: nobody will ever say how it ended.
+    const state = row.state === 'running' && this.#boots.isOrphan(row.boot) ? 'unknown' : row.state
+    return {
+      id: row.id,
+      caller: row.caller,
+      capability: row.capability,
+      digest: row.digest,
+      state,
+      started: row.started,
+      charges: JSON.parse(row.charges) as Charge[],
+      ...(row.key !== null && { key: row.key }),
+      ...(row.finished !== null && { finished: row.finished }),
+      ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) as Outcome }),
+    }
+  }
+}
+
+const toApproval = (row: ApprovalRow): Approval => ({
+  id: row.id,
+  binding: row.binding,
+  caller: row.caller,
+  capability: row.capability,
+  state: row.state,
+  created: row.created,
+  expires: row.expires,
+  ...(row.decided_by !== null && { decidedBy: row.decided_by }),
+  ...(row.decided_at !== null && { decidedAt: row.decided_at }),
+  ...(row.approvers !== null && { approvers: JSON.parse(row.approvers) }),
+  shown: JSON.parse(row.shown),
+})

@@ -1,0 +1,37 @@
+import type { Binding, KeptBlob } from '../../sources/records/record-store.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+
+/** Bytes that records name, and which record was said to name them. */
+export class BlobTable {
+  readonly #database: Sqlite
+
+  constructor(database: Sqlite) {
+    this.#database = database
+  }
+
+  put({ id, mimeType, bytes }: KeptBlob, { source, key }: Binding): void {
+    // One of the drivers gives no bytes at all as null.
+    this.#database
+      .prepare(`insert or ignore into blobs (id, mime, bytes) values (?, ?, coalesce(?, x''))`)
+      .run(id, mimeType, bytes)
+    this.#database
+      .prepare('insert or ignore into bindings (blob, source, key) values (?, ?, ?)')
+      .run(id, source, key)
+  }
+
+  find(id: string): KeptBlob | undefined {
+    const row = this.#database
+      .prepare<{ mime: string; bytes: Uint8Array | ArrayBuffer }>(
+        'select mime, bytes from blobs where id = ?',
+      )
+      .get(id)
+    // One driver gives bytes, the other what they lie in.
+    return row && { id, mimeType: row.mime, bytes: new Uint8Array(row.bytes) }
+  }
+
+  bindings(id: string): readonly Binding[] {
+    return this.#database
+      .prepare<Binding>('select source, key from bindings where blob = ? order by source, key')
+      .all(id)
+  }
+}

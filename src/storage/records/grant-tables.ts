@@ -1,0 +1,178 @@
+import { hash } from 'node:crypto'
+import type {
+  Grant,
+  GrantPackage,
+  OwnerToken,
+  TokenKind,
+} from '../../sources/records/grants/grant.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+
+interface PackageRow {
+  readonly id: string
+  readonly client: string
+  readonly created: number
+  readonly expires: number | null
+  readonly mode: GrantPackage['mode']
+  readonly revoked: number | null
+  readonly consumed: number | null
+}
+
+interface GrantRow {
+  readonly id: string
+  readonly connection: string
+  readonly streams: string
+  readonly revoked: number | null
+}
+
+interface OwnerRow {
+  readonly id: string
+  readonly created: number | null
+  readonly expires: number | null
+  readonly revoked: number | null
+}
+
+const mostKnown = 1000
+
+/** Who may read what. Tokens are kept as digests alone: the file gives none away. */
+export class GrantTables {
+  readonly #database: Sqlite
+  readonly #known = new Map<string, { text: string; given: GrantPackage }>()
+
+  constructor(database: Sqlite) {
+    this.#database = database
+  }
+
+  findToken(token: string): TokenKind | undefined {
+    const row = this.#database
+      .prepare<{ kind: string; package: string | null }>(
+        'select kind, package from tokens where hash = ?',
+      )
+      .get(digest(token))
+    if (row?.kind === 'owner') return { kind: 'owner', owner: this.#findOwner(token) }
+    return row?.package ? { kind: 'client', package: row.package } : undefined
+  }
+
+  #findOwner(token: string): OwnerToken {
+    const row = this.#database
+      .prepare<OwnerRow>('select id, created, expires, revoked from owners where hash = ?')
+      .get(digest(token))
+    if (!row) throw new Error('An owner’s token has no id.')
+    return toOwner(row)
+  }
+
+  owners(): readonly OwnerToken[] {
+    return this.#database
+      .prepare<OwnerRow>('select id, created, expires, revoked from owners order by created, id')
+      .all()
+      .map(toOwner)
+  }
+
+  addOwner({ id, createdAt, expiresAt }: OwnerToken, token: string): void {
+    this.#addToken(token, 'owner', null)
+    this.#database
+      .prepare('insert into owners (id, hash, created, expires) values (?, ?, ?, ?)')
+      .run(id, digest(token), createdAt ?? null, expiresAt ?? null)
+  }
+
+  find(id: string): GrantPackage | undefined {
+    const row = this.#database
+      .prepare<PackageRow>(
+        'select id, client, created, expires, mode, revoked, consumed from packages where id = ?',
+      )
+      .get(id)
+    return row && this.#toPackage(row)
+  }
+
+  list(): readonly GrantPackage[] {
+    return this.#database
+      .prepare<PackageRow>(
+        'select id, client, created, expires, mode, revoked, consumed from packages order by created, id',
+      )
+      .all()
+      .map((row) => this.#toPackage(row))
+  }
+
+  add(given: GrantPackage, token: string): void {
+    const { id, client, createdAt, expiresAt, mode, grants } = given
+    this.#database
+      .prepare('insert into packages (id, client, created, expires, mode) values (?, ?, ?, ?, ?)')
+      .run(id, client, createdAt, expiresAt ?? null, mode)
+    const put = this.#database.prepare(
+      'insert into grants (id, package, place, connection, streams) values (?, ?, ?, ?, ?)',
+    )
+    for (const [place, grant] of grants.entries())
+      put.run(grant.id, id, place, grant.connection, JSON.stringify(grant.streams))
+    this.issue(id, token, createdAt)
+  }
+
+  /** Gives a token out. A single use is used up by its first one: then there is none, and `false`. */
+  issue(id: string, token: string, at: number): boolean {
+    const { changes } = this.#database
+      .prepare(
+        `update packages set consumed = coalesce(consumed, ?)
+         where id = ? and (mode <> 'single_use' or consumed is null)`,
+      )
+      .run(at, id)
+    if (changes > 0) this.#addToken(token, 'client', id)
+    return changes > 0
+  }
+
+  #addToken(token: string, kind: TokenKind['kind'], package_: string | null): void {
+    this.#database
+      .prepare('insert into tokens (hash, kind, package) values (?, ?, ?)')
+      .run(digest(token), kind, package_)
+  }
+
+  /** A package, one grant of one, or an owner's token; whether there is such a thing. */
+  revoke(id: string, at: number): boolean {
+    const changes = ['packages', 'grants', 'owners'].map(
+      (table) =>
+        this.#database
+          .prepare(`update ${table} set revoked = coalesce(revoked, ?) where id = ?`)
+          .run(at, id).changes,
+    )
+    return changes.some((count) => count > 0)
+  }
+
+  #toPackage(row: PackageRow): GrantPackage {
+    const { id, client, created, expires, mode, revoked, consumed } = row
+    const grants = this.#database
+      .prepare<GrantRow>(
+        'select id, connection, streams, revoked from grants where package = ? order by place',
+      )
+      .all(id)
+    // The same object for the same rows, so that what is made of it can be kept.
+    const text = JSON.stringify([expires, revoked, consumed, grants])
+    const known = this.#known.get(id)
+    if (known?.text === text) return known.given
+    if (this.#known.size >= mostKnown) this.#known.clear()
+    const given: GrantPackage = {
+      id,
+      client,
+      createdAt: created,
+      ...(expires !== null && { expiresAt: expires }),
+      mode,
+      ...(consumed !== null && mode === 'single_use' && { consumedAt: consumed }),
+      ...(revoked !== null && { revokedAt: revoked }),
+      grants: grants.map(toGrant),
+    }
+    this.#known.set(id, { text, given })
+    return given
+  }
+}
+
+const toGrant = ({ id, connection, streams, revoked }: GrantRow): Grant => ({
+  id,
+  connection,
+  streams: JSON.parse(streams),
+  ...(revoked !== null && { revokedAt: revoked }),
+})
+
+const toOwner = ({ id, created, expires, revoked }: OwnerRow): OwnerToken => ({
+  id,
+  ...(created !== null && { createdAt: created }),
+  ...(expires !== null && { expiresAt: expires }),
+  ...(revoked !== null && { revokedAt: revoked }),
+})
+
+const digest = (token: string): string => hash('sha256', token, 'hex')
