@@ -62,7 +62,7 @@ export interface Reach {
   views(): readonly View[]
 }
 
-export const reachesNothing: Reach = { capabilities: () => [], views: () => [] }
+export const noReach: Reach = { capabilities: () => [], views: () => [] }
 
 export interface Trail {
   readonly decisions: Decision[]
@@ -141,4 +141,4 @@ export interface LogEntry {
   readonly logger?: string
 }
 
-export const nobodyListens: Listener = { progress: () => {}, log: () => {} }
+export const silentListener: Listener = { progress: () => {}, log: () => {} }

@@ -15,11 +15,24 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
 /** Sorts by code point: the order must not depend on the machine's locale. */
 export const byCodePoint = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A frozen copy, all the way down. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const child of Object.values(value)) deepFreeze(child)
+/** The parsed value, or `undefined` when the text is not valid JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
-  return value
+}
+
+/** Omits keys whose value is `undefined`, so that `exactOptionalPropertyTypes` accepts the rest. */
+export function dropUndefined<T extends object>(record: T): Defined<T> {
+  const defined: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(record)) if (value !== undefined) defined[key] = value
+  return defined as Defined<T>
+}
+
+type Defined<T> = {
+  [K in keyof T as undefined extends T[K] ? never : K]: T[K]
+} & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }

@@ -40,3 +40,7 @@ export interface Failed {
 }
 
 export const done = (data: unknown): Done => ({ kind: 'done', data })
+
+/** The one test for a failed outcome, also for values that are either a `Failed` or something else. */
+export const isFailed = (value: object): value is Failed =>
+  'kind' in value && value.kind === 'failed' && 'failure' in value

@@ -45,7 +45,7 @@ export interface Thresholds {
   readonly stop: number
 }
 
-export const usualThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }
+export const defaultThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }
 
 /** How often one caller may call, or all of them together where it is shared. */
 export interface Rate {

@@ -2,18 +2,18 @@ import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Reading } from '../capability/source.ts'
 import type { HeldReading } from './held-source.ts'
-import { toComeAndGone } from './list-difference.ts'
-import { type Claim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
-import { Claims, type Turn } from './name-claims.ts'
+import { toListDifference } from './list-difference.ts'
+import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
+import { type EntryChange, NameClaims } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Refine, Snapshot } from './snapshot.ts'
 
 /** What is found by other keys than before, part by part. */
-export interface Turns {
-  readonly capabilities: readonly Turn<Capability>[]
-  readonly prompts: readonly Turn<Prompt>[]
-  readonly views: readonly Turn<View>[]
-  readonly templates: readonly Turn<View>[]
+export interface EntryChanges {
+  readonly capabilities: readonly EntryChange<Capability>[]
+  readonly prompts: readonly EntryChange<Prompt>[]
+  readonly views: readonly EntryChange<View>[]
+  readonly templates: readonly EntryChange<View>[]
 }
 
 const nothingRead: Reading = { capabilities: [] }
@@ -22,14 +22,14 @@ const nothingRead: Reading = { capabilities: [] }
  * All that the sources of a mount offer, kept up as their readings change: only what has come or gone
  * since is looked at.
  */
-export class Stock {
+export class CatalogIndex {
   readonly #naming: Naming
   readonly #refine: Refine
-  readonly #capabilities = new Claims<Capability>()
-  readonly #prompts = new Claims<Prompt>()
-  readonly #views = new Claims<View>()
-  readonly #templates = new Claims<View>()
-  readonly #claims = new WeakMap<Capability, Claim<Capability>>()
+  readonly #capabilities = new NameClaims<Capability>()
+  readonly #prompts = new NameClaims<Prompt>()
+  readonly #views = new NameClaims<View>()
+  readonly #templates = new NameClaims<View>()
+  readonly #claims = new WeakMap<Capability, NameClaim<Capability>>()
   readonly #readings = new Map<unknown, HeldReading>()
 
   constructor(naming: Naming, refine: Refine) {
@@ -57,7 +57,7 @@ export class Stock {
     this.#exchange(before.views ?? [], now.views ?? [], shelf, addressed)
   }
 
-  settle(): Turns {
+  settle(): EntryChanges {
     return {
       capabilities: this.#capabilities.settle(),
       prompts: this.#prompts.settle(),
@@ -88,16 +88,16 @@ export class Stock {
   #exchange<T extends Capability>(
     before: readonly T[],
     now: readonly T[],
-    shelf: (capability: T) => Claims<T>,
-    make: (capability: T) => Claim<T>,
+    shelf: (capability: T) => NameClaims<T>,
+    make: (capability: T) => NameClaim<T>,
   ): void {
-    const { gone, come } = toComeAndGone(before, now)
+    const { gone, come } = toListDifference(before, now)
     for (const capability of gone) {
-      const claim = this.#claims.get(capability) as Claim<T> | undefined
+      const claim = this.#claims.get(capability) as NameClaim<T> | undefined
       if (claim) shelf(capability).remove(claim)
     }
     for (const capability of come) {
-      let claim = this.#claims.get(capability) as Claim<T> | undefined
+      let claim = this.#claims.get(capability) as NameClaim<T> | undefined
       if (!claim) {
         claim = make(capability)
         this.#claims.set(capability, claim)

@@ -1,8 +1,8 @@
 import type { Capability, View } from '../capability/capability.ts'
-import { Stock, type Turns } from './catalog-index.ts'
+import { CatalogIndex, type EntryChanges } from './catalog-index.ts'
 import { type Heard, HeldSource, type Placement } from './held-source.ts'
 import { History } from './history.ts'
-import type { Turn } from './name-claims.ts'
+import type { EntryChange } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Entry, Refine, Snapshot } from './snapshot.ts'
 
@@ -40,12 +40,12 @@ export class Catalog {
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #held: HeldSource[] = []
   #due: NodeJS.Timeout | undefined
-  #stock: Stock
+  #stock: CatalogIndex
   #snapshot: Snapshot
 
   private constructor(options: CatalogOptions) {
     this.#options = options
-    this.#stock = new Stock(options.naming, options.refine)
+    this.#stock = new CatalogIndex(options.naming, options.refine)
     this.#snapshot = this.#stock.toSnapshot()
   }
 
@@ -84,7 +84,7 @@ export class Catalog {
       (placement) => new HeldSource(placement, (heard) => this.#hear(heard)),
     )
     await Promise.all(held.map((one) => one.read()))
-    const stock = new Stock(this.#options.naming, this.#options.refine)
+    const stock = new CatalogIndex(this.#options.naming, this.#options.refine)
     for (const one of held) stock.put(one, one.held)
     stock.settle()
     return {
@@ -137,7 +137,7 @@ export class Catalog {
     this.#renew(this.#stock.settle())
   }
 
-  #renew(turns: Turns): void {
+  #renew(turns: EntryChanges): void {
     this.#snapshot = this.#stock.toSnapshot()
     this.#history.keep(turns.capabilities)
     this.#tell(toChange(turns))
@@ -151,7 +151,7 @@ export class Catalog {
 
 const nothing: CatalogChange = { capabilities: [], prompts: [], views: [], updated: [] }
 
-const toChange = ({ capabilities, prompts, views, templates }: Turns): CatalogChange => ({
+const toChange = ({ capabilities, prompts, views, templates }: EntryChanges): CatalogChange => ({
   capabilities: capabilities.flatMap(toDifferent),
   prompts: prompts.flatMap(toDifferent),
   views: [...views, ...templates].flatMap(toDifferent),
@@ -159,13 +159,13 @@ const toChange = ({ capabilities, prompts, views, templates }: Turns): CatalogCh
 })
 
 /** What is shown to nobody makes no difference to anybody. */
-function toDifferent<T extends Capability>({ former, present }: Turn<T>): T[] {
+function toDifferent<T extends Capability>({ former, present }: EntryChange<T>): T[] {
   if (isShown(former) && isShown(present) && isSame(former, present)) return []
   return [former, present].filter(isShown).map(({ capability }) => capability)
 }
 
 /** Between two snapshots that have nothing to do with each other. */
-function toTurns(former: Snapshot, present: Snapshot): Turns {
+function toTurns(former: Snapshot, present: Snapshot): EntryChanges {
   const templates = (snapshot: Snapshot) =>
     new Map(snapshot.templates.map((entry) => [entry.capability.uri, entry]))
   return {
@@ -179,7 +179,7 @@ function toTurns(former: Snapshot, present: Snapshot): Turns {
 const compareAll = <T extends Capability>(
   former: ReadonlyMap<string, Entry<T>>,
   present: ReadonlyMap<string, Entry<T>>,
-): Turn<T>[] =>
+): EntryChange<T>[] =>
   [...new Set([...former.keys(), ...present.keys()])].map((key) => ({
     key,
     former: former.get(key),

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../capability/capability.ts'
 import { toRelied } from './fingerprint.ts'
-import type { Turn } from './name-claims.ts'
+import type { EntryChange } from './name-claims.ts'
 
 /** Definitions, not tools: enough for a day of edits. */
 const most = 20_000
@@ -11,7 +11,7 @@ export class History {
   /** What was relied on, and not the capability: that would keep alive all it was made from. */
   readonly #served = new Map<string, ReturnType<typeof toRelied>>()
 
-  keep(turns: readonly Turn<Capability>[]): void {
+  keep(turns: readonly EntryChange<Capability>[]): void {
     for (const { key, present } of turns)
       if (present) this.#served.set(`${present.fingerprint} ${key}`, toRelied(present.capability))
     for (const key of this.#served.keys()) {

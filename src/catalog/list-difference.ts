@@ -1,4 +1,4 @@
-export interface ComeAndGone<T> {
+export interface ListDifference<T> {
   readonly gone: readonly T[]
   readonly come: readonly T[]
 }
@@ -7,7 +7,10 @@ export interface ComeAndGone<T> {
  * What one list has and the other has not. Lists that are nearly the same are walked along each
  * other, which is many times faster than looking everything up.
  */
-export function toComeAndGone<T>(former: readonly T[], present: readonly T[]): ComeAndGone<T> {
+export function toListDifference<T>(
+  former: readonly T[],
+  present: readonly T[],
+): ListDifference<T> {
   const gone: T[] = []
   const come: T[] = []
   let [i, j] = [0, 0]

@@ -5,7 +5,7 @@ import { type Naming, toServedName } from './served-name.ts'
 import type { Entry, Refine } from './snapshot.ts'
 
 /** A capability that wants to be found by a name or an address. */
-export interface Claim<T extends Capability> {
+export interface NameClaim<T extends Capability> {
   /** Absent when it cannot be found by anything. */
   readonly key?: string
   /** Absent when it cannot be served. */
@@ -20,21 +20,21 @@ export interface Terms {
   readonly refine: Refine
 }
 
-export function toNamedClaim<T extends Capability>(capability: T, terms: Terms): Claim<T> {
+export function toNamedClaim<T extends Capability>(capability: T, terms: Terms): NameClaim<T> {
   const renamed = rename(capability, terms)
   return renamed.capability
     ? toClaim(renamed.capability.name, terms.refine(renamed.capability), renamed.diagnostics)
     : { capability, diagnostics: renamed.diagnostics }
 }
 
-export const toAddressedClaim = (view: View, { refine }: Terms): Claim<View> =>
+export const toAddressedClaim = (view: View, { refine }: Terms): NameClaim<View> =>
   toClaim(view.uri, refine(view), [])
 
 function toClaim<T extends Capability>(
   key: string,
   capability: T,
   diagnostics: readonly Diagnostic[],
-): Claim<T> {
+): NameClaim<T> {
   const fingerprint = findFingerprint(capability)
   if (fingerprint !== undefined)
     return { key, capability, entry: Object.freeze({ capability, fingerprint }), diagnostics }

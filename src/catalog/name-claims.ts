@@ -1,22 +1,22 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import { byCodePoint } from '../capability/json.ts'
-import type { Claim } from './name-claim.ts'
+import type { NameClaim } from './name-claim.ts'
 import type { Entry } from './snapshot.ts'
 import { SortedMap } from './sorted-map.ts'
 
 /** What was found by a key before, and what is now. */
-export interface Turn<T extends Capability> {
+export interface EntryChange<T extends Capability> {
   readonly key: string
   readonly former: Entry<T> | undefined
   readonly present: Entry<T> | undefined
 }
 
 /** Who claims which key. Where two claim one, neither silently wins: both are left out, and named. */
-export class Claims<T extends Capability> {
-  readonly #byKey = new Map<string, readonly Claim<T>[]>()
+export class NameClaims<T extends Capability> {
+  readonly #byKey = new Map<string, readonly NameClaim<T>[]>()
   readonly #contested = new Set<string>()
-  readonly #remarked = new Set<Claim<T>>()
+  readonly #remarked = new Set<NameClaim<T>>()
   readonly #touched = new Set<string>()
   #entries: SortedMap<Entry<T>> = SortedMap.from([])
 
@@ -33,13 +33,13 @@ export class Claims<T extends Capability> {
     ]
   }
 
-  add(claim: Claim<T>): void {
+  add(claim: NameClaim<T>): void {
     if (claim.diagnostics.length > 0) this.#remarked.add(claim)
     if (claim.key !== undefined)
       this.#put(claim.key, [...(this.#byKey.get(claim.key) ?? []), claim])
   }
 
-  remove(claim: Claim<T>): void {
+  remove(claim: NameClaim<T>): void {
     this.#remarked.delete(claim)
     if (claim.key === undefined) return
     const others = [...(this.#byKey.get(claim.key) ?? [])]
@@ -48,9 +48,9 @@ export class Claims<T extends Capability> {
   }
 
   /** Brings the entries up to date with what was added and removed. */
-  settle(): readonly Turn<T>[] {
+  settle(): readonly EntryChange<T>[] {
     const differences = new Map<string, Entry<T> | undefined>()
-    const turns: Turn<T>[] = []
+    const turns: EntryChange<T>[] = []
     for (const key of this.#touched) {
       const [only, ...others] = this.#byKey.get(key) ?? []
       const present = others.length === 0 ? only?.entry : undefined
@@ -64,7 +64,7 @@ export class Claims<T extends Capability> {
     return turns
   }
 
-  #put(key: string, claims: readonly Claim<T>[]): void {
+  #put(key: string, claims: readonly NameClaim<T>[]): void {
     if (claims.length === 0) this.#byKey.delete(key)
     else this.#byKey.set(key, claims)
     if (claims.length > 1) this.#contested.add(key)
@@ -73,7 +73,7 @@ export class Claims<T extends Capability> {
   }
 }
 
-function toCollision(key: string, claims: readonly Claim<Capability>[]): Diagnostic[] {
+function toCollision(key: string, claims: readonly NameClaim<Capability>[]): Diagnostic[] {
   const places = claims
     .map(({ capability: { origin } }) => `${origin.source}#${origin.pointer}`)
     .join(' and ')

@@ -1,6 +1,6 @@
 import { isPlainObject } from '../capability/json.ts'
 
-export interface Difference {
+export interface NamedDifference {
   /** JSON pointer. */
   readonly pointer: string
   readonly former: unknown
@@ -8,7 +8,7 @@ export interface Difference {
 }
 
 /** Where two values differ, as deep as can be said. */
-export function toDifferences(former: unknown, present: unknown, pointer = ''): Difference[] {
+export function toDifferences(former: unknown, present: unknown, pointer = ''): NamedDifference[] {
   if (isPlainObject(former) && isPlainObject(present)) {
     const keys = [...new Set([...Object.keys(former), ...Object.keys(present)])].sort()
     return keys.flatMap((key) => toDifferences(former[key], present[key], `${pointer}/${key}`))

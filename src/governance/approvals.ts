@@ -2,7 +2,7 @@ import type { Caller } from '../capability/caller.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
 import { holds } from './permits.ts'
 
-export type Decided =
+export type ApprovalResult =
   | { readonly approval: Approval }
   /** Why it was not decided. */
   | { readonly problem: string }
@@ -11,7 +11,7 @@ export type Decided =
 export const decidingScope = 'approvals:decide'
 
 /** The human side of an approval, whatever door the human comes by. */
-export class ApprovalDesk {
+export class Approvals {
   readonly #ledger: Ledger
   readonly #now: () => number
 
@@ -34,10 +34,10 @@ export class ApprovalDesk {
     return this.#ledger.read.approval(id)
   }
 
-  async decide(id: string, state: 'approved' | 'denied', by: string): Promise<Decided> {
+  async decide(id: string, state: 'approved' | 'denied', by: string): Promise<ApprovalResult> {
     const at = this.#now()
     try {
-      return await this.#ledger.write((writer): Decided => {
+      return await this.#ledger.write((writer): ApprovalResult => {
         const approval = writer.approval(id)
         if (!approval) return { problem: `There is no approval ${id}.` }
         if (approval.state !== 'pending') return { problem: `${id} is ${approval.state} already.` }

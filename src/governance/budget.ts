@@ -2,7 +2,7 @@ import type { Call, Notice, PlannedCharge } from '../capability/call.ts'
 import type { Budget } from '../capability/rules.ts'
 
 /** Where one budget would stand after this call. */
-export interface Standing {
+export interface BudgetBalance {
   readonly budget: Budget
   readonly charge: PlannedCharge
   readonly after: number
@@ -10,7 +10,7 @@ export interface Standing {
 }
 
 /** The one state machine of every budget, whatever source it came from. */
-export function toStanding(budget: Budget, charge: PlannedCharge, spent: number): Standing {
+export function toBalance(budget: Budget, charge: PlannedCharge, spent: number): BudgetBalance {
   const { limit, thresholds } = budget
   const after = round(spent + charge.amount)
   const reaches = (percent: number) => round(after * 100) >= round(limit * percent)
@@ -64,7 +64,7 @@ function windowOf({ window }: Budget, call: Call, now: number): string {
   }
 }
 
-export function toNotice({ budget, after, state }: Standing): Notice {
+export function toNotice({ budget, after, state }: BudgetBalance): Notice {
   const { limit, unit, per, window } = budget
   const percent = Math.floor((after * 100) / limit)
   const verb = state === 'stop' ? 'would be' : 'are'

@@ -1,16 +1,11 @@
-import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { Call } from '../capability/call.ts'
-
-/** The same for arguments that mean the same: key order, number spelling and spacing do not count. */
-export const toDigest = (value: unknown): string =>
-  hash('sha256', canonicalize(value ?? null) ?? 'null', 'base64url')
+import { digestJson } from '../capability/digest-json.ts'
 
 type Digested = Pick<Call, 'given' | 'trail'>
 
 /** Of what the client meant, found once and only for who needs it: most reads never do. */
 export const digestOf = ({ given, trail }: Digested): string => {
-  trail.digest ??= toDigest(given)
+  trail.digest ??= digestJson(given)
   return trail.digest
 }
 
@@ -25,4 +20,4 @@ export function findDigest(call: Digested): string | undefined {
 
 /** What an approval is good for: this caller, this very definition, these very arguments. */
 export const toBinding = (call: Call): string =>
-  toDigest([call.caller.subject, call.address, call.fingerprint, digestOf(call)])
+  digestJson([call.caller.subject, call.address, call.fingerprint, digestOf(call)])

@@ -10,7 +10,7 @@ export interface Explanation {
 }
 
 /** Lets a call pass the checks without taking effect anywhere, and tells what each would decide. */
-export async function explain(checks: readonly Check[], call: Call): Promise<Explanation[]> {
+export async function explainCall(checks: readonly Check[], call: Call): Promise<Explanation[]> {
   const told: Explanation[] = []
   let current = call
   for (const check of checks) {

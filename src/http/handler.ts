@@ -1,21 +1,21 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply, HttpRequest } from '../mcp/http-port.ts'
-import type { Door } from '../sources/records/grants/token-gate.ts'
+import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import { type ApprovalRoutes, isApprovalPath, serveApprovals } from './approvals/approval-routes.ts'
 import type { Identify } from './callers.ts'
 import { type FrameEndpoint, serveFrame } from './frames/frame-route.ts'
 import type { Guard } from './guard.ts'
 import { isTooDeep } from './json-depth.ts'
 import { carriesOwner, holdsOwner, refuseByGrant, toBearer } from './records/grant-callers.ts'
-import { isRecordsPath, type RecordsDesk, serveRecords } from './records/records-routes.ts'
-import { WelcomeReply } from './records/revocable-reply.ts'
+import { isRecordsPath, type RecordsApi, serveRecords } from './records/records-routes.ts'
+import { RevocableReply } from './records/revocable-reply.ts'
 
 export interface HandlerOptions {
   /** By path. */
   readonly mounts: ReadonlyMap<string, HttpEndpoint>
   /** Of mounts that look at tokens themselves. */
-  readonly records: RecordsDesk
+  readonly records: RecordsApi
   readonly guard: Guard
   readonly identify: Identify
   readonly bodyLimit: number
@@ -75,7 +75,7 @@ export function createHandler(options: HandlerOptions): Handler {
     if (!endpoint) return serveApprovals(approvals, arrival, caller, reply)
     const { cancellation } = arrival
     const isWelcome = () => door !== undefined && !('refusal' in door.admit(bearer))
-    const back = door ? new WelcomeReply(reply, isWelcome, cancellation) : reply
+    const back = door ? new RevocableReply(reply, isWelcome, cancellation) : reply
     if (method !== 'POST') return endpoint.handle({ ...arrival, body: undefined, caller }, back)
     if (!isJson(headers['content-type']))
       return refuse(reply, 415, 'Content-Type must be application/json')
@@ -89,7 +89,7 @@ export function createHandler(options: HandlerOptions): Handler {
   }
 }
 
-const noDoors: readonly Door[] = []
+const noDoors: readonly TokenGate[] = []
 
 const spoken = new Set(['GET', 'POST', 'DELETE'])
 

@@ -3,13 +3,13 @@ import type { CatalogChange } from '../catalog/catalog.ts'
 
 /** A change as clients are told of it. It carries no data: they read again. */
 export type Announcement =
-  | { readonly kind: ListKind; readonly about: About }
-  | { readonly kind: 'updated'; readonly uri: string; readonly about: About }
+  | { readonly kind: ListKind; readonly about: AffectedCapabilities }
+  | { readonly kind: 'updated'; readonly uri: string; readonly about: AffectedCapabilities }
 
 export type ListKind = 'tools' | 'prompts' | 'resources'
 
 /** One capability for each set of permissions that was touched: enough to know whom it concerns. */
-export type About = ReadonlyMap<string, Capability>
+export type AffectedCapabilities = ReadonlyMap<string, Capability>
 
 /** Milliseconds in which changes of one thing are gathered. */
 const gather = 5

@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/server'
-import { type Listener, nobodyListens } from '../capability/call.ts'
+import { type Listener, silentListener } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
 
@@ -17,9 +17,9 @@ export interface Exchange {
 }
 
 /** A call without a client at its other end: nobody to tell, nobody to ask. */
-export const nobodyElse = {
+export const detachedExchange = {
   client: {},
-  listener: nobodyListens,
+  listener: silentListener,
   inputResponses: undefined,
   requestState: undefined,
 }

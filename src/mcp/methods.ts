@@ -8,9 +8,9 @@ import type { Entry } from '../catalog/snapshot.ts'
 import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './modern/param-headers.ts'
 import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
-import type { Binding } from './request-state.ts'
+import type { StateBinding } from './request-state.ts'
 import { brief, invalidParams } from './rpc-error.ts'
-import { type Surface, toAddress, toServerCapabilities } from './surface.ts'
+import { type Surface, toCallAddress, toServerCapabilities } from './surface.ts'
 import { toContents } from './to-resource.ts'
 import { toProtocolError, toResult } from './to-result.ts'
 import { modernRevision, requestMeta } from './wire-names.ts'
@@ -170,7 +170,7 @@ function findCompletion(surface: Surface, ref: Params) {
   return { name: uri, completion: view.capability.completion, fingerprint: view.fingerprint }
 }
 
-type Bound = Omit<Binding, 'subject'>
+type Bound = Omit<StateBinding, 'subject'>
 
 interface Run {
   readonly id: string
@@ -198,7 +198,7 @@ export function toCall(
   return {
     id,
     capability: entry.capability,
-    address: toAddress(surface.mount, entry.capability),
+    address: toCallAddress(surface.mount, entry.capability),
     fingerprint: entry.fingerprint,
     caller,
     input: binding.input,

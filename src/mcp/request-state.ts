@@ -4,7 +4,7 @@ import type { Json } from '../capability/json.ts'
 import { invalidParams } from './rpc-error.ts'
 
 /** What a state belongs to: it is worth nothing for anything else. */
-export interface Binding {
+export interface StateBinding {
   readonly subject: string
   readonly method: string
   readonly name: string
@@ -12,9 +12,9 @@ export interface Binding {
 }
 
 export interface RequestStates {
-  seal(state: Json | undefined, binding: Binding): Promise<string>
+  seal(state: Json | undefined, binding: StateBinding): Promise<string>
   /** Throws the same error whatever is wrong with it. */
-  open(sealed: unknown, binding: Binding): Promise<Json | undefined>
+  open(sealed: unknown, binding: StateBinding): Promise<Json | undefined>
 }
 
 /** How long a person has to answer. */
@@ -52,7 +52,7 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
 const isCanonical = (sealed: string): boolean =>
   sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
-function toDigest({ subject, method, name, input }: Binding): string {
+function toDigest({ subject, method, name, input }: StateBinding): string {
   const parts = [subject, method, name, input ?? null]
   return createHash('sha256').update(toText(parts)).digest('base64url')
 }

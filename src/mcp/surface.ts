@@ -87,7 +87,7 @@ export class Surface {
       id: `${outer.id}/${step}`,
       capability,
       fingerprint,
-      address: toAddress(this.mount, capability),
+      address: toCallAddress(this.mount, capability),
       input,
       given: input,
       answers,
@@ -121,7 +121,7 @@ export class Surface {
   }
 }
 
-export const toAddress = (mount: string, { name }: Capability): string =>
+export const toCallAddress = (mount: string, { name }: Capability): string =>
   mount === '/mcp' ? name : `${mount} ${name}`
 
 const longestKey = 255

@@ -1,9 +1,9 @@
 import { byCodePoint } from '../capability/json.ts'
-import { Stock } from '../catalog/catalog-index.ts'
+import { CatalogIndex } from '../catalog/catalog-index.ts'
 import { diffSnapshots } from '../catalog/diff/diff-snapshots.ts'
 import type { Difference } from '../catalog/diff/difference.ts'
 import type { Config } from './config/config-shape.ts'
-import type { Opened } from './open-drawbridge.ts'
+import type { OpenedDrawbridge } from './open-drawbridge.ts'
 
 /** A difference, and the mount it is on. */
 export interface MountedDifference extends Omit<Difference, 'noun'> {
@@ -11,10 +11,10 @@ export interface MountedDifference extends Omit<Difference, 'noun'> {
   readonly mount: string
 }
 
-const empty = new Stock('portable', (capability) => capability).toSnapshot()
+const empty = new CatalogIndex('portable', (capability) => capability).toSnapshot()
 
 /** What changed between two configurations: first what holds for all, then mount by mount. */
-export function diffBridges(before: Opened, now: Opened): MountedDifference[] {
+export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): MountedDifference[] {
   const [old, current] = [before.bridge.mounts, now.bridge.mounts]
   const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodePoint)
   return [

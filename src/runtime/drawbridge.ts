@@ -11,8 +11,8 @@ import type { Source } from '../capability/source.ts'
 import { Catalog } from '../catalog/catalog.ts'
 import type { Naming } from '../catalog/served-name.ts'
 import type { Refine, Snapshot } from '../catalog/snapshot.ts'
-import { ApprovalDesk } from '../governance/approvals.ts'
-import { type Explanation, explain } from '../governance/explain.ts'
+import { Approvals } from '../governance/approvals.ts'
+import { type Explanation, explainCall } from '../governance/explain.ts'
 import { permits } from '../governance/permits.ts'
 import { createPipeline, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
@@ -24,7 +24,7 @@ import { createGuard } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
-import { nobodyElse } from '../mcp/exchange.ts'
+import { detachedExchange } from '../mcp/exchange.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { methods, toCall } from '../mcp/methods.ts'
 import type { Lists } from '../mcp/projection.ts'
@@ -32,15 +32,15 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import type { Door } from '../sources/records/grants/token-gate.ts'
-import { refusalWords } from '../sources/records/grants/token-refusal.ts'
+import type { TokenGate } from '../sources/records/grants/token-gate.ts'
+import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
 import { type ConfigInput, configShape } from './config/config-shape.ts'
 import { isLoopback, toGuardOptions, toSettings } from './config/to-settings.ts'
-import type { ExecutionReaderDesk, Resumed } from './execution-history.ts'
-import { runErrand } from './govern-request.ts'
+import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
+import { governRequest } from './govern-request.ts'
 import { InFlight } from './in-flight.ts'
 import { type Accepts, type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
@@ -84,7 +84,7 @@ export class Drawbridge {
   readonly #refine: Refine
   readonly #mounts: Mounts
   readonly #routing: Routing
-  readonly #doors = new Map<string, Door>()
+  readonly #doors = new Map<string, TokenGate>()
   readonly #handler: Handler
   readonly #inFlight = new InFlight()
   readonly #strike: (text: string) => string
@@ -139,7 +139,7 @@ export class Drawbridge {
         doors: this.#doors,
         newId: randomUUID,
         run: (mount, errand) =>
-          runErrand(errand, {
+          governRequest(errand, {
             surface: this.#mounts.at(mount).surface,
             refine: this.#refine,
             govern: this.#govern,
@@ -196,17 +196,17 @@ export class Drawbridge {
   }
 
   /** Where humans decide what was asked of them. */
-  get approvals(): ApprovalDesk {
-    return new ApprovalDesk(this.#ledger, Date.now)
+  get approvals(): Approvals {
+    return new Approvals(this.#ledger, Date.now)
   }
 
   /** What was routed where, and how. */
-  get executions(): ExecutionReaderDesk {
+  get executions(): ExecutionHistory {
     return this.#routing.executions
   }
 
   /** Goes on with an execution that a process before this one began. */
-  async resume(id: string, by: string): Promise<Resumed> {
+  async resume(id: string, by: string): Promise<ResumeResult> {
     await this.ready
     return this.#routing.resume(id, by)
   }
@@ -270,14 +270,15 @@ export class Drawbridge {
   ): Promise<CallToolResult> {
     await this.ready
     const { mount = this.#mounts.usual, signal } = options
-    if (this.#holdsOwner([input, options.meta])) throw new CredentialError(77, refusalWords.owner)
+    if (this.#holdsOwner([input, options.meta]))
+      throw new CredentialError(77, refusalMessages.owner)
     const caller = options.caller ?? this.#localCaller(mount)
     const cancellation = new Cancellation()
     const leave = () => cancellation.cancel('The caller left.')
     if (signal?.aborted) leave()
     else signal?.addEventListener('abort', leave, { once: true })
     const method = methods.get('tools/call')
-    const exchange = { ...nobodyElse, caller, cancellation }
+    const exchange = { ...detachedExchange, caller, cancellation }
     const params = { name, arguments: input, ...(options.meta && { _meta: options.meta }) }
     return (await method?.(this.#mounts.at(mount).surface, params, exchange)) as CallToolResult
   }
@@ -295,10 +296,10 @@ export class Drawbridge {
     if (!entry) return undefined
     const params = { ...(meta && { _meta: meta }) }
     const binding = { method: 'tools/call', name, input }
-    const exchange = { ...nobodyElse, caller, cancellation: new Cancellation() }
+    const exchange = { ...detachedExchange, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
     const call = toCall(surface, run, exchange, undefined)
-    return [...(await explain(this.#pipeline.checks, call)), ...this.#routing.foresee(call)]
+    return [...(await explainCall(this.#pipeline.checks, call)), ...this.#routing.foresee(call)]
   }
 
   /** The exact answer to `tools/list`. */
@@ -387,12 +388,12 @@ export class Drawbridge {
     const { refusal } = admitted
     throw new CredentialError(
       refusal === 'owner' ? 77 : 78,
-      `DRAWBRIDGE_TOKEN: ${refusalWords[refusal]}`,
+      `DRAWBRIDGE_TOKEN: ${refusalMessages[refusal]}`,
     )
   }
 }
 
-const ownerRefusal = { code: 'owner_token_refused', message: refusalWords.owner }
+const ownerRefusal = { code: 'owner_token_refused', message: refusalMessages.owner }
 
 export interface CallOptions {
   readonly caller?: Caller

@@ -3,21 +3,21 @@ import { settleRun } from '../governance/settle-run.ts'
 import type { KeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { IntentSource } from '../sources/intents/intent-source.ts'
 import type {
-  Execution,
   ExecutionEvent,
   ExecutionFilter,
   ExecutionLog,
   ExecutionSummary,
+  LoggedExecution,
 } from '../sources/intents/log/execution-log.ts'
 import { executionStates, isSealed } from '../sources/intents/log/execution-log.ts'
 import { openExecution } from '../sources/intents/log/log-seal.ts'
 import { toResumption } from '../sources/intents/log/resumption.ts'
 
-export type { Execution, ExecutionEvent, ExecutionSummary }
+export type { ExecutionEvent, ExecutionSummary, LoggedExecution }
 export { executionStates, isSealed }
 
 /** The log of executions as an operator sees it. */
-export class ExecutionReaderDesk {
+export class ExecutionHistory {
   readonly #log: ExecutionLog
   readonly #keys: readonly KeyRing[]
 
@@ -31,7 +31,7 @@ export class ExecutionReaderDesk {
   }
 
   /** With its payloads, where there is a key for them. */
-  find(id: string): Execution | undefined {
+  find(id: string): LoggedExecution | undefined {
     const execution = this.#log.read.find(id)
     return execution && this.#keys.reduce(openExecution, execution)
   }
@@ -42,20 +42,20 @@ export class ExecutionReaderDesk {
 }
 
 export interface ResumeParts {
-  readonly desk: ExecutionReaderDesk
+  readonly desk: ExecutionHistory
   readonly sources: readonly IntentSource[]
   readonly ledger: Ledger
   readonly now: () => number
 }
 
-export type Resumed = { readonly refused: string } | { readonly execution: Execution }
+export type ResumeResult = { readonly refused: string } | { readonly execution: LoggedExecution }
 
 /** Goes on with an interrupted execution; what came of it is then known of its run, too. */
 export async function resumeExecution(
   { desk, sources, ledger, now }: ResumeParts,
   id: string,
   by: string,
-): Promise<Resumed> {
+): Promise<ResumeResult> {
   const execution = desk.find(id)
   if (!execution) return { refused: `There is no execution ${id}.` }
   const resumption = toResumption(execution)

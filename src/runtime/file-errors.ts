@@ -3,7 +3,7 @@ import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
 
 /** Why a file cannot be read, in words that name it and not the system's call. */
-export function toReadTrouble(file: string, error: NodeJS.ErrnoException): SetupError {
+export function toReadError(file: string, error: NodeJS.ErrnoException): SetupError {
   const known: Readonly<Record<string, string>> = {
     ENOENT: `${file} does not exist.`,
     EACCES: `${file} cannot be read: that is not permitted.`,
@@ -12,7 +12,7 @@ export function toReadTrouble(file: string, error: NodeJS.ErrnoException): Setup
   return new SetupError(known[error.code ?? ''] ?? `${file} cannot be read: ${error.code ?? error}`)
 }
 
-export function toWriteTrouble(file: string, error: NodeJS.ErrnoException): SetupError {
+export function toWriteError(file: string, error: NodeJS.ErrnoException): SetupError {
   const folder = path.dirname(file)
   const known: Readonly<Record<string, string>> = {
     ENOENT: `${file} cannot be written: there is no folder ${folder}.`,
@@ -34,6 +34,6 @@ export async function checkReadable(file: string): Promise<void> {
     await handle.close()
     if (isFolder) throw Object.assign(new Error(), { code: 'EISDIR' })
   } catch (error) {
-    throw toReadTrouble(file, error as NodeJS.ErrnoException)
+    throw toReadError(file, error as NodeJS.ErrnoException)
   }
 }

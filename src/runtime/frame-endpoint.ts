@@ -6,12 +6,12 @@ import type { Identify } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frames/frame-route.ts'
 import { toErrorInfo } from '../sources/intents/envelope/response.ts'
 import { toFrame } from '../sources/intents/transport/frame.ts'
-import type { FrameDesk } from '../sources/intents/transport/frame-receiver.ts'
+import type { FrameReceiver } from '../sources/intents/transport/frame-receiver.ts'
 import type { Receive } from '../sources/intents/transport/nats/responder.ts'
 import { toPlainCall } from './plain-call.ts'
 
 export interface FrameParts {
-  readonly desk: FrameDesk
+  readonly desk: FrameReceiver
   readonly mount: string
   /** By the name it has in its source: as it is served, with everything that is enforced on it. */
   readonly find: (name: string) => Entry<Capability> | undefined

@@ -4,20 +4,20 @@ import type { Outcome } from '../capability/outcome.ts'
 import type { Refine } from '../catalog/snapshot.ts'
 import { refused } from '../governance/failures.ts'
 import type { Next } from '../governance/steps/step.ts'
-import type { Errand } from '../http/records/records-routes.ts'
+import type { RestRequest } from '../http/records/records-routes.ts'
 import type { Surface } from '../mcp/surface.ts'
 import { toPlainCall } from './plain-call.ts'
 
-export interface ErrandWay {
+export interface GovernOptions {
   readonly surface: Surface
   readonly refine: Refine
   readonly govern: Next
 }
 
 /** What is read or put in without MCP passes what a call of a tool would pass. */
-export async function runErrand(
-  { capability: wanted, invoke, ...rest }: Errand,
-  { surface, refine, govern }: ErrandWay,
+export async function governRequest(
+  { capability: wanted, invoke, ...rest }: RestRequest,
+  { surface, refine, govern }: GovernOptions,
 ): Promise<Outcome> {
   const { mount, projection, run } = surface
   const entry =

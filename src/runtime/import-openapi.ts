@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
 import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/openapi/from-openapi.ts'
-import { toReadTrouble } from './file-errors.ts'
+import { toReadError } from './file-errors.ts'
 
 /** Reads an OpenAPI document from a file; every complaint names file, line and column. */
 export async function importOpenApi(file: string): Promise<OpenApiDraft> {
   const text = await readFile(file, 'utf8').catch((error) => {
-    throw toReadTrouble(file, error)
+    throw toReadError(file, error)
   })
   const reading = fromOpenApi(text, file)
   if ('faults' in reading)

@@ -16,13 +16,16 @@ export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onErro
   readonly host?: string
 }
 
-export interface Opened {
+export interface OpenedDrawbridge {
   readonly bridge: Drawbridge
   readonly found: Found & Pick<Read, 'files' | 'since'>
 }
 
 /** From what a user points at to a running Drawbridge. */
-export async function openDrawbridge(what: string, options: OpenOptions): Promise<Opened> {
+export async function openDrawbridge(
+  what: string,
+  options: OpenOptions,
+): Promise<OpenedDrawbridge> {
   const { library, environment, remembers, fresh, host, ...hooks } = options
   const { found, placed, files, since } = await readAll(what, options)
   const { config, secrets } = found

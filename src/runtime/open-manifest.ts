@@ -3,16 +3,16 @@ import path from 'node:path'
 import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
-import type { Handler, Protocols } from '../sources/manifest/invoke/routes.ts'
+import type { ManifestHandler, Protocols } from '../sources/manifest/invoke/routes.ts'
 import { manifestSource as toSource } from '../sources/manifest/manifest-source.ts'
 import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
 import type { SourceConfig } from './config/config-shape.ts'
-import type { Surroundings } from './open-sources.ts'
+import type { SourceContext } from './open-sources.ts'
 
 export interface ManifestSourceOptions {
   readonly id?: string
   /** By the id of the capability they do the work of. */
-  readonly handlers?: Readonly<Record<string, Handler>>
+  readonly handlers?: Readonly<Record<string, ManifestHandler>>
   readonly extensions?: readonly string[]
   readonly strict?: boolean
   readonly all?: boolean
@@ -49,7 +49,7 @@ type ManifestConfig = Extract<SourceConfig, { manifest: string }>
 
 export function openManifest(
   config: ManifestConfig,
-  { loader, folder, environment }: Surroundings,
+  { loader, folder, environment }: SourceContext,
 ): Source {
   const file = path.resolve(folder, config.manifest)
   loader.note(file)
@@ -71,15 +71,17 @@ export function openManifest(
 }
 
 /** A module exports them by id, one by one or together; `refundOrder` stands for `refund-order`. */
-function toHandlers(exported: Readonly<Record<string, unknown>>): ReadonlyMap<string, Handler> {
+function toHandlers(
+  exported: Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, ManifestHandler> {
   const { default: together, ...single } = exported
   const all = { ...single, ...(typeof together === 'object' ? together : {}) }
   return new Map(
-    Object.entries(all).flatMap(([name, value]): [string, Handler][] =>
+    Object.entries(all).flatMap(([name, value]): [string, ManifestHandler][] =>
       typeof value === 'function'
         ? [
-            [name, value as Handler],
-            [toSlug(name), value as Handler],
+            [name, value as ManifestHandler],
+            [toSlug(name), value as ManifestHandler],
           ]
         : [],
     ),
@@ -91,7 +93,7 @@ const toSlug = (name: string): string =>
 
 async function fromEnvironment(
   reference: string,
-  environment: Surroundings['environment'],
+  environment: SourceContext['environment'],
 ): Promise<string | undefined> {
   return reference.startsWith('env://') ? environment[reference.slice('env://'.length)] : undefined
 }

@@ -4,7 +4,7 @@ import type { Source } from '../capability/source.ts'
 import type { Placement } from '../catalog/catalog.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
-import type { Door } from '../sources/records/grants/token-gate.ts'
+import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
 import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
 import type { SourceConfig } from './config/config-shape.ts'
@@ -17,7 +17,7 @@ import { openRemoteRecords } from './records/open-remote-records.ts'
 export interface PlacedSource extends Placement {
   readonly mount: string
   /** Where it looks at tokens itself, callers of its mount come in by it alone. */
-  readonly door?: Door
+  readonly door?: TokenGate
   readonly instructions?: string
   /** Shares its mount with nobody. */
   readonly standsAlone?: true
@@ -28,7 +28,7 @@ export interface PlacedSource extends Placement {
 /** The one place that knows which kinds of source there are. */
 export async function openSources(
   sources: readonly SourceConfig[],
-  surroundings: Surroundings,
+  surroundings: SourceContext,
 ): Promise<PlacedSource[]> {
   return Promise.all(
     sources.map(async (config) => {
@@ -42,7 +42,7 @@ export async function openSources(
 }
 
 /** What sources are opened with. */
-export interface Surroundings {
+export interface SourceContext {
   readonly loader: ModuleLoader
   /** What paths are relative to. */
   readonly folder: string
@@ -53,13 +53,13 @@ type RecordsConfig = Extract<SourceConfig, { records: unknown }>
 type OtherSource = Exclude<SourceConfig, RecordsConfig>
 
 /** Here, or at another server. */
-async function openStore(where: RecordsConfig['records'], surroundings: Surroundings) {
+async function openStore(where: RecordsConfig['records'], surroundings: SourceContext) {
   if (typeof where === 'string') return openRecords(where, surroundings.folder)
   const isLiteral = !Object.values(surroundings.environment).includes(where.token)
   return openRemoteRecords(where, isLiteral)
 }
 
-async function openSource(config: OtherSource, surroundings: Surroundings): Promise<Source> {
+async function openSource(config: OtherSource, surroundings: SourceContext): Promise<Source> {
   const { loader, folder } = surroundings
   if ('manifest' in config) return openManifest(config, surroundings)
   if ('definitions' in config) return openDefinitions(config.definitions, loader, folder)

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { SetupError } from '../capability/setup-error.ts'
-import { ApprovalDesk } from '../governance/approvals.ts'
+import { Approvals } from '../governance/approvals.ts'
 import type { Approval, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { toMessage } from '../governance/show-approval.ts'
@@ -10,7 +10,7 @@ import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { type Found, findConfig, toStore } from './config/find-config.ts'
-import { ExecutionReaderDesk } from './execution-history.ts'
+import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
 
@@ -19,10 +19,10 @@ export type AuditRecord = ChainRecord<AuditEntry>
 
 /** A ledger as an operator sees it. */
 export interface Store {
-  readonly approvals: ApprovalDesk
+  readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
-  readonly executions: ExecutionReaderDesk
+  readonly executions: ExecutionHistory
   describe(approval: Approval): string
   settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | string>
   close(): Promise<void>
@@ -40,10 +40,10 @@ export async function openStore(
     throw new SetupError(`There is no store ${file} yet: nothing has been called.`)
   const ledger = openLedger({ file, keep: found.config.policy.keys.window * 1000, onError })
   return {
-    approvals: new ApprovalDesk(ledger, Date.now),
+    approvals: new Approvals(ledger, Date.now),
     runs: ledger.read,
     audit: ledger.audit,
-    executions: new ExecutionReaderDesk(
+    executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
       await readRings(found),
     ),

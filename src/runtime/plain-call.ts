@@ -1,11 +1,5 @@
-import {
-  type Call,
-  emptyPlan,
-  nobodyListens,
-  type RunInner,
-  reachesNothing,
-} from '../capability/call.ts'
-import { toAddress } from '../mcp/surface.ts'
+import { type Call, emptyPlan, noReach, type RunInner, silentListener } from '../capability/call.ts'
+import { toCallAddress } from '../mcp/surface.ts'
 
 export type PlainCall = Pick<
   Call,
@@ -20,7 +14,7 @@ export type PlainCall = Pick<
 /** A call that comes by no MCP: nobody can be asked, and nobody is told of its progress. */
 export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Call => ({
   ...call,
-  address: toAddress(mount, call.capability),
+  address: toCallAddress(mount, call.capability),
   given: call.input,
   answers: {},
   state: undefined,
@@ -28,8 +22,8 @@ export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Ca
   key,
   transportKey: undefined,
   expects: undefined,
-  reach: reachesNothing,
-  listener: nobodyListens,
+  reach: noReach,
+  listener: silentListener,
   traceparent,
   trail: { decisions: [] },
   plan: emptyPlan,

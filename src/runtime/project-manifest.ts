@@ -9,9 +9,9 @@ import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
 import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
 import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
-import { readManifest, type Understood } from '../sources/manifest/reading/read-manifest.ts'
+import { readManifest, type ValidManifest } from '../sources/manifest/reading/read-manifest.ts'
 import { toInputSchema, toOutputSchema } from '../sources/manifest/schemas/to-schema.ts'
-import { findDoor, toDeclaration } from '../sources/manifest/to-capability.ts'
+import { findAgentInterface, toCapability } from '../sources/manifest/to-capability.ts'
 import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
 
 export interface ProjectOptions {
@@ -25,7 +25,7 @@ export interface ProjectOptions {
 
 export type Target = 'mcp' | 'server-json' | 'a2a'
 
-export interface Projection {
+export interface ManifestProjection {
   /** Absent when the manifest is not valid, or has no form of this kind. */
   readonly json?: JsonObject
   readonly diagnostics: readonly Diagnostic[]
@@ -35,7 +35,7 @@ export interface Projection {
 export async function projectManifest(
   target: Target,
   { file, extensions, strict, all, namespace }: ProjectOptions,
-): Promise<Projection> {
+): Promise<ManifestProjection> {
   const text = await readFile(file, 'utf8')
   const source = path.basename(file)
   const { manifest, diagnostics, whereIs } = readManifest(text, {
@@ -78,7 +78,7 @@ export async function projectManifest(
 }
 
 function toDeclarations(
-  manifest: Understood,
+  manifest: ValidManifest,
   diagnostics: readonly Diagnostic[],
   all: boolean,
 ): JsonObject {
@@ -112,12 +112,12 @@ function toDeclarations(
 }
 
 /** The tool as the mapping says, before anything is added for serving it. */
-function toDeclared(manifest: Understood, capability: Understood['capabilities'][number]) {
+function toDeclared(manifest: ValidManifest, capability: ValidManifest['capabilities'][number]) {
   const { input_schema, output_schema } = capability
-  const by = findDoor(manifest, capability)
+  const by = findAgentInterface(manifest, capability)
   const inputSchema = toInputSchema(input_schema)
   const declared: Capability = {
-    ...toDeclaration(manifest, capability, by, manifest.identity.id),
+    ...toCapability(manifest, capability, by, manifest.identity.id),
     input: { schema: inputSchema, parse: neverCalled },
     output: { schema: toOutputSchema(output_schema), parse: neverCalled },
     invoke: neverCalled,

@@ -1,8 +1,8 @@
 import type { Explanation } from '../governance/explain.ts'
-import type { Decision } from '../sources/intents/router/choose-agents.ts'
+import type { RoutingDecision } from '../sources/intents/router/choose-agents.ts'
 
 /** Who would be asked, in which order, and why not the others. */
-export function toRouteExplanation(decision: Decision): Explanation {
+export function toRouteExplanation(decision: RoutingDecision): Explanation {
   const { strategy, plan, candidates, refusal, order } = decision
   if (refusal) return { step: 'route', would: 'refuse', code: refusal.code, why: refusal.message }
   const separator = strategy === 'fallback' ? ', then ' : ', '

@@ -10,7 +10,7 @@ import { IntentSource } from '../sources/intents/intent-source.ts'
 import type { Serving } from '../sources/intents/transport/nats/bus.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
-import { ExecutionReaderDesk, type Resumed, resumeExecution } from './execution-history.ts'
+import { ExecutionHistory, type ResumeResult, resumeExecution } from './execution-history.ts'
 import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
 import type { PlacedSource } from './open-sources.ts'
 import { toRouteExplanation } from './route-explanation.ts'
@@ -59,14 +59,14 @@ export class Routing {
   }
 
   /** What was routed where, and how. */
-  get executions(): ExecutionReaderDesk {
-    return new ExecutionReaderDesk(
+  get executions(): ExecutionHistory {
+    return new ExecutionHistory(
       this.#log,
       this.#placed.map(({ source }) => source.keys),
     )
   }
 
-  resume(id: string, by: string): Promise<Resumed> {
+  resume(id: string, by: string): Promise<ResumeResult> {
     const sources = this.#placed.map(({ source }) => source)
     const { ledger } = this.#parts
     return resumeExecution({ desk: this.executions, sources, ledger, now: Date.now }, id, by)

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Found } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
-import { type Opened, type OpenOptions, type Read, readAll } from './open-drawbridge.ts'
+import { type OpenedDrawbridge, type OpenOptions, type Read, readAll } from './open-drawbridge.ts'
 
 /** Looked at twice a second: notifications of file systems miss what editors and git do to files. */
 const interval = 500
@@ -14,7 +14,7 @@ const interval = 500
 export function watch(
   what: string,
   bridge: Drawbridge,
-  opened: Opened['found'],
+  opened: OpenedDrawbridge['found'],
   options: OpenOptions,
   say: (text: string) => void,
 ): () => void {

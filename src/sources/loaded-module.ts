@@ -13,7 +13,7 @@ export interface LoadedModule {
 }
 
 /** What there is to say about a module, whatever it exports. */
-export function tellOfModule(module: LoadedModule, source: string): Diagnostic[] {
+export function toModuleDiagnostics(module: LoadedModule, source: string): Diagnostic[] {
   const { file, error, at, printed } = module
   const place = { source, pointer: toPointer(file === '' ? [] : [file]) }
   if (error !== undefined) {

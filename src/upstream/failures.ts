@@ -18,10 +18,11 @@ export const upstreamFailures = {
 
 export const upstreamFailed = failureSet(upstreamFailures)
 
-export const refused = (message: string): Failed => upstreamFailed('upstream_refused', message)
+export const upstreamRefused = (message: string): Failed =>
+  upstreamFailed('upstream_refused', message)
 
 /** It did not answer, or said that it cannot: another time it may. */
-export const unavailable = (cause: string, retryAfter?: number): Failed =>
+export const upstreamUnavailable = (cause: string, retryAfter?: number): Failed =>
   upstreamFailed('upstream_unavailable', 'The agent behind this cannot be reached.', {
     retryable: true,
     cause,
@@ -29,12 +30,12 @@ export const unavailable = (cause: string, retryAfter?: number): Failed =>
   })
 
 /** It answered with something that means nothing here. */
-export const invalid = (cause: string): Failed =>
+export const upstreamInvalid = (cause: string): Failed =>
   upstreamFailed('upstream_invalid', 'The agent behind this does not answer as it should.', {
     cause,
   })
 
-export const unproven = (cause: string): Failed =>
+export const upstreamUnauthorized = (cause: string): Failed =>
   upstreamFailed('upstream_credentials', 'The agent behind this does not accept who we are.', {
     cause,
   })
@@ -42,7 +43,7 @@ export const unproven = (cause: string): Failed =>
 export const unusableEndpoint = (cause: string): Failed =>
   upstreamFailed('upstream_endpoint', 'The agent behind this has no address to call.', { cause })
 
-export const busy = (retryAfter: number | undefined): Failed => {
+export const upstreamBusy = (retryAfter: number | undefined): Failed => {
   const when = retryAfter === undefined ? 'later' : `in ${Math.ceil(retryAfter / 1000)} s`
   return upstreamFailed('upstream_busy', `The agent has too much to do. Try again ${when}.`, {
     retryable: true,
@@ -50,12 +51,12 @@ export const busy = (retryAfter: number | undefined): Failed => {
   })
 }
 
-export const tooLarge = (limit: number): Failed =>
+export const upstreamTooLarge = (limit: number): Failed =>
   upstreamFailed(
     'upstream_too_large',
     `The agent's answer is larger than ${limit} bytes. Ask for less.`,
     { details: { limit } },
   )
 
-export const stopped = (): Failed =>
+export const upstreamStopped = (): Failed =>
   upstreamFailed('upstream_stopped', 'The call was stopped before the agent had answered.')

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest'
 import type { Capability } from '../../src/capability/capability.ts'
 import { reads } from '../../src/capability/effects.ts'
 import type { JsonObject } from '../../src/capability/json.ts'
-import { type Rules, usualThresholds } from '../../src/capability/rules.ts'
+import { defaultThresholds, type Rules } from '../../src/capability/rules.ts'
 import type { Reading } from '../../src/capability/source.ts'
-import { Stock } from '../../src/catalog/catalog-index.ts'
+import { CatalogIndex } from '../../src/catalog/catalog-index.ts'
 import { diffSnapshots } from '../../src/catalog/diff/diff-snapshots.ts'
 import { type Difference, opposite } from '../../src/catalog/diff/difference.ts'
 import { aCapability, aContract } from '../support/builders.ts'
 
 const toSnapshot = (reading: Reading) => {
-  const stock = new Stock('literal', (one) => one)
+  const stock = new CatalogIndex('literal', (one) => one)
   stock.put('test', { reading, diagnostics: [], count: (one) => one })
   stock.settle()
   return stock.toSnapshot()
@@ -91,7 +91,7 @@ describe('rules and effects', () => {
     limit: 100,
     per: 'caller' as const,
     window: 'day' as const,
-    thresholds: usualThresholds,
+    thresholds: defaultThresholds,
     ...parts,
   })
 
@@ -136,7 +136,7 @@ describe('rules and effects', () => {
     [
       'a budget that stops later',
       { budgets: [aBudget()] },
-      { budgets: [aBudget({ thresholds: { ...usualThresholds, stop: 200 } })] },
+      { budgets: [aBudget({ thresholds: { ...defaultThresholds, stop: 200 } })] },
       ['budget_raised widening'],
     ],
     [

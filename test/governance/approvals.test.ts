@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Call } from '../../src/capability/call.ts'
 import { type Asking, done, type Outcome } from '../../src/capability/outcome.ts'
 import { toFingerprint } from '../../src/catalog/fingerprint.ts'
-import { ApprovalDesk } from '../../src/governance/approvals.ts'
+import { Approvals } from '../../src/governance/approvals.ts'
 import { createRefine, type PolicyRule } from '../../src/governance/policy.ts'
 import { createRequestStates } from '../../src/mcp/request-state.ts'
 import { aClock, hour, minute, second } from '../support/a-clock.ts'
@@ -24,7 +24,7 @@ function aDesk({ rules, ...parts }: PaymentParts = {}, options: PipelineParts = 
   const clock = aClock()
   const pipeline = aPipeline({ now: clock.now, ...options })
   const { pay, ran } = aPayment({ ...parts, rules: { approval: true, ...rules } })
-  const desk = new ApprovalDesk(pipeline.ledger, clock.now)
+  const desk = new Approvals(pipeline.ledger, clock.now)
   const call = (more: Partial<Call> = {}) =>
     pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...more }))
   /** Calls, and gives the id of what a human is asked. */

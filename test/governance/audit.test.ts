@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Call } from '../../src/capability/call.ts'
 import { done, type Outcome } from '../../src/capability/outcome.ts'
-import { ApprovalDesk } from '../../src/governance/approvals.ts'
+import { Approvals } from '../../src/governance/approvals.ts'
 import { refused } from '../../src/governance/failures.ts'
 import type { AuditEntry } from '../../src/governance/steps/record-audit.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -159,7 +159,7 @@ test('an approval is followed from the question to the run', async () => {
   const { pay } = aPayment({ rules: { approval: true } })
   const asked = await govern(aCall({ capability: pay }))
   const id = String(detailsOf(asked).approval)
-  await new ApprovalDesk(ledger, clock.now).decide(id, 'approved', 'eve')
+  await new Approvals(ledger, clock.now).decide(id, 'approved', 'eve')
   await govern(aCall({ capability: pay }))
 
   expect(await audited()).toMatchObject([

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { localUser } from '../../src/capability/caller.ts'
 import { type Done, done, type Outcome } from '../../src/capability/outcome.ts'
-import { type Budget, type Rules, usualThresholds } from '../../src/capability/rules.ts'
-import { ApprovalDesk } from '../../src/governance/approvals.ts'
-import { toStanding } from '../../src/governance/budget.ts'
+import { type Budget, defaultThresholds, type Rules } from '../../src/capability/rules.ts'
+import { Approvals } from '../../src/governance/approvals.ts'
+import { toBalance } from '../../src/governance/budget.ts'
 import { refused } from '../../src/governance/failures.ts'
 import { createRefine } from '../../src/governance/policy.ts'
 import { settleRun } from '../../src/governance/settle-run.ts'
@@ -186,9 +186,9 @@ const stands: readonly [after: number, state: string][] = [
   [121, 'stop'],
 ]
 test.each(stands)('a budget of 100 that would stand at %d after the call: %s', (after, state) => {
-  const budget = aBudget({ limit: 100, thresholds: usualThresholds })
+  const budget = aBudget({ limit: 100, thresholds: defaultThresholds })
   const charge = { account: '', window: '', amount: 1, unit: 'calls', ceiling: 0 }
-  expect(toStanding(budget, charge, after - 1).state).toBe(state)
+  expect(toBalance(budget, charge, after - 1).state).toBe(state)
 })
 
 /** What is spent already, in percent, and what becomes of the next call. */
@@ -204,7 +204,7 @@ const spends: readonly [spent: number, word: string, notice: boolean][] = [
 test.each(spends)(
   'when %d of a budget is spent, the next call is %s, with a notice: %s',
   async (ratio, word, notice) => {
-    const rules = { budgets: [aBudget({ limit: 100, thresholds: usualThresholds })] }
+    const rules = { budgets: [aBudget({ limit: 100, thresholds: defaultThresholds })] }
     const { buy, ledger, ran } = aTill({ rules })
     await ledger.write((writer) => writer.charge('b ann', '2026-03-10', ratio * 100))
 
@@ -219,9 +219,9 @@ test.each(spends)(
 )
 
 test('sums of cents reach a threshold when people think they do', async () => {
-  const { buy } = aTill({ rules: euros(0.3, 0.1, { thresholds: usualThresholds }) })
+  const { buy } = aTill({ rules: euros(0.3, 0.1, { thresholds: defaultThresholds }) })
   expect([await buy(), await buy(), await buy()].map(wordOf)).toEqual(['done', 'done', 'done'])
-  const eight = aTill({ rules: euros(1, 0.1, { thresholds: usualThresholds }) })
+  const eight = aTill({ rules: euros(1, 0.1, { thresholds: defaultThresholds }) })
   const outcomes: Outcome[] = []
   for (let time = 0; time < 8; time++) outcomes.push(await eight.buy())
   expect(outcomes.map((outcome) => (outcome as Done).notices?.length ?? 0)).toEqual([
@@ -230,7 +230,7 @@ test('sums of cents reach a threshold when people think they do', async () => {
 })
 
 test('a notice says in words and in data how much is used', async () => {
-  const { buy } = aTill({ rules: euros(10, 8, { thresholds: usualThresholds }) })
+  const { buy } = aTill({ rules: euros(10, 8, { thresholds: defaultThresholds }) })
   expect(await buy()).toMatchObject({
     notices: [
       {
@@ -243,9 +243,9 @@ test('a notice says in words and in data how much is used', async () => {
 })
 
 test('above the limit a human can agree to one call more, but not beyond the end', async () => {
-  const rules = { budgets: [aBudget({ limit: 10, thresholds: usualThresholds })] }
+  const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
   const { govern, pay, ran, clock, buyMany, ledger } = aTill({ rules })
-  const desk = new ApprovalDesk(ledger, clock.now)
+  const desk = new Approvals(ledger, clock.now)
   await buyMany(10)
   const over = (order: string) => govern(aCall({ capability: pay, input: { order } }))
   const agree = async (order: string) => {
@@ -261,9 +261,9 @@ test('above the limit a human can agree to one call more, but not beyond the end
 })
 
 test('a hundred agreements at once do not go beyond the end', async () => {
-  const rules = { budgets: [aBudget({ limit: 10, thresholds: usualThresholds })] }
+  const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
   const { govern, pay, ran, clock, buyMany, ledger } = aTill({ rules })
-  const desk = new ApprovalDesk(ledger, clock.now)
+  const desk = new Approvals(ledger, clock.now)
   await buyMany(10)
   const orders = Array.from({ length: 100 }, (_, order) => ({ over: order }))
   const all = () => Promise.all(orders.map((input) => govern(aCall({ capability: pay, input }))))
@@ -278,7 +278,10 @@ test('a hundred agreements at once do not go beyond the end', async () => {
 
 test.each([
   ['calls', { budgets: [aBudget({ limit: 0 })] }],
-  ['calls, with room to agree', { budgets: [aBudget({ limit: 0, thresholds: usualThresholds })] }],
+  [
+    'calls, with room to agree',
+    { budgets: [aBudget({ limit: 0, thresholds: defaultThresholds })] },
+  ],
   ['money', euros(0, 0.01)],
 ])('a budget of nothing stops everything: %s', async (_, rules) => {
   const { buy, ran } = aTill({ rules })

@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { digestJson } from '../../src/capability/digest-json.ts'
 import { type Done, done } from '../../src/capability/outcome.ts'
 import { SetupError } from '../../src/capability/setup-error.ts'
-import { toDigest } from '../../src/governance/digest.ts'
 import { LedgerError, type NewRun } from '../../src/governance/ledger.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
@@ -293,7 +293,7 @@ test('what another process runs is in progress while that process lives, and unk
        key: 'k', digest: words[1], started: Date.now(), charges: [] }))
      console.log('begun')
      setInterval(() => {}, 1000)`,
-    [file, toDigest({})],
+    [file, digestJson({})],
   )
   while (!child.stdout().includes('begun')) {
     if (child.process.exitCode !== null) throw new Error(child.stderr())

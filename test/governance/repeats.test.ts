@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { text } from '../../src/capability/content.ts'
 import { type Done, done, type Failed, type Outcome } from '../../src/capability/outcome.ts'
-import { ApprovalDesk } from '../../src/governance/approvals.ts'
+import { Approvals } from '../../src/governance/approvals.ts'
 import { refused } from '../../src/governance/failures.ts'
 import { settleRun } from '../../src/governance/settle-run.ts'
 import { toResult } from '../../src/mcp/to-result.ts'
@@ -366,7 +366,7 @@ test('a missing permission consumes no key', async () => {
 test('a missing approval, a denied one and a granted one consume no key before the run', async () => {
   const { pay, ran } = aPayment({ rules: { approval: true } })
   const { govern, ledger } = aPipeline()
-  const desk = new ApprovalDesk(ledger, Date.now)
+  const desk = new Approvals(ledger, Date.now)
   const call = (amount: number) => aCall({ capability: pay, key: 'k', input: { amount } })
 
   const unasked = await govern(call(1))

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type AgentDefinition, AgentError } from '../../src/sources/intents/agents/agent.ts'
-import { decide } from '../../src/sources/intents/router/choose-agents.ts'
+import { chooseAgents } from '../../src/sources/intents/router/choose-agents.ts'
 import type { HealthSnapshot } from '../../src/sources/intents/router/health.ts'
 import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
 import { aLog, anAgent, anEnvelope, aPayer, aRegistry, aRouter } from '../support/agents.ts'
@@ -64,7 +64,7 @@ test('another process makes the same decisions, byte for byte', async () => {
   const envelopes = Array.from({ length: 40 }, (_, number) => requestAt(number))
   const registry = aRegistry(agents)
   const policy = toPolicy(readRouting({}))
-  const here = envelopes.map((envelope) => decide({ envelope, registry, health: {}, policy }))
+  const here = envelopes.map((envelope) => chooseAgents({ envelope, registry, health: {}, policy }))
   const built = pathToFileURL(`${repository}/dist/sources/intents/`).href
   const script = startScript(
     `
@@ -104,7 +104,7 @@ test('a decision depends on nothing but the envelope, the registry, the health a
         const envelope = anEnvelope({ routing: { strategy, targetAgent, fallbackAgents } })
         const policy = toPolicy(readRouting({}))
         const decideWith = (list: readonly AgentDefinition[]) =>
-          decide({
+          chooseAgents({
             envelope,
             registry: aRegistry(list),
             health: health as HealthSnapshot,
@@ -120,7 +120,12 @@ test('a decision depends on nothing but the envelope, the registry, the health a
         expect(new Set(decision.plan).size).toBe(decision.plan.length)
         for (const one of decision.plan) expect([undefined, 'probe']).toContain(health[one])
         // Taking somebody away changes nothing for the others.
-        const all = decide({ envelope, registry: aRegistry(made), health: {}, policy }).decision
+        const all = chooseAgents({
+          envelope,
+          registry: aRegistry(made),
+          health: {},
+          policy,
+        }).decision
         if (strategy !== 'direct' && !decision.refusal)
           expect(decision.plan).toEqual(all.plan.filter((one) => decision.plan.includes(one)))
       },
@@ -138,7 +143,7 @@ test('the four things a decision was made of lead to the same decision again', a
   for (const begun of log.events.flatMap((event) => (event.event === 'begun' ? [event] : []))) {
     const registry = aRegistry(agents)
     expect(registry.hash).toBe(setup?.registry)
-    const again = decide({
+    const again = chooseAgents({
       envelope: begun.envelope as ReturnType<typeof anEnvelope>,
       registry,
       health: begun.decision.health,
@@ -158,7 +163,7 @@ test(`of a hundred decisions among a hundred candidates, ${share * 100} take les
   const measure = (health: HealthSnapshot, envelope = anEnvelope()) => {
     const times = Array.from({ length: 20_000 }, () => {
       const began = process.hrtime.bigint()
-      decide({ envelope, registry, health, policy })
+      chooseAgents({ envelope, registry, health, policy })
       return Number(process.hrtime.bigint() - began) / 1000
     })
     const sorted = times.slice(5000).sort((a, b) => a - b)

@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { intentSource } from '../../src/index.ts'
 import { Drawbridge } from '../../src/runtime/drawbridge.ts'
 import { AgentError } from '../../src/sources/intents/agents/agent.ts'
-import type { Execution, ExecutionEvent } from '../../src/sources/intents/log/execution-log.ts'
+import type {
+  ExecutionEvent,
+  LoggedExecution,
+} from '../../src/sources/intents/log/execution-log.ts'
 import { toResumption } from '../../src/sources/intents/log/resumption.ts'
 import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
@@ -223,7 +226,10 @@ describe('what may be resumed', () => {
     duration: 1,
     payload: { paid: 1 },
   }
-  const judge = (events: readonly ExecutionEvent[], state: Execution['state'] = 'interrupted') =>
+  const judge = (
+    events: readonly ExecutionEvent[],
+    state: LoggedExecution['state'] = 'interrupted',
+  ) =>
     toResumption({
       id: 'e1',
       intent: 'Pay',

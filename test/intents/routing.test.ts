@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { AgentError } from '../../src/sources/intents/agents/agent.ts'
 import { checkFallbacks } from '../../src/sources/intents/agents/check-fallbacks.ts'
-import { decide } from '../../src/sources/intents/router/choose-agents.ts'
+import { chooseAgents } from '../../src/sources/intents/router/choose-agents.ts'
 import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
 import { anAgent, anEnvelope, aPayer, aRegistry, aRouter, later } from '../support/agents.ts'
 
@@ -11,7 +11,9 @@ const orderOf = (
   agents: Parameters<typeof aRegistry>[0],
   routing: Parameters<typeof anEnvelope>[0] = {},
   health = {},
-) => decide({ envelope: anEnvelope(routing), registry: aRegistry(agents), health, policy }).decision
+) =>
+  chooseAgents({ envelope: anEnvelope(routing), registry: aRegistry(agents), health, policy })
+    .decision
 
 describe('who is asked, in which order', () => {
   test('priority first, then the name by code point', () => {

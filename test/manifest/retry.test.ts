@@ -4,11 +4,19 @@ import { reads } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { type RetryOptions, withRetries } from '../../src/sources/manifest/invoke/retry.ts'
 import { toOutcome } from '../../src/sources/manifest/to-outcome.ts'
-import { busy, invalid, refused, unavailable } from '../../src/upstream/failures.ts'
+import {
+  upstreamBusy,
+  upstreamInvalid,
+  upstreamRefused,
+  upstreamUnavailable,
+} from '../../src/upstream/failures.ts'
 import type { Reached, UpstreamAnswer } from '../../src/upstream/upstream.ts'
 
 const good: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
-const lost = (reached: Reached): UpstreamAnswer => ({ outcome: unavailable('reset'), reached })
+const lost = (reached: Reached): UpstreamAnswer => ({
+  outcome: upstreamUnavailable('reset'),
+  reached,
+})
 
 /** Gives these answers in turn, and says how long was waited before each. */
 async function tries(answers: readonly UpstreamAnswer[], options: Partial<RetryOptions> = {}) {
@@ -45,23 +53,29 @@ test('after so many retries the last answer stands', async () => {
 
 test('what is not safe to repeat is repeated only when nothing can have arrived', async () => {
   expect(await tries([lost('maybe')], { safe: false })).toMatchObject({ made: 1 })
-  expect(await tries([{ outcome: busy(1), reached: 'yes' }], { safe: false })).toMatchObject({
+  expect(
+    await tries([{ outcome: upstreamBusy(1), reached: 'yes' }], { safe: false }),
+  ).toMatchObject({
     made: 1,
   })
   expect(await tries([lost('no')], { safe: false })).toMatchObject({ made: 2, answer: good })
 })
 
 test.each([
-  ['a refusal', { outcome: refused('No.'), reached: 'yes' }],
-  ['nonsense', { outcome: invalid('HTML'), reached: 'maybe' }],
+  ['a refusal', { outcome: upstreamRefused('No.'), reached: 'yes' }],
+  ['nonsense', { outcome: upstreamInvalid('HTML'), reached: 'maybe' }],
   ['a good answer', good],
 ] as const)('%s is not asked for twice', async (_, answer) => {
   expect(await tries([answer])).toMatchObject({ made: 1, answer })
 })
 
 test('a busy agent is left alone for as long as it asks, unless that is too long', async () => {
-  expect(await tries([{ outcome: busy(5000), reached: 'yes' }])).toMatchObject({ waits: [5000] })
-  expect(await tries([{ outcome: busy(3_600_000), reached: 'yes' }])).toMatchObject({ made: 1 })
+  expect(await tries([{ outcome: upstreamBusy(5000), reached: 'yes' }])).toMatchObject({
+    waits: [5000],
+  })
+  expect(await tries([{ outcome: upstreamBusy(3_600_000), reached: 'yes' }])).toMatchObject({
+    made: 1,
+  })
 })
 
 test('nothing is tried after the call was cancelled', async () => {

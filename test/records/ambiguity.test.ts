@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import { createDoor } from '../../src/sources/records/grants/token-gate.ts'
+import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import type { DisclosingStore } from '../../src/sources/records/reading/reader.ts'
 import { recordSource, toCaller } from '../../src/sources/records/record-source.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
@@ -111,7 +111,7 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
     },
   }) as DisclosingStore
   const options = { store: spied, now: Date.now, patience: 1000 }
-  const door = createDoor(
+  const door = createTokenGate(
     () => options,
     () => {
       throw new Error('Nobody puts anything in.')

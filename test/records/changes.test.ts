@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
-import { type Entry, toEntry } from '../../src/sources/records/import/to-entry.ts'
+import { type RecordEntry, toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -221,8 +221,10 @@ test('after a store was put back and written to, what was seen before is gone on
   const other = new RecordWriter(copy, Date.now)
   onTestFinished(() => other.close())
   const [source] = other.sources
-  const entries = [30, 31, 32].map((n) => toEntry(messages(), aMessage(n), '2026-06-02T00:00:00Z'))
-  other.write(source as RecordSource, entries as Entry[])
+  const entries = [30, 31, 32].map((n) =>
+    toRecordEntry(messages(), aMessage(n), '2026-06-02T00:00:00Z'),
+  )
+  other.write(source as RecordSource, entries as RecordEntry[])
   const reader = await aReader({ ...store, file: copy }, given.token)
   const ask = async (input: Data) => {
     const { data, failure } = await reader.call('query_records', { stream: 'messages', ...input })

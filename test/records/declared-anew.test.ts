@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { LedgerError } from '../../src/governance/ledger.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
 import { toScopes } from '../../src/sources/records/grants/scope.ts'
-import { toEntry } from '../../src/sources/records/import/to-entry.ts'
+import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -157,7 +157,7 @@ test('what was made for a former declaration is written as the present one says'
   const background = new BackgroundWriter(store.file)
   onTestFinished(() => background.close())
   const entries = ['c', 'd'].map((id) => {
-    const entry = toEntry(source.stream, aNote(id), '2026-01-01T00:00:00.000Z')
+    const entry = toRecordEntry(source.stream, aNote(id), '2026-01-01T00:00:00.000Z')
     if (typeof entry === 'string') throw new Error(entry)
     return entry
   })

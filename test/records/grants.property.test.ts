@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
+import { isFailed } from '../../src/capability/outcome.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-records.ts'
 import { queryRecords, type RecordsQuery } from '../../src/sources/records/query/query-records.ts'
-import { isFailed, openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
+import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
-import { type ReadBounds, usualBounds } from '../../src/storage/records/read-bounds.ts'
+import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { aRecordStore, aStream, type Data } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
@@ -140,7 +141,7 @@ async function readAll(reader: Reader, query: RecordsQuery) {
   return seen
 }
 
-async function aWorld(bounds = usualBounds) {
+async function aWorld(bounds = defaultReadBounds) {
   const store = await aRecordStore()
   const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
   onTestFinished(() => reads.close())
@@ -164,7 +165,7 @@ async function aWorld(bounds = usualBounds) {
 }
 
 const turns: [string, ReadBounds][] = [
-  ['at once', usualBounds],
+  ['at once', defaultReadBounds],
   ['in many turns', tinyBounds],
 ]
 
@@ -235,7 +236,7 @@ const edits = fc.array(
 
 test('in how many turns changes are read shows nowhere, nor in their cursors', async () => {
   const store = await aRecordStore()
-  const [whole, tiny] = [usualBounds, tinyBounds].map((bounds) => {
+  const [whole, tiny] = [defaultReadBounds, tinyBounds].map((bounds) => {
     const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
     onTestFinished(() => reads.close())
     return reads

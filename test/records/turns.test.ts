@@ -1,16 +1,17 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { isFailed } from '../../src/capability/outcome.ts'
 import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-records.ts'
-import { toResult } from '../../src/sources/records/answers/answers.ts'
+import { toReadResult } from '../../src/sources/records/answers/answers.ts'
 import { ingest } from '../../src/sources/records/import/ingest.ts'
-import type { Entry } from '../../src/sources/records/import/to-entry.ts'
+import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
 import { queryRecords } from '../../src/sources/records/query/query-records.ts'
 import { findLastUpdated } from '../../src/sources/records/reading/last-updated.ts'
-import { isFailed, openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
+import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
 import { listWords } from '../../src/sources/records/search/words.ts'
-import { type ReadBounds, usualBounds } from '../../src/storage/records/read-bounds.ts'
+import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import {
   aMessage,
@@ -22,7 +23,13 @@ import {
 } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 
-const scarce: ReadBounds = { ...usualBounds, walked: 20, matched: 20, changed: 20, counted: 20 }
+const scarce: ReadBounds = {
+  ...defaultReadBounds,
+  walked: 20,
+  matched: 20,
+  changed: 20,
+  counted: 20,
+}
 
 function aReaderOf(
   store: TestStore,
@@ -129,7 +136,7 @@ test('a page of changes costs a page, however much has changed', async () => {
   const store = await aRecordStore()
   const count = amount(4000, 50_000)
   store.put(messages(), 'work', someMessages(count))
-  const open = aReaderOf(store, {}, usualBounds)
+  const open = aReaderOf(store, {}, defaultReadBounds)
   const costOf = async (changesSince: string) => {
     const times: number[] = []
     for (let round = 0; round < 7; round++) {
@@ -180,7 +187,7 @@ test('long bodies are read few at a time, and what is not granted of them is not
     'work',
     someMessages(40, (n) => (n % 2 ? { labels } : {})),
   )
-  const open = aReaderOf(store, { fields: ['id', 'sent_at', 'body'] }, usualBounds)
+  const open = aReaderOf(store, { fields: ['id', 'sent_at', 'body'] }, defaultReadBounds)
   const [scope] = open().scopes
   if (!scope) throw new Error('nothing is granted')
 
@@ -209,7 +216,7 @@ test('as many groups as records are counted in turns, each of them once', async 
     'work',
     someMessages(count, (n) => ({ author: `author ${n}` })),
   )
-  const open = aReaderOf(store, {}, usualBounds)
+  const open = aReaderOf(store, {}, defaultReadBounds)
   const { scopes, store: reads } = open()
   const [scope] = scopes
   const field = scope?.fields.get('author')
@@ -238,7 +245,7 @@ test('where looking takes long, a turn looks at less, and the same is found', as
   store.put(messages(), 'work', someMessages(600))
   let time = 0
   const look = (milliseconds: number) => {
-    const open = aReaderOf(store, {}, usualBounds, () => (time += milliseconds))
+    const open = aReaderOf(store, {}, defaultReadBounds, () => (time += milliseconds))
     return inTurns(queryRecords(open(), { stream: 'messages', filter: { size: { lt: 3 } } }))
   }
 
@@ -278,12 +285,12 @@ test.each([
     aMessage(1000, { body: `${long} needle ${long}` }),
     ...someMessages(100, () => ({ body: text.repeat(2000 / text.length) })),
   ])
-  const open = aReaderOf(store, {}, usualBounds)
+  const open = aReaderOf(store, {}, defaultReadBounds)
 
   const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
   const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
 
-  expect(answer.hits.map((hit) => toResult(hit).snippet)).toEqual([
+  expect(answer.hits.map((hit) => toReadResult(hit).snippet)).toEqual([
     expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
   ])
   expect(turns).toBeGreaterThan(200_000 / 50_000)
@@ -294,12 +301,12 @@ test.each([
 test('long lines that an owner sends are taken in turns, and their words are found', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', [])
-  const entries: Entry[] = []
+  const entries: RecordEntry[] = []
   const sink = {
     sources: store.writer.sources,
     streams: store.writer.streams,
     open: async () => source,
-    write: async (where: RecordSource, batch: readonly Entry[]) => {
+    write: async (where: RecordSource, batch: readonly RecordEntry[]) => {
       entries.push(...batch)
       return store.writer.write(where, batch)
     },
@@ -326,7 +333,7 @@ test('long lines that an owner sends are taken in turns, and their words are fou
 test('who writes while a page is read hides none of what stays', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', someMessages(12))
-  const open = aReaderOf(store, {}, { ...usualBounds, walked: 3 })
+  const open = aReaderOf(store, {}, { ...defaultReadBounds, walked: 3 })
   const query = { stream: 'messages', order: 'asc', filter: { unread: true }, limit: 4 } as const
   const parse = JSON.parse
   // The only thing that is called between two statements of a page.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import { WelcomeReply } from '../../src/http/records/revocable-reply.ts'
+import { RevocableReply } from '../../src/http/records/revocable-reply.ts'
 import type { EventStream, HttpReply } from '../../src/mcp/http-port.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
@@ -12,7 +12,7 @@ function aReply(isWelcome: () => boolean) {
   const stream = { end, onClose: () => {} } as unknown as EventStream
   const reply = { stream: () => stream, pipe: (one: Response) => void piped.push(one) }
   const given = reply as unknown as HttpReply
-  return { piped, end, welcome: new WelcomeReply(given, isWelcome, new Cancellation()) }
+  return { piped, end, welcome: new RevocableReply(given, isWelcome, new Cancellation()) }
 }
 
 test('a store that cannot say who is welcome ends what it was asked for, and nothing else', () => {

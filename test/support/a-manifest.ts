@@ -8,7 +8,7 @@ import {
   type ManifestSourceOptions,
   manifestSource,
 } from '../../src/index.ts'
-import { type Projection, projectManifest } from '../../src/runtime/project-manifest.ts'
+import { type ManifestProjection, projectManifest } from '../../src/runtime/project-manifest.ts'
 import { aProject } from './a-project.ts'
 
 export type Fields = Record<string, unknown>
@@ -157,7 +157,7 @@ export async function project(manifest: unknown, parts: ProjectParts = {}): Prom
   return { ...projection, mcp: projection.json as unknown as McpProjection }
 }
 
-export interface Projected extends Projection {
+export interface Projected extends ManifestProjection {
   readonly mcp: McpProjection
 }
 

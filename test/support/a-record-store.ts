@@ -8,7 +8,7 @@ import {
   createOwner,
   type WantedTerms,
 } from '../../src/runtime/records/owner-store.ts'
-import { toEntry } from '../../src/sources/records/import/to-entry.ts'
+import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model/stream.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
@@ -119,7 +119,7 @@ export async function aRecordStore(): Promise<TestStore> {
         ...(label !== undefined && { label }),
       })
       const entries = records.map((record) => {
-        const entry = toEntry(stream, record, emittedAt)
+        const entry = toRecordEntry(stream, record, emittedAt)
         if (typeof entry === 'string') throw new Error(entry)
         return entry
       })

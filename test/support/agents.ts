@@ -10,7 +10,7 @@ import type { IntentEnvelope } from '../../src/sources/intents/envelope/envelope
 import type { ExecutionEvent, ExecutionLog } from '../../src/sources/intents/log/execution-log.ts'
 import { Health } from '../../src/sources/intents/router/health.ts'
 import { Router } from '../../src/sources/intents/router/router.ts'
-import type { RouterOptions, Surroundings } from '../../src/sources/intents/router/routing.ts'
+import type { RouterOptions, RoutingContext } from '../../src/sources/intents/router/routing.ts'
 import {
   type RoutingInput,
   readRouting,
@@ -101,7 +101,7 @@ export function aRouter({ agents, routing = {}, ...rest }: RouterParts) {
     steadyNow,
   })
   let count = 0
-  const route = (envelope = anEnvelope(), around: Partial<Surroundings> = {}) =>
+  const route = (envelope = anEnvelope(), around: Partial<RoutingContext> = {}) =>
     router.route(envelope, {
       id: `execution ${++count}`,
       source: 'test',

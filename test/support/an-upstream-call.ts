@@ -1,4 +1,4 @@
-import { nobodyListens } from '../../src/capability/call.ts'
+import { silentListener } from '../../src/capability/call.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../src/upstream/upstream.ts'
 
@@ -6,7 +6,7 @@ export const anUpstreamRequest = (parts: Partial<UpstreamRequest> = {}): Upstrea
   capability: 'look-up',
   input: { id: 1 },
   cancellation: new Cancellation(),
-  listener: nobodyListens,
+  listener: silentListener,
   ...parts,
 })
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, emptyPlan, nobodyListens, reachesNothing } from '../../src/capability/call.ts'
+import { type Call, emptyPlan, noReach, silentListener } from '../../src/capability/call.ts'
 import type { Caller } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Capability } from '../../src/capability/capability.ts'
@@ -53,8 +53,8 @@ export const aCall = (parts: Partial<Call> = {}): Call => ({
   key: undefined,
   transportKey: undefined,
   expects: undefined,
-  reach: reachesNothing,
-  listener: nobodyListens,
+  reach: noReach,
+  listener: silentListener,
   traceparent: undefined,
   run: () => Promise.reject(new Error('nothing inside')),
   trail: { decisions: [] },

@@ -3,7 +3,7 @@ import type { Capability } from '../../capability/capability.ts'
 import { toPointer } from '../../capability/contract.ts'
 import { byCodePoint, isPlainObject } from '../../capability/json.ts'
 import { type Finding, pair } from './difference.ts'
-import { compareKeyword, isWords, type Verdict } from './schema-keywords.ts'
+import { compareKeyword, isWords, type KeywordVerdict } from './schema-keywords.ts'
 
 /** How the forms of what goes in and what comes out changed. */
 export function diffContracts(before: Capability, now: Capability): Finding[] {
@@ -42,9 +42,9 @@ const judgements = {
             looser:  { effect: 'widening',  breaking: true },
             other:   { effect: 'neutral',   breaking: true },
             words:   { effect: 'neutral',   breaking: false } },
-} as const satisfies Record<Direction, Record<Verdict, Pick<Finding, 'effect' | 'breaking'>>>
+} as const satisfies Record<Direction, Record<KeywordVerdict, Pick<Finding, 'effect' | 'breaking'>>>
 
-const judge = (direction: Direction, verdict: Verdict) => judgements[direction][verdict]
+const judge = (direction: Direction, verdict: KeywordVerdict) => judgements[direction][verdict]
 
 type Schema = Readonly<Record<string, unknown>>
 type Path = readonly PropertyKey[]
@@ -174,7 +174,7 @@ class Comparison {
   /** Only counts where something refers to it; then it is compared there. */
   aside(): void {}
 
-  #say(verdict: Verdict, path: Path, kind: string, message: string): void {
+  #say(verdict: KeywordVerdict, path: Path, kind: string, message: string): void {
     this.#found.push({
       pointer: toPointer(path),
       kind,

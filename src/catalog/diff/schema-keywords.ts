@@ -1,10 +1,10 @@
 import canonicalize from 'canonicalize'
 
 /** Whether less is allowed than before, more, something else, or whether only words changed. */
-export type Verdict = 'tighter' | 'looser' | 'other' | 'words'
+export type KeywordVerdict = 'tighter' | 'looser' | 'other' | 'words'
 
 export interface KeywordChange {
-  readonly verdict: Verdict
+  readonly verdict: KeywordVerdict
   readonly kind: string
   readonly message: string
 }

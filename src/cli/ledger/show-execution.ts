@@ -1,9 +1,9 @@
-import type { Execution, ExecutionEvent } from '../../runtime/execution-history.ts'
+import type { ExecutionEvent, LoggedExecution } from '../../runtime/execution-history.ts'
 
 type Of<Kind extends ExecutionEvent['event']> = Extract<ExecutionEvent, { event: Kind }>
 
 /** An execution put together from its events. */
-export function toParts({ events, ...summary }: Execution) {
+export function toParts({ events, ...summary }: LoggedExecution) {
   const begun = only(events, 'begun')[0]
   const decision = [...only(events, 'resumed')].at(-1)?.decision ?? begun?.decision
   const answers = only(events, 'answered')
@@ -41,7 +41,7 @@ export function toParts({ events, ...summary }: Execution) {
 }
 
 /** The same for people: what was asked, who could have, who was, and what came of it. */
-export function toAccount(execution: Execution): string[] {
+export function toAccount(execution: LoggedExecution): string[] {
   const { id, state, intent, version, caller, started } = execution
   const { decision, envelope, attempts, response } = toParts(execution)
   return [

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type RecordWriter, toWriteTrouble } from '../../runtime/records/owner-store.ts'
+import { type RecordWriter, toWriteError } from '../../runtime/records/owner-store.ts'
 import { output } from '../terminal/print.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
@@ -30,7 +30,7 @@ export async function exportRecords(
     const trouble = error as NodeJS.ErrnoException
     // Whoever reads along has seen enough, as `head` has.
     if (file === undefined && trouble.code === 'EPIPE') return 0
-    throw toWriteTrouble(file ?? 'The output', trouble)
+    throw toWriteError(file ?? 'The output', trouble)
   }
   return 0
 }

@@ -2,9 +2,9 @@ import {
   type GrantPackage,
   type OwnerToken,
   type StreamTerms,
+  toGrantStatus,
   toMilliseconds,
-  toOwnStanding,
-  toStanding,
+  toOwnerTokenStatus,
 } from '../../runtime/records/owner-store.ts'
 
 /** A grant of one connection goes by its own id, several by that of all of them. */
@@ -25,7 +25,7 @@ export function toRow(given: GrantPackage, now: number) {
     id: toSummary(given).grant_id,
     kind: 'grant',
     client: given.client,
-    state: toStanding(given, now),
+    state: toGrantStatus(given, now),
     mode: given.mode,
     ...toTimes({
       created_at: given.createdAt,
@@ -42,7 +42,7 @@ export function toRow(given: GrantPackage, now: number) {
 export const toOwnerRow = (owner: OwnerToken, now: number) => ({
   id: owner.id,
   kind: 'owner',
-  state: toOwnStanding(owner, now),
+  state: toOwnerTokenStatus(owner, now),
   ...toTimes({
     created_at: owner.createdAt,
     expires_at: owner.expiresAt,

@@ -1,17 +1,17 @@
 import {
   BackgroundWriter,
-  declareAgain,
   findPart,
   holdsRecords,
   importNothing,
   importRecords,
-  type Misfit,
   type RecordWriter,
+  redeclareStreams,
   type Stream,
+  type TypeMismatch,
   toConnection,
 } from '../../runtime/records/owner-store.ts'
 import { count, print, printJson, say, toLine } from '../terminal/print.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { createProgressBar } from '../terminal/progress.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
 export interface ImportOptions {
@@ -31,7 +31,7 @@ export interface ImportOptions {
 export async function importFile(writer: RecordWriter, options: ImportOptions): Promise<number> {
   const { id, file, declared, json } = options
   const stream = findStream(declared?.streams ?? writer.streams, options)
-  if (declared) for (const one of declareAgain(writer, stream, declared.file)) say(toLine(one))
+  if (declared) for (const one of redeclareStreams(writer, stream, declared.file)) say(toLine(one))
   const imported = await take(writer, stream, options)
   const { added, changed, removed, same, skipped, others, rejected, aside, misfits = [] } = imported
   for (const misfit of misfits) say(toMisfitLine(file, misfit))
@@ -45,7 +45,7 @@ export async function importFile(writer: RecordWriter, options: ImportOptions): 
   return rejected > 0 ? 1 : 0
 }
 
-const toMisfitLine = (file: string, { field, type, count: times, line }: Misfit): string =>
+const toMisfitLine = (file: string, { field, type, count: times, line }: TypeMismatch): string =>
   `${file}:${line} ${field} is no ${type}${times > 1 ? `, nor in ${count(times - 1, 'later record')}` : ''}: it is kept and shown, but no filter, order, time range or sum finds it`
 
 async function take(writer: RecordWriter, stream: Stream, options: ImportOptions) {
@@ -57,7 +57,7 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
   if (!hasSource(writer, stream, id) && !holdsRecords(file, stream, Date.now()))
     return importNothing({ file, stream, now: Date.now(), onRejected })
   const background = new BackgroundWriter(store)
-  const progress = createProgress(file)
+  const progress = createProgressBar(file)
   const stop = () => {
     progress.end()
     say('Stopped. What was taken is in the store; the same command goes on behind it.')

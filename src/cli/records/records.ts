@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { defineCommand } from 'citty'
 import {
   checkReadable,
-  declareAgain,
   type RecordWriter,
   readStreams,
+  redeclareStreams,
 } from '../../runtime/records/owner-store.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { count, print, printJson, say, toLine } from '../terminal/print.ts'
@@ -109,7 +109,7 @@ async function declareStreams({ file, streams = file, store, connector }: Argume
   const declared = await readStreams(streams, connector)
   return withNewOwnerStore(store, (writer) => {
     for (const [, stream] of declared)
-      for (const one of declareAgain(writer, stream, streams)) say(toLine(one))
+      for (const one of redeclareStreams(writer, stream, streams)) say(toLine(one))
     print(`Declared: ${[...declared.keys()].join(', ')}`)
     return 0
   })

@@ -1,19 +1,23 @@
 import pino, { type Logger } from 'pino'
 import * as library from '../../index.ts'
-import { type Opened, type OpenOptions, openDrawbridge } from '../../runtime/open-drawbridge.ts'
-import { tellOfTrouble } from './report-diagnostics.ts'
+import {
+  type OpenedDrawbridge,
+  type OpenOptions,
+  openDrawbridge,
+} from '../../runtime/open-drawbridge.ts'
+import { reportDiagnostics } from './report-diagnostics.ts'
 
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
 
-export interface Wishes {
+export interface OpenFlags {
   readonly log?: Logger
   readonly fresh?: boolean
   readonly host?: string
   readonly remembers?: OpenOptions['remembers']
 }
 
-export function toOpenOptions(wishes: Wishes): OpenOptions {
+export function toOpenOptions(wishes: OpenFlags): OpenOptions {
   const { log = createLogger(), remembers = true, ...rest } = wishes
   return {
     ...rest,
@@ -24,13 +28,13 @@ export function toOpenOptions(wishes: Wishes): OpenOptions {
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
     // What a client sends wrong is its own affair, and there may be much of it.
     onError: (error) => log.debug({ err: error }, 'transport'),
-    onTrouble: tellOfTrouble(log, Date.now),
+    onTrouble: reportDiagnostics(log, Date.now),
   }
 }
 
 /** For verbs that make calls. */
-export const open = (what: string, wishes: Wishes = {}): Promise<Opened> =>
+export const open = (what: string, wishes: OpenFlags = {}): Promise<OpenedDrawbridge> =>
   openDrawbridge(what, toOpenOptions(wishes))
 
 /** For verbs that only look: they leave nothing behind. */
-export const look = (what: string): Promise<Opened> => open(what, { remembers: false })
+export const look = (what: string): Promise<OpenedDrawbridge> => open(what, { remembers: false })

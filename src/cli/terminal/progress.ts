@@ -1,4 +1,4 @@
-export interface Progress {
+export interface ProgressBar {
   show(share: number, lines: number): void
   end(): void
 }
@@ -7,7 +7,7 @@ const width = 30
 const often = 100
 
 /** A bar for people; nothing where nobody looks. */
-export function createProgress(what: string): Progress {
+export function createProgressBar(what: string): ProgressBar {
   const { stderr } = process
   if (!stderr.isTTY) return { show: () => {}, end: () => {} }
   let [shown, last] = [false, 0]

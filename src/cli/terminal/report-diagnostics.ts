@@ -4,7 +4,7 @@ const again = 60_000
 const mostRemembered = 100
 
 /** What goes wrong between machines is the operator's matter; once a minute is enough of the same. */
-export function tellOfTrouble(log: Logger, now: () => number): (error: unknown) => void {
+export function reportDiagnostics(log: Logger, now: () => number): (error: unknown) => void {
   const told = new Map<string, number>()
   return (error) => {
     const words = toWords(error)

@@ -1,5 +1,5 @@
 import type { Call } from '../../capability/call.ts'
-import { round, type Standing, toCharge, toNotice, toStanding } from '../budget.ts'
+import { type BudgetBalance, round, toBalance, toCharge, toNotice } from '../budget.ts'
 import { refused } from '../failures.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Check, Verdict } from './check.ts'
@@ -18,13 +18,13 @@ export const spendBudget = (ledger: Ledger, budgetNow: () => number): Check => (
     const standings = budgets.flatMap((budget) => {
       const charge = toCharge(budget, call, now)
       if (!charge) return []
-      return [toStanding(budget, charge, ledger.read.spent(charge.account, charge.window))]
+      return [toBalance(budget, charge, ledger.read.spent(charge.account, charge.window))]
     })
     return toVerdict(call, standings, rehearsal)
   },
 })
 
-function toVerdict(call: Call, standings: readonly Standing[], rehearsal: boolean): Verdict {
+function toVerdict(call: Call, standings: readonly BudgetBalance[], rehearsal: boolean): Verdict {
   const stopped = standings.find(({ state }) => state === 'stop')
   if (stopped) {
     const charges = standings.map(({ charge }) => ({ ...charge, ceiling: Number.MAX_VALUE }))
@@ -57,7 +57,7 @@ function toVerdict(call: Call, standings: readonly Standing[], rehearsal: boolea
   }
 }
 
-export function exceeded(call: Call, { budget, after, charge }: Standing) {
+export function exceeded(call: Call, { budget, after, charge }: BudgetBalance) {
   const { limit, unit, per, window } = budget
   const left = Math.max(0, round(limit - (after - charge.amount)))
   const message = `${call.capability.name} is over its budget: ${left} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${hint(window)}`

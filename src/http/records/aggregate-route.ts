@@ -1,4 +1,4 @@
-import type { Failed } from '../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../capability/outcome.ts'
 import {
   type AggregateQuery,
   type Aggregation,
@@ -9,13 +9,8 @@ import { granularities } from '../../sources/records/aggregate/time-buckets.ts'
 import { toAggregationData } from '../../sources/records/answers/answers.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import { findAllScopes } from '../../sources/records/reading/find-scope.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
-import { noteAggregation } from '../../sources/records/reading/record-disclosure.ts'
-import {
-  canMerge,
-  mergeAggregations,
-  mostGroups,
-} from '../../sources/records/remote/merge-pages.ts'
+import { recordAggregation } from '../../sources/records/reading/record-disclosure.ts'
+import { canMerge, maxGroups, mergeAggregations } from '../../sources/records/remote/merge-pages.ts'
 import { needsConnection, pick, type ReadRoute } from './read-route.ts'
 import type { Parameters } from './records-parameters.ts'
 
@@ -49,10 +44,10 @@ export const aggregateRoute: ReadRoute = {
         ...query,
         connection: scope.source.connection.id,
         filter: filter(scope),
-        ...(isMerged && { limit: mostGroups }),
+        ...(isMerged && { limit: maxGroups }),
       })
       if (isFailed(answer)) return answer
-      noteAggregation(reader, answer, 'v1/aggregate')
+      recordAggregation(reader, answer, 'v1/aggregate')
       answers.push(answer)
     }
     const [first] = answers

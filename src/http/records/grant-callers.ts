@@ -1,11 +1,11 @@
 import type { HttpReply } from '../../mcp/http-port.ts'
-import type { Door } from '../../sources/records/grants/token-gate.ts'
-import { type Refusal, refusalWords } from '../../sources/records/grants/token-refusal.ts'
+import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
+import { refusalMessages, type TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
 import type { Arrival } from '../handler.ts'
 
 /** Wherever in a request it is, an owner's token is not used, not even for something else. */
 export function carriesOwner(
-  doors: readonly Door[],
+  doors: readonly TokenGate[],
   { headers, path, query }: Pick<Arrival, 'headers' | 'path' | 'query'>,
 ): boolean {
   // Node gives some headers as lists, whatever their type says.
@@ -13,14 +13,14 @@ export function carriesOwner(
   return carried.some((text) => text !== undefined && holdsOwner(doors, text))
 }
 
-export const holdsOwner = (doors: readonly Door[], text: string): boolean =>
+export const holdsOwner = (doors: readonly TokenGate[], text: string): boolean =>
   doors.some((door) => door.holdsOwner(text))
 
 export const toBearer = (authorization: string | undefined): string | undefined =>
   authorization?.match(/^Bearer ([\x21-\x7e]{1,4096})$/i)?.[1]
 
 /** By refusal: what HTTP calls it, and its code. */
-export const refusalStatus: Readonly<Record<Refusal, readonly [401 | 403, string]>> = {
+export const refusalStatus: Readonly<Record<TokenRefusal, readonly [401 | 403, string]>> = {
   missing: [401, 'authentication_error'],
   unknown: [401, 'authentication_error'],
   owner: [403, 'owner_token_refused'],
@@ -29,12 +29,12 @@ export const refusalStatus: Readonly<Record<Refusal, readonly [401 | 403, string
 }
 
 export function refuseByGrant(
-  refusal: Refusal,
+  refusal: TokenRefusal,
   { headers, path }: Arrival,
   reply: HttpReply,
 ): void {
   const [status, code] = refusalStatus[refusal]
-  const error = { code: -32000, message: refusalWords[refusal], data: { code } }
+  const error = { code: -32000, message: refusalMessages[refusal], data: { code } }
   reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error, id: null }), {
     ...(status === 401 && toChallenge(headers, path)),
   })

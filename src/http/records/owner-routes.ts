@@ -1,20 +1,19 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../capability/caller.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import type { Failed } from '../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
-import type { Door } from '../../sources/records/grants/token-gate.ts'
+import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
 import {
   ingest,
   intakeCapability,
   keepBlob,
   type RecordSink,
 } from '../../sources/records/import/ingest.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
 import type { Arrival } from '../handler.ts'
 import { carriesOwner, toBearer } from './grant-callers.ts'
 import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
-import type { Answerer, RecordsDesk } from './records-routes.ts'
+import type { Answerer, RecordsApi } from './records-routes.ts'
 
 interface OwnerRoute {
   readonly path: RegExp
@@ -85,7 +84,7 @@ export function findOwnerRoute(path: string): FoundOwnerRoute | undefined {
 
 /** Only an owner's token opens these, only as the bearer, and a grant's never does. */
 export async function serveOwner(
-  desk: RecordsDesk,
+  desk: RecordsApi,
   { route, stream }: FoundOwnerRoute,
   arrival: Arrival,
   bodyLimit: number,
@@ -125,7 +124,7 @@ export async function serveOwner(
 
 const owner: Caller = Object.freeze({ subject: 'owner', scopes: new Set<string>() })
 
-function findSink(doors: readonly (readonly [string, Door])[], token: string) {
+function findSink(doors: readonly (readonly [string, TokenGate])[], token: string) {
   for (const [mount, door] of doors) {
     const sink = door.admitOwner(token)
     if (sink) return { mount, sink }
@@ -134,7 +133,7 @@ function findSink(doors: readonly (readonly [string, Door])[], token: string) {
 }
 
 function refuseOthers(
-  doors: readonly (readonly [string, Door])[],
+  doors: readonly (readonly [string, TokenGate])[],
   token: string,
   { fail, refuse }: Pick<Answerer, 'fail' | 'refuse'>,
 ): void {

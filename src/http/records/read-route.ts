@@ -2,7 +2,11 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
-import { mostRecords, usualLimit, type Warning } from '../../sources/records/query/query-records.ts'
+import {
+  defaultLimit,
+  maxRecords,
+  type Warning,
+} from '../../sources/records/query/query-records.ts'
 import { ambiguous } from '../../sources/records/reading/find-scope.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'
 import type { Parameters } from './records-parameters.ts'
@@ -24,18 +28,18 @@ export interface ReadRoute {
 
 /** What is no number, or none that means anything, is as if it were not there. */
 export function toLimit(text: string | undefined): number {
-  const asked = Number(text ?? usualLimit)
-  return Number.isInteger(asked) && asked > 0 ? Math.min(asked, mostRecords) : usualLimit
+  const asked = Number(text ?? defaultLimit)
+  return Number.isInteger(asked) && asked > 0 ? Math.min(asked, maxRecords) : defaultLimit
 }
 
 export const toClamped = (limit: string | undefined): readonly Warning[] =>
-  Number(limit) > mostRecords
+  Number(limit) > maxRecords
     ? [
         {
           code: 'limit_clamped',
           param: 'limit',
-          message: `limit was set to ${mostRecords}.`,
-          detail: { requested_limit: Number(limit), max_limit: mostRecords },
+          message: `limit was set to ${maxRecords}.`,
+          detail: { requested_limit: Number(limit), max_limit: maxRecords },
         },
       ]
     : []

@@ -2,7 +2,7 @@ import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { ReadFailureCode } from '../../sources/records/failures.ts'
-import { type Refusal, refusalWords } from '../../sources/records/grants/token-refusal.ts'
+import { refusalMessages, type TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
 import type { Arrival } from '../handler.ts'
 import { refusalStatus, toChallenge, toOrigin } from './grant-callers.ts'
 
@@ -14,7 +14,7 @@ export interface Answerer {
   readonly send: (status: number, body: object) => void
   readonly bytes: (bytes: Uint8Array, headers: Readonly<Record<string, string>>) => void
   readonly fail: (status: number, code: string, message: string, more?: JsonObject) => void
-  readonly refuse: (refusal: Refusal) => void
+  readonly refuse: (refusal: TokenRefusal) => void
   /** These methods, and no other, mean something there. */
   readonly refuseMethod: (allowed: readonly string[]) => void
   readonly outcome: (outcome: Outcome) => void
@@ -59,7 +59,7 @@ export function createAnswerer(
         'content-disposition': 'attachment',
         ...more,
       }),
-    refuse: (refusal) => fail(...refusalStatus[refusal], refusalWords[refusal]),
+    refuse: (refusal) => fail(...refusalStatus[refusal], refusalMessages[refusal]),
     refuseMethod(allowed) {
       const allow = allowed.join(', ')
       const error = toError(405, 'invalid_request', `Only ${allow} means something here.`, {})

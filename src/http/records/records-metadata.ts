@@ -1,10 +1,10 @@
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { lexicalScore } from '../../sources/records/answers/answers.ts'
-import { mostRecords, usualLimit } from '../../sources/records/query/query-records.ts'
+import { defaultLimit, maxRecords } from '../../sources/records/query/query-records.ts'
 import type { Arrival } from '../handler.ts'
 import { toOrigin } from './grant-callers.ts'
 import type { Answerer } from './records-answerer.ts'
-import type { RecordsDesk } from './records-routes.ts'
+import type { RecordsApi } from './records-routes.ts'
 
 /** The document at a well-known address, of all or of one of these places. */
 export function toMetadata(
@@ -39,8 +39,8 @@ function toResourceMetadata(origin: string, mount: string): JsonObject {
       lexical_retrieval: {
         supported: true,
         endpoint: `${origin}/v1/search`,
-        default_limit: usualLimit,
-        max_limit: mostRecords,
+        default_limit: defaultLimit,
+        max_limit: maxRecords,
         cursor_supported: true,
         snippets: true,
         score: lexicalScore,
@@ -81,7 +81,7 @@ const longestForm = 8192
 
 /** RFC 7662: what a token is. Whoever has it may know; nobody can guess one. */
 export async function introspect(
-  { doors }: RecordsDesk,
+  { doors }: RecordsApi,
   arrival: Arrival,
   { send, fail }: Answerer,
 ): Promise<void> {

@@ -15,7 +15,7 @@ export interface Parameters {
 }
 
 /** What a route understands. */
-export interface Understood {
+export interface ReadParameters {
   readonly parameters: readonly string[]
   /** Of parameters that are one of some words, which. */
   readonly words?: Readonly<Record<string, readonly string[]>>
@@ -37,7 +37,7 @@ interface Part {
 }
 
 /** Nothing is ever ignored: what is not understood is named. */
-export function readParameters(query: string, understood: Understood): Parameters | Fault {
+export function readParameters(query: string, understood: ReadParameters): Parameters | Fault {
   const parts = [...new URLSearchParams(query)].map(toPart)
   const fault = findFault(parts, understood)
   if (fault !== undefined) return { code: 'invalid_request', fault }
@@ -74,7 +74,10 @@ function toPart([whole, value]: readonly [string, string]): Part {
 
 const lists = ['fields', 'expand', 'streams', 'streams[]']
 
-function findFault(parts: readonly Part[], { parameters, words }: Understood): string | undefined {
+function findFault(
+  parts: readonly Part[],
+  { parameters, words }: ReadParameters,
+): string | undefined {
   const known = new Set(['connection_id', formerName, ...parameters])
   const seen = new Set<string>()
   for (const part of parts) {

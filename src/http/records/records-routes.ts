@@ -2,11 +2,10 @@ import type { Caller } from '../../capability/caller.ts'
 import type { Cancellation } from '../../capability/cancellation.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import type { Outcome } from '../../capability/outcome.ts'
+import { isFailed, type Outcome } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
-import type { Admitted, Door } from '../../sources/records/grants/token-gate.ts'
-import type { Refusal } from '../../sources/records/grants/token-refusal.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
+import type { Admitted, TokenGate } from '../../sources/records/grants/token-gate.ts'
+import type { TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
 import type { KeptBlob } from '../../sources/records/record-store.ts'
 import type { Arrival } from '../handler.ts'
 import { carriesOwner, holdsOwner, toBearer } from './grant-callers.ts'
@@ -19,14 +18,14 @@ import { decodeName, type Parameters, readParameters } from './records-parameter
 export type { Answerer }
 
 /** Where records are, and how what is asked of them passes everything that is enforced. */
-export interface RecordsDesk {
+export interface RecordsApi {
   /** By mount. */
-  readonly doors: ReadonlyMap<string, Door>
+  readonly doors: ReadonlyMap<string, TokenGate>
   readonly newId: () => string
-  run(mount: string, errand: Errand): Promise<Outcome>
+  run(mount: string, errand: RestRequest): Promise<Outcome>
 }
 
-export interface Errand {
+export interface RestRequest {
   /** The tool it amounts to, or what it is where there is none. */
   readonly capability: string | Capability
   readonly caller: Caller
@@ -44,7 +43,7 @@ export const isRecordsPath = (path: string): boolean =>
 
 /** `/v1`: the same reads, for programs that speak HTTP and no MCP; and the owner's way in. */
 export async function serveRecords(
-  desk: RecordsDesk,
+  desk: RecordsApi,
   arrival: Arrival,
   bodyLimit: number,
   reply: HttpReply,
@@ -78,7 +77,7 @@ function listMethods(path: string): readonly string[] {
   ]
 }
 
-async function serveRead(desk: RecordsDesk, arrival: Arrival, answerer: Answerer): Promise<void> {
+async function serveRead(desk: RecordsApi, arrival: Arrival, answerer: Answerer): Promise<void> {
   const { path, query, cancellation } = arrival
   const { fail, refuse } = answerer
   const admitted = admitByGrant(desk.doors, arrival)
@@ -124,14 +123,14 @@ function toLinked(answer: JsonObject, { path, query }: Arrival, { one }: Paramet
 
 interface AdmittedHere extends Admitted {
   readonly mount: string
-  readonly door: Door
+  readonly door: TokenGate
 }
 
 /** By the first door that knows the token; an owner's is refused whichever it belongs to. */
 function admitByGrant(
-  doors: RecordsDesk['doors'],
+  doors: RecordsApi['doors'],
   arrival: Arrival,
-): AdmittedHere | { readonly refusal: Refusal } {
+): AdmittedHere | { readonly refusal: TokenRefusal } {
   if (carriesOwner([...doors.values()], arrival)) return { refusal: 'owner' }
   const bearer = toBearer(arrival.headers.authorization)
   for (const [mount, door] of doors) {

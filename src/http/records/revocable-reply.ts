@@ -5,7 +5,7 @@ import type { Body, EventStream, Headers, HttpReply } from '../../mcp/http-port.
 const interval = 500
 
 /** A way back that ends when its client is not welcome any more, however long it was meant to last. */
-export class WelcomeReply implements HttpReply {
+export class RevocableReply implements HttpReply {
   readonly #reply: HttpReply
   readonly #isWelcome: () => boolean
   readonly #cancellation: Cancellation

@@ -1,5 +1,5 @@
+import { isFailed } from '../../capability/outcome.ts'
 import { noteHits, toSearchEnvelope } from '../../sources/records/answers/answers.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
 import { searchRecords } from '../../sources/records/search/search-records.ts'
 import { type ReadRoute, toClamped, toLimit } from './read-route.ts'
 

@@ -1,5 +1,6 @@
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
-import { toEnvelope } from '../../sources/records/answers/answers.ts'
+import { isFailed } from '../../capability/outcome.ts'
+import { toListEnvelope } from '../../sources/records/answers/answers.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
 import { toFields } from '../../sources/records/grants/narrow-fields.ts'
@@ -12,8 +13,7 @@ import {
   toRecord,
 } from '../../sources/records/query/query-records.ts'
 import { ambiguous, findAllScopes } from '../../sources/records/reading/find-scope.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
-import { note } from '../../sources/records/reading/record-disclosure.ts'
+import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
 import { mergePages } from '../../sources/records/remote/merge-pages.ts'
 import { needsConnection, pick, type ReadRoute, toClamped, toLimit } from './read-route.ts'
 import type { Parameters } from './records-parameters.ts'
@@ -51,7 +51,7 @@ export const streamRoutes: readonly ReadRoute[] = [
       for (const scope of scopes) {
         const page = await queryRecords(reader, toRecordsQuery(scope, parameters))
         if (isFailed(page)) return page
-        note(reader, page.scope, {
+        recordDisclosure(reader, page.scope, {
           tool: 'v1/records',
           fields: page.fields,
           records: page.records.map(({ id }) => id),
@@ -60,7 +60,7 @@ export const streamRoutes: readonly ReadRoute[] = [
       }
       const merged = mergePages(pages as [RecordPage, ...RecordPage[]])
       const told = [...warnings, ...toClamped(one('limit')), ...merged.warnings]
-      return toEnvelope({ ...merged, warnings: told })
+      return toListEnvelope({ ...merged, warnings: told })
     },
   },
   {
@@ -82,7 +82,7 @@ export const streamRoutes: readonly ReadRoute[] = [
         expandLimit: limits,
       })
       if (isFailed(expansions)) return expansions
-      note(reader, scope, { tool: 'v1/record', fields, records: [key] })
+      recordDisclosure(reader, scope, { tool: 'v1/record', fields, records: [key] })
       const record = {
         ...toRecord(scope, fields, row),
         connector_key: scope.source.connection.connector,
@@ -100,7 +100,11 @@ export const streamRoutes: readonly ReadRoute[] = [
       if (isFailed(found)) return found
       const { scope, key, blob } = found
       const field = scope.fields.get(blobField)
-      note(reader, scope, { tool: 'v1/blob', fields: field ? [field] : [], records: [key] })
+      recordDisclosure(reader, scope, {
+        tool: 'v1/blob',
+        fields: field ? [field] : [],
+        records: [key],
+      })
       return { object: 'blob', blob_id: id, size_bytes: blob.bytes.length }
     },
   },

@@ -9,7 +9,7 @@ import {
 import type { Caller } from '../../capability/caller.ts'
 import { localUser } from '../../capability/caller.ts'
 import { isPlainObject } from '../../capability/json.ts'
-import { nobodyElse } from '../exchange.ts'
+import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
 import { findSubject, methods } from '../methods.ts'
 import { toRpcError } from '../modern/modern-http.ts'
@@ -88,7 +88,7 @@ export class LegacySessions {
     if (!capability || toId(body) === null || !this.#surface.forbids(caller, capability))
       return undefined
     try {
-      const exchange = { caller, cancellation, ...nobodyElse }
+      const exchange = { caller, cancellation, ...detachedExchange }
       await methods.get(method)?.(this.#surface, params, exchange)
     } catch (error) {
       return toRpcError(error)

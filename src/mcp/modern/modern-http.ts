@@ -1,5 +1,5 @@
 import { LOG_LEVEL_META_KEY, type Result, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
-import { type Listener, type LogLevel, logLevels, nobodyListens } from '../../capability/call.ts'
+import { type Listener, type LogLevel, logLevels, silentListener } from '../../capability/call.ts'
 import type { Exchange } from '../exchange.ts'
 import type { EventStream, HttpReply, HttpRequest } from '../http-port.ts'
 import { methods } from '../methods.ts'
@@ -109,7 +109,7 @@ export const toRpcError = (error: unknown): RpcError =>
 function toListener(meta: Readonly<Record<string, unknown>>, way: WayBack): Listener {
   const { progressToken } = meta
   const level = meta[LOG_LEVEL_META_KEY] as LogLevel | undefined
-  if (progressToken === undefined && level === undefined) return nobodyListens
+  if (progressToken === undefined && level === undefined) return silentListener
   return {
     progress: ({ done, total, message }) => {
       if (progressToken === undefined) return

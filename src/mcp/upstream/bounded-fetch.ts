@@ -1,5 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/client'
-import { currentExchange, Exchange } from './upstream-exchange.ts'
+import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 
 const longestAside = 2000
 const largestAside = 64 * 1024
@@ -14,5 +14,5 @@ export const boundedFetch: FetchLike = async (url, init) => {
   // Not part of an answer: that a call is cancelled, or a session over.
   const aside = AbortSignal.timeout(longestAside)
   const signal = init?.signal ? AbortSignal.any([init.signal, aside]) : aside
-  return new Exchange(largestAside).watch(await fetch(url, { ...init, signal }))
+  return new UpstreamExchange(largestAside).watch(await fetch(url, { ...init, signal }))
 }

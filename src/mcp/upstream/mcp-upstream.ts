@@ -1,7 +1,12 @@
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { toEndpoint } from '../../upstream/endpoint.ts'
-import { refused, stopped, unavailable, unproven } from '../../upstream/failures.ts'
+import {
+  upstreamRefused,
+  upstreamStopped,
+  upstreamUnauthorized,
+  upstreamUnavailable,
+} from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type {
   Upstream,
@@ -9,7 +14,7 @@ import type {
   UpstreamOptions,
   UpstreamRequest,
 } from '../../upstream/upstream.ts'
-import type { Link } from './upstream-link.ts'
+import type { UpstreamLink } from './upstream-link.ts'
 
 export interface McpUpstreamOptions extends UpstreamOptions {
   /** How we introduce ourselves to the agent. */
@@ -24,7 +29,7 @@ export class McpUpstream implements Upstream {
   readonly #options: McpUpstreamOptions
   readonly #endpoint: URL | Failed
   readonly #closing = new AbortController()
-  #link: Promise<Link | Failed> | undefined
+  #link: Promise<UpstreamLink | Failed> | undefined
 
   constructor(options: McpUpstreamOptions) {
     this.#options = options
@@ -33,7 +38,10 @@ export class McpUpstream implements Upstream {
 
   async call(request: UpstreamRequest): Promise<UpstreamAnswer> {
     if (request.input !== undefined && !isPlainObject(request.input))
-      return { outcome: refused('The agent takes its arguments as an object.'), reached: 'no' }
+      return {
+        outcome: upstreamRefused('The agent takes its arguments as an object.'),
+        reached: 'no',
+      }
     const first = await this.#try(request)
     // It was not carried out, because the agent had forgotten who we are: once more on a new session.
     return first === 'expired' ? this.#tryAgain(request) : first
@@ -48,7 +56,7 @@ export class McpUpstream implements Upstream {
   async #try(request: UpstreamRequest): Promise<UpstreamAnswer | 'expired'> {
     if (this.#closing.signal.aborted) return { outcome: closed(), reached: 'no' }
     const shared = this.#shared()
-    const link = await untilCancelled(shared, request.cancellation).catch(stopped)
+    const link = await untilCancelled(shared, request.cancellation).catch(upstreamStopped)
     if (isFailed(link)) return { outcome: link, reached: 'no' }
     const { link: state, outcome, reached } = await link.call(request)
     if (state !== 'sound') {
@@ -62,10 +70,13 @@ export class McpUpstream implements Upstream {
   async #tryAgain(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const second = await this.#try(request)
     if (second !== 'expired') return second
-    return { outcome: unavailable('The agent forgets its sessions at once.'), reached: 'no' }
+    return {
+      outcome: upstreamUnavailable('The agent forgets its sessions at once.'),
+      reached: 'no',
+    }
   }
 
-  #shared(): Promise<Link | Failed> {
+  #shared(): Promise<UpstreamLink | Failed> {
     if (this.#link) return this.#link
     const opening = this.#open()
     this.#link = opening
@@ -73,11 +84,11 @@ export class McpUpstream implements Upstream {
     return opening
   }
 
-  #forget(link: Promise<Link | Failed>): void {
+  #forget(link: Promise<UpstreamLink | Failed>): void {
     if (this.#link === link) this.#link = undefined
   }
 
-  async #open(): Promise<Link | Failed> {
+  async #open(): Promise<UpstreamLink | Failed> {
     const {
       credential,
       limits,
@@ -87,8 +98,8 @@ export class McpUpstream implements Upstream {
     try {
       const proof = await credential?.()
       // Loaded when an agent is first called: starting must not wait for it.
-      const { Link } = await import('./upstream-link.ts')
-      return await Link.open({
+      const { UpstreamLink } = await import('./upstream-link.ts')
+      return await UpstreamLink.open({
         url: this.#endpoint,
         proof,
         identity,
@@ -96,11 +107,11 @@ export class McpUpstream implements Upstream {
         limits: { answer: largestAnswer, connect: longestConnect, ...limits },
       })
     } catch (error) {
-      return unproven(String(error))
+      return upstreamUnauthorized(String(error))
     }
   }
 }
 
 const isFailed = (one: object): one is Failed => 'failure' in one
 
-const closed = () => unavailable('The connection to the agent is closed.')
+const closed = () => upstreamUnavailable('The connection to the agent is closed.')

@@ -8,17 +8,17 @@ import type { Content } from '../../capability/content.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import {
-  busy,
-  invalid,
-  refused,
-  unavailable,
-  unproven,
+  upstreamBusy,
   upstreamFailed,
+  upstreamInvalid,
+  upstreamRefused,
+  upstreamUnauthorized,
+  upstreamUnavailable,
 } from '../../upstream/failures.ts'
 import type { Reached, UpstreamAnswer } from '../../upstream/upstream.ts'
-import { toForeignWords } from '../../upstream/upstream-text.ts'
+import { quoteUpstreamText } from '../../upstream/upstream-text.ts'
 import { codes } from '../rpc-error.ts'
-import type { Exchange } from './upstream-exchange.ts'
+import type { UpstreamExchange } from './upstream-exchange.ts'
 
 /** What came of a call on a link, and what that means for the link. */
 export interface LinkAnswer extends UpstreamAnswer {
@@ -36,18 +36,18 @@ export function toCallAnswer(result: CallToolResult): LinkAnswer {
 
 function toToolError(content: readonly Content[], data: Json | undefined): Failed {
   const words = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
-  const message = toForeignWords(words.join(' ')) || 'The agent says that this failed.'
+  const message = quoteUpstreamText(words.join(' ')) || 'The agent says that this failed.'
   return upstreamFailed('upstream_tool_error', message, {
     ...(data !== undefined && { details: { data } }),
   })
 }
 
 /** Nothing of a call was sent yet, so there is nothing in it for who calls to put right. */
-export function toConnectFailure(error: unknown, exchange: Exchange): Failed {
+export function toConnectFailure(error: unknown, exchange: UpstreamExchange): Failed {
   const { outcome } = toTrouble(error, exchange, false)
   return outcome.kind === 'failed' && alsoBefore.has(outcome.failure.code)
     ? outcome
-    : invalid(toWords(exchange.fault?.failure.message ?? error))
+    : upstreamInvalid(toWords(exchange.fault?.failure.message ?? error))
 }
 
 const alsoBefore = new Set([
@@ -57,7 +57,11 @@ const alsoBefore = new Set([
   'upstream_stopped',
 ])
 
-export function toTrouble(error: unknown, exchange: Exchange, hadSession: boolean): LinkAnswer {
+export function toTrouble(
+  error: unknown,
+  exchange: UpstreamExchange,
+  hadSession: boolean,
+): LinkAnswer {
   const { fault, sent, status } = exchange
   if (fault)
     return {
@@ -65,7 +69,7 @@ export function toTrouble(error: unknown, exchange: Exchange, hadSession: boolea
       reached: sent ? 'maybe' : 'no',
       link: fault.failure.fixedBy === 'operator' ? 'broken' : 'sound',
     }
-  if (!sent) return { outcome: unavailable(toWords(error)), reached: 'no', link: 'broken' }
+  if (!sent) return { outcome: upstreamUnavailable(toWords(error)), reached: 'no', link: 'broken' }
   if (error instanceof ProtocolError) return toRpcTrouble(error)
   if (status !== undefined && (status < 200 || status > 299))
     return toHttpTrouble(status, toWords(error), exchange, hadSession)
@@ -80,20 +84,22 @@ function toNetworkTrouble(error: unknown, status: number | undefined): LinkAnswe
   // Answered, and no connection broke: it is what was said that cannot be understood.
   const understood = status === undefined || code !== ''
   const outcome =
-    understood && !garbled.test(code) ? unavailable(toWords(error)) : invalid(toWords(error))
+    understood && !garbled.test(code)
+      ? upstreamUnavailable(toWords(error))
+      : upstreamInvalid(toWords(error))
   return { outcome, reached, link: 'broken' }
 }
 
 /** By code: who can do something about it, and whether the agent got to work at all. */
 function toRpcTrouble({ code, message }: ProtocolError): LinkAnswer {
   if (questions.has(code)) return { outcome: asks(), reached: 'yes', link: 'sound' }
-  const said = toForeignWords(message) || `The agent refused this with ${code}.`
+  const said = quoteUpstreamText(message) || `The agent refused this with ${code}.`
   const toldReason = code === codes.invalidParams || code < -32768 || code > -32000
-  if (toldReason) return { outcome: refused(said), reached: 'yes', link: 'sound' }
+  if (toldReason) return { outcome: upstreamRefused(said), reached: 'yes', link: 'sound' }
   const cause = `${code} ${said}`
   if (misunderstandings.has(code))
-    return { outcome: invalid(cause), reached: 'yes', link: 'broken' }
-  return { outcome: unavailable(cause), reached: 'maybe', link: 'sound' }
+    return { outcome: upstreamInvalid(cause), reached: 'yes', link: 'broken' }
+  return { outcome: upstreamUnavailable(cause), reached: 'maybe', link: 'sound' }
 }
 
 /** It would ask, and knows that we cannot be asked; the second is how 2025 asks to open a page. */
@@ -109,16 +115,17 @@ const misunderstandings = new Set<number>([
 function toHttpTrouble(
   status: number,
   cause: string,
-  { retryAfter: wait }: Exchange,
+  { retryAfter: wait }: UpstreamExchange,
   hadSession: boolean,
 ): LinkAnswer {
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
-  if (status === 401 || status === 403) return { outcome: unproven(cause), reached, link: 'broken' }
-  if (status === 429) return { outcome: busy(wait), reached, link: 'sound' }
-  if (status >= 500) return { outcome: unavailable(cause, wait), reached, link: 'broken' }
+  if (status === 401 || status === 403)
+    return { outcome: upstreamUnauthorized(cause), reached, link: 'broken' }
+  if (status === 429) return { outcome: upstreamBusy(wait), reached, link: 'sound' }
+  if (status >= 500) return { outcome: upstreamUnavailable(cause, wait), reached, link: 'broken' }
   // The protocol's way to say that a session is over, and that nothing was done.
   const link = status === 404 && hadSession ? 'expired' : 'broken'
-  return { outcome: invalid(cause), reached, link }
+  return { outcome: upstreamInvalid(cause), reached, link }
 }
 
 const asks = () =>
@@ -158,5 +165,5 @@ function toWords(error: unknown): string {
     if (!(at instanceof Error)) break
     at = at instanceof AggregateError ? at.errors[0] : at.cause
   }
-  return toForeignWords(words.join(': '))
+  return quoteUpstreamText(words.join(': '))
 }

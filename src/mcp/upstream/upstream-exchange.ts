@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Failed } from '../../capability/outcome.ts'
-import { tooLarge } from '../../upstream/failures.ts'
+import { upstreamTooLarge } from '../../upstream/failures.ts'
 import { toRetryAfter } from '../../upstream/retry-after.ts'
 
 /** What a line of an event counts for besides its bytes: to read it costs more than to hold it. */
@@ -12,7 +12,7 @@ const piece = 4096
 const lastWords = 1000
 
 /** All that one call has under way with an agent: counted together, and ended together. */
-export class Exchange {
+export class UpstreamExchange {
   readonly #controller = new AbortController()
   readonly #limit: number
   #taken = 0
@@ -104,7 +104,7 @@ export class Exchange {
   }
 
   #overflow(): void {
-    this.end(tooLarge(this.#limit))
+    this.end(upstreamTooLarge(this.#limit))
   }
 }
 
@@ -115,4 +115,4 @@ function countLines(chunk: Uint8Array): number {
 }
 
 /** What the SDK is doing right now it does for this exchange. */
-export const currentExchange = new AsyncLocalStorage<Exchange>()
+export const currentExchange = new AsyncLocalStorage<UpstreamExchange>()

@@ -5,13 +5,13 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import type { Failed } from '../../capability/outcome.ts'
-import { invalid, stopped, unavailable } from '../../upstream/failures.ts'
+import { upstreamInvalid, upstreamStopped, upstreamUnavailable } from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type { Credential, UpstreamRequest } from '../../upstream/upstream.ts'
 import { requestMeta } from '../wire-names.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { type LinkAnswer, toCallAnswer, toConnectFailure, toTrouble } from './to-upstream-answer.ts'
-import { currentExchange, Exchange } from './upstream-exchange.ts'
+import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 
 export interface LinkOptions {
   readonly url: URL
@@ -26,7 +26,7 @@ export interface LinkOptions {
 const never = 2 ** 31 - 1
 
 /** A standing connection to an agent, in the era it speaks. */
-export class Link {
+export class UpstreamLink {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport
   readonly #limit: number
@@ -39,7 +39,7 @@ export class Link {
     this.#limit = limit
   }
 
-  static async open(options: LinkOptions): Promise<Link | Failed> {
+  static async open(options: LinkOptions): Promise<UpstreamLink | Failed> {
     const { url, proof, identity, closing, limits } = options
     const client = new Client(identity, {
       versionNegotiation: { mode: 'auto' },
@@ -47,10 +47,10 @@ export class Link {
       // What leaves is checked against what the manifest promised, which is what clients were told.
       jsonSchemaValidator: { getValidator: acceptAnything },
     })
-    const exchange = new Exchange(limits.answer)
-    const late = unavailable(`There was no connection within ${limits.connect} ms.`)
+    const exchange = new UpstreamExchange(limits.answer)
+    const late = upstreamUnavailable(`There was no connection within ${limits.connect} ms.`)
     const timer = setTimeout(() => exchange.end(late), limits.connect)
-    const leave = () => exchange.end(stopped())
+    const leave = () => exchange.end(upstreamStopped())
     closing.addEventListener('abort', leave, { once: true })
     try {
       const transport = new ExchangeTransport(url, {
@@ -61,7 +61,7 @@ export class Link {
         client.connect(transport, { signal: exchange.signal, timeout: limits.connect }),
       )
       await untilCancelled(connecting, exchange)
-      return new Link(client, transport, limits.answer)
+      return new UpstreamLink(client, transport, limits.answer)
     } catch (error) {
       void client.close().catch(() => {})
       return toConnectFailure(error, exchange)
@@ -74,8 +74,8 @@ export class Link {
 
   async call(request: UpstreamRequest): Promise<LinkAnswer> {
     const { signal } = request.cancellation
-    const exchange = new Exchange(this.#limit)
-    const stop = () => exchange.end(stopped())
+    const exchange = new UpstreamExchange(this.#limit)
+    const stop = () => exchange.end(upstreamStopped())
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     this.#calls++
@@ -92,7 +92,7 @@ export class Link {
     }
   }
 
-  #send(request: UpstreamRequest, { signal }: Exchange): Promise<CallToolResult> {
+  #send(request: UpstreamRequest, { signal }: UpstreamExchange): Promise<CallToolResult> {
     const { capability, input, listener, idempotencyKey, traceparent } = request
     const _meta = {
       ...(idempotencyKey !== undefined && { [requestMeta.idempotencyKey]: idempotencyKey }),
@@ -146,9 +146,9 @@ class ExchangeTransport extends StreamableHTTPClientTransport {
         ? AbortSignal.any([options.requestSignal, signal])
         : signal,
       // Without this the SDK waits for ever for an answer that was cut off.
-      onRequestStreamEnd: () => noMore(unavailable('The stream ended without an answer.')),
+      onRequestStreamEnd: () => noMore(upstreamUnavailable('The stream ended without an answer.')),
     })
-    if (!exchange.streams) noMore(invalid('What came back was not an answer.'))
+    if (!exchange.streams) noMore(upstreamInvalid('What came back was not an answer.'))
   }
 }
 

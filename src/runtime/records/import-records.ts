@@ -1,11 +1,11 @@
 import { appendFile, writeFile } from 'node:fs/promises'
-import type { Part } from '../../sources/records/import/export-part.ts'
-import type { Misfit } from '../../sources/records/import/type-mismatches.ts'
+import type { ExportPart } from '../../sources/records/import/export-part.ts'
+import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import type { Rejected } from '../../storage/records/writing/file-import.ts'
 import type { RecordWriter } from '../../storage/records/writing/record-writer.ts'
-import type { Written } from '../../storage/records/writing/write-batch.ts'
+import type { WrittenBatch } from '../../storage/records/writing/write-batch.ts'
 
 export interface ImportOptions {
   readonly writer: Pick<RecordWriter, 'linesOf'>
@@ -13,7 +13,7 @@ export interface ImportOptions {
   readonly source: RecordSource
   readonly file: string
   /** What of it, where not all is meant. */
-  readonly part?: Part | undefined
+  readonly part?: ExportPart | undefined
   /** From its first line, whatever an earlier import has taken. */
   readonly again?: boolean | undefined
   readonly now: () => number
@@ -21,7 +21,7 @@ export interface ImportOptions {
   readonly onRejected: (line: number, fault: string) => void
 }
 
-export interface Imported extends Written {
+export interface ImportResult extends WrittenBatch {
   readonly rejected: number
   /** Where the lines lie that could not be taken. */
   readonly aside?: string
@@ -30,11 +30,11 @@ export interface Imported extends Written {
   /** Lines of an export that say that they are of another stream or connection. */
   readonly others: number
   /** Values that are kept, but that nobody can filter or count by. */
-  readonly misfits?: readonly Misfit[]
+  readonly misfits?: readonly TypeMismatch[]
 }
 
 /** Batch by batch: what is acknowledged is in the store, and a second run goes on behind it. */
-export async function importRecords(options: ImportOptions): Promise<Imported> {
+export async function importRecords(options: ImportOptions): Promise<ImportResult> {
   const { writer, background, source, file, part, again, now, onProgress, onRejected } = options
   const { digest, size } = await background.digest(file)
   const after = again ? 0 : writer.linesOf(source, digest)
@@ -42,7 +42,7 @@ export async function importRecords(options: ImportOptions): Promise<Imported> {
   const aside = toAside(file)
   // A second run goes on behind what the first one has set aside.
   const setAside = createAside(aside, after > 0)
-  let misfits: readonly Misfit[] = []
+  let misfits: readonly TypeMismatch[] = []
   for await (const loaded of background.load(source, { file, digest, after, part }, now)) {
     for (const key of ['added', 'changed', 'removed', 'same'] as const)
       totals[key] += loaded.written[key]

@@ -5,7 +5,7 @@ import {
   type GrantPackage,
   type OwnerToken,
   type StreamTerms,
-  toStanding,
+  toGrantStatus,
 } from '../../sources/records/grants/grant.ts'
 import { tokenPrefix } from '../../sources/records/grants/token-gate.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
@@ -108,7 +108,7 @@ export function issueToken(writer: RecordWriter, name: string, now: number): Iss
   )
   if (!given) return { refusal: 'unknown' }
   if (given.id !== name && given.grants.length > 1) return { refusal: 'part', whole: given.id }
-  const standing = toStanding(given, now)
+  const standing = toGrantStatus(given, now)
   if (standing !== 'live') return { refusal: `grant_${standing}` }
   const token = mintToken()
   return writer.issue(given.id, token, now) ? { given, token } : { refusal: 'grant_consumed' }

@@ -3,12 +3,12 @@ import path from 'node:path'
 import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Source } from '../../capability/source.ts'
-import { createDoor, type Door } from '../../sources/records/grants/token-gate.ts'
-import { refusalWords } from '../../sources/records/grants/token-refusal.ts'
+import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
+import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import type { RecordSink } from '../../sources/records/import/ingest.ts'
 import type { ReaderOptions } from '../../sources/records/reading/reader.ts'
 import { instructions, recordSource as toSource } from '../../sources/records/record-source.ts'
-import { openCatalogue } from '../../storage/records/record-catalog.ts'
+import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
@@ -20,7 +20,7 @@ const patience = 10_000
 
 export interface OpenedRecords {
   readonly source: Source
-  readonly door: Door
+  readonly door: TokenGate
   readonly instructions: string
   readonly standsAlone: true
   readonly tellTo: NonNullable<PlacedSource['tellTo']>
@@ -38,7 +38,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     return opened && { store: opened, now: Date.now, patience }
   }
   let sink: StoreSink | undefined
-  const door = createDoor(find, () => {
+  const door = createTokenGate(find, () => {
     sink ??= openSink(file)
     return sink
   })
@@ -64,7 +64,7 @@ interface StoreSink extends RecordSink {
 
 /** Everything is written on a thread of its own, so that readers go on; here it is only looked. */
 function openSink(file: string): StoreSink {
-  const { catalogue, close } = openCatalogue(file)
+  const { catalogue, close } = openRecordCatalog(file)
   const background = new BackgroundWriter(file)
   return {
     get sources() {
@@ -115,7 +115,7 @@ const ownerNames = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE
 
 /** Nothing starts that could read with more than a grant. */
 export function refuseOwner(
-  door: Door | undefined,
+  door: TokenGate | undefined,
   environment: Readonly<Record<string, string | undefined>>,
   config: unknown,
 ): void {
@@ -123,7 +123,7 @@ export function refuseOwner(
   const held = Object.keys(environment).find((name) => door?.holdsOwner(environment[name] ?? ''))
   const found = named ?? held
   if (found !== undefined)
-    throw new CredentialError(77, `The environment has ${found}. ${refusalWords.owner}`)
+    throw new CredentialError(77, `The environment has ${found}. ${refusalMessages.owner}`)
   if (door?.holdsOwner(JSON.stringify(config)))
-    throw new CredentialError(77, `The configuration holds one. ${refusalWords.owner}`)
+    throw new CredentialError(77, `The configuration holds one. ${refusalMessages.owner}`)
 }

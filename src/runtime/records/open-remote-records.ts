@@ -1,8 +1,8 @@
 import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { isFailed } from '../../capability/outcome.ts'
 import type { Source } from '../../capability/source.ts'
-import { refusalWords } from '../../sources/records/grants/token-refusal.ts'
-import { isFailed } from '../../sources/records/reading/reader.ts'
+import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { instructions } from '../../sources/records/record-source.ts'
 import { RemoteServer } from '../../sources/records/remote/remote-server.ts'
 import { remoteSource } from '../../sources/records/remote/remote-source.ts'
@@ -44,7 +44,7 @@ function refuseBad(
   { code, message, cause }: { code: string; message: string; cause?: string },
 ) {
   if (code === 'owner_token_refused')
-    throw new CredentialError(77, `The token of ${server}: ${refusalWords.owner}`)
+    throw new CredentialError(77, `The token of ${server}: ${refusalMessages.owner}`)
   if (code === 'remote_refused')
     throw new CredentialError(78, `The token of ${server}: ${message} (${cause ?? code})`)
 }

@@ -8,16 +8,16 @@ export {
   type GrantPackage,
   type OwnerToken,
   type StreamTerms,
-  toOwnStanding,
-  toStanding,
+  toGrantStatus,
+  toOwnerTokenStatus,
 } from '../../sources/records/grants/grant.ts'
 export { findPart } from '../../sources/records/import/export-part.ts'
 export { inferStream } from '../../sources/records/import/infer-stream.ts'
 export { isTable, readLines } from '../../sources/records/import/read-lines.ts'
 export { typeColumns } from '../../sources/records/import/type-columns.ts'
-export type { Misfit } from '../../sources/records/import/type-mismatches.ts'
+export type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
 export { toMilliseconds } from '../../sources/records/model/to-comparable.ts'
-export { checkReadable, toWriteTrouble } from '../file-errors.ts'
+export { checkReadable, toWriteError } from '../file-errors.ts'
 export { holdsRecords, importNothing } from './import-nothing.ts'
 export { importRecords } from './import-records.ts'
 export {
@@ -28,7 +28,7 @@ export {
   type WantedTerms,
 } from './issue-tokens.ts'
 export { readStreams } from './read-streams.ts'
-export { declareAgain } from './redeclare-streams.ts'
+export { redeclareStreams } from './redeclare-streams.ts'
 export { BackgroundWriter, type RecordWriter, type Stream }
 
 /** The store as its owner opens it; a new one only where something will be put in. */

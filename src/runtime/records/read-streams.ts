@@ -4,7 +4,7 @@ import { SetupError } from '../../capability/setup-error.ts'
 import { declareStream, streamShape } from '../../sources/records/model/declare-stream.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
 import { readYaml } from '../../yaml/read-yaml.ts'
-import { toReadTrouble } from '../file-errors.ts'
+import { toReadError } from '../file-errors.ts'
 
 /** The streams of a `streams.yaml`. Every complaint names file, line and column, all of them at once. */
 export async function readStreams(
@@ -12,7 +12,7 @@ export async function readStreams(
   connector: string | undefined,
 ): Promise<ReadonlyMap<string, Stream>> {
   const text = await readFile(file, 'utf8').catch((error) => {
-    throw toReadTrouble(file, error)
+    throw toReadError(file, error)
   })
   const document = readYaml(text, file)
   const [broken] = document.faults

@@ -4,7 +4,7 @@ import { toComparable } from '../../sources/records/model/to-comparable.ts'
 import type { RecordWriter } from '../../storage/records/writing/record-writer.ts'
 
 /** Declares a stream, and says what of it the records that are there already do not fit. */
-export function declareAgain(
+export function redeclareStreams(
   writer: RecordWriter,
   stream: Stream,
   file: string,

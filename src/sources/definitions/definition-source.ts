@@ -3,7 +3,7 @@ import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Reading, Source } from '../../capability/source.ts'
-import { type LoadedModule, tellOfModule } from '../loaded-module.ts'
+import { type LoadedModule, toModuleDiagnostics } from '../loaded-module.ts'
 import { checkDependencies } from './check-dependencies.ts'
 import { isPrompt, type PromptDefinition, toPromptCapability } from './prompt-definition.ts'
 import { toCapability } from './to-capability.ts'
@@ -36,7 +36,7 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
 
   for (const module of modules) {
     const place = module.file === '' ? [] : [module.file]
-    diagnostics.push(...tellOfModule(module, source))
+    diagnostics.push(...toModuleDiagnostics(module, source))
     if (module.error !== undefined) continue
     const found = definitionsIn(module.exports, place, seen)
     if (found === 'nothing')

@@ -17,15 +17,20 @@ import { createProtect } from './log/log-seal.ts'
 import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type ResumedRouting, type ResumeOptions, resumeRouting } from './resume-routing.ts'
 import { routeCall, withGrace } from './route-call.ts'
-import { type Decision, type RoutingPolicy, toWay } from './router/choose-agents.ts'
+import { type RoutingDecision, type RoutingPolicy, toWay } from './router/choose-agents.ts'
 import { Health } from './router/health.ts'
 import type { Hooks } from './router/hooks.ts'
 import { Router } from './router/router.ts'
-import { type Routing, type RoutingInput, readRouting, toPolicy } from './router/routing-options.ts'
+import {
+  type RoutingInput,
+  type RoutingSettings,
+  readRouting,
+  toPolicy,
+} from './router/routing-options.ts'
 import { toCapability } from './to-capability.ts'
 import { toToolName } from './tool-name.ts'
-import { FrameDesk } from './transport/frame-receiver.ts'
-import { type Machine, thisMachine } from './transport/host.ts'
+import { FrameReceiver } from './transport/frame-receiver.ts'
+import { type Host, thisHost } from './transport/host.ts'
 import type { Serving } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 
@@ -54,13 +59,13 @@ export class IntentSource implements Source {
   /** Opens what its log has sealed. */
   readonly keys: KeyRing
   /** Where other runtimes ask, if they may. */
-  readonly desk: FrameDesk | undefined
+  readonly desk: FrameReceiver | undefined
   readonly #agents: IntentOptions['agents']
   readonly #hooks: Hooks | undefined
-  readonly #routing: Routing
+  readonly #routing: RoutingSettings
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
-  #machine: Machine = thisMachine
+  #machine: Host = thisHost
   #modules: Promise<readonly LoadedModule[]> | undefined
   #health: Health | undefined
   #network: Network | undefined
@@ -82,8 +87,8 @@ export class IntentSource implements Source {
   }
 
   /** Before the first reading: the clock, the log and the rest of the world. */
-  connect(machine: Partial<Machine>): void {
-    this.#machine = { ...thisMachine, ...machine }
+  connect(machine: Partial<Host>): void {
+    this.#machine = { ...thisHost, ...machine }
   }
 
   async read(): Promise<Reading> {
@@ -121,7 +126,7 @@ export class IntentSource implements Source {
   }
 
   /** Who would be asked now, without asking anybody. */
-  foresee(call: Call): Decision | undefined {
+  foresee(call: Call): RoutingDecision | undefined {
     const name = call.capability.origin.name ?? call.capability.name
     const intent = this.#registry.intents.find((one) => toToolName(one) === name)
     if (!intent) return undefined
@@ -234,12 +239,12 @@ export class IntentSource implements Source {
     }
   }
 
-  #openDesk(): FrameDesk | undefined {
+  #openDesk(): FrameReceiver | undefined {
     const { serve, node } = this.#routing
     if (!serve) return undefined
     const now = () => this.#machine.now()
     const { path, seal } = serve
-    return new FrameDesk({
+    return new FrameReceiver({
       ...(path !== undefined && { path }),
       ...(seal && { seal }),
       sealing: this.#sealing,

@@ -4,20 +4,20 @@ import { isOverNats, type Remote, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { SealOptions } from './crypto/seal.ts'
 import type { Health } from './router/health.ts'
-import { nameless, type Routing } from './router/routing-options.ts'
-import type { Machine } from './transport/host.ts'
-import { Poster } from './transport/http-transport.ts'
+import { nameless, type RoutingSettings } from './router/routing-options.ts'
+import type { Host } from './transport/host.ts'
+import { HttpTransport } from './transport/http-transport.ts'
 import { isThisMachine, toAddress } from './transport/nats/address.ts'
-import type { Roster } from './transport/nats/agent-directory.ts'
+import type { AgentDirectory } from './transport/nats/agent-directory.ts'
 import { Bus, type Serving, type Unreachable } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 import { toSubject } from './transport/nats/subjects.ts'
-import type { Carry } from './transport/transport.ts'
+import type { Transport } from './transport/transport.ts'
 
 export interface NetworkOptions {
-  readonly routing: Routing
+  readonly routing: RoutingSettings
   readonly sealing: SealOptions
-  readonly machine: Machine
+  readonly machine: Host
   readonly health: Health
   /** Whether an agent of that name runs in this process. */
   readonly isLocal: (name: string) => boolean
@@ -28,11 +28,11 @@ export interface NetworkOptions {
 /** All that lies beyond this process: agents that are asked there, and those who ask here. */
 export class Network {
   readonly #options: NetworkOptions
-  readonly #poster = new Poster()
+  readonly #poster = new HttpTransport()
   readonly #bus: Bus
   readonly #started: number
   readonly #instance: string
-  #roster: Roster | undefined
+  #roster: AgentDirectory | undefined
 
   constructor(options: NetworkOptions) {
     this.#options = options
@@ -49,7 +49,7 @@ export class Network {
     })
   }
 
-  readonly carry = (remote: Remote): Carry =>
+  readonly carry = (remote: Remote): Transport =>
     isOverNats(remote)
       ? this.#bus.carry(remote, remote.node ?? remote.name)
       : this.#poster.carry(remote.url)
@@ -136,7 +136,7 @@ interface UnreachableHere extends Unreachable {
 }
 
 /** What must be right before anything is opened. */
-export function checkRouting(routing: Routing, keys: ReadonlySet<string>): void {
+export function checkRouting(routing: RoutingSettings, keys: ReadonlySet<string>): void {
   const { node, serve, discover, logKey } = routing
   if (serve?.nats && node === nameless)
     throw new SetupError(
@@ -148,11 +148,11 @@ export function checkRouting(routing: Routing, keys: ReadonlySet<string>): void 
 }
 
 /** Whether others than this machine can ask. */
-export const isPublic = ({ serve }: Routing): boolean =>
+export const isPublic = ({ serve }: RoutingSettings): boolean =>
   serve?.nats !== undefined && !isThisMachine(serve.nats.url)
 
 /** Whoever has the same one is taken for a replica. */
-export function toServedSubject({ serve, node }: Routing): string | undefined {
+export function toServedSubject({ serve, node }: RoutingSettings): string | undefined {
   if (!serve?.nats) return undefined
   const { server, prefix } = toAddress(serve.nats)
   return `${server} ${toSubject(prefix, node)}`

@@ -2,13 +2,13 @@ import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Contract } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { digestJson } from '../../capability/digest-json.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Offer, Way } from './agents/agent.ts'
 import type { Intent } from './agents/registry.ts'
-import { toDigest } from './crypto/digest.ts'
 import { toToolName } from './tool-name.ts'
 
 export interface CapabilityParts {
@@ -83,7 +83,7 @@ const asSent = ({ schema, parse }: Contract): Contract => ({
 })
 
 const differ = (contracts: readonly (Contract | undefined)[]): boolean => {
-  const shown = contracts.flatMap((contract) => (contract ? [toDigest(contract.schema)] : []))
+  const shown = contracts.flatMap((contract) => (contract ? [digestJson(contract.schema)] : []))
   return new Set(shown).size > 1
 }
 

@@ -6,7 +6,7 @@ import { done, type Failed, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Manifest } from './reading/manifest-shape.ts'
-import type { Understood } from './reading/read-manifest.ts'
+import type { ValidManifest } from './reading/read-manifest.ts'
 import { toInner } from './schemas/bundle-schema.ts'
 import { mapKeywords } from './schemas/schema-keywords.ts'
 
@@ -30,7 +30,7 @@ type Step = NonNullable<NonNullable<Manifest['composition']>['steps']>[number]
  * through the same pipeline, with the permissions, approvals, budgets and keys of that step.
  */
 export function composePipeline(
-  manifest: Understood,
+  manifest: ValidManifest,
   capabilities: readonly Capability[],
   say: Say,
   source: string,

@@ -5,20 +5,25 @@ import type { Reading, Source } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Credential, Upstream } from '../../upstream/upstream.ts'
 import { composePipeline } from './compose-pipeline.ts'
-import { findRoute, type Handler, type Protocols, type Route } from './invoke/routes.ts'
+import {
+  type CapabilityRoute,
+  findRoute,
+  type ManifestHandler,
+  type Protocols,
+} from './invoke/routes.ts'
 import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
 import {
   type ManifestReading,
   type Placed,
   readManifest,
-  type Understood,
+  type ValidManifest,
 } from './reading/read-manifest.ts'
 import { findSecrets } from './reading/scan-secrets.ts'
 import { bundleSchema } from './schemas/bundle-schema.ts'
 import type { LoadReference } from './schemas/load-reference.ts'
 import { isAmbiguous, toInputSchema, toOutputSchema } from './schemas/to-schema.ts'
-import { toDeclaration } from './to-capability.ts'
+import { toCapability } from './to-capability.ts'
 import { toDropped, toExtension } from './to-extension.ts'
 
 export interface ManifestOptions {
@@ -27,7 +32,7 @@ export interface ManifestOptions {
   /** As it is printed before line and column. */
   readonly file: string
   readonly text: () => Promise<string>
-  readonly handlers: () => Promise<ReadonlyMap<string, Handler>>
+  readonly handlers: () => Promise<ReadonlyMap<string, ManifestHandler>>
   readonly extensions: readonly string[]
   readonly strict: boolean
   /** Whether capabilities that are not offered over MCP are served too. */
@@ -94,8 +99,8 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
 class Loader {
   readonly #options: ManifestOptions
   readonly #upstreams: Upstreams
-  readonly #manifest: Understood
-  readonly #handlers: ReadonlyMap<string, Handler>
+  readonly #manifest: ValidManifest
+  readonly #handlers: ReadonlyMap<string, ManifestHandler>
   readonly #reading: ManifestReading
   readonly #diagnostics: Diagnostic[]
   readonly #twins: ReadonlySet<string>
@@ -103,8 +108,8 @@ class Loader {
   constructor(
     options: ManifestOptions,
     upstreams: Upstreams,
-    manifest: Understood,
-    handlers: ReadonlyMap<string, Handler>,
+    manifest: ValidManifest,
+    handlers: ReadonlyMap<string, ManifestHandler>,
     reading: ManifestReading,
     diagnostics: Diagnostic[],
   ) {
@@ -143,7 +148,7 @@ class Loader {
       this.say('error', 'route_missing', pointer, route.fault)
       return []
     }
-    const declaration = toDeclaration(this.#manifest, capability, route.by, this.#options.id)
+    const declaration = toCapability(this.#manifest, capability, route.by, this.#options.id)
     const input = await this.#contract(toInputSchema(input_schema), 'input', id, pointer)
     const output = await this.#contract(toOutputSchema(output_schema), 'output', id, pointer)
     if (!input || !output) return []
@@ -157,7 +162,10 @@ class Loader {
     return [Object.freeze({ ...declaration, input, output, invoke })]
   }
 
-  #toInvoke(route: Route, options: Parameters<typeof toUpstreamInvoke>[1]): Capability['invoke'] {
+  #toInvoke(
+    route: CapabilityRoute,
+    options: Parameters<typeof toUpstreamInvoke>[1],
+  ): Capability['invoke'] {
     return route.kind === 'handler'
       ? toHandlerInvoke(route.run, options)
       : toUpstreamInvoke(() => this.#upstreams.open(route.by, this.#manifest), options)
@@ -190,7 +198,7 @@ class Upstreams {
     this.#options = options
   }
 
-  open(by: ManifestInterface, { requirements }: Understood): Upstream {
+  open(by: ManifestInterface, { requirements }: ValidManifest): Upstream {
     const { protocol, endpoint = '', name, auth } = by
     const key = `${protocol} ${endpoint}`
     let upstream = this.#open.get(key)

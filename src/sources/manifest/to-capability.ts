@@ -3,10 +3,10 @@ import type { Effects } from '../../capability/effects.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import { type Budget, noRules, type Rate, type Rules } from '../../capability/rules.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
-import type { Placed, Understood } from './reading/read-manifest.ts'
+import type { Placed, ValidManifest } from './reading/read-manifest.ts'
 
 /** A capability as the manifest declares it: everything but how it is called. */
-export interface Declaration {
+export interface CapabilityDeclaration {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -17,15 +17,15 @@ export interface Declaration {
 }
 
 /** The same bytes for the same manifest: no clock, no order of hashes, nothing from outside. */
-export function toDeclaration(
-  manifest: Understood,
+export function toCapability(
+  manifest: ValidManifest,
   capability: Placed<ManifestCapability>,
   /** The one it is called over, where there is one. */
   by: ManifestInterface | undefined,
   source: string,
-): Declaration {
+): CapabilityDeclaration {
   const pointer = `/capabilities/${capability.index}`
-  const doors = [findDoor(manifest, capability), by].filter((one) => one !== undefined)
+  const doors = [findAgentInterface(manifest, capability), by].filter((one) => one !== undefined)
   return {
     name: capability.id,
     title: capability.name,
@@ -38,8 +38,8 @@ export function toDeclaration(
 }
 
 /** The interface a client of the agent itself would come through. */
-export function findDoor(
-  { interfaces }: Understood,
+export function findAgentInterface(
+  { interfaces }: ValidManifest,
   { protocols }: ManifestCapability,
 ): Placed<ManifestInterface> | undefined {
   const offered = new Set<string>(protocols)
@@ -58,7 +58,7 @@ function toEffects(capability: ManifestCapability, by: ManifestInterface | undef
 }
 
 function toRules(
-  manifest: Understood,
+  manifest: ValidManifest,
   capability: ManifestCapability,
   doors: readonly ManifestInterface[],
   source: string,
@@ -91,7 +91,7 @@ const currencyOf = (currency: string | undefined): string => currency ?? 'USD'
  * could be called without a human. It is meant for what is privileged or high-risk.
  */
 function needsApproval(
-  { trust: { policy } }: Understood,
+  { trust: { policy } }: ValidManifest,
   { id, side_effect_level, permissions = [] }: ManifestCapability,
   doors: readonly ManifestInterface[],
 ): boolean {
@@ -101,7 +101,7 @@ function needsApproval(
   return policy.high_risk_approval_required && risky
 }
 
-function toBudgets({ requirements, trust }: Understood, source: string): Budget[] {
+function toBudgets({ requirements, trust }: ValidManifest, source: string): Budget[] {
   const { currency, per_task_limit, monthly_limit } = requirements?.budget ?? {}
   const { soft_alert_pct, reauthorization_pct, hard_stop_pct } = trust.budget_guardrails
   const common = {
@@ -128,7 +128,7 @@ function toRates(by: ManifestInterface, source: string): Rate[] {
 
 /** The literal keys the mapping asks for, and what has no field in MCP at all. */
 function toExtras(
-  manifest: Understood,
+  manifest: ValidManifest,
   capability: ManifestCapability,
   doors: readonly ManifestInterface[],
   pointer: string,

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { Understood } from './reading/read-manifest.ts'
+import type { ValidManifest } from './reading/read-manifest.ts'
 
 /** What the manifest says of the agent as a whole, and no tool has a place for. */
-export function toExtension(manifest: Understood): JsonObject {
+export function toExtension(manifest: ValidManifest): JsonObject {
   const { identity, interfaces, requirements, extensions } = manifest
   const { owner, type, tags } = identity
   const first = interfaces.find(({ protocol }) => protocol === 'MCP')
@@ -38,7 +38,7 @@ export interface Dropped {
 }
 
 /** Whatever is written and reaches no client, with its place: nothing is lost in silence. */
-export function toDropped(manifest: Understood, offered: ReadonlySet<number>): Dropped[] {
+export function toDropped(manifest: ValidManifest, offered: ReadonlySet<number>): Dropped[] {
   const { capabilities, interfaces, requirements } = manifest
   const first = interfaces.find(({ protocol }) => protocol === 'MCP')
   return [

@@ -1,17 +1,17 @@
 import { text } from '../../capability/content.ts'
-import type { Outcome } from '../../capability/outcome.ts'
+import { isFailed, type Outcome } from '../../capability/outcome.ts'
 import { aggregateRecords } from './aggregate/aggregate-records.ts'
 import {
   noteHits,
   toAggregateAnswer,
   toPageAnswer,
-  toResult,
+  toReadResult,
   toSearchAnswer,
 } from './answers/answers.ts'
 import { fetchDocument } from './fetch/fetch-document.ts'
 import { queryRecords } from './query/query-records.ts'
-import { isFailed, type Reader } from './reading/reader.ts'
-import { note, noteAggregation } from './reading/record-disclosure.ts'
+import type { Reader } from './reading/reader.ts'
+import { recordAggregation, recordDisclosure } from './reading/record-disclosure.ts'
 import type { Reads } from './reads.ts'
 import { describeSchema, type SchemaQuery } from './schema/describe-schema.ts'
 import { searchRecords } from './search/search-records.ts'
@@ -23,26 +23,30 @@ export const localReads = (reader: Reader): Reads => ({
     const page = await queryRecords(reader, query)
     if (isFailed(page)) return page
     const { scope, fields, records } = page
-    note(reader, scope, { tool: 'query_records', fields, records: records.map(({ id }) => id) })
+    recordDisclosure(reader, scope, {
+      tool: 'query_records',
+      fields,
+      records: records.map(({ id }) => id),
+    })
     return toPageAnswer(page)
   },
   async aggregate(query) {
     const answer = await aggregateRecords(reader, query)
     if (isFailed(answer)) return answer
-    noteAggregation(reader, answer, 'aggregate')
+    recordAggregation(reader, answer, 'aggregate')
     return toAggregateAnswer(answer)
   },
   async search(query) {
     const page = await searchRecords(reader, query)
     if (isFailed(page)) return page
     noteHits(reader, page.hits)
-    return toSearchAnswer({ ...page, results: page.hits.map(toResult) })
+    return toSearchAnswer({ ...page, results: page.hits.map(toReadResult) })
   },
   fetch(query) {
     const fetched = fetchDocument(reader, query)
     if (isFailed(fetched)) return fetched
     const { scope, fields, row, document } = fetched
-    note(reader, scope, { tool: 'fetch', fields, records: [row.key] })
+    recordDisclosure(reader, scope, { tool: 'fetch', fields, records: [row.key] })
     return { kind: 'done', data: document, content: [text(JSON.stringify(document))] }
   },
 })

@@ -1,11 +1,11 @@
 import type { Caller } from '../../capability/caller.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import type { Failed } from '../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../capability/outcome.ts'
 import type { Source } from '../../capability/source.ts'
 import { cannotRead } from './failures.ts'
-import { refusalWords } from './grants/token-refusal.ts'
+import { refusalMessages } from './grants/token-refusal.ts'
 import { localReads } from './local-reads.ts'
-import { isFailed, type Reader } from './reading/reader.ts'
+import type { Reader } from './reading/reader.ts'
 import { type OpenReads, toCapabilities } from './tools.ts'
 
 export interface RecordSourceOptions {
@@ -36,7 +36,7 @@ export function recordSource(options: RecordSourceOptions): Source {
   }
 }
 
-export const noGrant = (): Failed => cannotRead('grant_missing', refusalWords.missing)
+export const noGrant = (): Failed => cannotRead('grant_missing', refusalMessages.missing)
 
 const prefix = 'grant:'
 

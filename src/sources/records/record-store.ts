@@ -13,7 +13,7 @@ export interface RecordStore {
   sources(): readonly RecordSource[]
   findToken(token: string): TokenKind | undefined
   /** A package, and all sources there are, at the same moment. */
-  view(package_: string): View
+  view(package_: string): CatalogView
   findPackage(id: string): GrantPackage | undefined
   /** What cursors are sealed with. */
   readonly key: Uint8Array
@@ -34,7 +34,7 @@ export interface RecordStore {
   lastUpdated(scope: Scope, below: number): Updated
 
   /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
-  bindings(blob: string): readonly Binding[]
+  bindings(blob: string): readonly StoreBinding[]
   blob(id: string): KeptBlob | undefined
 
   disclose(disclosure: Disclosure): void
@@ -114,16 +114,16 @@ export interface ChangesQuery {
 }
 
 export interface ChangesSlice {
-  readonly changes: readonly Change[]
+  readonly changes: readonly RecordChange[]
   /** Where looking stopped, when there may be more: `after` of the next, or `upTo` where the newest are first. */
   readonly resume?: number
 }
 
-export type Change =
+export type RecordChange =
   | { readonly seq: number; readonly row: Row }
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
-export interface View {
+export interface CatalogView {
   readonly given?: GrantPackage
   readonly sources: readonly RecordSource[]
 }
@@ -172,7 +172,7 @@ export interface Updated {
 }
 
 /** One record of one source. */
-export interface Binding {
+export interface StoreBinding {
   /** Its number in the store. */
   readonly source: number
   readonly key: string

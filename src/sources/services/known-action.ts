@@ -10,7 +10,7 @@ import { noRules } from '../../capability/rules.ts'
 import { toName, toPortableName, toSteps } from './address.ts'
 import { anything } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
-import type { Settings } from './options.ts'
+import type { ServiceSettings } from './options.ts'
 import type { Service, ServiceAction } from './service.ts'
 import { toEffects } from './to-effects.ts'
 import { type Input, toInput } from './to-input.ts'
@@ -33,7 +33,7 @@ export interface Present {
   find(
     known: KnownAction,
   ): { readonly service: Service; readonly action: ServiceAction } | undefined
-  readonly settings: Settings
+  readonly settings: ServiceSettings
 }
 
 export interface Place {
@@ -161,7 +161,7 @@ function refuse({ name }: KnownAction, { settings }: Present, call: Call): Faile
 }
 
 /** Somebody else's function: it may know, and it may fail. */
-function findReason({ reason }: Settings, name: string): string | undefined {
+function findReason({ reason }: ServiceSettings, name: string): string | undefined {
   try {
     return reason(name)
   } catch {

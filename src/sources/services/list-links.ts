@@ -6,13 +6,13 @@ import { toUri } from './address.ts'
 import { toContract } from './contracts.ts'
 import { isService } from './service.ts'
 
-export interface Link {
+export interface ServiceLink {
   readonly key: string
   readonly service: unknown
 }
 
 /** The linked services by name, for clients that find their own way to them. */
-export const listLinks = (source: string, links: () => readonly Link[]): Capability =>
+export const listLinks = (source: string, links: () => readonly ServiceLink[]): Capability =>
   Object.freeze({
     name: 'list_links',
     description:
@@ -25,7 +25,7 @@ export const listLinks = (source: string, links: () => readonly Link[]): Capabil
     invoke: async () => done({ links: links().map((link) => toEntry(source, link)) }),
   })
 
-const toEntry = (source: string, { key, service }: Link) => ({
+const toEntry = (source: string, { key, service }: ServiceLink) => ({
   name: key,
   uri: toUri(source, 'link', key),
   ...(isService(service) &&

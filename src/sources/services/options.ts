@@ -24,22 +24,22 @@ export interface ServiceOptions {
   /** By action, `link.action` for a linked one, `*` for all others: what it does to the world. */
   readonly effects?: Readonly<Record<string, Partial<Effects>>>
   /** Actions it may offer at some time, for `visibility: stable`. An `interface` of `create` will do. */
-  readonly declares?: Readonly<Record<string, Declaration>>
+  readonly declares?: Readonly<Record<string, ServiceDeclaration>>
   /** Why an action is not available now, where somebody knows. */
   readonly reason?: (action: string) => string | undefined
 }
 
-export interface Declaration extends Omit<ServiceAction, 'execute'> {
+export interface ServiceDeclaration extends Omit<ServiceAction, 'execute'> {
   /** Entries of an `interface` that are no actions are passed over. */
   readonly type?: string
 }
 
-export interface Settings extends Required<Omit<ServiceOptions, 'strings' | 'reason'>> {
+export interface ServiceSettings extends Required<Omit<ServiceOptions, 'strings' | 'reason'>> {
   readonly strings: ServiceOptions['strings'] | undefined
   readonly reason: (action: string) => string | undefined
 }
 
-export const toSettings = (options: ServiceOptions, id: string): Settings => ({
+export const toServiceSettings = (options: ServiceOptions, id: string): ServiceSettings => ({
   id: options.id ?? id,
   visibility: options.visibility ?? 'dynamic',
   states: options.states ?? 'both',

@@ -2,24 +2,24 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import type { Silence } from './observed/observed-service.ts'
 import { ServiceGraph } from './observed/service-graph.ts'
-import { type ServiceOptions, type Settings, toSettings } from './options.ts'
+import { type ServiceOptions, type ServiceSettings, toServiceSettings } from './options.ts'
 import type { Service } from './service.ts'
 
 /** A live service: its actions, its states and what it is linked to, as they are at any moment. */
 export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>
-  new ServiceSource(service, toSettings(options, service.serviceName ?? 'service'))
+  new ServiceSource(service, toServiceSettings(options, service.serviceName ?? 'service'))
 
 class ServiceSource implements Source {
   readonly id: string
   readonly #service: Service
-  readonly #settings: Settings
+  readonly #settings: ServiceSettings
   readonly #listeners = new Set<(change: Change) => void>()
   #graph: ServiceGraph | undefined
   #patience: Patience | undefined
   #isClosed = false
   #last: { readonly said: Reading; readonly silent: string; readonly reading: Reading } | undefined
 
-  constructor(service: Service, settings: Settings) {
+  constructor(service: Service, settings: ServiceSettings) {
     this.id = settings.id
     this.#service = service
     this.#settings = settings

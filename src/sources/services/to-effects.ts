@@ -1,8 +1,8 @@
 import { type Effects, reads } from '../../capability/effects.ts'
-import type { Settings } from './options.ts'
+import type { ServiceSettings } from './options.ts'
 
 /** What is said of an action, over what is said of all of them. */
-export function toEffects({ effects }: Settings, name: string): Effects {
+export function toEffects({ effects }: ServiceSettings, name: string): Effects {
   const said = { ...effects['*'], ...effects[name] }
   return { ...(said.writes === false ? reads : unknown), ...said }
 }

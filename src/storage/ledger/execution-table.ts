@@ -1,14 +1,14 @@
 import type {
-  Execution,
   ExecutionEvent,
   ExecutionFilter,
   ExecutionReader,
   ExecutionState,
   ExecutionSummary,
+  LoggedExecution,
 } from '../../sources/intents/log/execution-log.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
-import type { Boots } from './process-registry.ts'
+import type { ProcessRegistry } from './process-registry.ts'
 
 interface ExecutionRow {
   readonly id: string
@@ -30,12 +30,12 @@ interface ExecutionRow {
  */
 export class ExecutionTable implements ExecutionReader {
   readonly #database: Sqlite
-  readonly #boots: Boots
+  readonly #boots: ProcessRegistry
   readonly #events: ChainTable<ExecutionEvent>
   /** Written by this process, and not yet in the table. */
   #recent: Recent[] = []
 
-  constructor(database: Sqlite, boots: Boots) {
+  constructor(database: Sqlite, boots: ProcessRegistry) {
     this.#database = database
     this.#boots = boots
     this.#events = new ChainTable(database, 'execution_events')
@@ -47,7 +47,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   /** One statement, in a transaction or alone. */
-  append(written: readonly Written[], at: number): void {
+  append(written: readonly WrittenEvent[], at: number): void {
     const texts = written.map(({ text }) => text)
     let number = this.#events.append(texts, at)
     for (const { event } of written) this.#recent.push({ number: number++, event })
@@ -104,7 +104,7 @@ export class ExecutionTable implements ExecutionReader {
     return found.slice(0, limit)
   }
 
-  find(id: string): Execution | undefined {
+  find(id: string): LoggedExecution | undefined {
     this.#catchUpNow()
     const row = this.#row(id)
     if (!row) return undefined
@@ -203,7 +203,7 @@ export class ExecutionTable implements ExecutionReader {
 }
 
 /** An event, and its text as the chain keeps it. */
-export interface Written {
+export interface WrittenEvent {
   readonly event: ExecutionEvent
   readonly text: string
 }

@@ -9,7 +9,7 @@ import type {
   RunEnd,
 } from '../../governance/ledger.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import type { Boots } from './process-registry.ts'
+import type { ProcessRegistry } from './process-registry.ts'
 
 interface RunRow {
   readonly id: string
@@ -43,9 +43,9 @@ interface ApprovalRow {
 export class LedgerTables implements LedgerWriter {
   readonly append: LedgerWriter['append']
   readonly #database: Sqlite
-  readonly #boots: Boots
+  readonly #boots: ProcessRegistry
 
-  constructor(database: Sqlite, boots: Boots, append: LedgerWriter['append']) {
+  constructor(database: Sqlite, boots: ProcessRegistry, append: LedgerWriter['append']) {
     this.#database = database
     this.#boots = boots
     this.append = append

@@ -1,18 +1,18 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
 /** This process, and how to tell whether another one still lives. */
-export interface Boot {
+export interface ServerProcess {
   readonly boot: string
   readonly pid: number
   readonly isAlive: (pid: number) => boolean
 }
 
 /** The processes that share a file, each under a name of its own. */
-export class Boots {
+export class ProcessRegistry {
   readonly #database: Sqlite
-  readonly #options: Boot
+  readonly #options: ServerProcess
 
-  constructor(database: Sqlite, options: Boot) {
+  constructor(database: Sqlite, options: ServerProcess) {
     this.#database = database
     this.#options = options
   }

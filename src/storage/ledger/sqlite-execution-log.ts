@@ -1,11 +1,11 @@
 import type {
-  Begun,
+  BegunEvent,
   Durability,
   ExecutionEvent,
   ExecutionLog,
   ExecutionReader,
 } from '../../sources/intents/log/execution-log.ts'
-import type { Written } from './execution-table.ts'
+import type { WrittenEvent } from './execution-table.ts'
 import type { SqliteLedger } from './sqlite-ledger.ts'
 
 /** The log of executions, in the file of the ledger: they share transactions and flushes. */
@@ -14,7 +14,7 @@ export class SqliteExecutionLog implements ExecutionLog {
   readonly #ledger: SqliteLedger
   readonly #now: () => number
   readonly #texts = new WeakMap<object, string>()
-  #waiting: Written[] = []
+  #waiting: WrittenEvent[] = []
   #batch: Promise<void> | undefined
   #synced = false
 
@@ -50,11 +50,11 @@ export class SqliteExecutionLog implements ExecutionLog {
   }
 
   /** The beginning says who began it, so that it can be told when they are gone. */
-  #toWritten(event: ExecutionEvent): Written {
+  #toWritten(event: ExecutionEvent): WrittenEvent {
     if (event.event !== 'begun') return { event, text: JSON.stringify(event) }
     const { boot } = this.#ledger.executions
     const { id, at, source, address, caller, effects, envelope, decision } = event
-    const rest: Omit<Begun, 'decision'> = {
+    const rest: Omit<BegunEvent, 'decision'> = {
       event: 'begun',
       id,
       at,

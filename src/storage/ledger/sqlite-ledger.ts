@@ -10,7 +10,7 @@ import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
 import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
-import { Boots } from './process-registry.ts'
+import { ProcessRegistry } from './process-registry.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
@@ -75,7 +75,7 @@ export class SqliteLedger implements Ledger {
       this.#database.close()
       throw error
     }
-    const boots = new Boots(this.#database, options)
+    const boots = new ProcessRegistry(this.#database, options)
     this.audit = new ChainTable(this.#database, 'audit')
     this.executions = new ExecutionTable(this.#database, boots)
     const tables = new LedgerTables(this.#database, boots, (entry) =>

@@ -6,7 +6,7 @@ const [fewest, atFirst] = [16, 64]
  * How many rows of a source one turn looks at: fewer where looking takes long, because long texts lie
  * in between. What is found does not depend on it, only in how many turns.
  */
-export class Pace {
+export class AdaptiveBatch {
   readonly #now: () => number
   readonly #rows = new Map<number, number>()
 

@@ -1,4 +1,4 @@
-import type { Binding, KeptBlob } from '../../sources/records/record-store.ts'
+import type { KeptBlob, StoreBinding } from '../../sources/records/record-store.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
 /** Bytes that records name, and which record was said to name them. */
@@ -9,7 +9,7 @@ export class BlobTable {
     this.#database = database
   }
 
-  put({ id, mimeType, bytes }: KeptBlob, { source, key }: Binding): void {
+  put({ id, mimeType, bytes }: KeptBlob, { source, key }: StoreBinding): void {
     // One of the drivers gives no bytes at all as null.
     this.#database
       .prepare(`insert or ignore into blobs (id, mime, bytes) values (?, ?, coalesce(?, x''))`)
@@ -29,9 +29,9 @@ export class BlobTable {
     return row && { id, mimeType: row.mime, bytes: new Uint8Array(row.bytes) }
   }
 
-  bindings(id: string): readonly Binding[] {
+  bindings(id: string): readonly StoreBinding[] {
     return this.#database
-      .prepare<Binding>('select source, key from bindings where blob = ? order by source, key')
+      .prepare<StoreBinding>('select source, key from bindings where blob = ? order by source, key')
       .all(id)
   }
 }

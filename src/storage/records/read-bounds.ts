@@ -20,7 +20,7 @@ export interface ReadBounds {
   readonly bodies: number
 }
 
-export const usualBounds: ReadBounds = {
+export const defaultReadBounds: ReadBounds = {
   walked: 1000,
   matched: 3000,
   changed: 400,

@@ -10,7 +10,7 @@ interface SourceRow {
 }
 
 /** Every connection and stream of a file, read again only when somebody changed one. */
-export class RecordCatalogue {
+export class RecordCatalog {
   readonly #database: Sqlite
   #version: string | undefined
   #sources: readonly RecordSource[] = []
@@ -71,11 +71,11 @@ export class RecordCatalogue {
 }
 
 /** For those who only look: nobody who writes keeps them waiting. */
-export function openCatalogue(file: string): { catalogue: RecordCatalogue; close(): void } {
+export function openRecordCatalog(file: string): { catalogue: RecordCatalog; close(): void } {
   const database = openSqlite(file)
   database.exec('pragma busy_timeout = 5000')
   database.exec('pragma query_only = on')
-  return { catalogue: new RecordCatalogue(database), close: () => database.close() }
+  return { catalogue: new RecordCatalog(database), close: () => database.close() }
 }
 
 const toConnection = (id: string, connector: string, label: string | null): Connection => ({

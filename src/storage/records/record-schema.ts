@@ -10,8 +10,8 @@ import {
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { createSegmentTables, SegmentWriter } from './columns/segment-writer.ts'
 import { tableOfNumbers } from './field-numbers.ts'
-import { RecordCatalogue } from './record-catalog.ts'
-import { indexWordsAnew } from './words/rebuild-word-index.ts'
+import { RecordCatalog } from './record-catalog.ts'
+import { rebuildWordIndex } from './words/rebuild-word-index.ts'
 
 /** Says whose file it is, in the four bytes SQLite keeps for that: "drwb". */
 const application = 0x64727762
@@ -25,13 +25,13 @@ const migrations: readonly ((database: Sqlite) => void)[] = [
   },
   (database) => database.exec(tableOfNumbers),
   (database) => {
-    for (const { n, stream } of new RecordCatalogue(database).sources)
+    for (const { n, stream } of new RecordCatalog(database).sources)
       indexForeignKeys(database, n, stream)
   },
   (database) => database.exec(tableOfOwners),
   (database) => {
-    for (const { n, stream } of new RecordCatalogue(database).sources)
-      indexWordsAnew(database, n, stream)
+    for (const { n, stream } of new RecordCatalog(database).sources)
+      rebuildWordIndex(database, n, stream)
   },
   (database) => database.exec(tableOfLineage),
   (database) => {
@@ -167,7 +167,7 @@ const settledAtOnce = 16
 /** A file from before there were segments gets them; whoever is interrupted goes on when it is written to. */
 function settleAll(database: Sqlite): void {
   const segments = new SegmentWriter(database)
-  for (const { n, stream } of new RecordCatalogue(database).sources)
+  for (const { n, stream } of new RecordCatalog(database).sources)
     for (let isLeft = true; isLeft; ) {
       database.exec('begin immediate')
       isLeft = segments.settle(n, stream, settledAtOnce)
@@ -212,7 +212,7 @@ export function createColumns(database: Sqlite, n: number, stream: Stream): void
   for (const field of scalars) database.exec(`drop index if exists r${n}_x${field.n}`)
   indexForeignKeys(database, n, stream)
   if (stream.relations.some((one) => !isHeldBy(stream, one)))
-    for (const target of new RecordCatalogue(database).sources)
+    for (const target of new RecordCatalog(database).sources)
       if (target.stream.name !== stream.name && pointsAt(stream, target.stream))
         indexForeignKeys(database, target.n, target.stream)
   if (lexical.length > 0)
@@ -225,7 +225,7 @@ export function createColumns(database: Sqlite, n: number, stream: Stream): void
 
 /** What records of other streams are found by when those are expanded. */
 function indexForeignKeys(database: Sqlite, n: number, stream: Stream): void {
-  const others = new RecordCatalogue(database).streams().filter(({ name }) => name !== stream.name)
+  const others = new RecordCatalog(database).streams().filter(({ name }) => name !== stream.name)
   const names = [stream, ...others]
     .filter(({ connector }) => connector === stream.connector)
     .flatMap(({ relations }) => relations.filter((one) => isHeldBy(stream, one)))

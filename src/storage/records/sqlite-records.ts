@@ -3,7 +3,7 @@ import type { Scope } from '../../sources/records/grants/scope.ts'
 import type { Field, RecordSource } from '../../sources/records/model/stream.ts'
 import type {
   Arrived,
-  Binding,
+  CatalogView,
   ChangesQuery,
   ChangesSlice,
   Condition,
@@ -16,21 +16,21 @@ import type {
   Row,
   Slice,
   SliceQuery,
+  StoreBinding,
   Tally,
   TallyQuery,
   TallySlice,
   Updated,
-  View,
 } from '../../sources/records/record-store.ts'
 import { type All, id, join, type Sql, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
-import { Pace } from './adaptive-batch.ts'
+import { AdaptiveBatch } from './adaptive-batch.ts'
 import { BlobTable } from './blob-table.ts'
 import { SegmentReader } from './columns/segment-reader.ts'
 import { DisclosureLog } from './disclosure-log.ts'
 import { GrantTables } from './grant-tables.ts'
-import { type ReadBounds, usualBounds } from './read-bounds.ts'
-import { RecordCatalogue } from './record-catalog.ts'
+import { defaultReadBounds, type ReadBounds } from './read-bounds.ts'
+import { RecordCatalog } from './record-catalog.ts'
 import { prepareRecords } from './record-schema.ts'
 import { fillLong } from './rows/long-bodies.ts'
 import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './rows/packed-rows.ts'
@@ -66,23 +66,23 @@ interface Fresh {
 export class SqliteRecords implements RecordStore {
   readonly key: Uint8Array
   readonly #database: Sqlite
-  readonly #catalogue: RecordCatalogue
+  readonly #catalogue: RecordCatalog
   readonly #grants: GrantTables
   readonly #blobs: BlobTable
   readonly #log: DisclosureLog
   readonly #segments = new SegmentReader((query) => this.#all(query))
   readonly #bounds: ReadBounds
-  readonly #pace: Pace
+  readonly #pace: AdaptiveBatch
   #known?: Fresh
 
   constructor(
     file: string,
     now: () => number,
     onError: (error: unknown) => void,
-    bounds = usualBounds,
+    bounds = defaultReadBounds,
   ) {
     this.#bounds = bounds
-    this.#pace = new Pace(now)
+    this.#pace = new AdaptiveBatch(now)
     const writer = openSqlite(file)
     prepareRecords(writer, file)
     this.#log = new DisclosureLog(writer, now, onError)
@@ -90,7 +90,7 @@ export class SqliteRecords implements RecordStore {
     this.#database.exec('pragma busy_timeout = 5000')
     this.#database.exec('pragma cache_size = -65536')
     this.#database.exec('pragma query_only = 1')
-    this.#catalogue = new RecordCatalogue(this.#database)
+    this.#catalogue = new RecordCatalog(this.#database)
     this.#grants = new GrantTables(this.#database)
     this.#blobs = new BlobTable(this.#database)
     const key = this.#database
@@ -111,7 +111,7 @@ export class SqliteRecords implements RecordStore {
     return this.view(package_).given
   }
 
-  view(package_: string): View {
+  view(package_: string): CatalogView {
     const { packages, sources } = this.#fresh()
     const given = packages.get(package_) ?? this.#readPackage(package_, packages)
     return { sources, ...(given && { given }) }
@@ -142,7 +142,7 @@ export class SqliteRecords implements RecordStore {
     return batch?.mark
   }
 
-  bindings(blob: string): readonly Binding[] {
+  bindings(blob: string): readonly StoreBinding[] {
     return this.#blobs.bindings(blob)
   }
 

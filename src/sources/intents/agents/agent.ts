@@ -3,7 +3,7 @@ import type { Effects } from '../../../capability/effects.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { IntentEnvelope, Strategy } from '../envelope/envelope.ts'
 import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
-import { type ErrorInfo, type Said, toErrorInfo } from '../envelope/response.ts'
+import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
 
 export const effectClasses = ['read_only', 'reversible', 'irreversible'] as const
 export type EffectClass = (typeof effectClasses)[number]
@@ -88,7 +88,7 @@ export interface Agent {
   readonly timeout?: number
   readonly offers: readonly Offer[]
   /** Must not throw. */
-  invoke(envelope: IntentEnvelope, context: AgentContext): Promise<Answer>
+  invoke(envelope: IntentEnvelope, context: AgentContext): Promise<AgentAnswer>
 }
 
 export interface Offer {
@@ -106,7 +106,7 @@ export interface Offer {
 }
 
 /** What came of asking an agent. */
-export type Answer = Said & {
+export type AgentAnswer = AgentResult & {
   /** Where more is known than the code of the error says. */
   readonly certainty?: Certainty
   /** Which replica of the agent it was. */

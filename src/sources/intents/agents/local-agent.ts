@@ -3,7 +3,7 @@ import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { frozenCopy, NotJson } from '../envelope/frozen-copy.ts'
 import { readResponse, toErrorInfo } from '../envelope/response.ts'
-import { type Agent, type AgentContext, AgentError, type Answer } from './agent.ts'
+import { type Agent, type AgentAnswer, type AgentContext, AgentError } from './agent.ts'
 
 export type Handle = (envelope: IntentEnvelope, context: AgentContext) => unknown
 
@@ -18,7 +18,7 @@ export const askLocally =
     }
   }
 
-function toAnswer(name: string, returned: unknown): Answer {
+function toAnswer(name: string, returned: unknown): AgentAnswer {
   if (isAgentError(returned)) return { error: returned.info }
   if (isResponse(returned)) {
     const said = readResponse(returned)
@@ -49,7 +49,7 @@ const isResponse = (value: unknown): boolean =>
   'error' in value &&
   isPlainObject(value.metadata)
 
-function toFault(name: string, thrown: unknown): Answer {
+function toFault(name: string, thrown: unknown): AgentAnswer {
   if (isAgentError(thrown)) return { error: thrown.info }
   const message = `Something went wrong inside the agent ${name}.`
   return { error: toErrorInfo('INTERNAL_AGENT_ERROR', message), cause: toCause(thrown) }

@@ -39,7 +39,7 @@ export const capabilityShape = z.strictObject({
 type CapabilityInput = z.output<typeof capabilityShape>
 
 /** Milliseconds: a timer that is set to more ends at once. */
-export const longestTimeout = 2 ** 31 - 1
+export const maxTimeoutMs = 2 ** 31 - 1
 
 /** What agents in code and agents elsewhere have in common. */
 export const agentFields = {
@@ -47,7 +47,7 @@ export const agentFields = {
   version: z.string().default(wireVersion),
   priority: z.number().int().default(100),
   concurrency: z.number().int().positive().default(1000),
-  timeout: z.number().int().positive().max(longestTimeout).optional(),
+  timeout: z.number().int().positive().max(maxTimeoutMs).optional(),
   capabilities: z.array(capabilityShape).min(1, 'an agent without capabilities is never asked'),
 }
 

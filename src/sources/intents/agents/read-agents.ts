@@ -1,13 +1,13 @@
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isPlainObject } from '../../../capability/json.ts'
-import { type LoadedModule, tellOfModule } from '../../loaded-module.ts'
-import type { Routing } from '../router/routing-options.ts'
+import { type LoadedModule, toModuleDiagnostics } from '../../loaded-module.ts'
+import type { RoutingSettings } from '../router/routing-options.ts'
 import type { Agent, Offer } from './agent.ts'
 import { type AgentReading, readAgent, readOffers } from './read-agent.ts'
 import { type Remote, type RemoteOptions, readRemoteAgent } from './remote-agent.ts'
 
-export interface AgentsToRead extends Pick<Routing, 'remote' | 'declared'> {
+export interface AgentsToRead extends Pick<RoutingSettings, 'remote' | 'declared'> {
   readonly source: string
   readonly modules: readonly LoadedModule[]
   /** Agents that were not configured but have announced themselves. */
@@ -92,7 +92,7 @@ interface PlacedReading {
 function readModule(module: LoadedModule, source: string): PlacedReading[] {
   const { file } = module
   const pointer = toPointer(file === '' ? [] : [file])
-  const told = { diagnostics: tellOfModule(module, source), pointer }
+  const told = { diagnostics: toModuleDiagnostics(module, source), pointer }
   const found = agentsIn(module).map(({ candidate, path }) => {
     const pointer = toPointer(path)
     return { ...readAgent(candidate, { source, pointer }), pointer }

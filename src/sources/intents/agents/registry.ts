@@ -1,6 +1,6 @@
+import { digestJson } from '../../../capability/digest-json.ts'
 import type { Effects } from '../../../capability/effects.ts'
 import { byCodePoint, type JsonObject } from '../../../capability/json.ts'
-import { toDigest } from '../crypto/digest.ts'
 import type { IntentRef } from '../envelope/envelope.ts'
 import { mayRepeat, mergeEffects } from '../to-effects.ts'
 import type { Agent, Offer } from './agent.ts'
@@ -39,7 +39,7 @@ export function toRegistry(agents: readonly Agent[], declared: readonly Offer[] 
   const refs = toRefs(ordered, declared)
   const known = new Map(refs.map((ref) => [toKey(ref), toIntent(ref, ordered, declared)]))
   return Object.freeze({
-    hash: toDigest(describe(ordered)),
+    hash: digestJson(describe(ordered)),
     agents: Object.freeze(ordered),
     intents: Object.freeze([...known.values()]),
     find: (ref: IntentRef) => {

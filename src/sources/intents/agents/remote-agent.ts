@@ -4,12 +4,17 @@ import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
-import { readError, readResponse, type Said, toErrorInfo } from '../envelope/response.ts'
+import { type AgentResult, readError, readResponse, toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
 import { isThisMachine, natsFields } from '../transport/nats/address.ts'
-import { type Carried, type Carry, type Mishap, mishaps } from '../transport/transport.ts'
-import type { Agent, AgentContext, Answer, Offer } from './agent.ts'
+import {
+  type Transport,
+  type TransportFailure,
+  type TransportResult,
+  transportFailures,
+} from '../transport/transport.ts'
+import type { Agent, AgentAnswer, AgentContext, Offer } from './agent.ts'
 import {
   type AgentReading,
   agentFields,
@@ -36,7 +41,7 @@ export const remoteShape = z.strictObject({
 export type Remote = z.output<typeof remoteShape>
 
 export interface RemoteOptions {
-  readonly carry: (remote: Remote) => Carry
+  readonly carry: (remote: Remote) => Transport
   readonly sealing: SealOptions
   /** What this side calls itself. */
   readonly node: string
@@ -101,7 +106,7 @@ const isDelicate = (offers: readonly Offer[], { intent }: IntentEnvelope): boole
 
 interface Asking extends Pick<RemoteOptions, 'sealing' | 'node' | 'now'> {
   readonly remote: Remote
-  readonly carry: Carry
+  readonly carry: Transport
   readonly delicate: boolean
 }
 
@@ -109,7 +114,7 @@ async function ask(
   { remote, carry, delicate, sealing, node, now }: Asking,
   envelope: IntentEnvelope,
   context: AgentContext,
-): Promise<Answer> {
+): Promise<AgentAnswer> {
   const { name, token } = remote
   const forwarded = {
     ...envelope,
@@ -138,8 +143,8 @@ async function ask(
 }
 
 /** Whether it may have acted depends on whether it can have read anything. */
-function toUnsent(name: string, { failed, cause }: Mishap): Answer {
-  const certainty = mishaps[failed]
+function toUnsent(name: string, { failed, cause }: TransportFailure): AgentAnswer {
+  const certainty = transportFailures[failed]
   switch (failed) {
     case 'not_sent':
       return fault('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
@@ -156,9 +161,9 @@ function toUnsent(name: string, { failed, cause }: Mishap): Answer {
 
 function toAnswer(
   name: string,
-  { status, body }: Exclude<Carried, Mishap>,
+  { status, body }: Exclude<TransportResult, TransportFailure>,
   open?: (body: unknown) => { readonly plain: unknown } | { readonly fault: string },
-): Answer {
+): AgentAnswer {
   const frame = readFrame(parse(body))
   if ('fault' in frame)
     return status === undefined
@@ -187,7 +192,7 @@ function toAnswer(
   return { ...said, ...from }
 }
 
-function tryRead(value: unknown): Said | undefined {
+function tryRead(value: unknown): AgentResult | undefined {
   try {
     return readResponse(value)
   } catch {
@@ -203,7 +208,7 @@ const statuses: Readonly<Record<number, ErrorCode>> = {
   429: 'RATE_LIMIT',
 }
 
-function toStatus(name: string, status: number, why: string): Answer {
+function toStatus(name: string, status: number, why: string): AgentAnswer {
   const message = `${name} answered with HTTP ${status}.`
   const code = statuses[status]
   if (code) return fault(code, message, 'nothing', why)
@@ -213,7 +218,12 @@ function toStatus(name: string, status: number, why: string): Answer {
     : fault('TRANSPORT_ERROR', message, 'unknown', why)
 }
 
-const fault = (code: ErrorCode, message: string, certainty: Certainty, cause?: string): Answer => ({
+const fault = (
+  code: ErrorCode,
+  message: string,
+  certainty: Certainty,
+  cause?: string,
+): AgentAnswer => ({
   error: toErrorInfo(code, message, { retryable: code === 'RATE_LIMIT' }),
   certainty,
   ...(cause !== undefined && { cause }),

@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { openV1, sealV1 } from './emcl-v1.ts'
-import { findKey } from './key-ring.ts'
+import { findEncryptionKey } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import { open, type SealOptions, seal } from './seal.ts'
 
@@ -119,7 +119,7 @@ function toV1(
   { key }: SealChoice,
   identityChain: readonly string[],
 ): EnvelopeSeal {
-  const bytes = findKey(options.ring, key)
+  const bytes = findEncryptionKey(options.ring, key)
   return {
     seal: (plain) => sealV1(options, bytes, identityChain, plain),
     open: (body) => openV1(bytes, body),

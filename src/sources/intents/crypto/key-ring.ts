@@ -26,7 +26,7 @@ function toKey(kid: string, text: string): Uint8Array {
 
 const salt = Buffer.from('dev.drawbridge/emcl-v2')
 
-export function findKey(ring: KeyRing, kid: string): Uint8Array {
+export function findEncryptionKey(ring: KeyRing, kid: string): Uint8Array {
   const key = ring.get(kid)
   if (!key) throw new SetupError(`There is no key ${JSON.stringify(kid)}.`)
   return key

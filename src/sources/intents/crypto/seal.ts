@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 import { z } from 'zod'
 import { decrypt, encrypt, fromBase64, ivSize, toBase64 } from './aes-gcm.ts'
-import { findKey, type KeyRing } from './key-ring.ts'
+import { findEncryptionKey, type KeyRing } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
 
 /** Everything that an encrypted message says in the open, and that nobody can change. */
@@ -40,7 +40,7 @@ export function seal(options: SealOptions, kid: string, label: Label, plain: unk
   const issuedAt = Math.round(options.now())
   const header: Header = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetime }
   const iv = options.randomBytes(ivSize)
-  const key = findKey(options.ring, kid)
+  const key = findEncryptionKey(options.ring, kid)
   const data = encrypt(key, iv, toAssociated(header), JSON.stringify(plain))
   return { ...header, iv: toBase64(iv), data: toBase64(data) } satisfies SealedMessage
 }

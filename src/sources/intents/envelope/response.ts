@@ -30,9 +30,12 @@ export const toErrorInfo = (
 ): ErrorInfo => ({ code, message, retryable, details })
 
 /** What an agent says in the end. */
-export type Said = { readonly payload: JsonObject } | { readonly error: ErrorInfo }
+export type AgentResult = { readonly payload: JsonObject } | { readonly error: ErrorInfo }
 
-export const toResponse = (said: Said, metadata: AgentResponse['metadata']): AgentResponse =>
+export const toResponse = (
+  said: AgentResult,
+  metadata: AgentResponse['metadata'],
+): AgentResponse =>
   'payload' in said
     ? { version: wireVersion, status: 'success', payload: said.payload, metadata, error: null }
     : { version: wireVersion, status: 'error', payload: null, metadata, error: said.error }
@@ -41,7 +44,7 @@ export const toResponse = (said: Said, metadata: AgentResponse['metadata']): Age
  * Reads what another runtime answered. No error means success, whatever its status is called:
  * there are runtimes that write `ok`.
  */
-export function readResponse(value: unknown): Said | undefined {
+export function readResponse(value: unknown): AgentResult | undefined {
   if (!isPlainObject(value) || !('payload' in value || 'error' in value)) return undefined
   const { payload, error } = value
   if (error !== null && error !== undefined) return { error: readError(error) }

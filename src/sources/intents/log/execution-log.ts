@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../capability/json.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { Certainty } from '../envelope/error-codes.ts'
 import type { AgentResponse, ErrorInfo } from '../envelope/response.ts'
-import type { Decision } from '../router/choose-agents.ts'
+import type { RoutingDecision } from '../router/choose-agents.ts'
 
 /**
  * Where every execution is written down, step by step. What a promise here acknowledges survives
@@ -23,7 +23,7 @@ export type Durability = 'synced' | 'written' | 'soon'
 export interface ExecutionReader {
   /** Latest first. */
   list(filter: ExecutionFilter): readonly ExecutionSummary[]
-  find(id: string): Execution | undefined
+  find(id: string): LoggedExecution | undefined
   /** Follows the chain of digests; the first event that is not what was written is named. */
   verify(): { readonly count: number; readonly broken?: { number: number; reason: string } }
 }
@@ -50,12 +50,19 @@ export interface ExecutionSummary {
   readonly finished?: number
 }
 
-export interface Execution extends ExecutionSummary {
+export interface LoggedExecution extends ExecutionSummary {
   /** All that was written of it, in order. */
   readonly events: readonly ExecutionEvent[]
 }
 
-export type ExecutionEvent = Begun | Resumed | Asked | Answered | Late | Ended | Setup
+export type ExecutionEvent =
+  | BegunEvent
+  | ResumedEvent
+  | AskedEvent
+  | AnsweredEvent
+  | LateEvent
+  | EndedEvent
+  | Setup
 
 interface About {
   readonly id: string
@@ -64,7 +71,7 @@ interface About {
 }
 
 /** Written before anybody is asked. */
-export interface Begun extends About {
+export interface BegunEvent extends About {
   readonly event: 'begun'
   readonly source: string
   /** Where the capability is found; what was called. */
@@ -72,25 +79,25 @@ export interface Begun extends About {
   readonly caller: string
   readonly effects: Effects
   readonly envelope: Logged<IntentEnvelope>
-  readonly decision: Decision
+  readonly decision: RoutingDecision
   /** Which process began it; whoever keeps the log says so. */
   readonly boot?: string
 }
 
-export interface Resumed extends About {
+export interface ResumedEvent extends About {
   readonly event: 'resumed'
   readonly by: string
-  readonly decision: Decision
+  readonly decision: RoutingDecision
 }
 
 /** Written before an agent is asked: what is not here was not asked. */
-export interface Asked extends About {
+export interface AskedEvent extends About {
   readonly event: 'asked'
   readonly number: number
   readonly agent: string
 }
 
-export interface Answered extends About {
+export interface AnsweredEvent extends About {
   readonly event: 'answered'
   readonly number: number
   readonly agent: string
@@ -104,14 +111,14 @@ export interface Answered extends About {
 }
 
 /** An answer that came when nobody waited for it any more: it may say what really happened. */
-export interface Late extends About {
+export interface LateEvent extends About {
   readonly event: 'late'
   readonly number: number
   readonly agent: string
   readonly outcome: 'ok' | ErrorInfo['code']
 }
 
-export interface Ended extends About {
+export interface EndedEvent extends About {
   readonly event: 'ended'
   readonly state: 'done' | 'failed' | 'unknown'
   readonly duration: number

@@ -1,7 +1,13 @@
 import type { Json, JsonObject } from '../../../capability/json.ts'
 import type { AgentResponse, ErrorInfo } from '../envelope/response.ts'
-import type { Ending } from '../router/attempt.ts'
-import type { Begun, ExecutionEvent, ExecutionLog, Resumed, Sealed } from './execution-log.ts'
+import type { AttemptResult } from '../router/attempt.ts'
+import type {
+  BegunEvent,
+  ExecutionEvent,
+  ExecutionLog,
+  ResumedEvent,
+  Sealed,
+} from './execution-log.ts'
 
 export interface JournalOptions {
   readonly id: string
@@ -18,8 +24,8 @@ export interface JournalOptions {
 export type Protect = (payload: Json, about: string) => Sealed
 
 export type Opening =
-  | Omit<Begun, 'id' | 'at' | 'event' | 'boot'>
-  | (Omit<Resumed, 'id' | 'at' | 'event'> & { readonly attempts: number })
+  | Omit<BegunEvent, 'id' | 'at' | 'event' | 'boot'>
+  | (Omit<ResumedEvent, 'id' | 'at' | 'event'> & { readonly attempts: number })
 
 /** What one execution writes down. The opening waits for the first question, to go with it. */
 export class Journal {
@@ -58,7 +64,7 @@ export class Journal {
     return number
   }
 
-  answer(number: number, agent: string, duration: number, ending: Ending): void {
+  answer(number: number, agent: string, duration: number, ending: AttemptResult): void {
     const { instance } = ending
     const from = instance === undefined ? nothing : { instance }
     const { id, at } = this.#about()

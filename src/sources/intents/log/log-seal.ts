@@ -1,8 +1,13 @@
 import type { Json } from '../../../capability/json.ts'
 import { decrypt, encrypt, fromBase64, ivSize, toBase64 } from '../crypto/aes-gcm.ts'
-import { findKey, type KeyRing } from '../crypto/key-ring.ts'
+import { findEncryptionKey, type KeyRing } from '../crypto/key-ring.ts'
 import type { SealOptions } from '../crypto/seal.ts'
-import { type Execution, type ExecutionEvent, isSealed, type Sealed } from './execution-log.ts'
+import {
+  type ExecutionEvent,
+  isSealed,
+  type LoggedExecution,
+  type Sealed,
+} from './execution-log.ts'
 import type { Protect } from './journal.ts'
 
 /** Seals payloads for the log. Each belongs to one place of one execution and fits nowhere else. */
@@ -10,12 +15,12 @@ export const createProtect =
   (options: Pick<SealOptions, 'ring' | 'randomBytes'>, kid: string): Protect =>
   (payload, about) => {
     const iv = options.randomBytes(ivSize)
-    const data = encrypt(findKey(options.ring, kid), iv, about, JSON.stringify(payload))
+    const data = encrypt(findEncryptionKey(options.ring, kid), iv, about, JSON.stringify(payload))
     return { sealed: { kid, iv: toBase64(iv), data: toBase64(data) } }
   }
 
 /** Opens what the ring has keys for; the rest stays sealed. */
-export const openExecution = (execution: Execution, ring: KeyRing): Execution => ({
+export const openExecution = (execution: LoggedExecution, ring: KeyRing): LoggedExecution => ({
   ...execution,
   events: execution.events.map((event) => openEvent(event, ring)),
 })

@@ -2,11 +2,11 @@ import type { JsonObject } from '../../../capability/json.ts'
 import type { ErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import {
-  type Answered,
-  type Begun,
-  type Execution,
+  type AnsweredEvent,
+  type BegunEvent,
   type ExecutionEvent,
   isSealed,
+  type LoggedExecution,
 } from './execution-log.ts'
 
 /** What can be done with an execution that nobody runs any more. */
@@ -14,16 +14,16 @@ export type Resumption =
   /** It was answered, and only that was not written: nobody is asked. */
   | {
       readonly kind: 'complete'
-      readonly begun: Begun
+      readonly begun: BegunEvent
       readonly agent: string
       readonly said: { readonly payload: JsonObject } | { readonly error: ErrorInfo }
     }
   /** Nothing that must not happen twice can have happened: it is routed again. */
-  | { readonly kind: 'continue'; readonly begun: Begun; readonly attempts: number }
+  | { readonly kind: 'continue'; readonly begun: BegunEvent; readonly attempts: number }
   | { readonly kind: 'refused'; readonly why: string }
 
 /** Decided from what is written and from nothing else. */
-export function toResumption({ id, state, events }: Execution): Resumption {
+export function toResumption({ id, state, events }: LoggedExecution): Resumption {
   if (state !== 'interrupted') return refuse(`${id} is ${state}: there is nothing to resume.`)
   const begun = events.find((event) => event.event === 'begun')
   if (!begun) return refuse(`The beginning of ${id} is not in the log.`)
@@ -48,7 +48,7 @@ export function toResumption({ id, state, events }: Execution): Resumption {
   return { kind: 'continue', begun, attempts }
 }
 
-function complete(begun: Begun, { agent, payload, error }: Answered): Resumption {
+function complete(begun: BegunEvent, { agent, payload, error }: AnsweredEvent): Resumption {
   if (error) return { kind: 'complete', begun, agent, said: { error } }
   if (payload === undefined || isSealed(payload))
     return refuse('Its answer is sealed with a key that is not here.')

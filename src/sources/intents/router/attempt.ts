@@ -1,15 +1,15 @@
 import type { Cancellation } from '../../../capability/cancellation.ts'
 import type { Contract, Parsed } from '../../../capability/contract.ts'
 import type { JsonObject } from '../../../capability/json.ts'
-import type { AgentContext, Answer } from '../agents/agent.ts'
+import type { AgentAnswer, AgentContext } from '../agents/agent.ts'
 import type { Candidate } from '../agents/registry.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { type Certainty, errorCodes } from '../envelope/error-codes.ts'
-import { type ErrorInfo, type Said, toErrorInfo } from '../envelope/response.ts'
+import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
 import { toTraceparent } from '../envelope/trace.ts'
 
 /** How one attempt ended. */
-export type Ending =
+export type AttemptResult =
   | { readonly payload: JsonObject; readonly instance?: string }
   | {
       readonly error: ErrorInfo
@@ -34,13 +34,13 @@ export interface AttemptOptions {
 }
 
 /** Asks one agent once. Ends exactly once, by the limit, whatever the agent does. */
-export function attempt(options: AttemptOptions): Promise<Ending> {
+export function attempt(options: AttemptOptions): Promise<AttemptResult> {
   const { candidate, limit, stop, onLate } = options
   const { name } = candidate.agent
   return new Promise((resolve) => {
     const asking = new Asking(options)
     let over = false
-    const end = (ending: Ending) => {
+    const end = (ending: AttemptResult) => {
       if (over) return
       over = true
       clearTimeout(timer)
@@ -72,7 +72,7 @@ class Asking {
     this.#options = options
   }
 
-  async ask(): Promise<Ending> {
+  async ask(): Promise<AttemptResult> {
     const { candidate, envelope } = this.#options
     const { agent, offer } = candidate
     const input = await parse(offer.input, envelope.payload)
@@ -103,13 +103,13 @@ class Asking {
   }
 
   /** Ended from outside: whether it did anything depends on whether it had begun. */
-  toEnding(error: ErrorInfo, thrown?: unknown): Ending {
+  toEnding(error: ErrorInfo, thrown?: unknown): AttemptResult {
     const certainty = this.#begun ? 'unknown' : 'nothing'
     return { error, certainty, ...(thrown !== undefined && { cause: String(thrown) }) }
   }
 }
 
-type Failing = Answer & Extract<Said, { error: unknown }>
+type Failing = AgentAnswer & Extract<AgentResult, { error: unknown }>
 
 const toFailed = ({ error, certainty, cause, instance }: Failing) => ({
   error,

@@ -3,7 +3,7 @@ import { toStrategy, type Way } from '../agents/agent.ts'
 import type { Candidate, Intent, Registry } from '../agents/registry.ts'
 import type { IntentEnvelope, Strategy } from '../envelope/envelope.ts'
 import type { ErrorCode } from '../envelope/error-codes.ts'
-import type { Condition, HealthSnapshot } from './health.ts'
+import type { HealthCondition, HealthSnapshot } from './health.ts'
 
 /** What the operator says about routing. */
 export interface RoutingPolicy {
@@ -29,7 +29,7 @@ export interface DecisionInputs {
 }
 
 /** Who is asked, in which order, and why not the others. Prints as JSON, without a clock in it. */
-export interface Decision {
+export interface RoutingDecision {
   readonly intent: string
   readonly version: string
   readonly strategy: Strategy
@@ -38,43 +38,47 @@ export interface Decision {
   /** Whose word the order is. */
   readonly order: 'target' | 'envelope' | 'capability' | 'registry'
   /** Everybody who serves the intent, in registry order. */
-  readonly candidates: readonly Standing[]
+  readonly candidates: readonly CandidateStatus[]
   /** Who is asked, in this order. */
   readonly plan: readonly string[]
-  readonly refusal?: Refusal
+  readonly refusal?: RoutingRefusal
   readonly registry: string
   readonly policy: string
   readonly health: HealthSnapshot
 }
 
-export interface Standing {
+export interface CandidateStatus {
   readonly agent: string
   /** Why it is not asked. */
   readonly skipped?: Skipped
 }
 
-export type Skipped = Exclude<Condition, 'probe'> | 'not_named' | 'not_targeted' | 'not_needed'
+export type Skipped =
+  | Exclude<HealthCondition, 'probe'>
+  | 'not_named'
+  | 'not_targeted'
+  | 'not_needed'
 
-export interface Refusal {
+export interface RoutingRefusal {
   readonly code: ErrorCode
   readonly message: string
   readonly retryable: boolean
 }
 
-export interface Decided {
-  readonly decision: Decision
+export interface DecidedRoute {
+  readonly decision: RoutingDecision
   readonly plan: readonly Candidate[]
   /** Absent when nobody has ever heard of it. */
   readonly intent?: Intent
 }
 
 /** A pure function of the envelope, the registry, the health of the agents, and the policy. */
-export function decide(inputs: DecisionInputs): Decided {
+export function chooseAgents(inputs: DecisionInputs): DecidedRoute {
   const { envelope, registry, policy, health } = inputs
   const intent = registry.find(envelope.intent)
   if (!intent || !isUsual(envelope)) return judge(intent, inputs)
   // What is asked again and again is thought through once: the answer is always the same.
-  const known = memory.get(intent) ?? new Map<string, Decided>()
+  const known = memory.get(intent) ?? new Map<string, DecidedRoute>()
   memory.set(intent, known)
   const key = `${envelope.routing.strategy} ${policy.hash} ${registry.hash} ${toKey(health)}`
   let decided = known.get(key)
@@ -86,7 +90,7 @@ export function decide(inputs: DecisionInputs): Decided {
   return decided
 }
 
-const memory = new WeakMap<Intent, Map<string, Decided>>()
+const memory = new WeakMap<Intent, Map<string, DecidedRoute>>()
 const mostRemembered = 100
 
 /** Nobody is asked for by name. */
@@ -99,7 +103,7 @@ function toKey(health: HealthSnapshot): string {
   return key
 }
 
-function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
+function judge(intent: Intent | undefined, inputs: DecisionInputs): DecidedRoute {
   const { envelope, registry, health, policy } = inputs
   const { strategy } = envelope.routing
   const race = strategy === 'parallel' && isRace(intent, policy)
@@ -110,7 +114,7 @@ function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
   const refusal = findRefusal(envelope, intent, wish, standings)
   const fit = refusal ? [] : wish.agents.filter(({ agent }) => !away.has(agent.name))
   const plan = strategy === 'direct' ? fit.slice(0, 1) : fit
-  const decision: Decision = {
+  const decision: RoutingDecision = {
     intent: envelope.intent.name,
     version: envelope.intent.version,
     strategy,
@@ -126,11 +130,11 @@ function judge(intent: Intent | undefined, inputs: DecisionInputs): Decided {
   return Object.freeze({ decision: Object.freeze(decision), plan, ...(intent && { intent }) })
 }
 
-type Away = ReadonlyMap<string, Exclude<Condition, 'probe'>>
+type Away = ReadonlyMap<string, Exclude<HealthCondition, 'probe'>>
 
 /** Few, mostly: looked up a hundred times, so not in the snapshot itself. */
 function toAway(health: HealthSnapshot): Away {
-  const away = new Map<string, Exclude<Condition, 'probe'>>()
+  const away = new Map<string, Exclude<HealthCondition, 'probe'>>()
   for (const [name, condition] of Object.entries(health))
     if (condition !== 'probe') away.set(name, condition)
   return away
@@ -140,9 +144,9 @@ function toStandings(
   candidates: readonly Candidate[],
   wish: Wish,
   away: Away,
-): readonly Standing[] {
+): readonly CandidateStatus[] {
   const wanted = wish.agents.length === candidates.length ? undefined : new Set(wish.agents)
-  return candidates.map((candidate): Standing => {
+  return candidates.map((candidate): CandidateStatus => {
     const { name } = candidate.agent
     if (wanted && !wanted.has(candidate)) return { agent: name, skipped: wish.others }
     const condition = away.get(name)
@@ -158,7 +162,7 @@ const isRace = (intent: Intent | undefined, policy: RoutingPolicy): boolean =>
   toStrategy(toWay(intent, policy)).race
 
 interface Wish {
-  readonly order: Decision['order']
+  readonly order: RoutingDecision['order']
   /** In the order in which they would be asked if all of them were well. */
   readonly agents: readonly Candidate[]
   /** Why the others are not. */
@@ -215,9 +219,9 @@ function follow(
 const unique = (candidates: readonly Candidate[]): readonly Candidate[] => [...new Set(candidates)]
 
 const withoutSpares = (
-  standings: readonly Standing[],
+  standings: readonly CandidateStatus[],
   plan: readonly Candidate[],
-): readonly Standing[] =>
+): readonly CandidateStatus[] =>
   standings.map((one) =>
     one.skipped || plan.some(({ agent }) => agent.name === one.agent)
       ? one
@@ -228,8 +232,8 @@ function findRefusal(
   { intent: ref, routing }: IntentEnvelope,
   intent: Intent | undefined,
   wish: Wish,
-  standings: readonly Standing[],
-): Refusal | undefined {
+  standings: readonly CandidateStatus[],
+): RoutingRefusal | undefined {
   const called = `${ref.name} ${ref.version}`
   if (!intent || intent.candidates.length === 0)
     return refuse('CAPABILITY_NOT_FOUND', `No agent serves ${called} now.`)
@@ -253,7 +257,7 @@ function findRefusal(
       )
 }
 
-const refuse = (code: ErrorCode, message: string, retryable = false): Refusal => ({
+const refuse = (code: ErrorCode, message: string, retryable = false): RoutingRefusal => ({
   code,
   message,
   retryable,

@@ -5,26 +5,31 @@ import { type IntentEnvelope, toAttempt } from '../envelope/envelope.ts'
 import { errorCodes } from '../envelope/error-codes.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import type { Journal } from '../log/journal.ts'
-import { attempt, type Ending } from './attempt.ts'
+import { type AttemptResult, attempt } from './attempt.ts'
 import { toBackoff } from './backoff.ts'
-import type { Decided } from './choose-agents.ts'
-import type { RouterOptions, Surroundings } from './routing.ts'
-import { type Asked, type Outcome, type Run, runStrategy } from './strategies.ts'
+import type { DecidedRoute } from './choose-agents.ts'
+import type { RouterOptions, RoutingContext } from './routing.ts'
+import {
+  type RoutingResult,
+  runStrategy,
+  type StrategyRequest,
+  type StrategyRun,
+} from './strategies.ts'
 
 export interface ExecutionParts {
   readonly options: RouterOptions
-  readonly around: Surroundings
+  readonly around: RoutingContext
   readonly envelope: IntentEnvelope
-  readonly decided: Decided
+  readonly decided: DecidedRoute
   readonly journal: Journal
 }
 
 /** One envelope on its way. */
 export class Execution {
   readonly #options: RouterOptions
-  readonly #around: Surroundings
+  readonly #around: RoutingContext
   readonly #envelope: IntentEnvelope
-  readonly #decided: Decided
+  readonly #decided: DecidedRoute
   readonly #journal: Journal
   #deadline = 0
   /** Of the last failure, for the operator. */
@@ -38,7 +43,7 @@ export class Execution {
     this.#journal = journal
   }
 
-  async run(began: number): Promise<Outcome> {
+  async run(began: number): Promise<RoutingResult> {
     const { decision, plan, intent } = this.#decided
     const { refusal } = decision
     if (refusal) {
@@ -51,7 +56,7 @@ export class Execution {
     }
     const { policy } = this.#options
     this.#deadline = began + Math.min(policy.timeout, this.#around.timeout ?? policy.timeout)
-    const run: Run = {
+    const run: StrategyRun = {
       plan,
       mayRepeat: intent?.mayRepeat ?? false,
       retries: policy.retries,
@@ -62,7 +67,7 @@ export class Execution {
     return runStrategy(decision.strategy, run)
   }
 
-  #ask(candidate: Candidate, asked: readonly string[], retry: number): Asked {
+  #ask(candidate: Candidate, asked: readonly string[], retry: number): StrategyRequest {
     const stop = new Cancellation()
     const { cancellation } = this.#around
     const forget = cancellation.onCancel((reason) => stop.cancel(reason))
@@ -75,7 +80,7 @@ export class Execution {
     asked: readonly string[],
     retry: number,
     stop: Cancellation,
-  ): Promise<Ending> {
+  ): Promise<AttemptResult> {
     const { health, steadyNow } = this.#options
     const { agent } = candidate
     const obstacle = this.#obstacle(stop)
@@ -108,7 +113,7 @@ export class Execution {
   }
 
   /** What may take effect is on the disk first, or does not happen. */
-  async #write(agent: string): Promise<number | Ending> {
+  async #write(agent: string): Promise<number | AttemptResult> {
     try {
       return await this.#journal.ask(agent)
     } catch (error) {
@@ -117,7 +122,7 @@ export class Execution {
     }
   }
 
-  #obstacle(stop: Cancellation): Ending | undefined {
+  #obstacle(stop: Cancellation): AttemptResult | undefined {
     if (stop.cancelled) {
       const message = 'It was cancelled before anybody was asked.'
       return { error: toErrorInfo('WORKFLOW_ABORTED', message), certainty: 'nothing' }
@@ -147,20 +152,20 @@ const unlogged = toErrorInfo(
   },
 )
 
-const notNow = (name: string): Ending => ({
+const notNow = (name: string): AttemptResult => ({
   error: toErrorInfo('AGENT_UNAVAILABLE', `${name} cannot be asked now.`, { retryable: true }),
   certainty: 'nothing',
   elsewhere: true,
 })
 
-const tooLate = (name: string): Ending => ({
+const tooLate = (name: string): AttemptResult => ({
   error: toErrorInfo('AGENT_TIMEOUT', `The time was over before ${name} could be asked.`),
   certainty: 'nothing',
   elsewhere: false,
 })
 
 /** Stopped by us says nothing about the agent. */
-function toVerdict(ending: Ending, stop: Cancellation): 'well' | 'ill' | 'unclear' {
+function toVerdict(ending: AttemptResult, stop: Cancellation): 'well' | 'ill' | 'unclear' {
   if ('payload' in ending) return 'well'
   const { code } = ending.error
   if (code === 'WORKFLOW_ABORTED' && stop.cancelled) return 'unclear'

@@ -1,8 +1,8 @@
 /** Why an agent is not asked now; `probe`: it is, to find out whether it is well again. */
-export type Condition = 'absent' | 'ejected' | 'probing' | 'busy' | 'probe'
+export type HealthCondition = 'absent' | 'ejected' | 'probing' | 'busy' | 'probe'
 
 /** Only those about whom there is something to say. */
-export type HealthSnapshot = Readonly<Record<string, Condition>>
+export type HealthSnapshot = Readonly<Record<string, HealthCondition>>
 
 export interface HealthOptions {
   /** So many failures in a row, and an agent is left alone for a while. */
@@ -56,7 +56,7 @@ export class Health {
 
   look(): HealthSnapshot {
     if (this.#noted.size === 0) return allWell
-    const snapshot: Record<string, Condition> = {}
+    const snapshot: Record<string, HealthCondition> = {}
     for (const name of [...this.#noted].sort()) snapshot[name] = this.#condition(name)
     return Object.freeze(snapshot)
   }
@@ -132,7 +132,7 @@ export class Health {
     for (const watcher of this.#watchers) watcher(name, turn)
   }
 
-  #condition(name: string): Condition {
+  #condition(name: string): HealthCondition {
     const { absent, until, probing } = this.#state(name)
     if (absent) return 'absent'
     if (until === 0) return 'busy'

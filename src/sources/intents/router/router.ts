@@ -1,12 +1,22 @@
 import { reads } from '../../../capability/effects.ts'
 import { describe } from '../agents/registry.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
-import { type AgentResponse, type Said, toErrorInfo, toResponse } from '../envelope/response.ts'
+import {
+  type AgentResponse,
+  type AgentResult,
+  toErrorInfo,
+  toResponse,
+} from '../envelope/response.ts'
 import { Journal } from '../log/journal.ts'
-import { type Decided, type Decision, decide, describePolicy } from './choose-agents.ts'
+import {
+  chooseAgents,
+  type DecidedRoute,
+  describePolicy,
+  type RoutingDecision,
+} from './choose-agents.ts'
 import { Execution, round } from './execution.ts'
 import { runHooks } from './hooks.ts'
-import type { Routed, RouterOptions, Surroundings } from './routing.ts'
+import type { Routed, RouterOptions, RoutingContext } from './routing.ts'
 
 /** Brings envelopes to agents. It has no idea where they come from. */
 export class Router {
@@ -18,13 +28,13 @@ export class Router {
   }
 
   /** What it would do now. */
-  decide(envelope: IntentEnvelope): Decided {
+  decide(envelope: IntentEnvelope): DecidedRoute {
     const { registry, policy, health } = this.#options
-    return decide({ envelope, registry, policy, health: health.look() })
+    return chooseAgents({ envelope, registry, policy, health: health.look() })
   }
 
   /** One answer, always: never throws, never rejects. */
-  async route(envelope: IntentEnvelope, around: Surroundings): Promise<Routed> {
+  async route(envelope: IntentEnvelope, around: RoutingContext): Promise<Routed> {
     const { hooks, onTrouble = () => {} } = this.#options
     try {
       if (!hooks) return await this.#route(envelope, around)
@@ -44,8 +54,8 @@ export class Router {
   /** Writes down the end of what was answered before: nobody is asked. */
   async complete(
     envelope: IntentEnvelope,
-    around: Surroundings & { readonly resumed: NonNullable<Surroundings['resumed']> },
-    { said, agent, decision }: { said: Said; agent: string; decision: Decision },
+    around: RoutingContext & { readonly resumed: NonNullable<RoutingContext['resumed']> },
+    { said, agent, decision }: { said: AgentResult; agent: string; decision: RoutingDecision },
   ): Promise<Routed> {
     const journal = this.#journal(around, true)
     journal.open({ ...around.resumed, decision })
@@ -55,7 +65,7 @@ export class Router {
     return { response, state, route: { decision, agent, tried: [] } }
   }
 
-  async #route(envelope: IntentEnvelope, around: Surroundings): Promise<Routed> {
+  async #route(envelope: IntentEnvelope, around: RoutingContext): Promise<Routed> {
     const { steadyNow } = this.#options
     const began = steadyNow()
     const decided = this.decide(envelope)
@@ -86,7 +96,7 @@ export class Router {
     }
   }
 
-  #journal({ id }: Surroundings, synced: boolean): Journal {
+  #journal({ id }: RoutingContext, synced: boolean): Journal {
     const { log, now, protect, onTrouble = () => {} } = this.#options
     return new Journal({ id, log, synced, now, protect, onTrouble })
   }
@@ -113,7 +123,7 @@ export class Router {
       .catch(onTrouble)
   }
 
-  #toResponse(envelope: IntentEnvelope, said: Said, agent: string): AgentResponse {
+  #toResponse(envelope: IntentEnvelope, said: AgentResult, agent: string): AgentResponse {
     const timestamp = new Date(this.#options.now()).toISOString()
     const metadata = Object.freeze({ agent, traceId: envelope.metadata.traceId, timestamp })
     return Object.freeze(toResponse(said, metadata))
@@ -123,7 +133,7 @@ export class Router {
     const error = toErrorInfo('INTERNAL_AGENT_ERROR', 'Something went wrong while this was routed.')
     const { registry, policy } = this.#options
     const { intent, routing } = envelope
-    const decision: Decision = {
+    const decision: RoutingDecision = {
       intent: intent.name,
       version: intent.version,
       strategy: routing.strategy,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { digestJson } from '../../../capability/digest-json.ts'
 import { ways } from '../agents/agent.ts'
-import { capabilityShape, longestTimeout } from '../agents/read-agent.ts'
+import { capabilityShape, maxTimeoutMs } from '../agents/read-agent.ts'
 import { remoteShape } from '../agents/remote-agent.ts'
-import { toDigest } from '../crypto/digest.ts'
 import { sealFormats } from '../crypto/envelope-seal.ts'
 import { natsFields } from '../transport/nats/address.ts'
 import type { RoutingPolicy } from './choose-agents.ts'
@@ -10,7 +10,7 @@ import type { RoutingPolicy } from './choose-agents.ts'
 /** What a node is called that nobody has named. */
 export const nameless = 'drawbridge'
 
-const milliseconds = z.number().int().positive().max(longestTimeout)
+const milliseconds = z.number().int().positive().max(maxTimeoutMs)
 
 /** How intents are routed: `docs/intents.md` describes each. */
 export const routingFields = {
@@ -68,9 +68,9 @@ export const routingFields = {
 
 const routingShape = z.strictObject(routingFields)
 export type RoutingInput = z.input<typeof routingShape>
-export type Routing = z.output<typeof routingShape>
+export type RoutingSettings = z.output<typeof routingShape>
 
-export const readRouting = (input: RoutingInput): Routing => routingShape.parse(input)
+export const readRouting = (input: RoutingInput): RoutingSettings => routingShape.parse(input)
 
 export function toPolicy({
   strategy,
@@ -78,7 +78,7 @@ export function toPolicy({
   attemptTimeout,
   retries,
   backoff,
-}: Routing): RoutingPolicy {
+}: RoutingSettings): RoutingPolicy {
   const rules = { strategy, timeout, attemptTimeout, retries, backoff }
-  return Object.freeze({ ...rules, hash: toDigest(rules) })
+  return Object.freeze({ ...rules, hash: digestJson(rules) })
 }

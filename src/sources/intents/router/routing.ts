@@ -3,7 +3,7 @@ import type { Registry } from '../agents/registry.ts'
 import type { AgentResponse } from '../envelope/response.ts'
 import type { ExecutionLog } from '../log/execution-log.ts'
 import type { Protect } from '../log/journal.ts'
-import type { Decision, RoutingPolicy } from './choose-agents.ts'
+import type { RoutingDecision, RoutingPolicy } from './choose-agents.ts'
 import type { Health } from './health.ts'
 import type { Hooks } from './hooks.ts'
 import type { Tried } from './strategies.ts'
@@ -24,7 +24,7 @@ export interface RouterOptions {
 }
 
 /** What surrounds one envelope. */
-export interface Surroundings {
+export interface RoutingContext {
   readonly id: string
   readonly source: string
   readonly address: string
@@ -48,7 +48,7 @@ export interface Routed {
 
 /** How an answer came about. The same for the same decision and the same answers. */
 export interface Route {
-  readonly decision: Decision
+  readonly decision: RoutingDecision
   readonly agent: string
   readonly tried: readonly Tried[]
 }

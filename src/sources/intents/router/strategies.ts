@@ -3,30 +3,30 @@ import type { JsonObject } from '../../../capability/json.ts'
 import type { Candidate } from '../agents/registry.ts'
 import type { Strategy } from '../envelope/envelope.ts'
 import { errorCodes } from '../envelope/error-codes.ts'
-import { type ErrorInfo, type Said, toErrorInfo } from '../envelope/response.ts'
-import type { Ending } from './attempt.ts'
+import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
+import type { AttemptResult } from './attempt.ts'
 
 /** What a strategy needs to carry out a plan. */
-export interface Run {
+export interface StrategyRun {
   readonly plan: readonly Candidate[]
   /** Whether it may be asked again after it may have acted. */
   readonly mayRepeat: boolean
   readonly retries: number
   readonly race: boolean
   /** Asks one agent once, unless the time is over or somebody has left. */
-  ask(candidate: Candidate, asked: readonly string[], retry: number): Asked
+  ask(candidate: Candidate, asked: readonly string[], retry: number): StrategyRequest
   /** Waits before the same agent is asked again; `false` when there is no time for that. */
   pause(candidate: Candidate, retry: number): Promise<boolean>
 }
 
-export interface Asked {
+export interface StrategyRequest {
   readonly stop: Cancellation
-  readonly ending: Promise<Ending>
+  readonly ending: Promise<AttemptResult>
 }
 
 /** What came of it all. */
-export interface Outcome {
-  readonly said: Said
+export interface RoutingResult {
+  readonly said: AgentResult
   /** Whose word it is. */
   readonly agent: string
   /** In the order of the plan, whoever was faster. */
@@ -41,9 +41,10 @@ export interface Tried {
   readonly certainty?: 'nothing' | 'told' | 'unknown'
 }
 
-export const runStrategy = (strategy: Strategy, run: Run): Promise<Outcome> => table[strategy](run)
+export const runStrategy = (strategy: Strategy, run: StrategyRun): Promise<RoutingResult> =>
+  table[strategy](run)
 
-const table: Readonly<Record<Strategy, (run: Run) => Promise<Outcome>>> = {
+const table: Readonly<Record<Strategy, (run: StrategyRun) => Promise<RoutingResult>>> = {
   direct: inTurn,
   fallback: inTurn,
   broadcast: askAll,
@@ -51,7 +52,7 @@ const table: Readonly<Record<Strategy, (run: Run) => Promise<Outcome>>> = {
 }
 
 /** One after the other, until one succeeds or nobody else may be asked. */
-async function inTurn(run: Run): Promise<Outcome> {
+async function inTurn(run: StrategyRun): Promise<RoutingResult> {
   const tried: Tried[] = []
   const asked: string[] = []
   let last: { readonly agent: string; readonly error: ErrorInfo } | undefined
@@ -76,17 +77,20 @@ async function inTurn(run: Run): Promise<Outcome> {
  * Whether somebody may be asked after this. First the effects: what may have happened is not asked
  * for again unless that does no harm. Then the sense of it.
  */
-const mayGoOn = (ending: Extract<Ending, { error: unknown }>, mayRepeat: boolean): boolean => {
+const mayGoOn = (
+  ending: Extract<AttemptResult, { error: unknown }>,
+  mayRepeat: boolean,
+): boolean => {
   const { error, certainty, elsewhere = errorCodes[error.code].elsewhere } = ending
   return (mayRepeat || certainty === 'nothing') && (elsewhere || error.retryable)
 }
 
 /** Whether the same agent may do better in a moment. */
-const helpsToWait = ({ error, elsewhere }: Extract<Ending, { error: unknown }>): boolean =>
+const helpsToWait = ({ error, elsewhere }: Extract<AttemptResult, { error: unknown }>): boolean =>
   !elsewhere && error.code !== 'CAPABILITY_NOT_FOUND'
 
 /** Everybody, at the same time; all that they say, in the order of the plan. */
-async function askAll(run: Run): Promise<Outcome> {
+async function askAll(run: StrategyRun): Promise<RoutingResult> {
   const endings = await Promise.all(run.plan.map((candidate) => run.ask(candidate, [], 0).ending))
   const tried = endings.map((ending, index) => toTried(nameAt(run, index), ending))
   const outcomes: readonly JsonObject[] = endings.map((ending, index) => ({
@@ -107,7 +111,7 @@ async function askAll(run: Run): Promise<Outcome> {
 }
 
 /** Everybody, at the same time; the success of the one who stands first in the plan wins. */
-async function askAllForTheBest(run: Run): Promise<Outcome> {
+async function askAllForTheBest(run: StrategyRun): Promise<RoutingResult> {
   const asked = run.plan.map((candidate) => run.ask(candidate, [], 0))
   const tried: Tried[] = []
   let last = nobody
@@ -125,9 +129,9 @@ async function askAllForTheBest(run: Run): Promise<Outcome> {
 }
 
 /** The same, but whoever is first to succeed wins. Who that is cannot be foreseen. */
-async function askAllForTheFirst(run: Run): Promise<Outcome> {
+async function askAllForTheFirst(run: StrategyRun): Promise<RoutingResult> {
   const asked = run.plan.map((candidate) => run.ask(candidate, [], 0))
-  const endings: (Ending | undefined)[] = asked.map(() => undefined)
+  const endings: (AttemptResult | undefined)[] = asked.map(() => undefined)
   const winner = await new Promise<number | undefined>((resolve) => {
     let left = asked.length
     for (const [index, { ending: pending }] of asked.entries())
@@ -152,12 +156,12 @@ async function askAllForTheFirst(run: Run): Promise<Outcome> {
 
 const notNeeded = 'another agent has answered'
 
-const nameAt = (run: Run, index: number): string => run.plan[index]?.agent.name ?? 'router'
+const nameAt = (run: StrategyRun, index: number): string => run.plan[index]?.agent.name ?? 'router'
 
-const toSpares = (run: Run, from: number): Tried[] =>
+const toSpares = (run: StrategyRun, from: number): Tried[] =>
   run.plan.slice(from).map(({ agent }) => ({ agent: agent.name, outcome: 'not_needed' }))
 
-const toTried = (agent: string, ending: Ending, retry = 0): Tried => ({
+const toTried = (agent: string, ending: AttemptResult, retry = 0): Tried => ({
   agent,
   ...(retry > 0 && { retry }),
   ...('payload' in ending

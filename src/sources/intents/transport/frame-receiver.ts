@@ -5,11 +5,11 @@ import { openRequest, type Reception, type SealChoice } from '../crypto/envelope
 import type { SealOptions } from '../crypto/seal.ts'
 import { type IntentEnvelope, readEnvelope } from '../envelope/envelope.ts'
 import { type ErrorCode, isErrorCode } from '../envelope/error-codes.ts'
-import { type ErrorInfo, type Said, toErrorInfo, toResponse } from '../envelope/response.ts'
+import { type AgentResult, type ErrorInfo, toErrorInfo, toResponse } from '../envelope/response.ts'
 import { toToolName } from '../tool-name.ts'
 import { type Frame, type FrameHeaders, readFrame, toFrame } from './frame.ts'
 
-export interface FrameDeskOptions {
+export interface FrameReceiverOptions {
   /** Over HTTP; absent where there is only another way. */
   readonly path?: string
   readonly seal?: SealChoice
@@ -34,10 +34,10 @@ export interface Accepted {
 }
 
 /** Where other runtimes ask: from frames to calls, and from outcomes to frames. */
-export class FrameDesk {
-  readonly #options: FrameDeskOptions
+export class FrameReceiver {
+  readonly #options: FrameReceiverOptions
 
-  constructor(options: FrameDeskOptions) {
+  constructor(options: FrameReceiverOptions) {
     this.#options = options
   }
 
@@ -111,7 +111,7 @@ const refuse = (code: ErrorCode, message: string) => ({
   refused: toFrame('error', toErrorInfo(code, message)),
 })
 
-function toSaid(outcome: Outcome | undefined, { intent }: IntentEnvelope): Said {
+function toSaid(outcome: Outcome | undefined, { intent }: IntentEnvelope): AgentResult {
   if (!outcome) {
     const message = `There is no intent ${intent.name} ${intent.version} here.`
     return { error: toErrorInfo('CAPABILITY_NOT_FOUND', message) }

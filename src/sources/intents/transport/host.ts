@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ExecutionLog } from '../log/execution-log.ts'
 
 /** What the agents' runtime needs from outside. */
-export interface Machine {
+export interface Host {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** The same, but nobody can set it. */
@@ -15,7 +15,7 @@ export interface Machine {
 }
 
 /** The real one, for as long as nobody says another. */
-export const thisMachine: Machine = {
+export const thisHost: Host = {
   now: Date.now,
   steadyNow: () => performance.now(),
   randomBytes,

@@ -1,20 +1,20 @@
 import http from 'node:http'
 import https from 'node:https'
-import { type Carried, type Carry, largestAnswer } from './transport.ts'
+import { maxAnswerBytes, type Transport, type TransportResult } from './transport.ts'
 
 /** Posts JSON and never throws. Not `fetch`: that hides whether anything can have been read. */
-export class Poster {
+export class HttpTransport {
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
   }
 
   /** How an agent behind an address is asked. */
-  carry(url: string): Carry {
+  carry(url: string): Transport {
     return (parcel) => this.#post(url, parcel)
   }
 
-  #post(url: string, parcel: Parameters<Carry>[0]): Promise<Carried> {
+  #post(url: string, parcel: Parameters<Transport>[0]): Promise<TransportResult> {
     const { body, traceparent, token, delicate, signal } = parcel
     const secure = url.startsWith('https:')
     const { request } = secure ? https : http
@@ -57,16 +57,16 @@ export class Poster {
 
 function read(
   response: http.IncomingMessage,
-  resolve: (carried: Carried) => void,
+  resolve: (carried: TransportResult) => void,
   fail: (error: Error) => void,
 ): void {
   const chunks: Buffer[] = []
   let size = 0
   response.on('data', (chunk: Buffer) => {
     size += chunk.length
-    if (size <= largestAnswer) chunks.push(chunk)
+    if (size <= maxAnswerBytes) chunks.push(chunk)
     else {
-      resolve({ failed: 'endless', cause: `more than ${largestAnswer} bytes` })
+      resolve({ failed: 'endless', cause: `more than ${maxAnswerBytes} bytes` })
       response.destroy()
     }
   })

@@ -1,5 +1,5 @@
 /** A frame on its way to another runtime. */
-export interface Parcel {
+export interface OutgoingFrame {
   readonly body: string
   readonly traceparent: string
   /** Shown as a bearer token. */
@@ -10,17 +10,17 @@ export interface Parcel {
 }
 
 /** What came back, or how far it got. */
-export type Carried =
+export type TransportResult =
   | { readonly body: string /** Of HTTP. */; readonly status?: number }
   | {
-      readonly failed: keyof typeof mishaps
+      readonly failed: keyof typeof transportFailures
       readonly cause: string
     }
 
-export type Mishap = Extract<Carried, { failed: unknown }>
+export type TransportFailure = Extract<TransportResult, { failed: unknown }>
 
 /** How a frame can fail to bring an answer. */
-export const mishaps = {
+export const transportFailures = {
   /** Nobody can have read a byte of it. */
   not_sent: 'nothing',
   /** It was too large to be sent. */
@@ -34,7 +34,7 @@ export const mishaps = {
 } as const
 
 /** Brings a frame there and an answer back, and never throws. */
-export type Carry = (parcel: Parcel) => Promise<Carried>
+export type Transport = (parcel: OutgoingFrame) => Promise<TransportResult>
 
 /** No answer may be larger, whatever it comes by. */
-export const largestAnswer = 4 * 1024 * 1024
+export const maxAnswerBytes = 4 * 1024 * 1024

@@ -1,7 +1,12 @@
 import http from 'node:http'
 import https from 'node:https'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
-import { refused, stopped, unproven, unusableEndpoint } from '../../../upstream/failures.ts'
+import {
+  unusableEndpoint,
+  upstreamRefused,
+  upstreamStopped,
+  upstreamUnauthorized,
+} from '../../../upstream/failures.ts'
 import { untilCancelled } from '../../../upstream/until-cancelled.ts'
 import type {
   Credential,
@@ -30,7 +35,7 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
   async function call(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { cancellation } = request
     if ('failure' in endpoint) return { outcome: endpoint, reached: 'no' }
-    if (cancellation.cancelled) return { outcome: stopped(), reached: 'no' }
+    if (cancellation.cancelled) return { outcome: upstreamStopped(), reached: 'no' }
     const url = toUrl(endpoint, request.capability)
     if (!url) {
       const cause = `${request.capability} cannot be part of a path.`
@@ -49,11 +54,13 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
         limit: limits?.answer ?? largestAnswer,
       })
     } catch (error) {
-      const outcome = cancellation.cancelled ? stopped() : unproven(String(error))
+      const outcome = cancellation.cancelled
+        ? upstreamStopped()
+        : upstreamUnauthorized(String(error))
       return { outcome, reached: 'no' }
     }
     if (posted.kind === 'broken' && cancellation.cancelled)
-      return { outcome: stopped(), reached: posted.sent ? 'maybe' : 'no' }
+      return { outcome: upstreamStopped(), reached: posted.sent ? 'maybe' : 'no' }
     return toUpstreamAnswer(posted, limits?.answer ?? largestAnswer)
   }
 
@@ -86,4 +93,4 @@ const isFieldValue = (value: string): boolean =>
   /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
 
 const unsendableKey = () =>
-  refused('The idempotency key cannot be sent on: use visible ASCII characters only.')
+  upstreamRefused('The idempotency key cannot be sent on: use visible ASCII characters only.')

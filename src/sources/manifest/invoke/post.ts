@@ -2,9 +2,9 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 
 /** One POST and all that came back, or why nothing usable did. */
-export type Posted = Reply | Broken
+export type Posted = PostReply | Broken
 
-export interface Reply {
+export interface PostReply {
   readonly kind: 'reply'
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -93,7 +93,12 @@ function read(response: IncomingMessage, limit: number, broken: Break): Promise<
       resolve(posted)
       response.destroy()
     }
-    const reply = (): Reply => ({ kind: 'reply', status, headers, body: body.subarray(0, size) })
+    const reply = (): PostReply => ({
+      kind: 'reply',
+      status,
+      headers,
+      body: body.subarray(0, size),
+    })
     const overflow = () => finish(succeeded ? tooLarge : reply())
     if (succeeded && Number(headers['content-length']) > most) return overflow()
     // Not as a stream that is waited for: that would gather tiny chunks by the thousand.

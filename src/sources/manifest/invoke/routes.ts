@@ -1,9 +1,9 @@
 import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
-import type { Placed, Understood } from '../reading/read-manifest.ts'
+import type { Placed, ValidManifest } from '../reading/read-manifest.ts'
 
 /** Code that does what an INTERNAL capability says. */
-export type Handler = (input: unknown, context: HandlerContext) => unknown
+export type ManifestHandler = (input: unknown, context: HandlerContext) => unknown
 
 export interface HandlerContext {
   readonly signal: AbortSignal
@@ -13,8 +13,12 @@ export interface HandlerContext {
 }
 
 /** How a call reaches the agent. */
-export type Route =
-  | { readonly kind: 'handler'; readonly run: Handler; readonly by?: Placed<ManifestInterface> }
+export type CapabilityRoute =
+  | {
+      readonly kind: 'handler'
+      readonly run: ManifestHandler
+      readonly by?: Placed<ManifestInterface>
+    }
   | { readonly kind: 'upstream'; readonly by: Placed<ManifestInterface> }
 
 /** What can open a connection for a protocol; the source knows none of them itself. */
@@ -24,10 +28,10 @@ export type Protocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 
 /** The first way that is offered and that leads somewhere, or why there is none. */
 export function findRoute(
-  { interfaces }: Understood,
+  { interfaces }: ValidManifest,
   { id, protocols }: ManifestCapability,
-  handlers: ReadonlyMap<string, Handler>,
-): Route | { readonly fault: string } {
+  handlers: ReadonlyMap<string, ManifestHandler>,
+): CapabilityRoute | { readonly fault: string } {
   const run = handlers.get(id)
   if (run) {
     const by = interfaces.find(({ protocol }) => protocol === 'INTERNAL')

@@ -7,7 +7,7 @@ import type { Upstream } from '../../../upstream/upstream.ts'
 import { valueArgument } from '../schemas/to-schema.ts'
 import { toOutcome } from '../to-outcome.ts'
 import { withRetries } from './retry.ts'
-import type { Handler } from './routes.ts'
+import type { ManifestHandler } from './routes.ts'
 
 export interface InvokeOptions {
   readonly id: string
@@ -19,7 +19,7 @@ export interface InvokeOptions {
 }
 
 export const toHandlerInvoke =
-  (run: Handler, { wrapped }: InvokeOptions): Capability['invoke'] =>
+  (run: ManifestHandler, { wrapped }: InvokeOptions): Capability['invoke'] =>
   async (call) => {
     const answer = await run(toInput(call, wrapped), {
       get signal() {

@@ -3,17 +3,17 @@ import { text } from '../../../capability/content.ts'
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
 import {
-  busy,
-  invalid,
-  refused,
-  tooLarge,
-  unavailable,
-  unproven,
+  upstreamBusy,
+  upstreamInvalid,
+  upstreamRefused,
+  upstreamTooLarge,
+  upstreamUnauthorized,
+  upstreamUnavailable,
 } from '../../../upstream/failures.ts'
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
-import { toForeignWords } from '../../../upstream/upstream-text.ts'
-import type { Broken, Posted, Reply } from './post.ts'
+import { quoteUpstreamText } from '../../../upstream/upstream-text.ts'
+import type { Broken, Posted, PostReply } from './post.ts'
 
 /** What came of a POST, in our words. */
 export function toUpstreamAnswer(posted: Posted, limit: number): UpstreamAnswer {
@@ -31,48 +31,51 @@ export function toUpstreamAnswer(posted: Posted, limit: number): UpstreamAnswer 
 function toBreakdown({ how, cause }: Broken, limit: number): Outcome {
   switch (how) {
     case 'lost':
-      return unavailable(cause)
+      return upstreamUnavailable(cause)
     case 'garbled':
-      return invalid(cause)
+      return upstreamInvalid(cause)
     case 'too_large':
-      return tooLarge(limit)
+      return upstreamTooLarge(limit)
   }
 }
 
-function toSuccess({ headers, body }: Reply): Outcome {
+function toSuccess({ headers, body }: PostReply): Outcome {
   if (body.length === 0) return { kind: 'done' }
   const type = toMediaType(headers)
   if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
-    return invalid(`The answer is packed as ${headers['content-encoding']}.`)
+    return upstreamInvalid(`The answer is packed as ${headers['content-encoding']}.`)
   const words = decode(body)
-  if (words === undefined) return invalid('The answer is not UTF-8.')
+  if (words === undefined) return upstreamInvalid('The answer is not UTF-8.')
   if (isJson(type) || type === '') {
     const parsed = parse(words)
     if (parsed) return { kind: 'done', data: parsed.data }
-    if (type !== '') return invalid('The answer says it is JSON and is not.')
-  } else if (!type.startsWith('text/')) return invalid(`The answer is ${type}, not JSON or text.`)
+    if (type !== '') return upstreamInvalid('The answer says it is JSON and is not.')
+  } else if (!type.startsWith('text/'))
+    return upstreamInvalid(`The answer is ${type}, not JSON or text.`)
   return { kind: 'done', content: [text(words)] }
 }
 
-function toRefusal(reply: Reply): Outcome {
+function toRefusal(reply: PostReply): Outcome {
   const { status, headers } = reply
   const complaint = toComplaint(reply)
   const said = `HTTP ${status}${complaint === '' ? '' : `: ${complaint}`}`
   const retryAfter = toRetryAfter(headers['retry-after'], headers.date)
-  if (status === 401 || status === 403 || status === 407) return unproven(said)
-  if (status === 429) return busy(retryAfter)
-  if (status >= 500) return unavailable(said, retryAfter)
+  if (status === 401 || status === 403 || status === 407) return upstreamUnauthorized(said)
+  if (status === 429) return upstreamBusy(retryAfter)
+  if (status >= 500) return upstreamUnavailable(said, retryAfter)
   if (status >= 400)
-    return refused(complaint === '' ? `The agent refused this with HTTP ${status}.` : complaint)
-  return invalid(`${said} ${headers.location === undefined ? '' : 'and a redirect'}`.trim())
+    return upstreamRefused(
+      complaint === '' ? `The agent refused this with HTTP ${status}.` : complaint,
+    )
+  return upstreamInvalid(`${said} ${headers.location === undefined ? '' : 'and a redirect'}`.trim())
 }
 
 /** The sentence for a reader that most error bodies hold somewhere near the top. */
-function toComplaint({ headers, body }: Reply): string {
+function toComplaint({ headers, body }: PostReply): string {
   const type = toMediaType(headers)
   const words = body.toString()
-  if (isJson(type)) return toForeignWords(findSentence(parse(words)?.data) ?? words)
-  return type === 'text/plain' ? toForeignWords(words) : ''
+  if (isJson(type)) return quoteUpstreamText(findSentence(parse(words)?.data) ?? words)
+  return type === 'text/plain' ? quoteUpstreamText(words) : ''
 }
 
 function findSentence(data: unknown): string | undefined {

@@ -1,12 +1,12 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { YamlFault, YamlReading } from '../../../yaml/read-yaml.ts'
 
-export type Path = readonly PropertyKey[]
+export type DocumentPath = readonly PropertyKey[]
 export type Fields = Readonly<Record<string, unknown>>
 
-export interface Place {
+export interface DocumentPlace {
   readonly value: Fields
-  readonly path: Path
+  readonly path: DocumentPath
 }
 
 /** An OpenAPI document of which every complaint names file, line and column. */
@@ -30,14 +30,14 @@ export class OpenApiDocument {
     return String(this.root.openapi)
   }
 
-  complain(path: Path, message: string): void {
+  complain(path: DocumentPath, message: string): void {
     const at = this.#reading.at(path)
     if (this.faults.some((one) => one.at === at && one.message === message)) return
     this.faults.push({ at, message })
   }
 
   /** What stands at a place, or what it refers to; nothing where that is absent or no mapping. */
-  follow(value: unknown, path: Path): Place | undefined {
+  follow(value: unknown, path: DocumentPath): DocumentPlace | undefined {
     const seen = new Set<string>()
     let place = { value, path }
     while (isPlainObject(place.value)) {
@@ -56,7 +56,7 @@ export class OpenApiDocument {
   }
 
   /** What a reference into this document points to. */
-  find(reference: string): { value: unknown; path: Path } | undefined {
+  find(reference: string): { value: unknown; path: DocumentPath } | undefined {
     if (!isLocal(reference)) return undefined
     let value: unknown = this.root
     const path: string[] = []

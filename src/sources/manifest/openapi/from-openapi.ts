@@ -3,7 +3,7 @@ import { isPlainObject } from '../../../capability/json.ts'
 import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
 import { writeYaml } from '../../../yaml/write-yaml.ts'
 import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
-import { OpenApiDocument, type Path } from './document.ts'
+import { type DocumentPath, OpenApiDocument } from './document.ts'
 import { toDraft } from './to-draft.ts'
 
 export interface OpenApiDraft {
@@ -28,7 +28,7 @@ export function fromOpenApi(text: string, file: string): OpenApiReading {
     return { faults: [{ at: reading.at([]), message: 'This is no OpenAPI document.' }] }
   const document = new OpenApiDocument(reading)
   if (document.faults.length > 0) return { faults: document.faults }
-  const notes: { path: Path; message: string }[] = []
+  const notes: { path: DocumentPath; message: string }[] = []
   const draft = toDraft(document, (path, message) => notes.push({ path, message }))
   if (document.faults.length > 0) return { faults: document.faults }
   const manifest = manifestShape.parse(draft)

@@ -1,15 +1,15 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { type Fields, isLocal, type OpenApiDocument, type Path } from './document.ts'
+import { type DocumentPath, type Fields, isLocal, type OpenApiDocument } from './document.ts'
 import { toUnique } from './names.ts'
 
-export type Review = (path: Path, message: string) => void
+export type Review = (path: DocumentPath, message: string) => void
 
 export interface BundleOptions {
   readonly document: OpenApiDocument
   /** What only an answer holds is no part of a request, and the other way round. */
   readonly direction: 'input' | 'output'
   /** Where the schema will stand in the manifest. */
-  readonly out: Path
+  readonly out: DocumentPath
   readonly review: Review
 }
 
@@ -28,7 +28,7 @@ export class SchemaBundle {
   }
 
   /** A schema that stands inside another. */
-  translate(schema: unknown, path: Path, out: Path): Json {
+  translate(schema: unknown, path: DocumentPath, out: DocumentPath): Json {
     const { document } = this.#options
     if (typeof schema === 'boolean') return schema
     if (!isPlainObject(schema)) {
@@ -43,7 +43,7 @@ export class SchemaBundle {
   }
 
   /** A schema that stands for itself: a reference is replaced by what it points to. */
-  translateRoot(schema: unknown, path: Path): JsonObject {
+  translateRoot(schema: unknown, path: DocumentPath): JsonObject {
     const { document, out, review } = this.#options
     if (isPlainObject(schema) && typeof schema.$ref === 'string' && !isLocal(schema.$ref)) {
       const wrapped = this.translate(schema, path, [...out, 'properties', 'value'])
@@ -94,7 +94,7 @@ export class SchemaBundle {
     return types.size === 1 ? [...types][0] : undefined
   }
 
-  #refer(reference: string, path: Path, out: Path): JsonObject {
+  #refer(reference: string, path: DocumentPath, out: DocumentPath): JsonObject {
     const { document, review } = this.#options
     const known = this.#names.get(reference)
     if (known !== undefined) return { $ref: `#/$defs/${known}` }
@@ -115,7 +115,7 @@ export class SchemaBundle {
     return { $ref: `#/$defs/${name}` }
   }
 
-  #keywords(schema: Fields, path: Path, out: Path): JsonObject {
+  #keywords(schema: Fields, path: DocumentPath, out: DocumentPath): JsonObject {
     const result: Record<string, Json> = {}
     for (const [keyword, value] of Object.entries(schema)) {
       const [here, there] = [
@@ -143,7 +143,7 @@ export class SchemaBundle {
   }
 
   /** Whether a property is part of what goes in, or of what comes out. */
-  #belongs(property: unknown, path: Path): boolean {
+  #belongs(property: unknown, path: DocumentPath): boolean {
     if (!isPlainObject(property)) return true
     const { document, direction } = this.#options
     const { $ref } = property
@@ -154,7 +154,7 @@ export class SchemaBundle {
     return target?.[direction === 'input' ? 'readOnly' : 'writeOnly'] !== true
   }
 
-  #leaveOut(schema: Fields, result: Record<string, Json>, path: Path): void {
+  #leaveOut(schema: Fields, result: Record<string, Json>, path: DocumentPath): void {
     const { properties } = schema
     if (!Array.isArray(schema.required) || !isPlainObject(properties)) return
     const required = schema.required.filter(
@@ -167,7 +167,7 @@ export class SchemaBundle {
   }
 
   /** One word that nobody understands would take the whole capability down. */
-  #mend(result: Record<string, Json>, out: Path): void {
+  #mend(result: Record<string, Json>, out: DocumentPath): void {
     const { review } = this.#options
     const given: readonly unknown[] = result.type === undefined ? [] : [result.type].flat()
     const unknown = given.find((type) => typeof type !== 'string' || !types.has(type))

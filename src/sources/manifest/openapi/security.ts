@@ -1,10 +1,10 @@
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
-import type { Fields, OpenApiDocument, Path } from './document.ts'
+import type { DocumentPath, Fields, OpenApiDocument } from './document.ts'
 
 type Auth = ManifestInterface['auth']
 
 /** What a caller of an operation must hold, and how it proves that. */
-export interface Guard {
+export interface SecurityDraft {
   readonly permissions: readonly string[]
   readonly schemes: readonly Scheme[]
   /** What had to be guessed. */
@@ -18,21 +18,21 @@ export interface Scheme {
   readonly certain: boolean
 }
 
-export interface GuardOptions {
+export interface SecurityOptions {
   readonly document: OpenApiDocument
   /** Of the manifest: permissions that have to be made up begin with it. */
   readonly id: string
 }
 
-const open: Guard = { permissions: [], schemes: [], doubts: [] }
+const open: SecurityDraft = { permissions: [], schemes: [], doubts: [] }
 
 /** The first way in that an operation, or the whole document, names. */
-export function toGuard(
+export function toSecurityDraft(
   operation: Fields,
-  path: Path,
+  path: DocumentPath,
   writes: boolean,
-  { document, id }: GuardOptions,
-): Guard {
+  { document, id }: SecurityOptions,
+): SecurityDraft {
   const own = operation.security !== undefined
   const security = own ? operation.security : document.root.security
   const at = own ? [...path, 'security'] : ['security']
@@ -76,7 +76,7 @@ function toPermission(scope: string, id: string): string {
   return /^[a-z]/.test(plain) ? plain : `api-${id}.${plain}`
 }
 
-function toScheme(document: OpenApiDocument, name: string, at: Path): Scheme[] {
+function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): Scheme[] {
   const path = ['components', 'securitySchemes', name]
   const components = document.follow(document.root.components, ['components'])?.value
   const all = document.follow(components?.securitySchemes, path.slice(0, 2))?.value ?? {}

@@ -1,10 +1,10 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
-import type { Fields, OpenApiDocument, Path, Place } from './document.ts'
+import type { DocumentPath, DocumentPlace, Fields, OpenApiDocument } from './document.ts'
 import { isAtLeast, toSlug, toUnique } from './names.ts'
 import { type Review, SchemaBundle } from './schema-bundle.ts'
-import { type Guard, toGuard } from './security.ts'
+import { type SecurityDraft, toSecurityDraft } from './security.ts'
 
 type Method = 'get' | 'head' | 'options' | 'trace' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -32,9 +32,9 @@ export interface Operation {
   /** As the document spells it. */
   readonly route: string
   readonly value: Fields
-  readonly path: Path
+  readonly path: DocumentPath
   /** Those of the whole path, which the operation may override. */
-  readonly shared: readonly Place[]
+  readonly shared: readonly DocumentPlace[]
 }
 
 export interface CapabilityOptions {
@@ -45,9 +45,9 @@ export interface CapabilityOptions {
   readonly review: Review
 }
 
-export interface Imported {
+export interface ImportedOperation {
   readonly capability: ManifestCapability
-  readonly guard: Guard
+  readonly guard: SecurityDraft
 }
 
 const longestId = 64
@@ -55,12 +55,15 @@ const shortestName = 3
 const shortestDescription = 12
 
 /** One operation as a capability. `review` gets paths inside it. */
-export function toCapability(operation: Operation, options: CapabilityOptions): Imported {
+export function toOperationDraft(
+  operation: Operation,
+  options: CapabilityOptions,
+): ImportedOperation {
   const { method, route, value, path } = operation
   const { document, id, taken, review } = options
   const called = `${method.toUpperCase()} ${route}`
   const { level, idempotent, category } = methods[method]
-  const guard = toGuard(value, path, level !== 'none', { document, id })
+  const guard = toSecurityDraft(value, path, level !== 'none', { document, id })
   const [summary, description, operationId] = [
     value.summary,
     value.description,
@@ -162,14 +165,21 @@ function describe(schema: Json, { description, deprecated }: Fields): Json {
   }
 }
 
-function toParameters({ value, path, shared }: Operation, document: OpenApiDocument): Place[] {
+function toParameters(
+  { value, path, shared }: Operation,
+  document: OpenApiDocument,
+): DocumentPlace[] {
   const own = toPlaces(value.parameters, [...path, 'parameters'], document)
-  const toKey = (place: Place) => `${String(place.value.in)} ${String(place.value.name)}`
+  const toKey = (place: DocumentPlace) => `${String(place.value.in)} ${String(place.value.name)}`
   return [...new Map([...shared, ...own].map((place) => [toKey(place), place])).values()]
 }
 
 /** A list of parameters, each with what it refers to. */
-export function toPlaces(list: unknown, path: Path, document: OpenApiDocument): Place[] {
+export function toPlaces(
+  list: unknown,
+  path: DocumentPath,
+  document: OpenApiDocument,
+): DocumentPlace[] {
   if (list === undefined) return []
   if (!Array.isArray(list)) {
     document.complain(path, 'parameters must be a list.')
@@ -203,10 +213,10 @@ const pickStatus = (statuses: readonly string[]): string | undefined =>
 
 /** The form of a body: JSON where there is a choice. */
 function pickContent(
-  { value, path }: Place,
+  { value, path }: DocumentPlace,
   document: OpenApiDocument,
   review: (message: string) => void,
-): { schema: unknown; path: Path } | undefined {
+): { schema: unknown; path: DocumentPath } | undefined {
   const content = document.follow(value.content, [...path, 'content'])
   const kinds = Object.keys(content?.value ?? {})
   const kind =
@@ -224,7 +234,7 @@ function pickContent(
 function checked(
   schema: JsonObject,
   direction: 'input' | 'output',
-  out: Path,
+  out: DocumentPath,
   review: Review,
 ): ManifestSchema {
   const reading = readContract(schema, direction)

@@ -4,19 +4,25 @@ import type { Fields, OpenApiDocument } from './document.ts'
 import { isAtLeast, toSlug } from './names.ts'
 import type { Review } from './schema-bundle.ts'
 import type { Scheme } from './security.ts'
-import { type Imported, methods, type Operation, toCapability, toPlaces } from './to-capability.ts'
+import {
+  type ImportedOperation,
+  methods,
+  type Operation,
+  toOperationDraft,
+  toPlaces,
+} from './to-capability.ts'
 import { toVersion } from './to-version.ts'
 import { withoutSecrets } from './without-secrets.ts'
 
 /** A whole manifest: what the document says, and a cautious guess at what it does not. */
 export function toDraft(document: OpenApiDocument, review: Review): Manifest {
   const identity = toIdentity(document, review)
-  const imported: Imported[] = []
+  const imported: ImportedOperation[] = []
   for (const operation of toOperations(document)) {
     const at = ['capabilities', imported.length]
     review(at, `made from ${operation.method.toUpperCase()} ${operation.route}.`)
     imported.push(
-      toCapability(operation, {
+      toOperationDraft(operation, {
         document,
         id: identity.id,
         taken: new Set(imported.map(({ capability }) => capability.id)),
@@ -101,14 +107,14 @@ function toOperations(document: OpenApiDocument): Operation[] {
 const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(methods, key)
 
 /** Each scheme once, those used first in front. */
-const toSchemes = (imported: readonly Imported[]): Scheme[] => [
+const toSchemes = (imported: readonly ImportedOperation[]): Scheme[] => [
   ...new Map(
     imported.flatMap(({ guard }) => guard.schemes.map((scheme) => [scheme.name, scheme] as const)),
   ).values(),
 ]
 
 function toRequirements(
-  imported: readonly Imported[],
+  imported: readonly ImportedOperation[],
   schemes: readonly Scheme[],
   id: string,
   review: Review,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Manifest } from '../reading/manifest-shape.ts'
 import { findSecrets } from '../reading/scan-secrets.ts'
-import type { Path } from './document.ts'
+import type { DocumentPath } from './document.ts'
 import type { Review } from './schema-bundle.ts'
 
 const instead = 'Left out: it looked like a secret.'
@@ -24,19 +24,19 @@ export function withoutSecrets(draft: Manifest, review: Review): Manifest {
   return clean
 }
 
-function put(root: object, path: Path, value: string): void {
+function put(root: object, path: DocumentPath, value: string): void {
   const holder = holderOf(root, path)
   const last = path.at(-1)
   if (holder && last !== undefined && typeof holder[last] === 'string') holder[last] = value
 }
 
-function remove(root: object, path: Path): void {
+function remove(root: object, path: DocumentPath): void {
   const holder = holderOf(root, path)
   const last = path.at(-1)
   if (holder && last !== undefined) delete holder[last]
 }
 
-function holderOf(root: object, path: Path): Record<PropertyKey, unknown> | undefined {
+function holderOf(root: object, path: DocumentPath): Record<PropertyKey, unknown> | undefined {
   let node: unknown = root
   for (const step of path.slice(0, -1)) {
     if (typeof node !== 'object' || node === null) return undefined

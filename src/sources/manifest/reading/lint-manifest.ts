@@ -1,21 +1,21 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isPlainObject } from '../../../capability/json.ts'
 import { byName, inside } from '../schemas/schema-keywords.ts'
-import type { Path, Understood } from './read-manifest.ts'
+import type { ManifestPath, ValidManifest } from './read-manifest.ts'
 
 export type Remark = (
   severity: Diagnostic['severity'],
   code: string,
-  path: Path,
+  path: ManifestPath,
   message: string,
 ) => void
 
 /** What the schema of v0.1 lets through and a reader would want to know. */
-export function lintManifest(manifest: Understood, remark: Remark): void {
+export function lintManifest(manifest: ValidManifest, remark: Remark): void {
   for (const rule of rules) rule(manifest, remark)
 }
 
-type Rule = (manifest: Understood, remark: Remark) => void
+type Rule = (manifest: ValidManifest, remark: Remark) => void
 
 const longestName = 64
 
@@ -136,7 +136,7 @@ const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` 
 
 const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
-function findTypes(schema: unknown, path: Path, remark: Remark): void {
+function findTypes(schema: unknown, path: ManifestPath, remark: Remark): void {
   if (Array.isArray(schema)) {
     for (const [index, item] of schema.entries()) findTypes(item, [...path, index], remark)
     return

@@ -26,13 +26,13 @@ export interface ReadOptions {
 
 export interface ManifestReading {
   /** What could be understood; absent when nothing could. */
-  readonly manifest?: Understood
+  readonly manifest?: ValidManifest
   readonly diagnostics: readonly Diagnostic[]
-  readonly whereIs: (path: Path) => string
+  readonly whereIs: (path: ManifestPath) => string
 }
 
 /** Capabilities and interfaces keep the index they were written at. */
-export interface Understood extends Omit<Manifest, 'capabilities' | 'interfaces'> {
+export interface ValidManifest extends Omit<Manifest, 'capabilities' | 'interfaces'> {
   readonly capabilities: readonly Placed<ManifestCapability>[]
   readonly interfaces: readonly Placed<ManifestInterface>[]
   /** Fields of approved namespaces, by the JSON pointer of what they stand in. */
@@ -43,12 +43,12 @@ export interface Understood extends Omit<Manifest, 'capabilities' | 'interfaces'
 
 export type Placed<T> = T & { readonly index: number }
 
-export type Path = readonly PropertyKey[]
+export type ManifestPath = readonly PropertyKey[]
 
 type Say = (
   severity: Diagnostic['severity'],
   code: string,
-  path: Path,
+  path: ManifestPath,
   message: string,
   at?: string,
 ) => void
@@ -119,7 +119,7 @@ function leaveOut(
 /** Fields of an approved namespace are set aside, so that the rest can be strict. */
 function takeExtensions(
   value: unknown,
-  path: Path,
+  path: ManifestPath,
   approved: readonly string[],
   found: Map<string, JsonObject>,
 ): unknown {
@@ -138,7 +138,7 @@ function takeExtensions(
   return kept
 }
 
-const isSchemaPlace = (path: Path): boolean =>
+const isSchemaPlace = (path: ManifestPath): boolean =>
   path.length === 3 &&
   path[0] === 'capabilities' &&
   (path[2] === 'input_schema' || path[2] === 'output_schema')
@@ -149,9 +149,9 @@ function understand(
   document: YamlReading,
   options: ReadOptions,
   say: Say,
-): Omit<Understood, 'extensions'> | undefined {
+): Omit<ValidManifest, 'extensions'> | undefined {
   const { shape } = manifestShape
-  const complain = (error: z.ZodError, path: Path): boolean => {
+  const complain = (error: z.ZodError, path: ManifestPath): boolean => {
     const unknownOnly = error.issues.every(({ code }) => code === 'unrecognized_keys')
     for (const issue of error.issues) explain(issue, path, document, options, say)
     return unknownOnly && !options.strict
@@ -210,7 +210,7 @@ type Fallible<T> = { readonly ok: true; readonly value: T } | { readonly ok: fal
 
 function explain(
   issue: z.core.$ZodIssue,
-  base: Path,
+  base: ManifestPath,
   document: YamlReading,
   options: ReadOptions,
   say: Say,
@@ -229,7 +229,7 @@ function explain(
 }
 
 function sayUnknown(
-  path: Path,
+  path: ManifestPath,
   key: string,
   document: YamlReading,
   { strict }: ReadOptions,

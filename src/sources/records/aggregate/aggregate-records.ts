@@ -1,5 +1,5 @@
 import type { Json } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
 import { compare } from '../model/compare.ts'
@@ -7,9 +7,9 @@ import type { AggregateUse, Comparable, Field } from '../model/stream.ts'
 import { fromComparable } from '../model/to-comparable.ts'
 import { toConditions, unknownField } from '../reading/filter.ts'
 import { findScope, type Wanted } from '../reading/find-scope.ts'
-import { breathe, isFailed, type Reader } from '../reading/reader.ts'
+import { type Reader, yieldAndCheck } from '../reading/reader.ts'
 import type { Condition, Tally, TallyQuery } from '../record-store.ts'
-import { ManyGroups } from './sharded-map.ts'
+import { ShardedMap } from './sharded-map.ts'
 import { type Buckets, createBuckets, type Granularity, stepOf } from './time-buckets.ts'
 
 export const metrics = ['count', 'sum', 'avg', 'min', 'max', 'count_distinct'] as const
@@ -43,7 +43,7 @@ export interface Aggregation {
   readonly groupCount?: number
 }
 
-export const usualGroups = 10
+export const defaultGroups = 10
 
 export async function aggregateRecords(
   reader: Reader,
@@ -58,14 +58,14 @@ export async function aggregateRecords(
   if (isFailed(plan)) return plan
   const { field, toKey } = plan
   if (plan.distinct) {
-    const values = new ManyGroups<true>()
+    const values = new ShardedMap<true>()
     const count = await gather(reader, scope, { conditions, ...plan }, ({ group }) => {
       if (group !== null && !values.get(group)) values.add(group, true)
     })
     if (typeof count === 'object') return count
     return { scope, query, filteredRecordCount: count, value: values.size }
   }
-  const totals = new ManyGroups<Total>()
+  const totals = new ShardedMap<Total>()
   const filteredRecordCount = await gather(reader, scope, { conditions, ...plan }, (tally) =>
     put(totals, tally),
   )
@@ -75,7 +75,7 @@ export async function aggregateRecords(
     return { ...base, value: toValue(query.metric, totals.get(null) ?? nothing, field) }
   const { buckets } = plan.group
   const order = buckets ? byTime(buckets) : byCount(toKey)
-  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? usualGroups)
+  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? defaultGroups)
   if ('kind' in shown) return shown
   return {
     ...base,
@@ -126,7 +126,7 @@ async function inTurns<T>(
   for (const item of items) {
     work(item)
     done += 1
-    const stop = done % turnLength === 0 ? await breathe(reader) : undefined
+    const stop = done % turnLength === 0 ? await yieldAndCheck(reader) : undefined
     if (stop) return stop
   }
   return undefined
@@ -211,7 +211,7 @@ async function gather(
 ): Promise<number | Failed> {
   let count = 0
   for (let after = 0; ; ) {
-    const end = await breathe(reader)
+    const end = await yieldAndCheck(reader)
     if (end) return end
     const { tallies, resume } = reader.store.tally(scope, { ...query, after })
     const stop = await inTurns(reader, tallies, (tally) => {
@@ -229,7 +229,7 @@ const nothing: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, ma
 /** What was counted of a group so far. */
 type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
 
-function put(totals: ManyGroups<Total>, tally: Tally): void {
+function put(totals: ShardedMap<Total>, tally: Tally): void {
   const total = totals.get(tally.group)
   if (!total) {
     totals.add(tally.group, { ...tally })

@@ -13,7 +13,7 @@ const looked = 16
  * A map of hundreds of thousands of groups. A single one would have to be copied as a whole each time
  * it grows, while everybody waits.
  */
-export class ManyGroups<Value> {
+export class ShardedMap<Value> {
   readonly #first = new Map<Key, Value>()
   readonly #shards: (Map<Key, Value> | undefined)[] = []
   #size = 0

@@ -1,12 +1,12 @@
 import { text } from '../../../capability/content.ts'
 import type { Json, JsonObject } from '../../../capability/json.ts'
 import type { Done, Failed } from '../../../capability/outcome.ts'
-import { type Aggregation, usualGroups } from '../aggregate/aggregate-records.ts'
+import { type Aggregation, defaultGroups } from '../aggregate/aggregate-records.ts'
 import { toAuthoredAt, toTitle } from '../fetch/title.ts'
 import { toRecordId, toUrl } from '../model/record-id.ts'
 import type { RecordPage, ServedRecord, Warning } from '../query/query-records.ts'
 import type { Reader } from '../reading/reader.ts'
-import { note } from '../reading/record-disclosure.ts'
+import { recordDisclosure } from '../reading/record-disclosure.ts'
 import { word } from '../schema/stream-features.ts'
 import type { Hit, SearchPage } from '../search/search-records.ts'
 import { toSnippet } from '../search/snippet.ts'
@@ -35,12 +35,12 @@ export function toPageAnswer(page: RecordPage): Done {
   ].join(' ')
   return {
     kind: 'done',
-    data: { data: toEnvelope(page) },
+    data: { data: toListEnvelope(page) },
     content: [text([head, ...lines].join('\n'))],
   }
 }
 
-export const toEnvelope = (page: RecordPage): JsonObject => ({
+export const toListEnvelope = (page: RecordPage): JsonObject => ({
   object: 'list',
   data: page.records,
   has_more: page.hasMore,
@@ -144,7 +144,7 @@ export function toAggregationData(answer: Aggregation): JsonObject {
             count,
             ...(query.metric !== 'count' && { value }),
           })),
-          limit: query.limit ?? usualGroups,
+          limit: query.limit ?? defaultGroups,
           group_count: answer.groupCount ?? 0,
           other_count: answer.otherCount ?? 0,
         }
@@ -225,7 +225,7 @@ export function toSearchEnvelope(
   { hits, nextCursor, ranked }: SearchPage,
   warnings: readonly Warning[],
 ): JsonObject {
-  const results = hits.map(toResult)
+  const results = hits.map(toReadResult)
   return {
     object: 'list',
     data: results.map(({ id, record_id, snippet, score = 0, ...hit }) => ({
@@ -264,7 +264,7 @@ export function noteHits(reader: Reader, hits: readonly Hit[]): void {
   const byScope = new Map<Hit['scope'], string[]>()
   for (const { scope, row } of hits) byScope.set(scope, [...(byScope.get(scope) ?? []), row.key])
   for (const [scope, records] of byScope)
-    note(reader, scope, { tool: 'search', fields: [...scope.fields.values()], records })
+    recordDisclosure(reader, scope, { tool: 'search', fields: [...scope.fields.values()], records })
 }
 
 interface SourceCount extends JsonObject {
@@ -288,7 +288,7 @@ function toSourceMix(results: readonly SearchResult[]): readonly SourceCount[] {
   return [...mix.values()].sort((x, y) => y.count - x.count)
 }
 
-export function toResult({ scope, row, data, matched, at, words, score }: Hit): SearchResult {
+export function toReadResult({ scope, row, data, matched, at, words, score }: Hit): SearchResult {
   const { connection, stream } = scope.source
   const [best] = matched
   const found = best && data[best.name]

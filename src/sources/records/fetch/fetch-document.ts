@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import { type Data, toData, toFields } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import { readRecordId, toRecordId, toUrl } from '../model/record-id.ts'
 import type { Field } from '../model/stream.ts'
 import { findScope } from '../reading/find-scope.ts'
-import { isFailed, type Reader } from '../reading/reader.ts'
+import type { Reader } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
 import { toAuthoredAt, toTitle } from './title.ts'
 
@@ -18,7 +18,7 @@ export interface FetchQuery {
   readonly offset?: number | undefined
 }
 
-export interface Document extends JsonObject {
+export interface RecordDocument extends JsonObject {
   readonly id: string
   readonly title: string
   readonly text: string
@@ -30,7 +30,7 @@ export interface Fetched {
   readonly scope: Scope
   readonly fields: readonly Field[]
   readonly row: Row
-  readonly document: Document
+  readonly document: RecordDocument
 }
 
 /** As much text as one answer holds; longer ones are read on with `offset`. */
@@ -51,7 +51,7 @@ export function toDocument(
   fields: readonly Field[],
   row: Omit<Row, 'arrival'>,
   query: FetchQuery,
-): Document {
+): RecordDocument {
   const { connection, stream } = scope.source
   const data = toData(row.body, fields)
   const text = toText(data, query.fields !== undefined)

@@ -50,19 +50,19 @@ export type TokenKind =
   | { readonly kind: 'owner'; readonly owner: OwnerToken }
   | { readonly kind: 'client'; readonly package: string }
 
-export type Standing = 'live' | 'revoked' | 'expired'
+export type TokenStatus = 'live' | 'revoked' | 'expired'
 
-export function toStanding(given: GrantPackage, now: number): Standing {
-  const standing = toOwnStanding(given, now)
+export function toGrantStatus(given: GrantPackage, now: number): TokenStatus {
+  const standing = toOwnerTokenStatus(given, now)
   if (standing !== 'live') return standing
   return given.grants.some(({ revokedAt }) => revokedAt === undefined) ? 'live' : 'revoked'
 }
 
 /** By what it says of itself alone. */
-export function toOwnStanding(
+export function toOwnerTokenStatus(
   { revokedAt, expiresAt }: Pick<OwnerToken, 'revokedAt' | 'expiresAt'>,
   now: number,
-): Standing {
+): TokenStatus {
   if (revokedAt !== undefined) return 'revoked'
   return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'live'
 }

@@ -6,15 +6,15 @@ import { unknownField } from '../reading/filter.ts'
 import type { Row } from '../record-store.ts'
 import type { Scope } from './scope.ts'
 
-export type Fields = readonly Field[]
+export type GrantedFields = readonly Field[]
 
-export interface Projection {
+export interface RecordProjection {
   readonly fields?: readonly string[] | undefined
   readonly view?: string | undefined
 }
 
 /** The granted fields that are asked for; all of them when nothing is. */
-export function toFields(scope: Scope, { fields, view }: Projection): Fields | Failed {
+export function toFields(scope: Scope, { fields, view }: RecordProjection): GrantedFields | Failed {
   if (fields && view !== undefined)
     return cannotRead('invalid_argument', 'Give either fields or view, not both.')
   if (view !== undefined) {
@@ -37,7 +37,7 @@ export function toFields(scope: Scope, { fields, view }: Projection): Fields | F
 }
 
 /** What is granted of a view; a view without any of it is none. */
-export function findView({ source, fields }: Scope, name: string): Fields | undefined {
+export function findView({ source, fields }: Scope, name: string): GrantedFields | undefined {
   const view = source.stream.views.find((one) => one.name === name)
   const granted = view?.fields.flatMap((field) => fields.get(field) ?? []) ?? []
   return granted.length > 0 ? granted : undefined
@@ -46,7 +46,7 @@ export function findView({ source, fields }: Scope, name: string): Fields | unde
 export type Data = Readonly<Record<string, unknown>>
 
 /** Taken out before anything else sees it: what is not asked for goes nowhere. */
-export function toData(body: Row['body'], fields: Fields): Data {
+export function toData(body: Row['body'], fields: GrantedFields): Data {
   const whole = toWhole(body)
   const data: Record<string, unknown> = {}
   if (isPlainObject(whole))

@@ -4,13 +4,13 @@ import type { Failed } from '../../../capability/outcome.ts'
 import type { RecordSink } from '../import/ingest.ts'
 import { openReader, type Reader, type ReaderOptions } from '../reading/reader.ts'
 import { noGrant, toCaller } from '../record-source.ts'
-import { toOwnStanding, toStanding } from './grant.ts'
+import { toGrantStatus, toOwnerTokenStatus } from './grant.ts'
 import { toIntrospection } from './introspection.ts'
-import type { Refusal } from './token-refusal.ts'
+import type { TokenRefusal } from './token-refusal.ts'
 
 /** Where tokens are looked at: by what they are, never by what somebody calls them. */
-export interface Door {
-  admit(token: string | undefined): Admitted | { readonly refusal: Refusal }
+export interface TokenGate {
+  admit(token: string | undefined): Admitted | { readonly refusal: TokenRefusal }
   /** Whether an owner's token is anywhere in a text. It must not be used, not even by mistake. */
   holdsOwner(text: string): boolean
   open(given: string): Reader | Failed
@@ -31,10 +31,10 @@ export const tokenPrefix = 'drb_'
 const shape = /(?=(drb_[\w-]{43}))/g
 
 /** The store may come later than the door: until then nobody is known. */
-export function createDoor(
+export function createTokenGate(
   find: () => ReaderOptions | undefined,
   openSink: () => RecordSink,
-): Door {
+): TokenGate {
   const callers = new Map<string, Caller>()
   const holds = (text: string) =>
     text.includes(tokenPrefix) && [...text.matchAll(shape)].some(([, token = '']) => isOwner(token))
@@ -43,7 +43,9 @@ export function createDoor(
   const isLiveOwner = (token: string) => {
     const options = find()
     const found = options?.store.findToken(token)
-    return found?.kind === 'owner' && toOwnStanding(found.owner, options?.now() ?? 0) === 'live'
+    return (
+      found?.kind === 'owner' && toOwnerTokenStatus(found.owner, options?.now() ?? 0) === 'live'
+    )
   }
   return {
     holdsOwner: (text) => holds(text) || (/%|\\u/.test(text) && holds(decode(text))),
@@ -54,7 +56,7 @@ export function createDoor(
       if (found.kind === 'owner')
         return isLiveOwner(token) ? { active: true, pdpp_token_kind: 'owner' } : undefined
       const given = options.store.findPackage(found.package)
-      return given && toStanding(given, options.now()) === 'live'
+      return given && toGrantStatus(given, options.now()) === 'live'
         ? toIntrospection(given)
         : undefined
     },
@@ -70,7 +72,7 @@ export function createDoor(
       if (!options || !found) return { refusal: 'unknown' }
       if (found.kind === 'owner') return { refusal: 'owner' }
       const given = options.store.findPackage(found.package)
-      const standing = given && toStanding(given, options.now())
+      const standing = given && toGrantStatus(given, options.now())
       if (standing !== 'live') return { refusal: standing ?? 'unknown' }
       // One object per grant: lists are cached by it.
       const caller = callers.get(found.package) ?? Object.freeze(toCaller(found.package))

@@ -1,11 +1,11 @@
 /** Why a token opens nothing. */
-export type Refusal = 'missing' | 'unknown' | 'owner' | 'revoked' | 'expired'
+export type TokenRefusal = 'missing' | 'unknown' | 'owner' | 'revoked' | 'expired'
 
 const another =
   'Only the owner of these records can give another one, with "drawbridge grants create"; its token takes the place of this one.'
 
 /** In words for whoever brought the token, and what can be done about it. */
-export const refusalWords: Readonly<Record<Refusal, string>> = {
+export const refusalMessages: Readonly<Record<TokenRefusal, string>> = {
   missing: 'A token is needed that "drawbridge grants create" gave out.',
   unknown: 'The token is not known here.',
   owner:

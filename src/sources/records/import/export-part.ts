@@ -3,14 +3,14 @@ import { SetupError } from '../../../capability/setup-error.ts'
 import { isTable, readLines } from './read-lines.ts'
 
 /** What of a file that "export" has written is meant: its lines say what they are of. */
-export interface Part {
+export interface ExportPart {
   readonly stream: string
   readonly connection: string
 }
 
 /** `undefined` where all of a file is of one: it may go into a connection or a stream of another name. */
-export function findPart(file: string, wanted: Part): Part | undefined {
-  const parts = new Map<string, Part>()
+export function findPart(file: string, wanted: ExportPart): ExportPart | undefined {
+  const parts = new Map<string, ExportPart>()
   if (isTable(file)) return undefined
   for (const { value } of readLines(file, (_, text) => text)) {
     if (value === undefined) continue
@@ -31,12 +31,12 @@ export function findPart(file: string, wanted: Part): Part | undefined {
 }
 
 /** Whether a line is of another part than the one that is meant. */
-export function isOfOther(meant: Part, value: unknown): boolean {
+export function isOfOther(meant: ExportPart, value: unknown): boolean {
   const part = toPart(value)
   return part !== undefined && toName(part) !== toName(meant)
 }
 
-function toPart(value: unknown): Part | undefined {
+function toPart(value: unknown): ExportPart | undefined {
   if (!isPlainObject(value) || value.object !== 'record') return undefined
   const { stream, connection_id: connection } = value
   return typeof stream === 'string' && typeof connection === 'string'
@@ -44,4 +44,4 @@ function toPart(value: unknown): Part | undefined {
     : undefined
 }
 
-const toName = ({ stream, connection }: Part): string => `${connection}/${stream}`
+const toName = ({ stream, connection }: ExportPart): string => `${connection}/${stream}`

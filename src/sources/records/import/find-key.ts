@@ -10,7 +10,7 @@ export interface FoundKey {
  * What tells records apart. Two with the same key are one, so where no field does, all of them
  * together do: rather a record twice than one of two.
  */
-export function findKey(
+export function findPrimaryKey(
   names: readonly string[],
   rows: readonly Row[],
   times: readonly string[],

@@ -1,6 +1,6 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
-import { type FoundKey, findKey } from './find-key.ts'
+import { type FoundKey, findPrimaryKey } from './find-key.ts'
 
 /**
  * A first draft of a declaration, from records. It is only a draft: which time consent is about and
@@ -15,7 +15,7 @@ export function inferStream(
     names.map((name) => [name, inferType(rows.map((row) => row[name]))]),
   )
   const times = names.filter((name) => properties[name]?.format !== undefined)
-  const key = findKey(names, rows, times)
+  const key = findPrimaryKey(names, rows, times)
   const numbers = names.filter(
     (name) =>
       ['number', 'integer'].includes(properties[name]?.type ?? '') && !key.fields.includes(name),

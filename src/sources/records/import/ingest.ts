@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Capability } from '../../../capability/capability.ts'
 import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
 import type { Connection, RecordSource, Stream } from '../model/stream.ts'
-import { isFailed } from '../reading/reader.ts'
-import type { Binding, KeptBlob } from '../record-store.ts'
-import { type Entry, isExact, toEntry } from './to-entry.ts'
-import { Misfits } from './type-mismatches.ts'
+import type { KeptBlob, StoreBinding } from '../record-store.ts'
+import { isExact, type RecordEntry, toRecordEntry } from './to-entry.ts'
+import { TypeMismatches } from './type-mismatches.ts'
 
 /** Where an owner puts things in. */
 export interface RecordSink {
@@ -16,8 +15,8 @@ export interface RecordSink {
   readonly streams: readonly Stream[]
   open(stream: Stream, connection: Connection): Promise<RecordSource>
   /** All of it or nothing, and in the file when it is done. */
-  write(source: RecordSource, entries: readonly Entry[]): Promise<object>
-  keep(blob: KeptBlob, binding: Binding): Promise<void>
+  write(source: RecordSource, entries: readonly RecordEntry[]): Promise<object>
+  keep(blob: KeptBlob, binding: StoreBinding): Promise<void>
 }
 
 /** As the connector that collects them names it. */
@@ -55,9 +54,9 @@ export async function ingest(
   const { connection } = destination
   const stream = toWordless(destination.stream)
   const rejections: { line: number; message: string }[] = []
-  const misfits = new Misfits()
+  const misfits = new TypeMismatches()
   let [accepted, rejected] = [0, 0]
-  let batch: Entry[] = []
+  let batch: RecordEntry[] = []
   const flush = async () => {
     // A connection that is new is made for what can be taken: it may be mistyped. Entries are for
     // the stream they were made for, whatever it is by now.
@@ -103,7 +102,7 @@ const toWordless = (stream: Stream): Stream => ({
   fields: stream.fields.map((field) => ({ ...field, lexical: false })),
 })
 
-function readLine(stream: Stream, text: string, now: string): Entry | string {
+function readLine(stream: Stream, text: string, now: string): RecordEntry | string {
   let line: unknown
   try {
     line = JSON.parse(text)
@@ -113,13 +112,13 @@ function readLine(stream: Stream, text: string, now: string): Entry | string {
   if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
     return `its op is ${JSON.stringify(line.op)?.slice(0, 40)}, not upsert or delete`
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
-    return toEntry(stream, line, now)
+    return toRecordEntry(stream, line, now)
   const key = toKey(line.key)
   if (key === undefined) return 'its key is no text and no number that is exact: write it as text'
   const { emitted_at } = line
   const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
-  if (isGone(line)) return toEntry(stream, { ...envelope, deleted: true }, now)
-  const entry = toEntry(stream, { ...envelope, data: line.data }, now)
+  if (isGone(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
+  const entry = toRecordEntry(stream, { ...envelope, data: line.data }, now)
   if (typeof entry !== 'string' && entry.key !== key)
     return `its key ${JSON.stringify(key)} is not what ${stream.primaryKey.join(', ')} in its data says`
   return entry

@@ -4,7 +4,7 @@ import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
 import { toWords } from '../search/words.ts'
 
 /** A record ready to be written: nothing about it is left to decide. */
-export interface Entry {
+export interface RecordEntry {
   readonly key: string
   readonly emittedAt: string
   /** `undefined` is a record that is gone. */
@@ -20,7 +20,7 @@ export interface Entry {
 }
 
 /** From one line of an import to what is written, or why it cannot be. */
-export function toEntry(stream: Stream, line: unknown, now: string): Entry | string {
+export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | string {
   if (!isPlainObject(line)) return 'it is no JSON object'
   const enveloped = line.object === 'record' && ('data' in line || line.deleted === true)
   const emittedAt = enveloped && typeof line.emitted_at === 'string' ? line.emitted_at : now

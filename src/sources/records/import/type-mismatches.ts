@@ -1,8 +1,8 @@
 import type { FieldType, Stream } from '../model/stream.ts'
-import type { Entry } from './to-entry.ts'
+import type { RecordEntry } from './to-entry.ts'
 
 /** Values of a field that are not of its type: they are kept, but neither filtered nor counted. */
-export interface Misfit {
+export interface TypeMismatch {
   readonly field: string
   readonly type: FieldType
   readonly count: number
@@ -10,10 +10,10 @@ export interface Misfit {
   readonly line: number
 }
 
-export class Misfits {
+export class TypeMismatches {
   readonly #found = new Map<string, { count: number; line: number }>()
 
-  add({ misfits }: Entry, line: number): void {
+  add({ misfits }: RecordEntry, line: number): void {
     for (const field of misfits ?? []) {
       const known = this.#found.get(field)
       if (known) known.count += 1
@@ -21,7 +21,7 @@ export class Misfits {
     }
   }
 
-  list({ fields }: Stream): readonly Misfit[] {
+  list({ fields }: Stream): readonly TypeMismatch[] {
     return fields.flatMap(({ name, type }) => {
       const found = this.#found.get(name)
       return found ? [{ field: name, type, ...found }] : []

@@ -40,7 +40,7 @@ export interface Field {
   readonly aggregates: readonly AggregateUse[]
 }
 
-export interface View {
+export interface StreamView {
   readonly name: string
   readonly fields: readonly string[]
 }
@@ -68,7 +68,7 @@ export interface Stream {
   readonly consentTimeField?: string
   readonly schema: JsonObject
   readonly fields: readonly Field[]
-  readonly views: readonly View[]
+  readonly views: readonly StreamView[]
   /** Those that may be expanded. */
   readonly relations: readonly Relation[]
 }

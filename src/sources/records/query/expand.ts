@@ -5,8 +5,8 @@ import { toData } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import { type Field, isScalar, type Relation } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
-import { type Reader, takeTurns } from '../reading/reader.ts'
-import { note } from '../reading/record-disclosure.ts'
+import { type Reader, yieldRepeatedly } from '../reading/reader.ts'
+import { recordDisclosure } from '../reading/record-disclosure.ts'
 import type { Position, Row } from '../record-store.ts'
 import type { RecordsQuery, ServedRecord, Warning } from './query-records.ts'
 
@@ -82,7 +82,7 @@ export async function expandPage(
   reader: Reader,
   ...page: Expandable
 ): Promise<readonly ServedRecord[] | Failed> {
-  const expanded = await takeTurns(reader, expandEach(reader, ...page))
+  const expanded = await yieldRepeatedly(reader, expandEach(reader, ...page))
   return 'kind' in expanded ? expanded : giveOut(reader, expanded)
 }
 
@@ -101,7 +101,7 @@ interface Expanded {
 
 function giveOut(reader: Reader, { records, followed }: Expanded): readonly ServedRecord[] {
   for (const [target, keys] of followed)
-    note(reader, target, {
+    recordDisclosure(reader, target, {
       tool: 'expand',
       fields: [...target.fields.values()],
       records: [...keys],

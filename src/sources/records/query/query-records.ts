@@ -1,18 +1,25 @@
 import type { Json, JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { countRecords } from '../aggregate/aggregate-records.ts'
 import { cannotRead } from '../failures.ts'
-import { type Projection, toData, toFields } from '../grants/narrow-fields.ts'
+import { type RecordProjection, toData, toFields } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Field } from '../model/stream.ts'
-import { type CursorBinding, seal, unseal } from '../reading/cursor.ts'
+import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
 import { findScope, type Wanted } from '../reading/find-scope.ts'
-import { breathe, isFailed, type Reader } from '../reading/reader.ts'
-import type { Change, ChangesQuery, PlacedRow, Position, Row, SliceQuery } from '../record-store.ts'
+import { type Reader, yieldAndCheck } from '../reading/reader.ts'
+import type {
+  ChangesQuery,
+  PlacedRow,
+  Position,
+  RecordChange,
+  Row,
+  SliceQuery,
+} from '../record-store.ts'
 import { expandPage, toClampedExpansions, toExpansions } from './expand.ts'
 
-export interface RecordsQuery extends Wanted, Projection {
+export interface RecordsQuery extends Wanted, RecordProjection {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
   readonly sort?: string | undefined
@@ -52,8 +59,8 @@ export interface Warning extends JsonObject {
   readonly detail?: JsonObject
 }
 
-export const usualLimit = 25
-export const mostRecords = 100
+export const defaultLimit = 25
+export const maxRecords = 100
 
 /** One page of the records of one source. */
 export async function queryRecords(
@@ -78,7 +85,7 @@ export async function queryRecords(
   })
   const after = query.cursor === undefined ? undefined : toPosition(reader, binding, query.cursor)
   if (query.cursor !== undefined && !after) return invalidCursor()
-  const limit = Math.min(query.limit ?? usualLimit, mostRecords)
+  const limit = Math.min(query.limit ?? defaultLimit, maxRecords)
   const wanted = { ...order, conditions, ...(after && { after }) }
   const page = await walk(reader, scope, wanted, limit)
   if ('kind' in page) return page
@@ -91,7 +98,7 @@ export async function queryRecords(
   const plain = rows.map((row) => toRecord(scope, fields, row))
   const records = await expandPage(reader, scope, rows, plain, expansions)
   if ('kind' in records) return records
-  const nextCursor = end && seal(reader.store.key, binding, [end.value, end.key])
+  const nextCursor = end && sealCursor(reader.store.key, binding, [end.value, end.key])
   return {
     scope,
     fields,
@@ -119,7 +126,7 @@ async function walk(
   const rows: PlacedRow[] = []
   let after = query.after
   // A page that nothing is left out of is here at once; any other waits for its turn.
-  const first = query.conditions.length > 0 ? await breathe(reader) : undefined
+  const first = query.conditions.length > 0 ? await yieldAndCheck(reader) : undefined
   if (first) return first
   for (;;) {
     const slice = reader.store.slice(scope, {
@@ -134,7 +141,7 @@ async function walk(
     }
     if (!slice.resume) return { rows }
     after = slice.resume
-    const stop = await breathe(reader)
+    const stop = await yieldAndCheck(reader)
     if (stop) return stop
   }
 }
@@ -169,7 +176,7 @@ const toBinding = (
 ): CursorBinding => ({ kind, grant: fingerprint, query: { ...query, source: source.n } })
 
 function toPosition(reader: Reader, binding: CursorBinding, cursor: string): Position | undefined {
-  const place = unseal(reader.store.key, binding, cursor)
+  const place = openCursor(reader.store.key, binding, cursor)
   const [value, key] = place ?? []
   const isValue = value === null || typeof value === 'string' || typeof value === 'number'
   return isValue && typeof key === 'string' ? { value, key } : undefined
@@ -225,7 +232,7 @@ async function readChanges(
   const head = reader.store.head()
   // The store is younger than the bookmark: what was between them nobody knows.
   if (after > head) return expired()
-  const limit = Math.min(query.limit ?? usualLimit, mostRecords)
+  const limit = Math.min(query.limit ?? defaultLimit, maxRecords)
   // What changes while this is read is behind the head, and would be met a second time.
   const asked = { after, upTo: upTo ?? head, newestFirst: false }
   const changes = await collectChanges(reader, scope, { ...asked, limit: limit + 1 })
@@ -269,11 +276,11 @@ function findPlace(
 ): ChangesPlace | undefined {
   const { key } = reader.store
   if (cursor !== undefined) {
-    const [after, upTo, mark] = unseal(key, toPageBinding(scope, changesSince), cursor) ?? []
+    const [after, upTo, mark] = openCursor(key, toPageBinding(scope, changesSince), cursor) ?? []
     return typeof after === 'number' && typeof upTo === 'number' ? { after, upTo, mark } : undefined
   }
   if (changesSince === 'beginning') return { after: 0 }
-  const [after, mark] = unseal(key, toBookmarkBinding(scope), changesSince) ?? []
+  const [after, mark] = openCursor(key, toBookmarkBinding(scope), changesSince) ?? []
   return typeof after === 'number' ? { after, mark } : undefined
 }
 
@@ -293,8 +300,8 @@ async function collectChanges(
   reader: Reader,
   scope: Scope,
   query: ChangesQuery,
-): Promise<readonly Change[] | Failed> {
-  const changes: Change[] = []
+): Promise<readonly RecordChange[] | Failed> {
+  const changes: RecordChange[] = []
   for (let { after, upTo } = query; ; ) {
     const limit = query.limit - changes.length
     const slice = reader.store.changes(scope, { ...query, after, upTo, limit })
@@ -302,7 +309,7 @@ async function collectChanges(
     if (slice.resume === undefined || changes.length >= query.limit) return changes
     if (query.newestFirst) upTo = slice.resume
     else after = slice.resume
-    const stop = await breathe(reader)
+    const stop = await yieldAndCheck(reader)
     if (stop) return stop
   }
 }
@@ -329,14 +336,15 @@ const toFollowed = ({ source, window }: Scope): JsonObject => ({
 })
 
 const sealBookmark = ({ store }: Reader, scope: Scope, after: number): string =>
-  seal(store.key, toBookmarkBinding(scope), [after, findMark(store, after)])
+  sealCursor(store.key, toBookmarkBinding(scope), [after, findMark(store, after)])
 
 const sealPage = (
   { store }: Reader,
   scope: Scope,
   since: string,
   [after, upTo]: readonly [number, number],
-): string => seal(store.key, toPageBinding(scope, since), [after, upTo, findMark(store, after)])
+): string =>
+  sealCursor(store.key, toPageBinding(scope, since), [after, upTo, findMark(store, after)])
 
 /** Before everything there is none, or who has seen nothing would see that something else was written. */
 const findMark = (store: Reader['store'], after: number): number | null =>

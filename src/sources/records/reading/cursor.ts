@@ -21,7 +21,7 @@ const stepLength = 48
  * A place in a result, sealed: nobody can read it, change it, or use it for another grant or query.
  * The nonce is made from the text, so the same place is always the same cursor.
  */
-export function seal(key: Uint8Array, binding: CursorBinding, place: Json): string {
+export function sealCursor(key: Uint8Array, binding: CursorBinding, place: Json): string {
   const text = toPadded(JSON.stringify(place))
   const context = toContext(binding)
   const nonce = createHmac('sha256', key)
@@ -40,7 +40,7 @@ function toPadded(text: string): string {
 }
 
 /** `undefined` for everything that was not sealed for this very binding: nobody is told why. */
-export function unseal(
+export function openCursor(
   key: Uint8Array,
   binding: CursorBinding,
   cursor: string,

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
-import { isFailed, type Reader } from './reader.ts'
+import type { Reader } from './reader.ts'
 
 /** As many candidates as are listed; the rest is found with `schema`. */
 const mostListed = 12

@@ -1,10 +1,10 @@
 import type { Failed } from '../../../capability/outcome.ts'
 import type { Scope } from '../grants/scope.ts'
-import { type Reader, takeTurns } from './reader.ts'
+import { type Reader, yieldRepeatedly } from './reader.ts'
 
 /** When the newest record arrived that can be seen; `null` where there is none. */
 export const findLastUpdated = (reader: Reader, scope: Scope): Promise<string | null | Failed> =>
-  takeTurns(reader, walkBack(reader, scope))
+  yieldRepeatedly(reader, walkBack(reader, scope))
 
 function* walkBack({ store }: Reader, scope: Scope): Generator<undefined, string | null> {
   for (let below = Number.MAX_SAFE_INTEGER; ; ) {

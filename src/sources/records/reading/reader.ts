@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import { type GrantPackage, toStanding } from '../grants/grant.ts'
+import { type GrantPackage, toGrantStatus } from '../grants/grant.ts'
 import { type Scope, toScopes } from '../grants/scope.ts'
-import { refusalWords } from '../grants/token-refusal.ts'
+import { refusalMessages } from '../grants/token-refusal.ts'
 import type { RecordSource } from '../model/stream.ts'
 import type { RecordStore } from '../record-store.ts'
-import { takeTurn } from './yield-to-loop.ts'
+import { yieldToLoop } from './yield-to-loop.ts'
 
 /** A store that can fall behind with writing down what was read. */
 export interface DisclosingStore extends RecordStore {
@@ -52,12 +52,12 @@ function toLive(
   store: DisclosingStore,
   now: number,
 ): GrantPackage | Failed {
-  if (!given) return cannotRead('grant_missing', refusalWords.missing)
-  switch (toStanding(given, now)) {
+  if (!given) return cannotRead('grant_missing', refusalMessages.missing)
+  switch (toGrantStatus(given, now)) {
     case 'revoked':
-      return cannotRead('grant_revoked', refusalWords.revoked)
+      return cannotRead('grant_revoked', refusalMessages.revoked)
     case 'expired':
-      return cannotRead('grant_expired', refusalWords.expired)
+      return cannotRead('grant_expired', refusalMessages.expired)
     case 'live':
       return store.canDisclose ? given : cannotDisclose()
   }
@@ -70,11 +70,8 @@ const cannotDisclose = (): Failed =>
     { retryable: true },
   )
 
-export const isFailed = (value: object): value is Failed =>
-  'kind' in value && value.kind === 'failed'
-
 /** Lets everybody else have a turn, and says when there is no time left, or no grant any more. */
-export async function breathe(reader: Reader): Promise<Failed | undefined> {
+export async function yieldAndCheck(reader: Reader): Promise<Failed | undefined> {
   const { deadline, now } = reader
   if (now() > deadline)
     return cannotRead(
@@ -82,19 +79,19 @@ export async function breathe(reader: Reader): Promise<Failed | undefined> {
       'This read takes too long. Narrow it: a filter on the time, another connection_id, fewer groups.',
       { retryable: true },
     )
-  await takeTurn()
+  await yieldToLoop()
   return findWithdrawn(reader)
 }
 
 /** Does something step by step; wherever it pauses, everybody else has a turn. */
-export async function takeTurns<T>(
+export async function yieldRepeatedly<T>(
   reader: Reader,
   steps: Generator<undefined, T>,
 ): Promise<T | Failed> {
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
-    const stop = await breathe(reader)
+    const stop = await yieldAndCheck(reader)
     if (stop) return stop
   }
 }

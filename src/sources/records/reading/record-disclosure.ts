@@ -11,7 +11,11 @@ export interface Noted {
 }
 
 /** Writes down for the owner what was given out under the grant. */
-export const note = (reader: Reader, scope: Scope, { tool, fields, records }: Noted): void =>
+export const recordDisclosure = (
+  reader: Reader,
+  scope: Scope,
+  { tool, fields, records }: Noted,
+): void =>
   reader.store.disclose({
     package: reader.package.id,
     grant: scope.grant,
@@ -23,9 +27,13 @@ export const note = (reader: Reader, scope: Scope, { tool, fields, records }: No
   })
 
 /** The same where records were only counted: the fields that were looked at. */
-export function noteAggregation(reader: Reader, { scope, query }: Aggregation, tool: string): void {
+export function recordAggregation(
+  reader: Reader,
+  { scope, query }: Aggregation,
+  tool: string,
+): void {
   const fields = [query.field, query.groupBy, query.groupByTime].flatMap((name) =>
     name === undefined ? [] : (scope.fields.get(name) ?? []),
   )
-  note(reader, scope, { tool, fields, records: [] })
+  recordDisclosure(reader, scope, { tool, fields, records: [] })
 }

@@ -3,7 +3,7 @@ import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import type { RecordPage } from '../query/query-records.ts'
 
 /** Groups that are asked of each source, to be merged. */
-export const mostGroups = 100
+export const maxGroups = 100
 
 /** Pages of several sources, one after the other. There is no going on with all of them at once. */
 export function mergePages(pages: readonly [RecordPage, ...RecordPage[]]): RecordPage {
@@ -73,7 +73,7 @@ export function mergeAggregations(
     groupCount: ordered.length,
     otherCount: filteredRecordCount - shown.reduce((sum, { count }) => sum + count, 0),
     // A group that is small in every source may be large in all of them.
-    approximate: answers.some(({ groupCount = 0 }) => groupCount > mostGroups),
+    approximate: answers.some(({ groupCount = 0 }) => groupCount > maxGroups),
   }
 }
 

@@ -1,6 +1,6 @@
 import { text } from '../../../capability/content.ts'
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import {
   type SearchResult,
@@ -19,9 +19,8 @@ import { toExpansions } from '../query/expand.ts'
 import type { RecordPage, ServedRecord, Warning } from '../query/query-records.ts'
 import { toConditions } from '../reading/filter.ts'
 import { findScope } from '../reading/find-scope.ts'
-import { isFailed } from '../reading/reader.ts'
 import type { Reads } from '../reads.ts'
-import { toPlaces } from '../search/search-records.ts'
+import { toSearchPlaces } from '../search/search-records.ts'
 import { type Query, type RemoteServer, unavailable } from './remote-server.ts'
 
 /**
@@ -95,7 +94,7 @@ export function remoteReads(
     },
 
     async search(query) {
-      const places = toPlaces(reader, query)
+      const places = toSearchPlaces(reader, query)
       if (isFailed(places)) return places
       const body = await server.get(
         ['search'],

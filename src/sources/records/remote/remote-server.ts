@@ -3,7 +3,7 @@ import type { Failed } from '../../../capability/outcome.ts'
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import { cannotRead, type ReadFailureCode, readFailures } from '../failures.ts'
 
-export interface RemoteOptions {
+export interface RemoteServerOptions {
   /** Where it is, without `/v1`. */
   readonly server: string
   /** Of a grant. */
@@ -19,9 +19,9 @@ const longestMessage = 500
 
 /** A resource server elsewhere that speaks the same read contract. */
 export class RemoteServer {
-  readonly #options: RemoteOptions
+  readonly #options: RemoteServerOptions
 
-  constructor(options: RemoteOptions) {
+  constructor(options: RemoteServerOptions) {
     this.#options = options
   }
 

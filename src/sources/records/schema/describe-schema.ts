@@ -1,11 +1,17 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Connection } from '../model/stream.ts'
 import { ambiguous, unknownConnection, unknownStream } from '../reading/find-scope.ts'
-import { isFailed, type Reader } from '../reading/reader.ts'
-import { type Abilities, legend, toAbilities, toAbilityLines, word } from './stream-features.ts'
+import type { Reader } from '../reading/reader.ts'
+import {
+  legend,
+  type StreamFeatures,
+  toFeatureLines,
+  toStreamFeatures,
+  word,
+} from './stream-features.ts'
 
 export interface SchemaQuery {
   readonly stream?: string | undefined
@@ -137,9 +143,9 @@ function toIndexRow(
 
 /** Rows that can do the same are told together: which connections they are in, and then what. */
 function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaAnswer {
-  const groups = new Map<string, { abilities: Abilities; scopes: Scope[] }>()
+  const groups = new Map<string, { abilities: StreamFeatures; scopes: Scope[] }>()
   for (const scope of scopes) {
-    const abilities = toAbilities(reader, scope)
+    const abilities = toStreamFeatures(reader, scope)
     const key = JSON.stringify([scope.source.connection.connector, abilities])
     const known = groups.get(key)
     if (known) known.scopes.push(scope)
@@ -165,7 +171,7 @@ function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): Sch
         .join(
           ', ',
         )}${members.length > mostConnections ? `, and ${members.length - mostConnections} more` : ''}`,
-      ...toAbilityLines(abilities),
+      ...toFeatureLines(abilities),
     ]),
     `Legend: ${legend}`,
     ...(isPackage(reader) ? ['There are several connections: pass connection_id in reads.'] : []),
@@ -198,7 +204,7 @@ function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
       {
         connector_key: source.connection.connector,
         connections: [toConnectionData(source.connection)],
-        streams: [{ name: source.stream.name, schema, abilities: toAbilities(reader, scope) }],
+        streams: [{ name: source.stream.name, schema, abilities: toStreamFeatures(reader, scope) }],
       },
     ],
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { findView } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import {
@@ -10,7 +10,7 @@ import {
   rangeOperators,
 } from '../model/stream.ts'
 import { findRelations } from '../query/expand.ts'
-import { isFailed, type Reader } from '../reading/reader.ts'
+import type { Reader } from '../reading/reader.ts'
 import {
   findScopes,
   groupByConnector,

@@ -6,7 +6,7 @@ import { findRelations } from '../query/expand.ts'
 import type { Reader } from '../reading/reader.ts'
 
 /** All that can be done with a stream as it is granted, in few words. */
-export interface Abilities extends JsonObject {
+export interface StreamFeatures extends JsonObject {
   readonly name: string
   readonly title?: string
   /** What can be done with a field, and the fields it can be done with. */
@@ -23,7 +23,7 @@ export interface Abilities extends JsonObject {
 export const legend =
   'eq: filter {"field": value}. range: filter {"field": {"gte": v, "lt": v}} with gte, gt, lte, lt. search: the search tool matches it. A type alone: read and projected only.'
 
-export function toAbilities(reader: Pick<Reader, 'scopes'>, scope: Scope): Abilities {
+export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): StreamFeatures {
   const { stream } = scope.source
   const fields = [...scope.fields.values()]
   const byFlags: Record<string, string[]> = {}
@@ -75,7 +75,7 @@ function toFlags(field: Field): string {
 }
 
 /** The same in lines for those who read text alone. */
-export function toAbilityLines(abilities: Abilities): readonly string[] {
+export function toFeatureLines(abilities: StreamFeatures): readonly string[] {
   const { fields, sort, views = {}, expand = {}, search, aggregations } = abilities
   const uses = Object.entries(aggregations).map(([use, names]) =>
     [use, ...names.map(word)].join(' '),

@@ -2,12 +2,12 @@ import type { Scope } from '../grants/scope.ts'
 import type { MatchQuery, RecordStore } from '../record-store.ts'
 
 /** Where to look, and for what besides words. */
-export interface Place extends Pick<MatchQuery, 'fields' | 'conditions'> {
+export interface SearchPlace extends Pick<MatchQuery, 'fields' | 'conditions'> {
   readonly scope: Scope
 }
 
 export interface Match {
-  readonly place: Place
+  readonly place: SearchPlace
   readonly arrival: number
 }
 
@@ -24,7 +24,7 @@ const growth = 4
 const placesAtOnce = 16
 
 interface Seam {
-  readonly place: Place
+  readonly place: SearchPlace
   readonly arrivals: number[]
   /** All matches from this number on are known. */
   below: number
@@ -39,7 +39,7 @@ interface Seam {
  */
 export function* findNewest(
   store: RecordStore,
-  places: readonly Place[],
+  places: readonly SearchPlace[],
   { words, below, limit }: Search,
 ): Generator<undefined, readonly Match[]> {
   const share = Math.max(fewest, Math.ceil((1.25 * limit) / Math.max(1, places.length)))

@@ -1,16 +1,16 @@
 import type { Json } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import { type Data, toData } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { invalidCursor } from '../query/query-records.ts'
-import { type CursorBinding, seal, unseal } from '../reading/cursor.ts'
+import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
 import { unknownConnection, unknownStream } from '../reading/find-scope.ts'
-import { breathe, isFailed, type Reader, takeTurns } from '../reading/reader.ts'
+import { type Reader, yieldAndCheck, yieldRepeatedly } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
-import { findNewest, type Match, type Place } from './newest-matches.ts'
+import { findNewest, type Match, type SearchPlace } from './newest-matches.ts'
 import { type Score, scoreText } from './score.ts'
 import { listWords, toIndexed } from './words.ts'
 
@@ -72,7 +72,7 @@ export async function searchRecords(
       'invalid_argument',
       `q has more than ${mostWords} different words. Use fewer.`,
     )
-  const places = toPlaces(reader, query)
+  const places = toSearchPlaces(reader, query)
   if (isFailed(places)) return places
   const binding: CursorBinding = {
     kind: 'search',
@@ -92,9 +92,9 @@ export async function searchRecords(
   let { below, after } = start
   let ranked: number | undefined
   for (;;) {
-    const stop = await breathe(reader)
+    const stop = await yieldAndCheck(reader)
     if (stop) return stop
-    const window = await takeTurns(reader, readWindow(reader, places, wanted, below))
+    const window = await yieldRepeatedly(reader, readWindow(reader, places, wanted, below))
     if ('kind' in window) return window
     if (window.older && window.hits.length > 0) ranked ??= window.hits.length
     const left = window.hits.filter((hit) => isLeft(hit, after))
@@ -114,7 +114,7 @@ export async function searchRecords(
     if (hits.length === limit)
       return {
         hits,
-        nextCursor: seal(reader.store.key, binding, toPlace(next)),
+        nextCursor: sealCursor(reader.store.key, binding, toPlace(next)),
         ...(ranked !== undefined && { ranked }),
       }
     ;({ below, after } = next)
@@ -122,10 +122,10 @@ export async function searchRecords(
 }
 
 /** Where to look: what is granted, searchable and asked for. */
-export function toPlaces(
+export function toSearchPlaces(
   reader: Pick<Reader, 'scopes'>,
   query: SearchQuery,
-): readonly Place[] | Failed {
+): readonly SearchPlace[] | Failed {
   const { streams, connection, filter } = query
   if (filter !== undefined && streams?.length !== 1)
     return cannotRead('invalid_filter', 'A filter needs exactly one stream: streams: ["name"].')
@@ -137,7 +137,7 @@ export function toPlaces(
   for (const stream of streams ?? [])
     if (!reader.scopes.some(({ source }) => source.stream.name === stream))
       return unknownStream(reader, stream)
-  const places: Place[] = []
+  const places: SearchPlace[] = []
   for (const scope of reader.scopes) {
     const { source, fields } = scope
     if (connection !== undefined && source.connection.id !== connection) continue
@@ -166,7 +166,7 @@ function toStart(
   cursor: string | undefined,
 ): Start | undefined {
   if (cursor === undefined) return { below: Number.MAX_SAFE_INTEGER, after: undefined }
-  const [below, score, arrival] = unseal(reader.store.key, binding, cursor) ?? []
+  const [below, score, arrival] = openCursor(reader.store.key, binding, cursor) ?? []
   if (typeof below !== 'number') return undefined
   return typeof score === 'number' && typeof arrival === 'number'
     ? { below, after: { score, arrival } }
@@ -182,14 +182,14 @@ interface Ranked {
 }
 
 interface Candidate extends Score {
-  readonly place: Place
+  readonly place: SearchPlace
   readonly row: Row
 }
 
 /** Pauses wherever others may have a turn. */
 function* readWindow(
   { store }: Reader,
-  places: readonly Place[],
+  places: readonly SearchPlace[],
   words: ReadonlySet<string>,
   below: number,
 ): Generator<undefined, Ranked> {
@@ -249,8 +249,8 @@ const toHit = (
   words,
 })
 
-function group(matches: readonly Match[]): Map<Place, Match[]> {
-  const groups = new Map<Place, Match[]>()
+function group(matches: readonly Match[]): Map<SearchPlace, Match[]> {
+  const groups = new Map<SearchPlace, Match[]>()
   for (const match of matches) {
     const known = groups.get(match.place)
     if (known) known.push(match)

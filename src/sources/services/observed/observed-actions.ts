@@ -2,7 +2,7 @@ import type { Capability } from '../../../capability/capability.ts'
 import { toName } from '../address.ts'
 import { isSameAction, type KnownAction, type Present, toKnownAction } from '../known-action.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
-import { Part, type PartPlace } from './observed-map.ts'
+import { ObservedMap, type ObservedPlace } from './observed-map.ts'
 
 /** Remembers actions beyond the time in which they are offered. */
 export interface ActionMemory extends Present {
@@ -13,13 +13,13 @@ export interface ActionMemory extends Present {
 }
 
 /** The actions of a service that are offered now. */
-export class ActionsPart extends Part<ServiceAction> {
+export class ObservedActions extends ObservedMap<ServiceAction> {
   readonly #service: Service
   readonly #memory: ActionMemory
   readonly #offered = new Map<string, { known: KnownAction; action: ServiceAction }>()
   #capabilities: readonly Capability[] = []
 
-  constructor(service: Service, memory: ActionMemory, place: PartPlace) {
+  constructor(service: Service, memory: ActionMemory, place: ObservedPlace) {
     super('actions', observableOf(service, 'actions'), place)
     this.#service = service
     this.#memory = memory

@@ -1,8 +1,8 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isService, type Service } from '../service.ts'
-import { Part, type PartPlace } from './observed-map.ts'
+import { ObservedMap, type ObservedPlace } from './observed-map.ts'
 
-export interface Refusal {
+export interface LinkRefusal {
   readonly code: string
   readonly severity: Diagnostic['severity']
   readonly message: string
@@ -11,7 +11,7 @@ export interface Refusal {
 /** Follows links, and lets go of them. */
 export interface Follower {
   /** Why a link is not followed, if it is not. */
-  follow(key: string, service: Service): Refusal | undefined
+  follow(key: string, service: Service): LinkRefusal | undefined
   /** What is followed under a name now. */
   followed(key: string): Service | undefined
   readonly keys: readonly string[]
@@ -19,11 +19,11 @@ export interface Follower {
 }
 
 /** The services a service is linked to now. */
-export class LinksPart extends Part<Service> {
+export class ObservedLinks extends ObservedMap<Service> {
   readonly #follower: Follower | undefined
 
   /** Without a follower they are only named. */
-  constructor(observe: Service['links'], follower: Follower | undefined, place: PartPlace) {
+  constructor(observe: Service['links'], follower: Follower | undefined, place: ObservedPlace) {
     super('links', observe, place)
     this.#follower = follower
   }

@@ -4,27 +4,27 @@ import { toName, toSteps } from '../address.ts'
 import type { Observe } from '../service.ts'
 import { Latest } from './latest.ts'
 
-export type PartName = 'actions' | 'states' | 'links'
+export type ObservedKind = 'actions' | 'states' | 'links'
 
 /** Where a part belongs, and whom it tells that it has something to say. */
-export interface PartPlace {
+export interface ObservedPlace {
   readonly source: string
   readonly path: readonly string[]
   readonly touch: () => void
 }
 
 /** One of the maps a service keeps saying. It is looked at when somebody wants to know. */
-export abstract class Part<T> {
-  readonly name: PartName
-  protected readonly place: PartPlace
+export abstract class ObservedMap<T> {
+  readonly name: ObservedKind
+  protected readonly place: ObservedPlace
   readonly #latest: Latest<Readonly<Record<string, T>>> | undefined
   #diagnostics: readonly Diagnostic[] = []
   #found: Diagnostic[] = []
 
   constructor(
-    name: PartName,
+    name: ObservedKind,
     observe: Observe<Readonly<Record<string, T>>> | undefined,
-    place: PartPlace,
+    place: ObservedPlace,
   ) {
     this.name = name
     this.place = place
@@ -122,7 +122,7 @@ export abstract class Part<T> {
   }
 }
 
-const singular: Record<PartName, string> = { actions: 'action', states: 'state', links: 'link' }
+const singular: Record<ObservedKind, string> = { actions: 'action', states: 'state', links: 'link' }
 
 const areSame = (former: readonly Diagnostic[], present: readonly Diagnostic[]): boolean =>
   former.length === present.length &&

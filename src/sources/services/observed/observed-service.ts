@@ -5,16 +5,16 @@ import { toName, toSteps } from '../address.ts'
 import type { KnownAction } from '../known-action.ts'
 import type { KnownState } from '../known-state.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
-import { type ActionMemory, ActionsPart } from './observed-actions.ts'
-import { type Follower, LinksPart, type Refusal } from './observed-links.ts'
-import { StatesPart } from './observed-states.ts'
+import { type ActionMemory, ObservedActions } from './observed-actions.ts'
+import { type Follower, type LinkRefusal, ObservedLinks } from './observed-links.ts'
+import { ObservedStates } from './observed-states.ts'
 
 /** The graph a watched service is part of. */
 export interface Graph extends ActionMemory {
-  touch(node: WatchedService): void
+  touch(node: ObservedService): void
   valueChanged(view: View): void
   /** Why one more service is not followed, if it is not. */
-  refuses(service: Service, parent: WatchedService): Refusal | undefined
+  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined
 }
 
 /** Something that has not been said yet. */
@@ -24,28 +24,28 @@ export interface Silence {
 }
 
 /** One service of a graph for as long as it is part of it. */
-export class WatchedService implements Follower {
+export class ObservedService implements Follower {
   readonly service: Service
   readonly path: readonly string[]
-  readonly parent: WatchedService | undefined
-  readonly children = new Map<string, WatchedService>()
+  readonly parent: ObservedService | undefined
+  readonly children = new Map<string, ObservedService>()
   readonly #graph: Graph
-  readonly #actions: ActionsPart
-  readonly #states: StatesPart
-  readonly #links: LinksPart
-  readonly #parts: readonly [ActionsPart, StatesPart, LinksPart]
+  readonly #actions: ObservedActions
+  readonly #states: ObservedStates
+  readonly #links: ObservedLinks
+  readonly #parts: readonly [ObservedActions, ObservedStates, ObservedLinks]
 
-  constructor(service: Service, path: readonly string[], graph: Graph, parent?: WatchedService) {
+  constructor(service: Service, path: readonly string[], graph: Graph, parent?: ObservedService) {
     this.service = service
     this.path = path
     this.parent = parent
     this.#graph = graph
     const { id: source, states, links } = graph.settings
     const place = { source, path, touch: () => graph.touch(this) }
-    this.#actions = new ActionsPart(service, graph, place)
+    this.#actions = new ObservedActions(service, graph, place)
     const shown = states === 'none' ? undefined : observableOf(service, 'states')
-    this.#states = new StatesPart(shown, (view) => graph.valueChanged(view), place)
-    this.#links = new LinksPart(
+    this.#states = new ObservedStates(shown, (view) => graph.valueChanged(view), place)
+    this.#links = new ObservedLinks(
       observableOf(service, 'links'),
       links === 'tools' ? this : undefined,
       place,
@@ -120,10 +120,10 @@ export class WatchedService implements Follower {
     return this.children.get(key)?.service
   }
 
-  follow(key: string, service: Service): Refusal | undefined {
+  follow(key: string, service: Service): LinkRefusal | undefined {
     const refusal = this.#graph.refuses(service, this)
     if (!refusal)
-      this.children.set(key, new WatchedService(service, [...this.path, key], this.#graph, this))
+      this.children.set(key, new ObservedService(service, [...this.path, key], this.#graph, this))
     return refusal
   }
 

@@ -1,15 +1,19 @@
 import type { View } from '../../../capability/capability.ts'
 import { isSameSchema, isState, type KnownState, toKnownState, toText } from '../known-state.ts'
 import type { Service, ServiceState } from '../service.ts'
-import { Part, type PartPlace } from './observed-map.ts'
+import { ObservedMap, type ObservedPlace } from './observed-map.ts'
 
 /** The states of a service that are shown now. */
-export class StatesPart extends Part<ServiceState> {
+export class ObservedStates extends ObservedMap<ServiceState> {
   readonly #valueChanged: (view: View) => void
   readonly #shown = new Map<string, KnownState>()
   #views: readonly View[] = []
 
-  constructor(observe: Service['states'], valueChanged: (view: View) => void, place: PartPlace) {
+  constructor(
+    observe: Service['states'],
+    valueChanged: (view: View) => void,
+    place: ObservedPlace,
+  ) {
     super('states', observe, place)
     this.#valueChanged = valueChanged
   }

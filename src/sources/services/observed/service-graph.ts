@@ -8,10 +8,10 @@ import { toAvailability } from '../availability.ts'
 import { getState } from '../get-state.ts'
 import { type KnownAction, toKnownAction } from '../known-action.ts'
 import { listLinks } from '../list-links.ts'
-import type { Settings } from '../options.ts'
+import type { ServiceSettings } from '../options.ts'
 import type { Service } from '../service.ts'
-import type { Refusal } from './observed-links.ts'
-import { type Graph, type Silence, WatchedService } from './observed-service.ts'
+import type { LinkRefusal } from './observed-links.ts'
+import { type Graph, ObservedService, type Silence } from './observed-service.ts'
 
 /** Services a graph may have; more would be a mistake that no client could use. */
 const mostServices = 1000
@@ -20,10 +20,10 @@ const mostWithdrawn = { dynamic: 1000, stable: 10_000 }
 
 /** A service with all it is linked to, and what it offers as one reading. */
 export class ServiceGraph implements Graph {
-  readonly settings: Settings
-  readonly root: WatchedService
+  readonly settings: ServiceSettings
+  readonly root: ObservedService
   readonly #announce: (change: Change) => void
-  readonly #touched = new Set<WatchedService>()
+  readonly #touched = new Set<ObservedService>()
   readonly #withdrawn = new Map<string, KnownAction>()
   readonly #getState: Capability
   readonly #listLinks: Capability
@@ -34,14 +34,14 @@ export class ServiceGraph implements Graph {
   #isOver = false
   #reading: Reading | undefined
 
-  constructor(service: Service, settings: Settings, announce: (change: Change) => void) {
+  constructor(service: Service, settings: ServiceSettings, announce: (change: Change) => void) {
     this.settings = settings
     this.#announce = announce
     this.#getState = getState(settings.id, () => this.#states())
     this.#listLinks = listLinks(settings.id, () => this.#links())
     this.#availability = toAvailability(settings.id, (name) => !this.#withdrawn.has(name))
     this.#declared = settings.visibility === 'stable' ? this.#declare() : []
-    this.root = new WatchedService(service, [], this)
+    this.root = new ObservedService(service, [], this)
   }
 
   /** What the service, or one it is linked to, has not said anything about yet. */
@@ -66,7 +66,7 @@ export class ServiceGraph implements Graph {
     this.root.release()
   }
 
-  touch(node: WatchedService): void {
+  touch(node: ObservedService): void {
     this.#touched.add(node)
     if (this.#isDue || this.#isOver) return
     this.#isDue = true
@@ -81,7 +81,7 @@ export class ServiceGraph implements Graph {
     this.#refresh()
     if (this.#isOver) return undefined
     const { path } = known.place
-    let node: WatchedService | undefined = this.root
+    let node: ObservedService | undefined = this.root
     for (const link of path) node = node?.children.get(link)
     const action = node?.find(known)
     return node && action ? { service: node.service, action } : undefined
@@ -105,8 +105,8 @@ export class ServiceGraph implements Graph {
     }
   }
 
-  refuses(service: Service, parent: WatchedService): Refusal | undefined {
-    for (let node: WatchedService | undefined = parent; node; node = node.parent)
+  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined {
+    for (let node: ObservedService | undefined = parent; node; node = node.parent)
       if (node.service === service) {
         const message = 'It leads back to where it came from, and is not followed again.'
         return { code: 'link_cycle', severity: 'info', message }
@@ -163,9 +163,9 @@ export class ServiceGraph implements Graph {
     ]
   }
 
-  #nodes(): readonly WatchedService[] {
-    const nodes: WatchedService[] = []
-    const visit = (node: WatchedService) => {
+  #nodes(): readonly ObservedService[] {
+    const nodes: ObservedService[] = []
+    const visit = (node: ObservedService) => {
       nodes.push(node)
       for (const child of node.children.values()) visit(child)
     }
@@ -208,7 +208,8 @@ export class ServiceGraph implements Graph {
   }
 }
 
-const showsViews = ({ states }: Settings): boolean => states === 'resources' || states === 'both'
+const showsViews = ({ states }: ServiceSettings): boolean =>
+  states === 'resources' || states === 'both'
 
 const nameTaken = ({ name }: Capability, source: string): Diagnostic => ({
   code: 'name_taken',

@@ -3,7 +3,7 @@ import type { Dictionary, Texts } from './column-scan.ts'
 import type { ColumnField, Values } from './packed-columns.ts'
 
 /** One field of some records, as it is counted. */
-export type Loaded = Float64Array | Texts
+export type LoadedColumn = Float64Array | Texts
 
 /** Something that is asked for is in no column. */
 export class NoColumn extends Error {}
@@ -14,7 +14,7 @@ const mostKnownTexts = 500_000
 
 /** Columns that were read, for the next who asks; the oldest go first. */
 export class ColumnCache {
-  readonly #columns = new Map<string, Loaded>()
+  readonly #columns = new Map<string, LoadedColumn>()
   readonly #dictionaries = new Map<string, Dictionary>()
   readonly #crowded = new Set<string>()
   #bytes = 0
@@ -24,13 +24,13 @@ export class ColumnCache {
     return this.#columns.has(key)
   }
 
-  get(key: string): Loaded {
+  get(key: string): LoadedColumn {
     const column = this.#columns.get(key)
     if (!column) throw new NoColumn()
     return column
   }
 
-  keep(key: string, column: Loaded): void {
+  keep(key: string, column: LoadedColumn): void {
     this.#columns.set(key, column)
     this.#bytes += sizeOf(column)
   }
@@ -61,7 +61,7 @@ export class ColumnCache {
     this.#texts = 0
   }
 
-  decode(n: number, { n: field, type }: ColumnField, bytes: ArrayBuffer): Loaded {
+  decode(n: number, { n: field, type }: ColumnField, bytes: ArrayBuffer): LoadedColumn {
     if (bytes.byteLength === 0) throw new NoColumn()
     if (type !== 'string') return new Float64Array(bytes)
     const { codes, texts } = decodeTexts(bytes)
@@ -69,7 +69,7 @@ export class ColumnCache {
     return { codes: codes.map((code) => numbers[code] ?? 0), dictionary }
   }
 
-  fromValues(n: number, { n: field, type }: ColumnField, values: Values): Loaded {
+  fromValues(n: number, { n: field, type }: ColumnField, values: Values): LoadedColumn {
     return type === 'string'
       ? this.#toTexts(n, field, values as (string | null)[])
       : Float64Array.from(values, (value) => Number(value ?? Number.NaN))
@@ -98,5 +98,5 @@ export class ColumnCache {
   }
 }
 
-const sizeOf = (column: Loaded): number =>
+const sizeOf = (column: LoadedColumn): number =>
   'codes' in column ? column.codes.byteLength : column.byteLength

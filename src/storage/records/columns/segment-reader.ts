@@ -2,7 +2,7 @@ import type { Scope } from '../../../sources/records/grants/scope.ts'
 import type { TallyQuery, TallySlice } from '../../../sources/records/record-store.ts'
 import { type All, id, sql } from '../../sqlite/sql.ts'
 import { segmentLength } from './column.ts'
-import { ColumnCache, type Loaded, NoColumn } from './column-cache.ts'
+import { ColumnCache, type LoadedColumn, NoColumn } from './column-cache.ts'
 import { type Batch, createScan, type Scan, type Texts } from './column-scan.ts'
 import { arrivals, type ColumnField, readColumns } from './packed-columns.ts'
 import { isColumn, toBuffer } from './segment-writer.ts'
@@ -34,7 +34,7 @@ interface Directory {
   /** The last record behind the segments; `undefined` where there are too many to look at at once. */
   readonly end: number | undefined
   /** What lies behind the segments, and what stale records of each are now. */
-  readonly loose: Map<string, Loaded>
+  readonly loose: Map<string, LoadedColumn>
 }
 
 /** Counts from columns where they hold all that is asked; says so where they do not. */

@@ -1,8 +1,8 @@
 import type { Scope } from '../../../sources/records/grants/scope.ts'
 import type {
-  Change,
   ChangesQuery,
   ChangesSlice,
+  RecordChange,
   Row,
 } from '../../../sources/records/record-store.ts'
 import { type All, id, join, type Sql, sql } from '../../sqlite/sql.ts'
@@ -114,7 +114,7 @@ function toChanges(
   scope: Scope,
   standing: readonly (Placed | Gone)[],
   { body, bodies }: ReadBounds,
-): { readonly changes: readonly Change[]; readonly done: number } {
+): { readonly changes: readonly RecordChange[]; readonly done: number } {
   const wanted = standing.flatMap((one) => ('id' in one ? [one.id] : []))
   const [packed] = all<Packed>(
     pack(
@@ -127,11 +127,13 @@ function toChanges(
   const byId = new Map(rows.map((row) => [row.arrival, row]))
   const next = inOrder[done]?.arrival
   const end = standing.findIndex((one) => 'id' in one && one.id === next)
-  const changes = standing.slice(0, end < 0 ? standing.length : end).flatMap((one): Change[] => {
-    if (!('id' in one)) return [toRemoval(one)]
-    const row = byId.get(one.id)
-    return row ? [{ seq: one.seq, row }] : []
-  })
+  const changes = standing
+    .slice(0, end < 0 ? standing.length : end)
+    .flatMap((one): RecordChange[] => {
+      if (!('id' in one)) return [toRemoval(one)]
+      const row = byId.get(one.id)
+      return row ? [{ seq: one.seq, row }] : []
+    })
   return { changes, done: end < 0 ? standing.length : end }
 }
 
@@ -148,4 +150,4 @@ function inside(value: Sql, { field, from, to }: NonNullable<Scope['window']>): 
   return sql`(${join(bounds, ' and ')})`
 }
 
-const toRemoval = ({ seq, key, at }: Gone): Change => ({ seq, removed: { key, at } })
+const toRemoval = ({ seq, key, at }: Gone): RecordChange => ({ seq, removed: { key, at } })

@@ -1,8 +1,8 @@
-import type { Entry } from '../../../sources/records/import/to-entry.ts'
+import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite, Statement, Value } from '../../sqlite/sqlite.ts'
 
-export type Content = NonNullable<Entry['written']>
+export type RecordContent = NonNullable<RecordEntry['written']>
 
 /** A record as it was before. */
 export interface Former {
@@ -47,12 +47,12 @@ export class RecordRows {
     this.#remove = database.prepare(`delete from r${n} where id = ?`)
   }
 
-  add(id: number, seq: number, entry: Entry, written: Content): void {
+  add(id: number, seq: number, entry: RecordEntry, written: RecordContent): void {
     this.#insert.run(...toRow(id, seq, entry, written))
   }
 
   /** Exactly so many as go at once, if every one of them is new; otherwise none. */
-  addAll(first: number, entries: readonly Entry[]): boolean {
+  addAll(first: number, entries: readonly RecordEntry[]): boolean {
     const rows: Value[] = []
     let id = first
     for (const entry of entries) {
@@ -71,7 +71,7 @@ export class RecordRows {
   }
 
   /** When it first arrived stays: a later time would tell of changes that are not granted. */
-  update(id: number, { values, body }: Content): void {
+  update(id: number, { values, body }: RecordContent): void {
     this.#update.run(...values, body, id)
   }
 
@@ -80,11 +80,9 @@ export class RecordRows {
   }
 }
 
-const toRow = (id: number, seq: number, { key, emittedAt }: Entry, written: Content): Value[] => [
-  id,
-  key,
-  seq,
-  emittedAt,
-  ...written.values,
-  written.body,
-]
+const toRow = (
+  id: number,
+  seq: number,
+  { key, emittedAt }: RecordEntry,
+  written: RecordContent,
+): Value[] => [id, key, seq, emittedAt, ...written.values, written.body]

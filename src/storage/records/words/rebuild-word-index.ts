@@ -13,7 +13,7 @@ const pageLength = 1000
  * Texts in scripts without spaces between words, and in those whose vowels are marks, were in the index
  * as other words once. Everything else is in it as it was, and is not touched.
  */
-export function indexWordsAnew(database: Sqlite, n: number, { fields }: Stream): void {
+export function rebuildWordIndex(database: Sqlite, n: number, { fields }: Stream): void {
   const lexical = fields.filter((field) => field.lexical)
   if (lexical.length === 0) return
   const columns = lexical.map((field) => `c${field.n}`)

@@ -2,21 +2,24 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { LedgerError } from '../../../governance/ledger.ts'
-import type { Entry } from '../../../sources/records/import/to-entry.ts'
+import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
-import type { Binding, KeptBlob } from '../../../sources/records/record-store.ts'
-import type { FileToImport, Loaded } from './file-import.ts'
+import type { KeptBlob, StoreBinding } from '../../../sources/records/record-store.ts'
+import type { FileToImport, LoadedLines } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
-import type { Written } from './write-batch.ts'
+import type { WrittenBatch } from './write-batch.ts'
 
 /** What the thread does, and what it is told for that. */
 export interface Tasks {
-  readonly write: Job<{ source: number; entries: readonly Entry[]; layout: string }, Written>
+  readonly write: Job<
+    { source: number; entries: readonly RecordEntry[]; layout: string },
+    WrittenBatch
+  >
   readonly open: Job<{ stream: Stream; connection: Connection }, RecordSource>
-  readonly keep: Job<{ blob: KeptBlob; binding: Binding }, void>
+  readonly keep: Job<{ blob: KeptBlob; binding: StoreBinding }, void>
   readonly digest: Job<string, { digest: string; size: number }>
   readonly begin: Job<FileToImport & { id: number; source: number }, void>
-  readonly load: Job<{ id: number; now: number }, Loaded>
+  readonly load: Job<{ id: number; now: number }, LoadedLines>
   readonly end: Job<number, void>
 }
 
@@ -55,7 +58,7 @@ export class BackgroundWriter {
   }
 
   /** One transaction: all of a batch or nothing. */
-  write({ n, stream }: RecordSource, entries: readonly Entry[]): Promise<Written> {
+  write({ n, stream }: RecordSource, entries: readonly RecordEntry[]): Promise<WrittenBatch> {
     return this.#hand('write', { source: n, entries, layout: toLayout(stream) })
   }
 
@@ -63,7 +66,7 @@ export class BackgroundWriter {
     return this.#hand('open', { stream, connection })
   }
 
-  keep(blob: KeptBlob, binding: Binding): Promise<void> {
+  keep(blob: KeptBlob, binding: StoreBinding): Promise<void> {
     return this.#hand('keep', { blob, binding })
   }
 
@@ -73,7 +76,11 @@ export class BackgroundWriter {
   }
 
   /** A file behind its first lines, a batch whenever the next one is asked for. */
-  async *load({ n }: RecordSource, file: FileToImport, now: () => number): AsyncGenerator<Loaded> {
+  async *load(
+    { n }: RecordSource,
+    file: FileToImport,
+    now: () => number,
+  ): AsyncGenerator<LoadedLines> {
     const id = ++this.#imports
     await this.#hand('begin', { id, source: n, ...file })
     try {

@@ -2,7 +2,7 @@ import type { Connection, RecordSource, Stream } from '../../../sources/records/
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
 import { listReturned, numberFields } from '../field-numbers.ts'
-import type { RecordCatalogue } from '../record-catalog.ts'
+import type { RecordCatalog } from '../record-catalog.ts'
 import { createTables } from '../record-schema.ts'
 import { rebuildSource, tellReturned } from './rebuild-source.ts'
 
@@ -99,7 +99,7 @@ export class StreamDeclarations {
 
 /** The source of a stream and a connection, where there is nothing to be made for it. */
 export function findSource(
-  { sources }: Pick<RecordCatalogue, 'sources'>,
+  { sources }: Pick<RecordCatalog, 'sources'>,
   stream: Stream,
   connection: Connection,
 ): RecordSource | undefined {

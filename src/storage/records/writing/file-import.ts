@@ -1,20 +1,23 @@
 import { createHash } from 'node:crypto'
 import { SetupError } from '../../../capability/setup-error.ts'
-import { isOfOther, type Part } from '../../../sources/records/import/export-part.ts'
+import { type ExportPart, isOfOther } from '../../../sources/records/import/export-part.ts'
 import { type Line, readChunks, readLines } from '../../../sources/records/import/read-lines.ts'
 import { toCellOf } from '../../../sources/records/import/to-cell.ts'
-import { type Entry, toEntry } from '../../../sources/records/import/to-entry.ts'
-import { type Misfit, Misfits } from '../../../sources/records/import/type-mismatches.ts'
+import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
+import {
+  type TypeMismatch,
+  TypeMismatches,
+} from '../../../sources/records/import/type-mismatches.ts'
 import type { RecordSource } from '../../../sources/records/model/stream.ts'
 import type { RecordWriter } from './record-writer.ts'
-import type { Written } from './write-batch.ts'
+import type { WrittenBatch } from './write-batch.ts'
 
 /** What has become of the next lines of a file. */
-export interface Loaded {
-  readonly written: Written
+export interface LoadedLines {
+  readonly written: WrittenBatch
   readonly rejected: readonly Rejected[]
   /** Of all lines so far. */
-  readonly misfits: readonly Misfit[]
+  readonly misfits: readonly TypeMismatch[]
   /** Lines that were taken before, and are not looked at. */
   readonly skipped: number
   /** Lines that say that they are of another stream or connection. */
@@ -37,7 +40,7 @@ export interface FileToImport {
   /** Lines that were taken before. */
   readonly after: number
   /** What of it, where not all is meant. */
-  readonly part?: Part | undefined
+  readonly part?: ExportPart | undefined
 }
 
 /** Large enough that a commit is worth it, small enough that an interrupted one is no loss. */
@@ -50,9 +53,9 @@ export class FileImport {
   readonly #source: number
   readonly #digest: string
   readonly #after: number
-  readonly #part: Part | undefined
+  readonly #part: ExportPart | undefined
   readonly #lines: Generator<Line>
-  readonly #misfits = new Misfits()
+  readonly #misfits = new TypeMismatches()
   #reached: number
 
   constructor(
@@ -70,10 +73,10 @@ export class FileImport {
   }
 
   /** One transaction: the next batch and how far the file has come with it, or neither. */
-  next(now: number): Loaded {
+  next(now: number): LoadedLines {
     const source = this.#writer.find(this.#source)
     const at = new Date(now).toISOString()
-    const entries: Entry[] = []
+    const entries: RecordEntry[] = []
     const rejected: Rejected[] = []
     let [skipped, others, length, bytes] = [0, 0, 0, 0]
     let isEnd = false
@@ -94,7 +97,7 @@ export class FileImport {
         continue
       }
       length += line.text?.length ?? 0
-      const entry = line.fault ?? toEntry(source.stream, line.value, at)
+      const entry = line.fault ?? toRecordEntry(source.stream, line.value, at)
       if (typeof entry === 'string') rejected.push(toRejected(line, entry))
       else {
         entries.push(entry)

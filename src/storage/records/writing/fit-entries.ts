@@ -1,4 +1,4 @@
-import { type Entry, toEntry } from '../../../sources/records/import/to-entry.ts'
+import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Stream } from '../../../sources/records/model/stream.ts'
 
 const known = new WeakMap<Stream, string>()
@@ -14,10 +14,10 @@ export function toLayout(stream: Stream): string {
 
 /** Entries that were made for another declaration are made again; each keeps the key it has. */
 export function fitEntries(
-  entries: readonly Entry[],
+  entries: readonly RecordEntry[],
   layout: string,
   stream: Stream,
-): readonly Entry[] {
+): readonly RecordEntry[] {
   if (layout === toLayout(stream)) return entries
   const keyless = { ...stream, primaryKey: [] }
   return entries.map(({ written, ...entry }) =>
@@ -25,8 +25,8 @@ export function fitEntries(
   )
 }
 
-export function refit(keyless: Stream, body: string): NonNullable<Entry['written']> {
-  const entry = toEntry(keyless, { object: 'record', data: JSON.parse(body) }, '')
+export function refit(keyless: Stream, body: string): NonNullable<RecordEntry['written']> {
+  const entry = toRecordEntry(keyless, { object: 'record', data: JSON.parse(body) }, '')
   if (typeof entry === 'string' || !entry.written)
     throw new Error(`${keyless.name} cannot be declared anew because of a record: ${entry}`)
   return { ...entry.written, body }

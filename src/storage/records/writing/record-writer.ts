@@ -1,17 +1,17 @@
 import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/grants/grant.ts'
-import type { Entry } from '../../../sources/records/import/to-entry.ts'
+import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
-import type { Binding, KeptBlob } from '../../../sources/records/record-store.ts'
+import type { KeptBlob, StoreBinding } from '../../../sources/records/record-store.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 import { BlobTable } from '../blob-table.ts'
 import { SegmentWriter } from '../columns/segment-writer.ts'
 import { DisclosureLog, type DisclosureRecord } from '../disclosure-log.ts'
 import { GrantTables } from '../grant-tables.ts'
-import { RecordCatalogue } from '../record-catalog.ts'
+import { RecordCatalog } from '../record-catalog.ts'
 import { prepareRecords } from '../record-schema.ts'
 import { findSource, StreamDeclarations } from './declare-streams.ts'
 import { fitEntries, toLayout } from './fit-entries.ts'
-import { BatchWriter, type Written } from './write-batch.ts'
+import { BatchWriter, type WrittenBatch } from './write-batch.ts'
 
 /** How far into a file a batch goes. */
 export interface Place {
@@ -23,7 +23,7 @@ export interface Place {
 /** The owner's side of a store of records: everything that writes. */
 export class RecordWriter {
   readonly #database: Sqlite
-  readonly #catalogue: RecordCatalogue
+  readonly #catalogue: RecordCatalog
   readonly #grants: GrantTables
   readonly #log: DisclosureLog
   readonly #declarations: StreamDeclarations
@@ -34,7 +34,7 @@ export class RecordWriter {
     prepareRecords(this.#database, file)
     // What an owner is told is done is done, also when the power fails.
     this.#database.exec('pragma synchronous = full')
-    this.#catalogue = new RecordCatalogue(this.#database)
+    this.#catalogue = new RecordCatalog(this.#database)
     this.#grants = new GrantTables(this.#database)
     const segments = new SegmentWriter(this.#database)
     this.#declarations = new StreamDeclarations(this.#database, segments)
@@ -75,7 +75,7 @@ export class RecordWriter {
   }
 
   /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
-  write(given: RecordSource, made: readonly Entry[], place?: Place): Written {
+  write(given: RecordSource, made: readonly RecordEntry[], place?: Place): WrittenBatch {
     return this.#commit(() => {
       // It may have been declared anew while this waited for its turn.
       const source = this.find(given.n)
@@ -128,7 +128,7 @@ export class RecordWriter {
     }
   }
 
-  keep(blob: KeptBlob, binding: Binding): void {
+  keep(blob: KeptBlob, binding: StoreBinding): void {
     this.#commit(() => new BlobTable(this.#database).put(blob, binding))
   }
 

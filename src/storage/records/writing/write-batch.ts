@@ -1,11 +1,11 @@
-import type { Entry } from '../../../sources/records/import/to-entry.ts'
+import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type RecordSource, type Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
-import { type Content, type Former, insertedAtOnce, RecordRows } from '../rows/record-rows.ts'
+import { type Former, insertedAtOnce, type RecordContent, RecordRows } from '../rows/record-rows.ts'
 import { WordIndex } from '../words/word-index.ts'
 
-export interface Written {
+export interface WrittenBatch {
   readonly added: number
   readonly changed: number
   readonly removed: number
@@ -34,7 +34,7 @@ export class BatchWriter {
     this.#segments = segments
   }
 
-  write(source: RecordSource, entries: readonly Entry[]): Written {
+  write(source: RecordSource, entries: readonly RecordEntry[]): WrittenBatch {
     const tables = this.#tablesOf(source)
     // What a batch left behind that failed concerns nobody.
     tables.words.forget()
@@ -86,7 +86,7 @@ class Batch {
     this.#counter = readCounter(database)
   }
 
-  write(entries: readonly Entry[]): Written {
+  write(entries: readonly RecordEntry[]): WrittenBatch {
     let areLikelyNew = true
     for (let at = 0; at < entries.length; at += lookedUpAtOnce) {
       const several = entries.slice(at, at + lookedUpAtOnce)
@@ -102,7 +102,7 @@ class Batch {
   }
 
   /** The first of them, as long as they are new; how many that were. */
-  #addNew(entries: readonly Entry[]): number {
+  #addNew(entries: readonly RecordEntry[]): number {
     for (let at = 0; ; at += insertedAtOnce) {
       const some = entries.slice(at, at + insertedAtOnce)
       if (some.length < insertedAtOnce || !this.#rows.addAll(this.#counter + 1, some)) return at
@@ -115,7 +115,7 @@ class Batch {
   }
 
   /** Each for itself, because some are there already; how many of them. */
-  #writeEach(entries: readonly Entry[]): number {
+  #writeEach(entries: readonly RecordEntry[]): number {
     const formers = this.#rows.find(entries.map(({ key }) => key))
     const { size } = formers
     for (const entry of entries) {
@@ -134,7 +134,7 @@ class Batch {
     return size
   }
 
-  #add(entry: Entry, written: Content): Former {
+  #add(entry: RecordEntry, written: RecordContent): Former {
     const id = ++this.#counter
     this.#rows.add(id, id, entry, written)
     this.#words.add(id, written.texts)
@@ -142,7 +142,7 @@ class Batch {
     return { id, body: written.body, time: this.#timeOf(written) }
   }
 
-  #update(entry: Entry, written: Content, former: Former): Former {
+  #update(entry: RecordEntry, written: RecordContent, former: Former): Former {
     const { id } = former
     const seq = ++this.#counter
     this.#rows.update(id, written)
@@ -164,7 +164,7 @@ class Batch {
     return { id, body: written.body, time: this.#timeOf(written) }
   }
 
-  #remove(entry: Entry, former: Former): void {
+  #remove(entry: RecordEntry, former: Former): void {
     const { id } = former
     this.#words.remove(id)
     this.#rows.remove(id)
@@ -174,13 +174,13 @@ class Batch {
     this.#tally.removed += 1
   }
 
-  #leave({ key, emittedAt }: Entry, { time }: Former, seq: number): void {
+  #leave({ key, emittedAt }: RecordEntry, { time }: Former, seq: number): void {
     this.#database
       .prepare(`insert into d${this.#n} (seq, key, at, time) values (?, ?, ?, ?)`)
       .run(seq, key, emittedAt, time)
   }
 
-  #timeOf({ values }: Content): number | null {
+  #timeOf({ values }: RecordContent): number | null {
     const scalars = this.#stream.fields.filter(isScalar)
     const at = scalars.findIndex(({ name }) => name === this.#stream.consentTimeField)
     return (values[at] ?? null) as number | null

@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { digestJson } from '../../../../capability/digest-json.ts'
 import { byCodePoint } from '../../../../capability/json.ts'
 import { agentFields, capabilityShape } from '../../agents/read-agent.ts'
-import { toDigest } from '../../crypto/digest.ts'
-import type { Notices } from './broadcasts.ts'
-import type { Line } from './nats-connection.ts'
+import type { Broadcasts } from './broadcasts.ts'
+import type { NatsConnection } from './nats-connection.ts'
 
 const text = z.string().min(1).max(128)
 
@@ -21,9 +21,9 @@ const announcementShape = z.object({
 
 type Announcement = z.output<typeof announcementShape>
 
-export interface RosterOptions {
-  readonly line: Line
-  readonly notices: Notices
+export interface AgentDirectoryOptions {
+  readonly line: NatsConnection
+  readonly notices: Broadcasts
   readonly rollCall: string
   /** This node itself is not news to it. */
   readonly node: string
@@ -55,12 +55,12 @@ const most = 1000
 const rollCallTakes = 200
 
 /** Who is there, from what everybody says of themselves. */
-export class Roster {
-  readonly #options: RosterOptions
+export class AgentDirectory {
+  readonly #options: AgentDirectoryOptions
   readonly #known = new Map<string, Known>()
   readonly #stops: (() => void)[]
 
-  constructor(options: RosterOptions) {
+  constructor(options: AgentDirectoryOptions) {
     this.#options = options
     const { line, notices } = options
     this.#stops = [
@@ -142,7 +142,7 @@ export class Roster {
     const announcements = [...known.members.values()].map(({ announcement }) => announcement)
     const latest = announcements.sort(byAge).at(-1)
     if (!latest) return
-    const digest = toDigest(latest.capabilities)
+    const digest = digestJson(latest.capabilities)
     if (digest === known.digest) return
     known.announcement = latest
     known.digest = digest

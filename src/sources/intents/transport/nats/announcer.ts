@@ -1,9 +1,9 @@
-import type { Notices } from './broadcasts.ts'
-import type { Line } from './nats-connection.ts'
+import type { Broadcasts } from './broadcasts.ts'
+import type { NatsConnection } from './nats-connection.ts'
 
 export interface AnnouncerOptions {
-  readonly line: Line
-  readonly notices: Notices
+  readonly line: NatsConnection
+  readonly notices: Broadcasts
   /** Where newcomers ask who is there. */
   readonly rollCall: string
   /** What this node offers now, and who of its replicas says so. */

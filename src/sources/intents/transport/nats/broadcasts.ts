@@ -1,9 +1,9 @@
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import { open, type SealOptions, seal } from '../../crypto/seal.ts'
-import type { Line } from './nats-connection.ts'
+import type { NatsConnection } from './nats-connection.ts'
 
-export interface NoticeOptions {
-  readonly line: Line
+export interface BroadcastOptions {
+  readonly line: NatsConnection
   readonly subject: string
   /** Who speaks. */
   readonly node: string
@@ -19,10 +19,10 @@ export interface NoticeOptions {
 const largest = 512 * 1024
 
 /** What everybody on a subject tells everybody else; nobody answers. */
-export class Notices {
-  readonly #options: NoticeOptions
+export class Broadcasts {
+  readonly #options: BroadcastOptions
 
-  constructor(options: NoticeOptions) {
+  constructor(options: BroadcastOptions) {
     this.#options = options
   }
 

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import type { SealOptions } from '../../crypto/seal.ts'
 import type { Health } from '../../router/health.ts'
-import type { Carry } from '../transport.ts'
+import type { Transport } from '../transport.ts'
 import { type Address, type AddressInput, toAddress } from './address.ts'
-import { Roster } from './agent-directory.ts'
+import { AgentDirectory } from './agent-directory.ts'
 import { Announcer } from './announcer.ts'
-import { Notices } from './broadcasts.ts'
-import { Line } from './nats-connection.ts'
-import { Inquiries } from './pending-requests.ts'
-import { Door, type Receive } from './responder.ts'
+import { Broadcasts } from './broadcasts.ts'
+import { NatsConnection } from './nats-connection.ts'
+import { PendingRequests } from './pending-requests.ts'
+import { type Receive, Responder } from './responder.ts'
 import { shareHealth } from './shared-health.ts'
 import {
   toCancelSubject,
+  toDiscoverySubject,
   toHealthSubject,
   toRegistrySubject,
-  toRollCallSubject,
   toSubject,
 } from './subjects.ts'
 
@@ -62,8 +62,8 @@ export interface Unreachable {
 const longestProbe = 3000
 
 interface Connected {
-  readonly line: Line
-  readonly inquiries: Inquiries
+  readonly line: NatsConnection
+  readonly inquiries: PendingRequests
 }
 
 /** Everything that goes over NATS, in both directions. Connects when something does. */
@@ -71,14 +71,14 @@ export class Bus {
   readonly #options: BusOptions
   readonly #connected = new Map<string, Connected>()
   readonly #stops: (() => void)[] = []
-  readonly #doors: Door[] = []
+  readonly #doors: Responder[] = []
 
   constructor(options: BusOptions) {
     this.#options = options
   }
 
   /** How an agent behind an address is asked. */
-  carry(input: AddressInput, agent: string): Carry {
+  carry(input: AddressInput, agent: string): Transport {
     const address = toAddress(input)
     const subject = toSubject(address.prefix, agent)
     const { line, inquiries } = this.#connect(address)
@@ -103,10 +103,10 @@ export class Bus {
     const { prefix } = address
     const { line } = this.#connect(address)
     const { node, instance, onTrouble } = this.#options
-    const door = new Door({ line, prefix, node, instance, receive, onTrouble })
+    const door = new Responder({ line, prefix, node, instance, receive, onTrouble })
     this.#doors.push(door)
     const notices = this.#notices(line, toRegistrySubject(prefix), key)
-    const rollCall = toRollCallSubject(prefix)
+    const rollCall = toDiscoverySubject(prefix)
     const announcer = new Announcer({ line, notices, rollCall, describe, every: heartbeat })
     return {
       opened: line.reach().catch(() => {}),
@@ -119,15 +119,15 @@ export class Bus {
   }
 
   /** Learns who is there and who is ill, and tells others the latter. */
-  discover({ address: input, key, health, isShared, onChange }: DiscoverOptions): Roster {
+  discover({ address: input, key, health, isShared, onChange }: DiscoverOptions): AgentDirectory {
     const address = toAddress(input)
     const { prefix } = address
     const { line } = this.#connect(address)
     const { node, instance } = this.#options
-    const roster = new Roster({
+    const roster = new AgentDirectory({
       line,
       notices: this.#notices(line, toRegistrySubject(prefix), key),
-      rollCall: toRollCallSubject(prefix),
+      rollCall: toDiscoverySubject(prefix),
       node,
       onChange,
       onPresence: (agent, present) => {
@@ -162,15 +162,15 @@ export class Bus {
     const known = this.#connected.get(key)
     if (known) return known
     const { onTrouble, sealing } = this.#options
-    const line = new Line({ address, onTrouble })
+    const line = new NatsConnection({ address, onTrouble })
     const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
-    const connected = { line, inquiries: new Inquiries(line, newId) }
+    const connected = { line, inquiries: new PendingRequests(line, newId) }
     this.#connected.set(key, connected)
     return connected
   }
 
-  #notices(line: Line, subject: string, key: string | undefined): Notices {
-    return new Notices({ ...this.#options, line, subject, key })
+  #notices(line: NatsConnection, subject: string, key: string | undefined): Broadcasts {
+    return new Broadcasts({ ...this.#options, line, subject, key })
   }
 }
 

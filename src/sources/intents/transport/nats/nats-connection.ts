@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Msg, MsgHdrs, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
+import type {
+  Msg,
+  MsgHdrs,
+  NodeConnectionOptions,
+  NatsConnection as Socket,
+} from '@nats-io/transport-node'
 import type { Access, Address } from './address.ts'
 
 export interface Post {
@@ -17,7 +22,7 @@ interface Listening {
   stop?: () => void
 }
 
-export interface LineOptions {
+export interface NatsConnectionOptions {
   readonly address: Address
   readonly onTrouble: (error: unknown) => void
 }
@@ -30,18 +35,18 @@ const pauses = [100, 250, 500, 1000, 2000]
  * A connection to a NATS server that comes back by itself. The client's own way to do that keeps
  * what was not sent and sends it later; here nothing is sent that nobody waits for any more.
  */
-export class Line {
-  readonly #options: LineOptions
+export class NatsConnection {
+  readonly #options: NatsConnectionOptions
   readonly #listenings = new Set<Listening>()
   readonly #watchers = new Set<Watcher>()
-  #connection: NatsConnection | undefined
+  #connection: Socket | undefined
   #makeHeaders: (() => MsgHdrs) | undefined
   #attempt: Promise<void> | undefined
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: LineOptions) {
+  constructor(options: NatsConnectionOptions) {
     this.#options = options
   }
 
@@ -120,7 +125,7 @@ export class Line {
     }
   }
 
-  #begin(connection: NatsConnection): void {
+  #begin(connection: Socket): void {
     this.#connection = connection
     this.#failures = 0
     for (const listening of this.#listenings) this.#renew(connection, listening)
@@ -129,7 +134,7 @@ export class Line {
     for (const { up } of this.#watchers) up?.()
   }
 
-  #end(connection: NatsConnection, error: unknown): void {
+  #end(connection: Socket, error: unknown): void {
     if (this.#connection !== connection) return
     this.#connection = undefined
     for (const listening of this.#listenings) delete listening.stop
@@ -147,7 +152,7 @@ export class Line {
     this.#retry = setTimeout(() => this.reach().catch(() => {}), pause).unref()
   }
 
-  #renew(connection: NatsConnection, listening: Listening): void {
+  #renew(connection: Socket, listening: Listening): void {
     const { subject, queue, hear } = listening
     const subscription = connection.subscribe(subject, {
       ...(queue !== undefined && { queue }),
@@ -156,7 +161,7 @@ export class Line {
     listening.stop = () => subscription.unsubscribe()
   }
 
-  async #followStatus(connection: NatsConnection): Promise<void> {
+  async #followStatus(connection: Socket): Promise<void> {
     const { PermissionViolationError } = await load()
     for await (const status of connection.status()) {
       if (status.type !== 'error') continue
@@ -185,8 +190,7 @@ interface Watcher {
 /** More than the server takes. */
 export class TooLarge extends Error {}
 
-const largestOf = (connection: NatsConnection): number =>
-  connection.info?.max_payload ?? 1024 * 1024
+const largestOf = (connection: Socket): number => connection.info?.max_payload ?? 1024 * 1024
 
 /** Only where there is a NATS server: nobody else pays for it. */
 const load = () => import('@nats-io/transport-node')

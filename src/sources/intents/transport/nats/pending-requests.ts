@@ -1,8 +1,8 @@
 import type { Msg } from '@nats-io/transport-node'
-import { type Carried, largestAnswer } from '../transport.ts'
-import { type Line, TooLarge } from './nats-connection.ts'
+import { maxAnswerBytes, type TransportResult } from '../transport.ts'
+import { type NatsConnection, TooLarge } from './nats-connection.ts'
 
-export interface Inquiry {
+export interface PendingRequest {
   readonly subject: string
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
@@ -12,26 +12,26 @@ export interface Inquiry {
   readonly onLeave: (reply: string) => void
 }
 
-interface Pending extends Pick<Inquiry, 'subject' | 'delicate'> {
-  readonly end: (carried: Carried) => void
+interface Pending extends Pick<PendingRequest, 'subject' | 'delicate'> {
+  readonly end: (carried: TransportResult) => void
 }
 
 /** Questions over a line, and the answers to them: one address of our own for all of them. */
-export class Inquiries {
-  readonly #line: Line
+export class PendingRequests {
+  readonly #line: NatsConnection
   readonly #newId: () => string
   readonly #inbox: string
   readonly #pending = new Map<string, Pending>()
   #subscribed = false
 
-  constructor(line: Line, newId: () => string) {
+  constructor(line: NatsConnection, newId: () => string) {
     this.#line = line
     this.#newId = newId
     this.#inbox = `_INBOX.${newId()}`
     line.watch({ down: () => this.#break(), forbidden: (subject) => this.#forbid(subject) })
   }
 
-  async ask(inquiry: Inquiry): Promise<Carried> {
+  async ask(inquiry: PendingRequest): Promise<TransportResult> {
     this.#subscribeOnce()
     const { signal, subject, body, headers } = inquiry
     const reply = `${this.#inbox}.${this.#newId()}`
@@ -55,7 +55,7 @@ export class Inquiries {
     }
   }
 
-  #expect(reply: string, { subject, delicate }: Inquiry): Promise<Carried> {
+  #expect(reply: string, { subject, delicate }: PendingRequest): Promise<TransportResult> {
     return new Promise((end) => this.#pending.set(reply, { subject, delicate, end }))
   }
 
@@ -82,13 +82,13 @@ export class Inquiries {
   }
 }
 
-const stopped: Carried = { failed: 'not_sent', cause: 'it was stopped before it was sent' }
+const stopped: TransportResult = { failed: 'not_sent', cause: 'it was stopped before it was sent' }
 
-function toCarried({ data, headers }: Msg): Carried {
+function toCarried({ data, headers }: Msg): TransportResult {
   // The server's own word: there is nobody at that address, so nobody can have read it.
   if (data.length === 0 && headers?.code === 503)
     return { failed: 'not_sent', cause: 'no responders' }
-  if (data.length > largestAnswer)
-    return { failed: 'endless', cause: `more than ${largestAnswer} bytes` }
+  if (data.length > maxAnswerBytes)
+    return { failed: 'endless', cause: `more than ${maxAnswerBytes} bytes` }
   return { body: Buffer.from(data).toString() }
 }

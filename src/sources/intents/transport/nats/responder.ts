@@ -3,7 +3,7 @@ import { Cancellation } from '../../../../capability/cancellation.ts'
 import type { ErrorCode } from '../../envelope/error-codes.ts'
 import { toErrorInfo } from '../../envelope/response.ts'
 import { type Frame, toFrame } from '../frame.ts'
-import { type Line, TooLarge } from './nats-connection.ts'
+import { type NatsConnection, TooLarge } from './nats-connection.ts'
 import { toCancelSubject, toQueue, toSubject } from './subjects.ts'
 
 /** Whatever is received, a frame goes back. */
@@ -15,8 +15,8 @@ export interface Sender {
   readonly cancellation: Cancellation
 }
 
-export interface DoorOptions {
-  readonly line: Line
+export interface ResponderOptions {
+  readonly line: NatsConnection
   readonly prefix: string
   readonly node: string
   readonly instance: string
@@ -28,13 +28,13 @@ export interface DoorOptions {
 const most = 1000
 
 /** Where other runtimes ask this one, by NATS: it shares the subject with its replicas. */
-export class Door {
-  readonly #options: DoorOptions
+export class Responder {
+  readonly #options: ResponderOptions
   readonly #active = new Map<string, Cancellation>()
   readonly #stops: (() => void)[]
   #lastAnswered: (() => void) | undefined
 
-  constructor(options: DoorOptions) {
+  constructor(options: ResponderOptions) {
     this.#options = options
     const { line, prefix, node } = options
     this.#stops = [

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Health, Turn } from '../../router/health.ts'
-import type { Notices } from './broadcasts.ts'
+import type { Broadcasts } from './broadcasts.ts'
 
 /** What a router tells the others of an agent. */
 const newsShape = z.object({
@@ -11,7 +11,7 @@ const newsShape = z.object({
 })
 
 export interface SharedHealthOptions {
-  readonly notices: Notices
+  readonly notices: Broadcasts
   readonly health: Health
   readonly instance: string
   /** Whether an agent is one that the others know by the same name. */

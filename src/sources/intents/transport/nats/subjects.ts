@@ -10,7 +10,7 @@ export const toCancelSubject = (prefix: string, agent: string): string =>
 
 /** Where agents tell what they serve, and where newcomers ask for that. */
 export const toRegistrySubject = (prefix: string): string => `${prefix}.registry`
-export const toRollCallSubject = (prefix: string): string => `${prefix}.rollcall`
+export const toDiscoverySubject = (prefix: string): string => `${prefix}.rollcall`
 
 /** Where routers tell each other who is ill. */
 export const toHealthSubject = (prefix: string): string => `${prefix}.health`

@@ -1,0 +1,6 @@
+import { hash } from 'node:crypto'
+import canonicalize from 'canonicalize'
+
+/** SHA-256 of the canonical JSON (RFC 8785): key order, number spelling and spacing do not count. */
+export const digestJson = (value: unknown): string =>
+  hash('sha256', canonicalize(value ?? null) ?? 'null', 'base64url')
