@@ -7,9 +7,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, type Source, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule, put } from '../support/a-project.ts'
+import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { type Serving, startServing } from '../support/run-cli.ts'
@@ -237,7 +238,7 @@ describe('a valid edit', () => {
     gate.open()
 
     expect(await calling).toMatchObject({ content: [{ text: 'all was well' }] })
-    await vi.waitFor(() => expect(closed).toBe(true), { timeout: 5000 })
+    await eventually(() => expect(closed).toBe(true))
   })
 })
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
 import { countingTools } from '../support/counting-tools.ts'
 import { type Answered, type Door, type DoorClient, doors, prefix } from '../support/doors.ts'
+import { eventually } from '../support/eventually.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
@@ -328,14 +329,11 @@ describe('a definition that changed while it was served', () => {
 
     for (const [door, client] of clients) {
       const old = known.get(door) ?? ''
-      const current = await vi.waitFor(
-        async () => {
-          const served = await fingerprintOf(client, 'charge')
-          expect(served).not.toBe(old)
-          return served
-        },
-        { timeout: 8000, interval: 50 },
-      )
+      const current = await eventually(async () => {
+        const served = await fingerprintOf(client, 'charge')
+        expect(served).not.toBe(old)
+        return served
+      })
       const expecting = (fingerprint: string) => ({ meta: { 'expect-fingerprint': fingerprint } })
       const refused = await client.call('charge', { order: 'a' }, expecting(old))
 
@@ -362,10 +360,7 @@ describe('a definition that changed while it was served', () => {
         'tools/all.ts',
         versionOf(description, 'z.object({ order: z.string() })', 'requiresConfirmation: true,'),
       )
-      await vi.waitFor(async () => expect(await fingerprintOf(client, 'charge')).not.toBe(before), {
-        timeout: 8000,
-        interval: 50,
-      })
+      await eventually(async () => expect(await fingerprintOf(client, 'charge')).not.toBe(before))
     }
     await serveAs('Charges a little.')
     const asked = await client.call('charge', { order: 'void' })
@@ -385,14 +380,11 @@ describe('a definition that changed while it was served', () => {
 
     const rules = 'policy:\n  rules:\n    - { match: note, approval: true }\n'
     await site.put('drawbridge.yaml', `${plain}${rules}`)
-    const words = await vi.waitFor(
-      () => {
-        const later = server.stderr().slice(said)
-        expect(later).toMatch(/reloaded|restart/i)
-        return later
-      },
-      { timeout: 8000, interval: 50 },
-    )
+    const words = await eventually(() => {
+      const later = server.stderr().slice(said)
+      expect(later).toMatch(/reloaded|restart/i)
+      return later
+    })
 
     const answered = await client?.call('note', { order: 'after the policy changed' })
     if (!/restart/i.test(words)) expect(answered?.verdict).toBe('approval_required')

@@ -8,6 +8,7 @@ import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { Announcements } from '../../src/mcp/announcements.ts'
 import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
+import { eventually } from '../support/eventually.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
@@ -288,7 +289,6 @@ describe('a session is told what changes', () => {
 })
 
 describe('a stream that was lost can be taken up again', () => {
-  const patiently = { timeout: 5000, interval: 20 }
   const next = async (frames: AsyncGenerator<Frame>) => (await frames.next()).value as Frame
 
   test('with what was said meanwhile, once and in order, and then goes on', async () => {
@@ -307,11 +307,11 @@ describe('a stream that was lost can be taken up again', () => {
     update('lamp://attic')
     update('lamp://hall')
     // Both are told 50 ms later; whether the stream is back by then must not matter.
-    const resumed = await vi.waitFor(async () => {
+    const resumed = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': seen.id ?? '' })
       expect(response.status).toBe(200)
       return framesOf(response)
-    }, patiently)
+    })
     const missed = [await next(resumed), await next(resumed)]
     update('lamp://attic')
     const live = await next(resumed)
@@ -344,11 +344,11 @@ describe('a stream that was lost can be taken up again', () => {
 
     const { id } = await next(framesOf(await post(url, call, {}, connection.signal)))
     connection.abort()
-    const resumed = await vi.waitFor(async () => {
+    const resumed = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': id ?? '' })
       expect(response.status).toBe(200)
       return response
-    }, patiently)
+    })
     finish('done at last')
 
     expect(await answerOf(resumed)).toMatchObject({

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Drawbridge, defineTool, definitionSource, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { anInitialize as anInitializeMessage, initialized } from '../support/legacy-request.ts'
 import { aModernRequest as aModernMessage } from '../support/modern-request.ts'
@@ -172,14 +173,11 @@ describe('on standard input and output', () => {
     return server
   }
   const says = (server: StdioServer, pattern: RegExp) =>
-    vi.waitFor(
-      () => {
-        const match = server.said.match(pattern)
-        if (!match) throw new Error(`has not said ${pattern}: ${server.said}`)
-        return match
-      },
-      { timeout: 10_000, interval: 5 },
-    )
+    eventually(() => {
+      const match = server.said.match(pattern)
+      if (!match) throw new Error(`has not said ${pattern}: ${server.said}`)
+      return match
+    })
 
   test('the end of the input before anything was said ends it with 0', async () => {
     const { code, stdout } = await drawbridge(['serve', '--stdio'], { cwd: await aProject(files) })
@@ -287,7 +285,7 @@ describe('over HTTP', () => {
         const left = performance.now()
         client.abort()
         await expect(answer).rejects.toThrow('abort')
-        await vi.waitFor(() => expect(stopped[at]).toBeDefined(), { timeout: 5000, interval: 5 })
+        await eventually(() => expect(stopped[at]).toBeDefined())
         return (stopped[at] ?? Number.NaN) - left
       }),
     )
@@ -318,7 +316,7 @@ describe('over HTTP', () => {
     const answer = post(url, sending, {}, client.signal).catch(() => {})
     await began.opened
     client.abort()
-    await vi.waitFor(() => expect(bridge.audit).toHaveLength(1), { timeout: 5000 })
+    await eventually(() => expect(bridge.audit).toHaveLength(1))
     gone.open()
     await answer
 
@@ -338,7 +336,7 @@ describe('over HTTP', () => {
     const cancelled = performance.now()
     cancel.abort('enough')
     await refused
-    await vi.waitFor(() => expect(stopped[0]).toBeDefined(), { timeout: 5000, interval: 5 })
+    await eventually(() => expect(stopped[0]).toBeDefined())
 
     expect((stopped[0] ?? Number.NaN) - cancelled).toBeLessThan(250)
   })

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { intentSource } from '../../src/index.ts'
 import { aNatsServer, describeWithNats, type NatsServer } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
+import { eventually } from '../support/eventually.ts'
 import { startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
@@ -117,7 +118,7 @@ describeWithNats('when something breaks', () => {
     for (let round = 0; round < rounds; round++) {
       const victim = await aReplica(folder)
       const pid = victim.process.pid
-      await vi.waitFor(async () => expect((await shop.call('Look')).pid).toBe(pid), 5000)
+      await eventually(async () => expect((await shop.call('Look')).pid).toBe(pid))
       const calls = shop.callFor(700)
       await sleep(150)
       victim.process.kill('SIGKILL')
@@ -150,10 +151,7 @@ describeWithNats('when something breaks', () => {
       expectTyped(ended)
       await expectHonest([...ended, during], folder)
 
-      await vi.waitFor(
-        async () => expect(await shop.call('Pay')).toMatchObject({ verdict: 'ok' }),
-        5000,
-      )
+      await eventually(async () => expect(await shop.call('Pay')).toMatchObject({ verdict: 'ok' }))
     }
   })
 })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { McpUpstream, type McpUpstreamOptions } from '../../src/mcp/upstream/mcp-upstream.ts'
@@ -12,6 +12,7 @@ import { defineTool } from '../../src/sources/definitions/tool-definition.ts'
 import { anAgentOf2025 } from '../support/a-2025-agent.ts'
 import { aRawServer, reply } from '../support/a-raw-server.ts'
 import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
+import { eventually } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { tokenOf } from '../support/tokens.ts'
 
@@ -207,12 +208,12 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
     const waiting = upstream.call(
       anUpstreamRequest({ capability: 'wait', input: {}, cancellation }),
     )
-    await vi.waitFor(() => expect(seen.begun).toEqual(['wait']))
+    await eventually(() => expect(seen.begun).toEqual(['wait']))
 
     cancellation.cancel('The client left.')
 
     expect(inShort(await waiting)).toEqual(['upstream_stopped', 'maybe'])
-    await vi.waitFor(() => expect(seen.stopped).toEqual(['wait']))
+    await eventually(() => expect(seen.stopped).toEqual(['wait']))
     const next = await upstream.call(
       anUpstreamRequest({ capability: 'add', input: { a: 1, b: 1 } }),
     )

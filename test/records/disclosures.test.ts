@@ -9,6 +9,7 @@ import {
   messages,
   someMessages,
 } from '../support/a-record-store.ts'
+import { eventually } from '../support/eventually.ts'
 
 function anotherProcess(file: string) {
   const database = openSqlite(file)
@@ -48,12 +49,10 @@ test('what cannot be written down now is said, kept, and written down later', as
   await reader.call('query_records', { stream: 'messages' })
   await reader.call('fetch', { id: 'work:messages:m1' })
   const said = [`Error: What is read cannot be written down in ${store.file}`]
-  await vi.waitFor(() => expect(troubles.map(String)).toEqual(said))
+  await eventually(() => expect(troubles.map(String)).toEqual(said))
   other.exec('alter table away rename to reads')
 
-  await vi.waitFor(() => expect(store.writer.reads(given.id).records.length).toBeGreaterThan(0), {
-    timeout: 1500,
-  })
+  await eventually(() => expect(store.writer.reads(given.id).records.length).toBeGreaterThan(0))
   expect(store.writer.reads(given.id).records[0]?.entry.tool).toBe('query_records')
 })
 
@@ -69,7 +68,7 @@ test('what was read is soon on the disk, and not by a thread that serves', async
 
   await reader.call('query_records', { stream: 'messages' })
 
-  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(synced).toHaveBeenCalledTimes(1))
   await synced.mock.results[0]?.value
   expect(store.writer.reads(given.id).records).toHaveLength(1)
 })
@@ -89,12 +88,12 @@ test('a store that is closed while the disk is slow has nothing to complain of',
   await handle.close()
 
   reads.disclose({ package: 'p', ...read })
-  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(synced).toHaveBeenCalledTimes(1))
   reads.disclose({ package: 'p', ...read })
   reads.close()
   goOn()
 
-  await vi.waitFor(() => expect(synced).toHaveBeenCalledTimes(2))
+  await eventually(() => expect(synced).toHaveBeenCalledTimes(2))
   expect(store.writer.reads('p').records).toHaveLength(2)
   expect(warnings).toEqual([])
 })
@@ -118,7 +117,7 @@ test('while too much waits to be written down nothing is given out, and nobody w
 
   other.exec('rollback')
   const count = other.prepare<{ count: number }>('select count(*) as count from reads')
-  await vi.waitFor(() => expect(count.get()?.count).toBe(10_000), { timeout: 10_000 })
+  await eventually(() => expect(count.get()?.count).toBe(10_000))
   expect(store.writer.reads(given.id).records).toHaveLength(10_000)
   expect(store.writer.reads(given.id).broken).toBeUndefined()
   expect((await search()).isError).toBe(false)
@@ -153,7 +152,7 @@ test('what is given out inside of other records is written down where it is from
       .reads(given.id)
       .records.map(({ entry }) => entry)
       .filter(({ stream }) => stream === 'messages')
-  await vi.waitFor(() => expect(listExpanded()).toHaveLength(3))
+  await eventually(() => expect(listExpanded()).toHaveLength(3))
   expect(listExpanded().map(({ records }) => records.length)).toEqual([4, 4, 2])
   expect(listExpanded()[0]?.fields).toContain('body')
 })
