@@ -13,6 +13,14 @@ export default defineConfig({
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
     testTimeout: isSoak ? 600_000 : 60_000,
+    hookTimeout: 60_000,
+    // Deadlines are for what never happens; a busy machine is no failure.
+    expect: { poll: { timeout: 30_000, interval: 10 } },
+    // Files share a process and its modules: importing them anew for each file cost as much as the tests.
+    pool: 'forks',
+    isolate: false,
+    restoreMocks: true,
+    unstubEnvs: true,
     // Much of a run is waiting for processes of its own: as many as CI has cores, whatever vitest would dare.
     maxWorkers: 2,
   },
