@@ -302,9 +302,7 @@ test('more than can be kept while nothing can be written is counted, not forgott
   expect(ledger.audit.verify()).toEqual({ count: 100_001 })
 })
 
-test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', {
-  timeout: 60_000,
-}, async () => {
+test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', async () => {
   const file = await aFile()
   const code = `
     const mine = ledger(words[0])

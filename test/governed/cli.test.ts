@@ -387,7 +387,7 @@ describe('a store that is damaged', () => {
     await site.run('call', 'note', '{"order":"a"}')
     sound = readFileSync(path.join(site.folder, store))
     await site.close()
-  }, 30_000)
+  })
 
   test.each(Object.entries(damages))(
     'because it %s is refused, and left as it is',

@@ -192,7 +192,7 @@ describe('the same call', () => {
     )
     parties.sort((a, b) => doors.indexOf(a.door) - doors.indexOf(b.door))
     return () => Promise.all(parties.map(({ site }) => site.close()))
-  }, 30_000)
+  })
 
   test.each(Object.entries(scenarios))('%s, by whatever way it came', async (_, scenario) => {
     const { calls, verdicts, runs } = scenario
@@ -304,7 +304,7 @@ describe('a definition that changed while it was served', () => {
       ),
     )
     return () => site.close()
-  }, 30_000)
+  })
 
   test('is not what a call makes it look like: the store beside the configuration is no definition', async () => {
     const client = clients.get('2026 over HTTP')
@@ -420,7 +420,7 @@ export const greet = definePrompt({
     })
     await site.serve()
     return () => site.close()
-  }, 30_000)
+  })
 
   const input = { name: 'write_order', arguments: { order: 'a' } }
   const missing = ['orders:write', 'audit:read']

@@ -11,6 +11,7 @@ import { ask, content } from '../../src/sources/definitions/reply.ts'
 import { defineTool } from '../../src/sources/definitions/tool-definition.ts'
 import { anAgentOf2025 } from '../support/a-2025-agent.ts'
 import { aRawServer, reply } from '../support/a-raw-server.ts'
+import { atMost } from '../support/amount.ts'
 import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
 import { eventually } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
@@ -308,11 +309,11 @@ describe('the connection', () => {
     const { url, requests } = await aRawServer(() => {})
     const upstream = open({ endpoint: url, limits: { connect: 200 } })
 
-    const waiting = await Promise.all([1, 2].map(() => callWithin(5000, upstream)))
+    const waiting = await Promise.all([1, 2].map(() => callWithin(60_000, upstream)))
 
     for (const answer of waiting) {
       expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
-      expect(answer.took).toBeLessThan(1500)
+      expect(answer.took).toBeLessThan(atMost(1500))
     }
     expect(requests).toHaveLength(1)
     await upstream.call(anUpstreamRequest())
@@ -325,7 +326,7 @@ describe('the connection', () => {
     const answer = await callWithin(100, open({ endpoint: url }))
 
     expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
-    expect(answer.took).toBeLessThan(1000)
+    expect(answer.took).toBeLessThan(atMost(1000))
   })
 
   test('is not made after the end', async () => {

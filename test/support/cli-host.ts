@@ -17,7 +17,7 @@ export interface HostRun {
 }
 
 /** Far more than any verb needs, on the busiest machine. */
-export const maxRunMs = 50_000
+export const maxRunMs = 100_000
 
 /** Runs one verb after the other in one process, which ends with this one. */
 export function runInHost(run: HostRun): Promise<Finished> {
