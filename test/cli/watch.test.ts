@@ -10,7 +10,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, type Source, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule, put } from '../support/a-project.ts'
-import { eventually } from '../support/eventually.ts'
+import { aWhile, eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { type Serving, startServing } from '../support/run-cli.ts'
@@ -360,7 +360,7 @@ ${aToolModule({
 
   await note()
   // Longer than it takes to notice a change: there is nothing to wait for when nothing happens.
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  await aWhile(600)
 
   expect(await note()).toMatchObject({ content: [{ text: '2' }] })
   expect(server.stderr()).not.toContain('Reloaded')

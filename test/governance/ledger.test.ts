@@ -15,6 +15,7 @@ import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCapability, aLedger, aPipeline } from '../support/builders.ts'
 import { startScript } from '../support/child-script.ts'
+import { eventually } from '../support/eventually.ts'
 import { repository } from '../support/spawn-server.ts'
 
 const aFile = async () => path.join(await aProject({}), 'ledger.db')
@@ -292,10 +293,7 @@ test('what another process runs is in progress while that process lives, and unk
      setInterval(() => {}, 1000)`,
     [file, digestJson({})],
   )
-  while (!child.stdout().includes('begun')) {
-    if (child.process.exitCode !== null) throw new Error(child.stderr())
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await child.said(/begun/)
 
   const meanwhile = await govern(aCall({ capability: pay, key: 'k' }))
   child.process.kill('SIGKILL')
@@ -425,7 +423,7 @@ test.skipIf(noDisk)(
 
     disk.free()
     const after = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    await eventually(() => expect(ledger.read.runs('running', 10)).toEqual([]))
     const settled = await govern(aCall({ capability: slow, key: 'slow' }))
 
     expect(countWords(after)).toEqual({ done: 50 })

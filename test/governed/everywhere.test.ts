@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
 import { countingTools } from '../support/counting-tools.ts'
 import { type Answered, type Door, type DoorClient, doors, prefix } from '../support/doors.ts'
-import { eventually } from '../support/eventually.ts'
+import { aWhile, eventually } from '../support/eventually.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
@@ -312,7 +311,7 @@ describe('a definition that changed while it was served', () => {
     await client?.call('note', { order: 'a' })
     await client?.call('note', { order: 'b' })
     // Longer than a reload waits for quiet; there is nothing to wait for when all is well.
-    await sleep(500)
+    await aWhile(500)
 
     expect(server.stderr()).not.toContain('Reloaded')
   })

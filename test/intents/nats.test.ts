@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type AgentDefinition, AgentError, intentSource } from '../../src/index.ts'
@@ -7,7 +6,7 @@ import { aNatsServer, describeWithNats } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, never } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
-import { eventually } from '../support/eventually.ts'
+import { aWhile, eventually } from '../support/eventually.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { tokenOf, toTokenEntry } from '../support/tokens.ts'
@@ -506,8 +505,7 @@ describeWithNats('the shared registry', () => {
     expect(asked).toHaveBeenCalledTimes(2)
 
     ill = false
-    await sleep(500)
-    await one.call('Look')
+    await eventually(async () => expect((await one.call('Look')).isError).toBeUndefined())
     await eventually(async () => expect((await other.call('Look')).isError).toBeUndefined())
   })
 
@@ -524,7 +522,7 @@ describeWithNats('the shared registry', () => {
     connection.publish('intents.health', '{"agent":"bank","turn":"ill","by":"x"}')
     await connection.flush()
     await stranger.close()
-    await sleep(50)
+    await aWhile(50)
     expect((await near.call('Look')).structuredContent).toEqual({ from: 'bank' })
   })
 
@@ -561,7 +559,7 @@ describeWithNats('the shared registry', () => {
       connection.publish('intents.registry', JSON.stringify(notice))
     connection.publish('intents.health', '{"agent":"bank","turn":"dead","by":"x"}')
     await connection.flush()
-    await sleep(50)
+    await aWhile(50)
 
     expect(await names(near)).toEqual(['Look'])
     expect((await near.call('Look')).isError).toBeUndefined()

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { Cancellation } from '../../src/capability/cancellation.ts'
@@ -281,9 +280,12 @@ describe('the connection', () => {
 
     await close()
     // Until we hear that our connection was closed, a call on it may or may not have arrived.
-    await setTimeout(50)
-    const away = await upstream.call(anUpstreamRequest())
-    expect(inShort(away)).toEqual(['upstream_unavailable', 'no'])
+    await eventually(async () =>
+      expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual([
+        'upstream_unavailable',
+        'no',
+      ]),
+    )
     const back = await aServerOnAPort(port)
 
     expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])

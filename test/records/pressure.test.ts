@@ -11,6 +11,7 @@ import {
   toResult,
 } from '../support/a-record-store.ts'
 import { amount, atMost } from '../support/amount.ts'
+import { aWhile } from '../support/eventually.ts'
 import { aModernRequest, post, toMessages, toModernHeaders } from '../support/modern-request.ts'
 import { spawnServer } from '../support/spawn-server.ts'
 
@@ -92,7 +93,7 @@ test('who only listens is sent away when the grant is revoked, in both eras', as
   })
   expect([modern.status, legacy.status]).toEqual([200, 200])
   const ends = [modern, legacy].map((response) => response.text().catch(() => 'cut off'))
-  const isOpen = await Promise.race([...ends, wait(700, 'open')])
+  const isOpen = await Promise.race([...ends, aWhile(700).then(() => 'open')])
 
   store.writer.revoke(given.id, Date.now())
   const began = performance.now()

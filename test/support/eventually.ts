@@ -16,3 +16,9 @@ export async function until(isTrue: () => boolean): Promise<void> {
     await sleep(1)
   }
 }
+
+/**
+ * Time in which something could happen that must not. It is never waited for anything: too short a
+ * time would miss a fault, but cannot invent one.
+ */
+export const aWhile = (milliseconds: number): Promise<void> => sleep(milliseconds)
