@@ -207,7 +207,11 @@ describe('the folder of the router', () => {
     expect(code).not.toMatch(/mcp|jsonrpc|tools\/call|modelcontextprotocol/i)
     expect(code).not.toMatch(/createServer|\.listen\(|www-authenticate/i)
     expect(imported.length).toBeGreaterThan(100)
-    expect(imported.filter((to) => !/^(sources\/(intents\/|loaded-module)|capability\/|contracts\/)/.test(to))).toEqual([])
+    expect(
+      imported.filter(
+        (to) => !/^(sources\/(intents\/|loaded-module)|capability\/|contracts\/)/.test(to),
+      ),
+    ).toEqual([])
   })
 
   test('what the router is given is the same whoever asks [I22]', async () => {

@@ -325,8 +325,8 @@ describe.each(Object.entries(nobody))('over %s', (_, open) => {
 describe('memory', () => {
   const built = (file: string) => pathToFileURL(`${repository}/dist/${file}`).href
   const upstreams = {
-    HTTP: `new (await import('${built('sources/manifest/http-upstream.js')}')).httpUpstream`,
-    MCP: `new (await import('${built('mcp/mcp-upstream.js')}')).McpUpstream`,
+    HTTP: `new (await import('${built('sources/manifest/invoke/http-upstream.js')}')).httpUpstream`,
+    MCP: `new (await import('${built('mcp/upstream/mcp-upstream.js')}')).McpUpstream`,
   }
   const floods = {
     'a gigabyte': faults['sends a gigabyte'],
@@ -394,7 +394,7 @@ describe('memory', () => {
     )
     await script.ended
 
-    const told = JSON.parse(script.stdout() || `"${script.stderr()}"`)
+    const told = JSON.parse(script.stdout() || JSON.stringify(script.stderr()))
     expect(told).toMatchObject({ before: 'done', after: 'done' })
     for (const code of told.during) expect(code).toMatch(/^upstream_(too_large|invalid|stopped)$/)
     expect(told.rise).toBeLessThan(64)
