@@ -5,7 +5,7 @@ import type { Sqlite } from '../sqlite/sqlite.ts'
 
 /** Delay before an entry is written, so that several share a commit. */
 const coalesceMs = 50
-/** With so many unwritten entries, reads are refused (backpressure). */
+/** Backpressure: reads are refused while so many entries are unwritten. */
 const maxPending = 10_000
 const batchLength = 1000
 /** Delay before the next attempt when another connection holds the write lock. */

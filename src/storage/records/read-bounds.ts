@@ -11,7 +11,7 @@ export interface ReadBounds {
   readonly changed: number
   /** Rows that are counted row by row. */
   readonly counted: number
-  /** The same for counts by group, which may have as many groups as rows. */
+  /** Rows that are counted by group: there may be as many groups as rows. */
   readonly grouped: number
   /** Bytes of the rows that are counted; the last row may exceed it. */
   readonly passed: number

@@ -14,7 +14,7 @@ export class RecordCatalog {
   readonly #database: Sqlite
   #version: string | undefined
   #sources: readonly RecordSource[] = []
-  /** By declaration, so that an unchanged stream stays the same object. */
+  /** Keyed by declaration, so that an unchanged stream stays the same object. */
   #streams: ReadonlyMap<string, Stream> = new Map()
 
   constructor(database: Sqlite) {

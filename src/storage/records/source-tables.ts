@@ -39,7 +39,7 @@ export function createSourceTables(database: Sqlite, n: number, stream: Stream):
   )
 }
 
-/** By field, so that a read scans the granted fields only. */
+/** Starts with the field, so that a read scans the granted fields only. */
 export const createChangeIndex = (n: number): string =>
   `create index if not exists ${fieldChangeIndex(n)} on ${fieldChangeTable(n)} (field, seq);`
 

@@ -33,7 +33,7 @@ export const wordColumn = (field: number): Sql => name`c${field}`
 
 export const recordKeyIndex = (source: number): Sql => name`r${source}_k`
 export const recordSeqIndex = (source: number): Sql => name`r${source}_s`
-/** For the cursor field and the consent time field. */
+/** Exists for the cursor field and the consent time field. */
 export const recordValueIndex = (source: number, field: number): Sql => name`r${source}_f${field}`
 export const foreignKeyIndex = (source: number, field: number): Sql => name`r${source}_x${field}`
 export const fieldChangeIndex = (source: number): Sql => name`h${source}_f`

@@ -44,7 +44,7 @@ export class Sql {
       parts.flatMap(({ values }) => values),
     )
 
-  /** For plain template strings: statements without parameters, such as `create table`. */
+  /** Allows names in plain template strings: statements without parameters, such as `create table`. */
   toString(): string {
     if (this.values.length > 0) throw new Error('A fragment with parameters cannot become text')
     return this.text

@@ -18,7 +18,7 @@ export function scanLastUpdated(all: All, scope: Scope, below: number, maxRows: 
   return end ?? {}
 }
 
-/** The same by looking up every granted key. */
+/** Looks up every granted key instead of scanning. */
 export function lookUpLastUpdated(all: All, scope: Scope, below: number): Updated {
   // Unary + keeps SQLite's query planner from using the index on seq: it should look up the keys.
   const [row] = all<{ at: string }>(sql`

@@ -32,8 +32,7 @@ export class RecordRows {
     const parameters = `(${columns.map(() => '?').join(', ')})`
     const into = `into ${table} (${columns.join(', ')}) values`
     this.#insert = database.prepare(`insert ${into} ${parameters}`)
-    // Any conflict clause but `ignore` gives a multi-row insert a statement journal, which costs as much
-    // as the rows.
+    // Any conflict clause but `ignore` adds a statement journal, which costs as much as the rows.
     this.#insertSeveral = database.prepare(
       `insert or ignore ${into} ${Array(insertRows).fill(parameters).join(', ')}`,
     )

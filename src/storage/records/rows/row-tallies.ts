@@ -27,7 +27,7 @@ export function findEndOfSpan(
 
 interface Span {
   readonly last: number
-  /** Whether rows are scanned by id instead of looked up by key. */
+  /** True when rows are scanned by id, false when they are looked up by key. */
   readonly isScanned: boolean
 }
 

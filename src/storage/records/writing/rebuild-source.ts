@@ -49,7 +49,7 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   createDeclaredTables(database, n, stream)
   const records = new RecordRows(database, n, stream)
   const words = new WordIndex(database, n, stream)
-  // Without a primary key no key is derived: each record keeps its own.
+  // No primary key means that no key is derived: each record keeps its own.
   const keyless = { ...stream, primaryKey: [] }
   for (const page of listFormerRows(database, n)) {
     for (const { id, key, seq, at, body } of page) {
