@@ -42,8 +42,8 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   /** The id of this process in the events it writes. */
-  get boot(): string {
-    return this.#processes.own
+  get processId(): string {
+    return this.#processes.ownId
   }
 
   /** One statement, in a transaction or alone. */
@@ -99,7 +99,7 @@ export class ExecutionTable implements ExecutionReader {
       before = oldest.first
       // Filtered here: `interrupted` is not stored, it depends on which processes are alive.
       const summaries = rows.map((row) => this.#toSummary(row))
-      found.push(...summaries.filter((one) => state === undefined || one.state === state))
+      found.push(...summaries.filter((summary) => state === undefined || summary.state === state))
     }
     return found.slice(0, limit)
   }
@@ -127,7 +127,7 @@ export class ExecutionTable implements ExecutionReader {
     if (row?.state !== 'running' || !this.#processes.isOrphan(row.boot)) return false
     this.#database
       .prepare('update executions set boot = ? where id = ?')
-      .run(this.#processes.own, id)
+      .run(this.#processes.ownId, id)
     return true
   }
 
@@ -173,7 +173,7 @@ export class ExecutionTable implements ExecutionReader {
         .run(
           id,
           // Recent events of this process do not carry its id; those from the chain do.
-          begun.boot ?? this.#processes.own,
+          begun.boot ?? this.#processes.ownId,
           begun.envelope.intent.name,
           begun.envelope.intent.version,
           begun.caller,

@@ -113,7 +113,7 @@ export class LedgerTables implements LedgerWriter {
       )
       .run(
         id,
-        this.#processes.own,
+        this.#processes.ownId,
         caller,
         capability,
         key ?? null,

@@ -17,7 +17,7 @@ export class ProcessRegistry {
     this.#options = options
   }
 
-  get own(): string {
+  get ownId(): string {
     return this.#options.boot
   }
 

@@ -52,7 +52,7 @@ export class SqliteExecutionLog implements ExecutionLog {
   /** Adds the id of this process to `begun`: readers tell from it whether the execution was interrupted. */
   #serialize(event: ExecutionEvent): SerializedEvent {
     if (event.event !== 'begun') return { event, text: JSON.stringify(event) }
-    const { boot } = this.#ledger.executions
+    const { processId } = this.#ledger.executions
     const { id, at, source, address, caller, effects, envelope, decision } = event
     const rest: Omit<BegunEvent, 'decision'> = {
       event: 'begun',
@@ -63,7 +63,7 @@ export class SqliteExecutionLog implements ExecutionLog {
       caller,
       effects,
       envelope,
-      boot,
+      boot: processId,
     }
     const decisionText = this.#serializeDecision(decision)
     const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${decisionText}}`

@@ -48,8 +48,8 @@ interface Job {
 }
 
 /**
- * The ledger in one SQLite file that several processes may share. Group commit: jobs that arrive together share
- * one transaction and one fsync.
+ * The ledger in one SQLite file that several processes may share. Group commit: jobs that arrive together
+ * share one transaction and one fsync.
  */
 export class SqliteLedger implements Ledger {
   readonly read: LedgerReader

@@ -20,7 +20,7 @@ import type {
   TallySlice,
   Updated,
 } from '../../sources/records/record-store.ts'
-import { type All, type Sql, sql } from '../sqlite/sql.ts'
+import { type All, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { AdaptiveBatch } from './adaptive-batch.ts'
 import { BlobTable } from './blob-table.ts'
@@ -177,7 +177,7 @@ export class SqliteRecords implements RecordStore {
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
     const { body, bodies } = this.#bounds
-    const packed = this.#one<PackedRows>(
+    const [packed] = this.#all<PackedRows>(
       pack(sql`
         select id, key, at, ${bodyOrLength(body)} as body, null as sorted
         from ${recordTable(scope.source.n)}
@@ -249,10 +249,6 @@ export class SqliteRecords implements RecordStore {
   close(): void {
     this.#log.close()
     this.#database.close()
-  }
-
-  #one<Row>({ text, values }: Sql): Row | undefined {
-    return this.#database.prepare<Row>(text).get(...values)
   }
 }
 

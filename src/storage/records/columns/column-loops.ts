@@ -1,6 +1,6 @@
 import { segmentLength } from './column.ts'
 
-// Tight loops over typed arrays, without calls or allocation, so that V8's on-stack replacement compiles them.
+// Tight loops over typed arrays, nothing else, so that V8 compiles them by on-stack replacement.
 
 const identity = Uint32Array.from({ length: segmentLength }, (_, row) => row)
 

@@ -73,7 +73,11 @@ export class SegmentReader {
     const { segments } = directory
     let last = after
     let work = 0
-    for (let at = segments.findIndex((one) => one.last > after); at < segments.length; at++) {
+    for (
+      let at = segments.findIndex((segment) => segment.last > after);
+      at < segments.length;
+      at++
+    ) {
       const segment = segments[at] as Segment
       const read = this.#readSegment(n, fields, directory, segment, after)
       // A segment without the columns ends this slice; the next one counts it row by row.

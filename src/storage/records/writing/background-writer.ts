@@ -137,7 +137,7 @@ export class BackgroundWriter {
     } else task?.resolve(result.result as never)
   }
 
-  /** Rejects all pending tasks; the next task starts a new thread, and late events of this one are ignored. */
+  /** Rejects all pending tasks. The next task starts a new thread; late events of this one are ignored. */
   #fail(worker: Worker, error: Error): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
