@@ -17,7 +17,7 @@ export interface Call {
   readonly caller: Caller
   /** The arguments as the client sent them; from the input step on, as the contract parsed them. */
   readonly input: unknown
-  /** The arguments as the client sent them, less the idempotency key: digested, shown and audited. */
+  /** The unparsed arguments less the idempotency key: digested, shown to approvers, audited. */
   readonly given: unknown
   readonly cancellation: Cancellation
   /** Answers to the questions of an earlier `asking` outcome, by question name. */
@@ -113,7 +113,7 @@ export interface InnerCall {
   readonly state?: Json
 }
 
-/** The capabilities and views listed for a caller, at the moment of asking, under their served names. */
+/** The capabilities and views listed for a caller right now, under their served names. */
 export interface Reach {
   capabilities(): readonly Capability[]
   views(): readonly View[]

@@ -1,4 +1,4 @@
-/** Says why something could not be loaded or read. Used at load time; calls fail with a `Failed`. */
+/** Why something could not be loaded or parsed. Load time only: calls fail with `Failed`. */
 export interface Fault {
   readonly fault: string
 }
