@@ -139,12 +139,11 @@ export interface Decision {
 /** Collected by the steps, committed in one transaction by the step that begins the effect. */
 export interface Plan {
   readonly charges?: readonly PlannedCharge[]
-  /** Id of the approval this call consumes. */
-  readonly approval?: string
-  /** The budget that requires an approval, in words. */
-  readonly reauthorise?: string
+  readonly approvalId?: string
+  /** Set when a budget requires an approval: its balance, in words. */
+  readonly approvalReason?: string
   /** The balance of every budget after this call, in words. */
-  readonly standings?: readonly string[]
+  readonly budgetTexts?: readonly string[]
   /** Sent with the result. */
   readonly notices?: readonly Notice[]
 }

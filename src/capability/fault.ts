@@ -1,4 +1,4 @@
-/** Why something could not be loaded or parsed. Load time only: calls fail with `Failed`. */
+/** The reason why loading, parsing or an operator's action failed. Calls fail with `Failed`. */
 export interface Fault {
   readonly fault: string
 }
