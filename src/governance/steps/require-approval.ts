@@ -73,7 +73,7 @@ interface ApprovalAnswer {
 
 /** The state was sealed by us and verified; the answer is untrusted client input. */
 function readAnswer({ state, answers, capability }: Call): ApprovalAnswer | undefined {
-  // The person at the client is the caller, and not among the approvers.
+  // The person at the client answers as the caller; named approvers decide elsewhere.
   if (capability.rules.approvers !== undefined) return undefined
   if (!isPlainObject(state) || typeof state.approval !== 'string') return undefined
   const answer = answers[questionName]
