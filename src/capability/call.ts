@@ -46,29 +46,25 @@ export interface Call {
   readonly plan: Plan
 }
 
-type RequiredPart =
-  | 'id'
-  | 'capability'
-  | 'address'
-  | 'fingerprint'
-  | 'caller'
-  | 'input'
-  | 'cancellation'
-  | 'run'
-
-type OptionalPart =
-  | 'answers'
-  | 'state'
-  | 'canAsk'
-  | 'key'
-  | 'transportKey'
-  | 'expects'
-  | 'reach'
-  | 'listener'
-  | 'traceparent'
-
-export type CallParts = Pick<Call, RequiredPart> & {
-  readonly [Part in OptionalPart]?: Call[Part] | undefined
+/** The parts of a new call; the optional ones have neutral defaults. */
+export interface CallParts {
+  readonly id: string
+  readonly capability: Capability
+  readonly address: string
+  readonly fingerprint: string
+  readonly caller: Caller
+  readonly input: unknown
+  readonly cancellation: Cancellation
+  readonly answers?: Call['answers'] | undefined
+  readonly state?: Json | undefined
+  readonly canAsk?: Call['canAsk'] | undefined
+  readonly key?: string | undefined
+  readonly transportKey?: string | undefined
+  readonly expects?: string | undefined
+  readonly reach?: Reach | undefined
+  readonly listener?: Listener | undefined
+  readonly traceparent?: string | undefined
+  readonly run: RunInner
 }
 
 /**

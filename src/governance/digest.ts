@@ -1,7 +1,11 @@
-import type { Call } from '../capability/call.ts'
+import type { Call, Trail } from '../capability/call.ts'
 import { digestJson } from '../capability/digest-json.ts'
 
-type Digestible = Pick<Call, 'given' | 'trail'>
+/** The part of a call that its digest is computed from and cached in. */
+export interface Digestible {
+  readonly given: unknown
+  readonly trail: Trail
+}
 
 /** Digest of the arguments, computed on first use: most reads never need it. */
 export const digestArguments = (call: Digestible): string => {

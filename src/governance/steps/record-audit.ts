@@ -1,7 +1,9 @@
 import type { Call, Decision } from '../../capability/call.ts'
+import type { Caller } from '../../capability/caller.ts'
+import type { Capability } from '../../capability/capability.ts'
 import type { Failure } from '../../capability/failure.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import { tryDigestArguments } from '../digest.ts'
+import { type Digestible, tryDigestArguments } from '../digest.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Step } from './step.ts'
 
@@ -71,7 +73,12 @@ export const toBeginEntry = (call: Call, at: number): AuditEntry => ({
   ...toCommonFields(call),
 })
 
-type AuditedCall = Pick<Call, 'id' | 'caller' | 'capability' | 'fingerprint' | 'given' | 'trail'>
+interface AuditedCall extends Digestible {
+  readonly id: string
+  readonly caller: Caller
+  readonly capability: Capability
+  readonly fingerprint: string
+}
 
 function toCommonFields(call: AuditedCall) {
   const { id, caller, capability, fingerprint } = call
