@@ -51,8 +51,15 @@ export const recordAudit =
     const failure = kind === 'failed' ? outcome.failure : undefined
     const duration = now() - at
     // Retain only these fields until the entry is written: a call references its connection.
-    const { id, caller, capability, fingerprint } = call
-    const retained = { id, caller, capability, fingerprint, given: call.given, trail: call.trail }
+    const { id, capability } = call
+    const retained: AuditedCall = {
+      id,
+      caller: call.caller,
+      capability,
+      fingerprint: call.fingerprint,
+      given: call.given,
+      trail: call.trail,
+    }
     ledger.record(() => ({
       event: 'end',
       at,
