@@ -1,4 +1,5 @@
 import type { Capability } from '../capability/capability.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
@@ -56,19 +57,14 @@ function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => b
 /** The stricter value wins: a policy never loosens a capability's own rules. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {
   const id = policy.match.join(',')
-  const approvers = policy.approvers ?? rules.approvers
-  const cost = policy.cost ?? rules.cost
-  const timeout = Math.min(
-    rules.timeout ?? Number.MAX_SAFE_INTEGER,
-    policy.timeout ?? Number.MAX_SAFE_INTEGER,
-  )
-  return {
+  const timeouts = [rules.timeout, policy.timeout].filter((timeout) => timeout !== undefined)
+  return dropUndefined({
     permissions: [...new Set([...rules.permissions, ...(policy.permissions ?? [])])],
     approval: rules.approval || (policy.approval ?? policy.approvers !== undefined),
-    ...(approvers !== undefined && { approvers }),
+    approvers: policy.approvers ?? rules.approvers,
     idempotencyKey: rules.idempotencyKey || (policy.idempotencyKey ?? false),
-    ...(rules.repeatsAreMeant && { repeatsAreMeant: true }),
-    ...(cost && { cost }),
+    repeatsAreMeant: rules.repeatsAreMeant || undefined,
+    cost: policy.cost ?? rules.cost,
     budgets: [
       ...rules.budgets,
       ...(policy.budgets ?? []).map((budget) => ({
@@ -84,7 +80,7 @@ function tighten(rules: Rules, policy: PolicyRule): Rules {
         id: `${id} ${rate.calls}/${rate.seconds}`,
       })),
     ],
-    ...(timeout !== Number.MAX_SAFE_INTEGER && { timeout }),
-    ...((rules.recordArguments || policy.recordArguments) && { recordArguments: true }),
-  }
+    timeout: timeouts.length > 0 ? Math.min(...timeouts) : undefined,
+    recordArguments: rules.recordArguments || policy.recordArguments || undefined,
+  })
 }
