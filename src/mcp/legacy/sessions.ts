@@ -12,8 +12,7 @@ import { isPlainObject } from '../../capability/json.ts'
 import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
 import { findSubject, methods } from '../methods.ts'
-import { toRpcError } from '../modern/modern-http.ts'
-import { type RpcError, toId } from '../rpc-error.ts'
+import { codes, type RpcError, toErrorBody, toId, toRpcError } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
 import type { Surface } from '../surface.ts'
 import { EventLog } from './event-log.ts'
@@ -57,17 +56,17 @@ export class LegacySessions {
     if (refusal) return reply.answer(400, JSON.stringify(refusal))
     const id = request.headers['mcp-session-id']
     if (id === undefined && isInitializeRequest(request.body)) return this.#begin(request, reply)
-    if (id === undefined) return refuse(reply, 400, -32000, 'Mcp-Session-Id header is required')
+    if (id === undefined)
+      return refuse(reply, 400, codes.server, 'Mcp-Session-Id header is required')
     const session = this.#sessions.get(id)
     // Somebody else's session does not exist: knowing its id must not be worth anything.
     if (session?.subject !== request.caller.subject)
-      return refuse(reply, 404, -32001, 'Session not found')
+      return refuse(reply, 404, codes.sessionNotFound, 'Session not found')
     session.lastSeen = this.#now()
     const forbidden = await this.#forbid(request)
     if (forbidden) {
-      const { code, message, data, status, headers } = forbidden
-      const error = { jsonrpc: '2.0', id: toId(request.body), error: { code, message, data } }
-      return reply.answer(status, JSON.stringify(error), headers)
+      const body = toErrorBody(forbidden, toId(request.body))
+      return reply.answer(forbidden.status, body, forbidden.headers)
     }
     if (request.method === 'GET') {
       session.streams++
@@ -106,7 +105,7 @@ export class LegacySessions {
     const { subject } = caller
     const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
     if (own.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
-      return refuse(reply, 429, -32000, 'Too many open sessions')
+      return refuse(reply, 429, codes.server, 'Too many open sessions')
     const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
       toCaller(http?.authInfo),
     )
@@ -186,4 +185,4 @@ const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
   })
 
 const refuse = (reply: HttpReply, status: number, code: number, message: string): void =>
-  reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }))
+  reply.answer(status, toErrorBody({ code, message }))

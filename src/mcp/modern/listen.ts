@@ -4,7 +4,7 @@ import { isPlainObject } from '../../capability/json.ts'
 import { permits } from '../../governance/permits.ts'
 import { type Announcement, toNotification } from '../announcements.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
-import { codes } from '../rpc-error.ts'
+import { codes, toErrorBody } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
 import type { ModernRequest } from './modern-request.ts'
 
@@ -28,7 +28,7 @@ export function serveListen(
   reply: HttpReply,
 ): void {
   const refuse = (code: number, message: string) =>
-    reply.answer(200, JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+    reply.answer(200, toErrorBody({ code, message }, id))
   const wanted = readWanted(params.notifications)
   if (!wanted) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
   const open = surface.listeners.get(caller.subject) ?? 0

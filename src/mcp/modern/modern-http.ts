@@ -3,7 +3,7 @@ import { type Listener, type LogLevel, logLevels, silentListener } from '../../c
 import type { Exchange } from '../exchange.ts'
 import type { EventStream, HttpReply, HttpRequest } from '../http-port.ts'
 import { methods } from '../methods.ts'
-import { brief, codes, RpcError } from '../rpc-error.ts'
+import { brief, codes, RpcError, toErrorMessage, toRpcError } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
 import { serveListen } from './listen.ts'
 import type { ModernRequest } from './modern-request.ts'
@@ -72,14 +72,11 @@ class WayBack {
   }
 
   fail(id: string | number, error: unknown): void {
-    const { code, message, data, status, headers } = toRpcError(error)
-    const answer = {
-      jsonrpc: '2.0',
-      id,
-      error: { code, message, ...(data !== undefined && { data }) },
-    }
-    if (!this.#stream) return this.#reply.answer(status, JSON.stringify(answer), headers)
-    this.#stream.send(answer)
+    const rpcError = toRpcError(error)
+    const message = toErrorMessage(rpcError, id)
+    if (!this.#stream)
+      return this.#reply.answer(rpcError.status, JSON.stringify(message), rpcError.headers)
+    this.#stream.send(message)
     this.#stream.end()
   }
 }
@@ -102,9 +99,6 @@ function toCachedBytes(result: Result, surface: Surface): Uint8Array {
   }
   return bytes
 }
-
-export const toRpcError = (error: unknown): RpcError =>
-  error instanceof RpcError ? error : new RpcError(codes.internal, 'Internal error')
 
 function toListener(meta: Readonly<Record<string, unknown>>, way: WayBack): Listener {
   const { progressToken } = meta

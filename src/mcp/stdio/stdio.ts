@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { findBadHandshake } from '../legacy/handshake.ts'
-import { codes } from '../rpc-error.ts'
+import { codes, toErrorMessage } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
 import type { Surface } from '../surface.ts'
 
@@ -81,8 +81,7 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   return { closed, close: () => handle.close() }
 }
 
-function toRefusal(message: JSONRPCMessage, { code, message: words }: MessageRefusal) {
+function toRefusal(message: JSONRPCMessage, { code, message: text }: MessageRefusal) {
   if (!('id' in message) || !('method' in message)) return undefined
-  const error = { code: codes.refused, message: words, data: { code } }
-  return { jsonrpc: '2.0' as const, id: message.id, error }
+  return toErrorMessage({ code: codes.refused, message: text, data: { code } }, message.id)
 }
