@@ -66,7 +66,7 @@ const handler = createHandler({
   identify: () => localUser,
   bodyLimit: 4 * 1024 * 1024,
   approvals: {},
-  records: { doors: new Map() },
+  records: { tokenGates: new Map() },
   frames: () => undefined,
   health: () => ({}),
 })

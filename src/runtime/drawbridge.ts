@@ -32,7 +32,7 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import type { TokenGate } from '../sources/records/grants/token-gate.ts'
+import { containsOwnerToken, type TokenGate } from '../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
@@ -136,7 +136,7 @@ export class Drawbridge {
     this.#handler = createHandler({
       mounts: this.#mounts.endpoints,
       records: {
-        doors: this.#doors,
+        tokenGates: this.#doors,
         newId: randomUUID,
         run: (mount, errand) =>
           governRequest(errand, {
@@ -375,8 +375,7 @@ export class Drawbridge {
   /** An owner's token is not handed on, whatever it is said to be. */
   #holdsOwner(said: unknown): boolean {
     if (this.#doors.size === 0) return false
-    const text = JSON.stringify(said) ?? ''
-    return [...this.#doors.values()].some((door) => door.holdsOwner(text))
+    return containsOwnerToken(this.#doors, JSON.stringify(said) ?? '')
   }
 
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */
