@@ -1,3 +1,5 @@
+import { type Gate, refuse } from './gate.ts'
+
 /** Decides by `Host` and `Origin` headers whether a request may pass. */
 export interface Guard {
   /** The reason for a refusal, or `undefined` when the request may pass. */
@@ -45,3 +47,13 @@ const withoutPort = (host: string): string => host.replace(/:\d+$/, '')
 const isSameOrigin = (origin: string, host: string): boolean => origin === `http://${host}`
 
 export const loopbackHosts = ['localhost', '127.0.0.1', '[::1]']
+
+/** Refuses foreign `Host` and `Origin` headers. */
+export const checkAddress =
+  (guard: Guard): Gate =>
+  ({ headers }, reply) => {
+    const refusal = guard.refuse(headers.host, headers.origin)
+    if (refusal === undefined) return 'pass'
+    refuse(reply, 403, refusal)
+    return 'answered'
+  }

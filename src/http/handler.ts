@@ -1,11 +1,11 @@
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type ApprovalRoutes, approvalRoute } from './approvals/approval-routes.ts'
+import { type ApprovalsApi, approvalRoute } from './approvals/approval-route.ts'
 import type { Arrival } from './arrival.ts'
 import type { Identify } from './callers.ts'
+import { allowOrigin, answerPreflight } from './cors.ts'
 import { type Frames, frameRoute } from './frames/frame-route.ts'
-import type { Gate } from './gate.ts'
-import { allowOrigin, answerPreflight, checkAddress, checkMethod, refusePath } from './gates.ts'
-import type { Guard } from './guard.ts'
+import { type Gate, refuse } from './gate.ts'
+import { checkAddress, type Guard } from './guard.ts'
 import { healthRoute } from './health-route.ts'
 import { type Endpoints, mcpRoute } from './mcp-route.ts'
 import { refuseOwnerTokens } from './records/owner-tokens.ts'
@@ -20,7 +20,7 @@ export interface HandlerOptions {
   readonly identify: Identify
   /** The largest request body in bytes. */
   readonly bodyLimit: number
-  readonly approvals: ApprovalRoutes
+  readonly approvals: ApprovalsApi
   readonly frames: Frames
   /** The body of `GET /health`. */
   readonly health: () => object
@@ -51,4 +51,18 @@ export function createHandler(options: HandlerOptions): Handler {
       if (passage !== 'pass') return passage === 'answered' ? undefined : passage
     }
   }
+}
+
+const methods = new Set(['GET', 'POST', 'DELETE'])
+const allow = [...methods].join(', ')
+
+const checkMethod: Gate = ({ method }, reply) => {
+  if (methods.has(method)) return 'pass'
+  refuse(reply, 405, `Method ${method} is not allowed here`, { headers: { allow } })
+  return 'answered'
+}
+
+const refusePath: Gate = ({ path }, reply) => {
+  refuse(reply, 404, `Nothing is served at ${path}`)
+  return 'answered'
 }

@@ -5,7 +5,7 @@ import { readInbound } from './modern/modern-request.ts'
 import { toErrorBody, toId, toRpcError } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 
-/** One mount over HTTP: both eras on the same address. */
+/** One mount over HTTP: both protocol eras at the same address. */
 export class HttpEndpoint {
   readonly #surface: Surface
   readonly #sessions: LegacySessions

@@ -55,7 +55,7 @@ export const toErrorMessage = (
   error: data === undefined ? { code, message } : { code, message, data },
 })
 
-/** The same as text. `id` is `null` when the request's own id could not be read. */
+/** The error response as text. `id` is `null` when the request's own id could not be read. */
 export const toErrorBody = (error: RpcErrorContent, id: string | number | null = null): string =>
   JSON.stringify(toErrorMessage(error, id as string | number))
 

@@ -15,7 +15,7 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
     description,
     inputSchema: toInputSchema(input.schema, capability.rules) as Tool['inputSchema'],
     ...(output && { outputSchema: output.schema as NonNullable<Tool['outputSchema']> }),
-    annotations: { ...literalKeys(extras), ...toHints(capability) },
+    annotations: { ...toExtraAnnotations(extras), ...toHints(capability) },
     _meta: {
       [toolMeta.origin]: origin,
       [toolMeta.effects]: effects,
@@ -26,11 +26,11 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
   }
 }
 
-/** Keys that a mapping asks for by name; official clients strip them, so `_meta` has them too. */
-const literalKeys = ({ annotations }: JsonObject): JsonObject =>
+/** Annotations that a mapping sets by name. Official clients strip unknown ones, so `_meta` repeats them. */
+const toExtraAnnotations = ({ annotations }: JsonObject): JsonObject =>
   isPlainObject(annotations) ? (annotations as JsonObject) : {}
 
-/** A model can only send what a schema lets it send, so the key has a place there. */
+/** Adds the idempotency key, because a model can only send what the schema declares. */
 function toInputSchema(schema: JsonObject, { idempotencyKey }: Rules): JsonObject {
   if (!idempotencyKey) return schema
   const properties = isPlainObject(schema.properties) ? (schema.properties as JsonObject) : {}
@@ -45,10 +45,10 @@ const keySchema = {
     'Required unless the client sends a key itself: unique to what you want done, and the same when you try again.',
 }
 
-/** Only what is in force: most capabilities have no rules, and every list carries them all. */
+/** Leaves out rules with default values: most capabilities have none, and lists contain them all. */
 function toRulesMeta({ permissions, approval, approvers, ...rules }: Rules): object {
   const { idempotencyKey, cost, budgets, rates, timeout } = rules
-  const inForce = {
+  const activeRules = {
     ...(permissions.length > 0 && { permissions }),
     ...(approval && { approval }),
     ...(approvers !== undefined && { approvers }),
@@ -58,5 +58,5 @@ function toRulesMeta({ permissions, approval, approvers, ...rules }: Rules): obj
     ...(rates.length > 0 && { rates: rates.map(({ id, ...rate }) => rate) }),
     ...(timeout !== undefined && { timeout }),
   }
-  return Object.keys(inForce).length > 0 ? { [toolMeta.rules]: inForce } : {}
+  return Object.keys(activeRules).length > 0 ? { [toolMeta.rules]: activeRules } : {}
 }

@@ -353,7 +353,7 @@ export class Drawbridge {
         this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
-      callersProveThemselves: this.asksForToken(path),
+      requiresCredentials: this.asksForToken(path),
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }

@@ -136,7 +136,7 @@ const deprecatedNameUsed: Warning = {
   message: `${deprecatedName} is deprecated: use connection_id.`,
 }
 
-/** Converts text to the type of its field; text that does not fit is left for the filter to refuse. */
+/** Converts a value to the type of its field, because a query string has only text. */
 function toTyped(field: Field | undefined, value: string): unknown {
   if (field?.type === 'number' || field?.type === 'integer')
     return value.trim() === '' ? value : Number(value)

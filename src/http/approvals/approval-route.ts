@@ -6,7 +6,7 @@ import { authenticate, type Identify } from '../callers.ts'
 import type { Gate } from '../gate.ts'
 
 /** The part of `Approvals` that these routes use. */
-export interface ApprovalRoutes {
+export interface ApprovalsApi {
   admits(caller: Caller): boolean
   list(all: boolean): readonly object[]
   find(id: string): object | undefined
@@ -26,7 +26,7 @@ const maxBodyBytes = 1024
  * CSRF: the required content type and the checked origin keep a web page from approving anything.
  */
 export const approvalRoute =
-  (approvals: ApprovalRoutes, identify: Identify): Gate =>
+  (approvals: ApprovalsApi, identify: Identify): Gate =>
   (arrival, reply) => {
     const { path } = arrival
     if (path !== root && !path.startsWith(`${root}/`)) return 'pass'
@@ -35,7 +35,7 @@ export const approvalRoute =
   }
 
 async function serveApprovals(
-  approvals: ApprovalRoutes,
+  approvals: ApprovalsApi,
   arrival: Arrival,
   caller: Caller,
   reply: HttpReply,
