@@ -37,8 +37,8 @@ export type Era = 'legacy' | 'modern'
 export function createSdkServer(
   surface: Surface,
   era: Era,
-  owner: Caller,
-  callerOf: (context: ServerContext) => Caller = () => owner,
+  sessionCaller: Caller,
+  findCaller: (context: ServerContext) => Caller = () => sessionCaller,
 ): Server {
   const server = new Server(surface.identity, {
     capabilities: toServerCapabilities(surface),
@@ -58,7 +58,7 @@ export function createSdkServer(
       const method = methods.get(name) ?? legacyMethods.get(name)
       if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
       const listener = new ContextListener(context, era, session)
-      const exchange = toExchange(server, era, callerOf(context), context, listener)
+      const exchange = toExchange(server, era, findCaller(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
       const answer = (attempt: Exchange) => method(surface, params, attempt)
       const result = await askLegacyClient(server, context, answer, exchange, surface.newId)
@@ -71,7 +71,7 @@ export function createSdkServer(
   forward(server, surface, (announcement) => {
     // 2026 over stdio: the SDK keeps the subscriptions and filters what it is given.
     if (era === 'modern' || announcement.kind !== 'updated')
-      return concerns(surface, owner, announcement)
+      return concerns(surface, sessionCaller, announcement)
     const caller = subscriptions.get(announcement.uri)
     return caller !== undefined && concerns(surface, caller, announcement)
   })

@@ -46,7 +46,7 @@ export class Surface {
   readonly newId: () => string
   readonly announcements = new Announcements()
   /** The number of open subscription streams per caller. */
-  readonly listeners = new Map<string, number>()
+  readonly openStreams = new Map<string, number>()
   readonly #closeListeners = new Set<() => void>()
   readonly #requiresCredentials: boolean
   readonly #unsubscribe: () => void

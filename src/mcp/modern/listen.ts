@@ -31,9 +31,9 @@ export function serveListen(
     reply.answer(200, toErrorBody({ code, message }, id))
   const filter = readFilter(params.notifications)
   if (!filter) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
-  const open = surface.listeners.get(caller.subject) ?? 0
+  const open = surface.openStreams.get(caller.subject) ?? 0
   if (open >= maxStreamsPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
-  surface.listeners.set(caller.subject, open + 1)
+  surface.openStreams.set(caller.subject, open + 1)
 
   const subscriptionMeta = { [SUBSCRIPTION_ID_META_KEY]: id }
   const stream = reply.stream()
@@ -56,7 +56,7 @@ export function serveListen(
     clearInterval(timer)
     unsubscribe()
     forgetStream()
-    surface.listeners.set(caller.subject, (surface.listeners.get(caller.subject) ?? 1) - 1)
+    surface.openStreams.set(caller.subject, (surface.openStreams.get(caller.subject) ?? 1) - 1)
   })
 }
 

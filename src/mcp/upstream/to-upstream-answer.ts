@@ -45,7 +45,7 @@ function toToolError(content: readonly Content[], data: Json | undefined): Faile
 
 /** A failed connection is never the caller's fault: the call itself has not been sent yet. */
 export function toConnectFailure(error: unknown, exchange: UpstreamExchange): Failed {
-  const { outcome } = toFailedAnswer(error, exchange, false)
+  const { outcome } = toLinkFailure(error, exchange, false)
   return outcome.kind === 'failed' && connectFailureCodes.has(outcome.failure.code)
     ? outcome
     : upstreamInvalid(toCauseText(exchange.fault?.failure.message ?? error))
@@ -58,7 +58,7 @@ const connectFailureCodes = new Set([
   'upstream_stopped',
 ])
 
-export function toFailedAnswer(
+export function toLinkFailure(
   error: unknown,
   exchange: UpstreamExchange,
   hadSession: boolean,

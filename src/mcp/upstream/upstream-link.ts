@@ -15,7 +15,7 @@ import {
   type LinkAnswer,
   toCallAnswer,
   toConnectFailure,
-  toFailedAnswer,
+  toLinkFailure,
 } from './to-upstream-answer.ts'
 import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 
@@ -95,7 +95,7 @@ export class UpstreamLink {
       return toCallAnswer(await currentExchange.run(exchange, () => this.#send(request, exchange)))
     } catch (error) {
       const hadSession = this.#transport.sessionId !== undefined
-      return toFailedAnswer(error, exchange, hadSession)
+      return toLinkFailure(error, exchange, hadSession)
     } finally {
       signal.removeEventListener('abort', stop)
       exchange.finish()
