@@ -1,5 +1,5 @@
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type ApprovalsApi, approvalRoute } from './approvals/approval-route.ts'
+import { type ApprovalsApi, approvalRoute } from './approvals/approval-routes.ts'
 import type { Arrival } from './arrival.ts'
 import type { Identify } from './callers.ts'
 import { allowOrigin, answerPreflight } from './cors.ts'
