@@ -58,7 +58,7 @@ const surface = new Surface({
   forbids: () => false,
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
-  requiresCredentials: false,
+  callersProveThemselves: false,
 })
 const handler = createHandler({
   mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now)]]),
@@ -66,7 +66,7 @@ const handler = createHandler({
   identify: () => localUser,
   bodyLimit: 4 * 1024 * 1024,
   approvals: {},
-  records: { tokenGates: new Map() },
+  records: { doors: new Map() },
   frames: () => undefined,
   health: () => ({}),
 })

@@ -31,7 +31,7 @@ export interface SurfaceOptions {
   readonly states: RequestStates
   readonly newId: () => string
   /** Whether callers need credentials; lists must then not be cached in shared caches. */
-  readonly requiresCredentials: boolean
+  readonly callersProveThemselves: boolean
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
@@ -61,7 +61,7 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.#requiresCredentials = options.requiresCredentials
+    this.#requiresCredentials = options.callersProveThemselves
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }

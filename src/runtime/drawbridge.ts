@@ -32,7 +32,7 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio/stdio.ts'
 import { type Identity, Surface } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import { containsOwnerToken, type TokenGate } from '../sources/records/grants/token-gate.ts'
+import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
@@ -136,7 +136,7 @@ export class Drawbridge {
     this.#handler = createHandler({
       mounts: this.#mounts.endpoints,
       records: {
-        tokenGates: this.#doors,
+        doors: this.#doors,
         newId: randomUUID,
         run: (mount, errand) =>
           governRequest(errand, {
@@ -353,7 +353,7 @@ export class Drawbridge {
         this.#config.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(this.#key, Date.now),
       newId: randomUUID,
-      requiresCredentials: this.asksForToken(path),
+      callersProveThemselves: this.asksForToken(path),
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }
@@ -375,7 +375,8 @@ export class Drawbridge {
   /** An owner's token is not handed on, whatever it is said to be. */
   #holdsOwner(said: unknown): boolean {
     if (this.#doors.size === 0) return false
-    return containsOwnerToken(this.#doors, JSON.stringify(said) ?? '')
+    const text = JSON.stringify(said) ?? ''
+    return [...this.#doors.values()].some((door) => door.holdsOwner(text))
   }
 
   /** On this machine, the one at the keyboard; where grants are asked for, whoever holds one. */

@@ -97,10 +97,9 @@ export async function serveOwner(
   const { authorization, ...otherHeaders } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  if (carriesOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
-    return refuse('owner')
-  const destination = findSink(api.tokenGates, bearer)
-  if (!destination) return refuseOtherToken(api.tokenGates, bearer, { fail, refuse })
+  if (carriesOwnerToken(api.doors, { headers: otherHeaders, path, query })) return refuse('owner')
+  const destination = findSink(api.doors, bearer)
+  if (!destination) return refuseOtherToken(api.doors, bearer, { fail, refuse })
   const parameters = readParameters(query, route)
   if (isFault(parameters)) return fail(400, parameters.code, parameters.fault)
   const bytes = await arrival.readBytes(bodyLimit)

@@ -31,7 +31,7 @@ export const isRecordsPath = (path: string): boolean =>
 export const recordsRoute =
   (api: RecordsApi, bodyLimit: number): Gate =>
   (arrival, reply) =>
-    api.tokenGates.size > 0 && isRecordsPath(arrival.path)
+    api.doors.size > 0 && isRecordsPath(arrival.path)
       ? serveRecords(api, arrival, bodyLimit, reply)
       : 'pass'
 
@@ -47,7 +47,7 @@ async function serveRecords(
   if (requestedVersion !== undefined && requestedVersion !== contractVersion)
     return reply.fail(400, 'unsupported_version', `This server speaks ${contractVersion}.`)
   // The 404 and 405 answers below would repeat the path.
-  if (containsOwnerToken(api.tokenGates, path)) return reply.refuse('owner')
+  if (containsOwnerToken(api.doors, path)) return reply.refuse('owner')
   const allowed = listMethods(path)
   if (allowed.length > 0 && !allowed.includes(method)) return reply.refuseMethod(allowed)
   if (path.startsWith('/.well-known/')) return serveMetadata(api, arrival, reply)
@@ -67,7 +67,11 @@ function listMethods(path: string): readonly string[] {
   ]
 }
 
-function serveMetadata({ tokenGates }: RecordsApi, arrival: Arrival, reply: RecordsReply): void {
+function serveMetadata(
+  { doors: tokenGates }: RecordsApi,
+  arrival: Arrival,
+  reply: RecordsReply,
+): void {
   const document = toMetadata(arrival, new Set(['', '/v1', ...tokenGates.keys()]))
   if (document) return reply.send(200, document)
   return reply.fail(404, 'not_found', `Nothing is served at ${arrival.path}.`)
@@ -75,7 +79,7 @@ function serveMetadata({ tokenGates }: RecordsApi, arrival: Arrival, reply: Reco
 
 async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply): Promise<void> {
   const { path, query, cancellation } = arrival
-  const admitted = admitByGrant(api.tokenGates, arrival)
+  const admitted = admitByGrant(api.doors, arrival)
   if ('refusal' in admitted) return reply.refuse(admitted.refusal)
   const match = findReadRoute(path)
   if (!match) return reply.fail(404, 'not_found', `Nothing is served at ${path}.`)
