@@ -2,7 +2,7 @@ import type { Result } from '@modelcontextprotocol/server'
 import { type Call, emptyPlan } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Message } from '../capability/content.ts'
-import { isPlainObject, type Json } from '../capability/json.ts'
+import { dropUndefined, isPlainObject, type Json } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Exchange } from './exchange.ts'
@@ -69,13 +69,13 @@ export function findTarget(
 }
 
 function discover(surface: Surface): Result {
-  return {
+  return dropUndefined({
     supportedVersions: [modernRevision],
     capabilities: toServerCapabilities(surface),
-    ...(surface.instructions !== undefined && { instructions: surface.instructions }),
+    instructions: surface.instructions,
     ttlMs: 60_000,
     cacheScope: 'public',
-  }
+  })
 }
 
 /** Lists have a single page, so every cursor is unknown. */

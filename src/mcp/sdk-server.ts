@@ -17,6 +17,7 @@ import {
 } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
+import { dropUndefined } from '../capability/json.ts'
 import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy/legacy-questions.ts'
@@ -40,10 +41,9 @@ export function createSdkServer(
   sessionCaller: Caller,
   findCaller: (context: ServerContext) => Caller = () => sessionCaller,
 ): Server {
-  const server = new Server(surface.identity, {
-    capabilities: toServerCapabilities(surface),
-    ...(surface.instructions !== undefined && { instructions: surface.instructions }),
-  })
+  const { identity, instructions } = surface
+  const capabilities = toServerCapabilities(surface)
+  const server = new Server(identity, dropUndefined({ capabilities, instructions }))
   // The SDK answers an unknown level with an internal error; ours is invalid params.
   server.removeRequestHandler('logging/setLevel')
   const subscriptions = new Map<string, Caller>()
@@ -165,12 +165,7 @@ class ContextListener implements Listener {
   progress({ done, total, message }: Progress): void {
     const progressToken = this.#request._meta?.progressToken
     if (progressToken === undefined) return
-    const params = {
-      progressToken,
-      progress: done,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    }
+    const params = dropUndefined({ progressToken, progress: done, total, message })
     this.#request.notify({ method: 'notifications/progress', params }).catch(ignoreDisconnect)
   }
 

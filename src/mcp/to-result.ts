@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Notice } from '../capability/call.ts'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Done, Failed } from '../capability/outcome.ts'
 import { codes, RpcError } from './rpc-error.ts'
 import { resultMeta } from './wire-names.ts'
@@ -71,12 +72,8 @@ function toErrorResult({ failure, content }: Failed, callId: string): CallToolRe
   }
 }
 
-const toFailureMeta = ({ code, message, details, retryable }: Failure) => ({
-  code,
-  message,
-  ...(details && { details }),
-  retryable,
-})
+const toFailureMeta = ({ code, message, details, retryable }: Failure) =>
+  dropUndefined({ code, message, details, retryable })
 
 /** A JSON-RPC error, for results without `isError`: reading a view, rendering a prompt, a forbidden call. */
 export function toProtocolError(failure: Failure, callId?: string): RpcError {

@@ -1,6 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
-import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import { dropUndefined, isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Rules } from '../capability/rules.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { keyArgument } from '../governance/steps/check-input.ts'
@@ -9,21 +9,21 @@ import { toolMeta } from './wire-names.ts'
 
 export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
   const { name, title, description, input, output, effects, extras, origin } = capability
-  return {
+  return dropUndefined({
     name,
-    ...(title !== undefined && { title }),
+    title,
     description,
     inputSchema: toInputSchema(input.schema, capability.rules) as Tool['inputSchema'],
-    ...(output && { outputSchema: output.schema as NonNullable<Tool['outputSchema']> }),
+    outputSchema: output?.schema as Tool['outputSchema'],
     annotations: { ...toExtraAnnotations(extras), ...toHints(capability) },
-    _meta: {
+    _meta: dropUndefined({
       [toolMeta.origin]: origin,
       [toolMeta.effects]: effects,
-      ...toRulesMeta(capability.rules),
+      [toolMeta.rules]: toActiveRules(capability.rules),
       [toolMeta.fingerprint]: fingerprint,
-      ...(Object.keys(extras).length > 0 && { [toolMeta.extras]: extras }),
-    },
-  }
+      [toolMeta.extras]: nonEmpty(extras),
+    }),
+  })
 }
 
 /** Annotations that a mapping sets by name. Official clients strip unknown ones, so `_meta` repeats them. */
@@ -46,17 +46,20 @@ const keySchema = {
 }
 
 /** Leaves out rules with default values: most capabilities have none, and lists contain them all. */
-function toRulesMeta({ permissions, approval, approvers, ...rules }: Rules): object {
+function toActiveRules({ permissions, approval, approvers, ...rules }: Rules): object | undefined {
   const { idempotencyKey, cost, budgets, rates, timeout } = rules
-  const activeRules = {
-    ...(permissions.length > 0 && { permissions }),
-    ...(approval && { approval }),
-    ...(approvers !== undefined && { approvers }),
-    ...(idempotencyKey && { idempotencyKey }),
-    ...(cost && { cost }),
-    ...(budgets.length > 0 && { budgets: budgets.map(({ id, ...budget }) => budget) }),
-    ...(rates.length > 0 && { rates: rates.map(({ id, ...rate }) => rate) }),
-    ...(timeout !== undefined && { timeout }),
-  }
-  return Object.keys(activeRules).length > 0 ? { [toolMeta.rules]: activeRules } : {}
+  const activeRules = dropUndefined({
+    permissions: nonEmpty(permissions),
+    approval: approval || undefined,
+    approvers,
+    idempotencyKey: idempotencyKey || undefined,
+    cost,
+    budgets: nonEmpty(budgets.map(({ id, ...budget }) => budget)),
+    rates: nonEmpty(rates.map(({ id, ...rate }) => rate)),
+    timeout,
+  })
+  return nonEmpty(activeRules)
 }
+
+const nonEmpty = <T extends object>(value: T): T | undefined =>
+  Object.keys(value).length > 0 ? value : undefined

@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import {
   type AggregateQuery,
@@ -28,7 +29,7 @@ export const aggregateRoute: ReadRoute = {
     'limit',
     'filter',
   ],
-  words: { granularity: granularities },
+  allowedValues: { granularity: granularities },
   async read(reader, parameters, [stream = '']) {
     const { one, filter } = parameters
     const query = toAggregateQuery(parameters, stream)
@@ -64,7 +65,7 @@ function toAggregateQuery({ one }: QueryParameters, stream: string): AggregateQu
   if (!metric) return cannotRead('invalid_request', `metric must be one of ${metrics.join(', ')}.`)
   if (limit !== undefined && !(Number(limit) >= 1 && Number(limit) <= 100))
     return cannotRead('invalid_request', 'limit must be from 1 to 100.')
-  return {
+  return dropUndefined({
     stream,
     metric,
     field: one('field'),
@@ -72,6 +73,6 @@ function toAggregateQuery({ one }: QueryParameters, stream: string): AggregateQu
     groupByTime: one('group_by_time'),
     granularity: pick(granularities, one('granularity')),
     timeZone: one('time_zone'),
-    ...(limit !== undefined && { limit: Number(limit) }),
-  }
+    limit: limit === undefined ? undefined : Number(limit),
+  })
 }

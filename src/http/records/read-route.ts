@@ -19,7 +19,7 @@ export interface ReadRoute {
   /** Supported query parameters, besides `connection_id`. */
   readonly parameters: readonly string[]
   /** The allowed values of enumerated parameters. */
-  readonly words?: Readonly<Record<string, readonly string[]>>
+  readonly allowedValues?: Readonly<Record<string, readonly string[]>>
   read(
     reader: Reader,
     parameters: QueryParameters,

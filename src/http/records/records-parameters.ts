@@ -23,7 +23,7 @@ export interface QueryParameters {
 export interface ParameterSpec {
   readonly parameters: readonly string[]
   /** The allowed values of enumerated parameters. */
-  readonly words?: Readonly<Record<string, readonly string[]>>
+  readonly allowedValues?: Readonly<Record<string, readonly string[]>>
 }
 
 interface ParameterFault extends Fault {
@@ -83,7 +83,7 @@ const repeatable = ['fields', 'expand', 'streams', 'streams[]']
 
 function findFault(
   parts: readonly Part[],
-  { parameters, words }: ParameterSpec,
+  { parameters, allowedValues }: ParameterSpec,
 ): string | undefined {
   const supported = new Set(['connection_id', deprecatedName, ...parameters])
   const seen = new Set<string>()
@@ -95,7 +95,7 @@ function findFault(
     if (seen.has(whole) && !repeatable.includes(name))
       return `Query parameter ${shown} is repeated: send it once.`
     seen.add(whole)
-    const allowed = words?.[name]
+    const allowed = allowedValues?.[name]
     if (allowed && !allowed.includes(value)) return `${name} must be one of ${allowed.join(', ')}.`
     if (name === 'expand_limit' && !/^0*[1-9]\d{0,8}$/.test(value))
       return `${shown} must be a whole number from 1.`

@@ -15,7 +15,7 @@ export const schemaRoutes: readonly ReadRoute[] = [
     path: /^\/v1\/schema$/,
     tool: 'schema',
     parameters: ['view', 'stream', 'detail'],
-    words: { view: ['compact', 'full'], detail: ['compact', 'full'] },
+    allowedValues: { view: ['compact', 'full'], detail: ['compact', 'full'] },
     read(reader, { one, warnings }) {
       const isFull = one('detail') === 'full'
       const isCompact = one('view') === 'compact' || one('detail') === 'compact'

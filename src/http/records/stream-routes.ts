@@ -39,7 +39,7 @@ export const streamRoutes: readonly ReadRoute[] = [
       'changes_since',
       'count',
     ],
-    words: { order: orders, count: counts },
+    allowedValues: { order: orders, count: counts },
     async read(reader, parameters, [stream = '']) {
       const { one, warnings } = parameters
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })

@@ -1,6 +1,6 @@
 import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { Caller } from '../../capability/caller.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { permits } from '../../governance/permits.ts'
 import { type Announcement, toNotification } from '../announcements.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
@@ -67,10 +67,10 @@ function readFilter(filter: unknown): SubscriptionFilter | undefined {
     if (filter[key] !== undefined && typeof filter[key] !== 'boolean') return undefined
   if (!Array.isArray(uris) || uris.length > maxUris) return undefined
   if (!uris.every((uri): uri is string => typeof uri === 'string')) return undefined
-  return {
-    ...Object.fromEntries(flags.flatMap((key) => (filter[key] === true ? [[key, true]] : []))),
-    ...(uris.length > 0 && { resourceSubscriptions: uris }),
-  }
+  return dropUndefined({
+    ...Object.fromEntries(flags.map((key) => [key, filter[key] || undefined])),
+    resourceSubscriptions: uris.length > 0 ? uris : undefined,
+  })
 }
 
 const flags = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const

@@ -7,7 +7,7 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server'
-import { isPlainObject } from '../../capability/json.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import type { HttpRequest } from '../http-port.ts'
 import { type Params, targetParams } from '../methods.ts'
 import { brief, codes, RpcError } from '../rpc-error.ts'
@@ -71,13 +71,15 @@ function isSimpleInfo(info: unknown): boolean {
 
 function classify({ method: httpMethod, headers, body }: HttpRequest): Inbound {
   const version = headers['mcp-protocol-version']
-  const outcome = classifyInboundRequest({
-    httpMethod,
-    ...(version !== undefined && { protocolVersionHeader: version }),
-    ...(headers['mcp-method'] !== undefined && { mcpMethodHeader: headers['mcp-method'] }),
-    ...(headers['mcp-name'] !== undefined && { mcpNameHeader: headers['mcp-name'] }),
-    ...(body !== undefined && { body }),
-  })
+  const outcome = classifyInboundRequest(
+    dropUndefined({
+      httpMethod,
+      protocolVersionHeader: version,
+      mcpMethodHeader: headers['mcp-method'],
+      mcpNameHeader: headers['mcp-name'],
+      body,
+    }),
+  )
   if (outcome.kind === 'legacy') return { kind: 'legacy', route: outcome }
   if (outcome.kind === 'reject')
     throw new RpcError(outcome.code, brief(outcome.message), {

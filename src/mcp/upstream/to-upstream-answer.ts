@@ -38,9 +38,11 @@ function toToolError(content: readonly Content[], data: Json | undefined): Faile
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
   const message =
     quoteUpstreamText(texts.join(' ')) || 'The agent reported an error without details.'
-  return upstreamFailed('upstream_tool_error', message, {
-    ...(data !== undefined && { details: { data } }),
-  })
+  return upstreamFailed(
+    'upstream_tool_error',
+    message,
+    data === undefined ? {} : { details: { data } },
+  )
 }
 
 /** A failed connection is never the caller's fault: the call itself has not been sent yet. */
