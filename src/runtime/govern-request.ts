@@ -5,7 +5,7 @@ import type { Outcome } from '../capability/outcome.ts'
 import type { Refine } from '../catalog/snapshot.ts'
 import { refused } from '../governance/failures.ts'
 import type { Next } from '../governance/steps/step.ts'
-import type { RestRequest } from '../http/records/records-routes.ts'
+import type { RestRequest } from '../http/records/records-api.ts'
 import { type Surface, toCallAddress } from '../mcp/surface.ts'
 
 export interface GovernOptions {

@@ -87,3 +87,15 @@ const decode = (text: string): string =>
   text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
     String.fromCharCode(parseInt(code, 16)),
   )
+
+/** Token gates by mount. */
+export type TokenGates = ReadonlyMap<string, TokenGate>
+
+/**
+ * Owner tokens authorise imports alone. One that turns up in a header, an address, a body, a stdio
+ * message or the arguments of a call is refused there, whatever it was sent for.
+ */
+export function containsOwnerToken(tokenGates: TokenGates, text: string): boolean {
+  for (const tokenGate of tokenGates.values()) if (tokenGate.holdsOwner(text)) return true
+  return false
+}

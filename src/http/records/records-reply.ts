@@ -3,43 +3,43 @@ import type { Failed, Outcome } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { ReadFailureCode } from '../../sources/records/failures.ts'
 import { refusalMessages, type TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
-import type { Arrival } from '../handler.ts'
+import type { Arrival } from '../arrival.ts'
 import { refusalStatus, toChallenge, toOrigin } from './grant-callers.ts'
 
-/** The generation of the contract that is spoken. */
-export const version = '2026-04-06'
+/** The supported version of the read contract. */
+export const contractVersion = '2026-04-06'
 
-/** How one request is answered. */
-export interface Answerer {
+/** Answers one REST request in the format of the read contract. */
+export interface RecordsReply {
   readonly send: (status: number, body: object) => void
-  readonly bytes: (bytes: Uint8Array, headers: Readonly<Record<string, string>>) => void
-  readonly fail: (status: number, code: string, message: string, more?: JsonObject) => void
+  readonly sendBytes: (bytes: Uint8Array, headers: Readonly<Record<string, string>>) => void
+  readonly sendOutcome: (outcome: Outcome) => void
+  readonly fail: (status: number, code: string, message: string, details?: JsonObject) => void
   readonly refuse: (refusal: TokenRefusal) => void
-  /** These methods, and no other, mean something there. */
+  /** Answers 405 with an `Allow` header. */
   readonly refuseMethod: (allowed: readonly string[]) => void
-  readonly outcome: (outcome: Outcome) => void
 }
 
-export function createAnswerer(
+export function createRecordsReply(
   { headers, path }: Arrival,
   reply: HttpReply,
-  request: string,
-): Answerer {
-  const common = { 'request-id': request, 'pdpp-version': version }
-  const send = (status: number, body: object, more: Record<string, string> = {}) =>
-    reply.answer(status, JSON.stringify(body), { ...common, ...more })
-  const toError = (status: number, code: string, message: string, more: JsonObject) => ({
+  requestId: string,
+): RecordsReply {
+  const commonHeaders = { 'request-id': requestId, 'pdpp-version': contractVersion }
+  const send = (status: number, body: object, extraHeaders: Record<string, string> = {}) =>
+    reply.answer(status, JSON.stringify(body), { ...commonHeaders, ...extraHeaders })
+  const toError = (status: number, code: string, message: string, details: JsonObject) => ({
     type: types[status] ?? 'api_error',
     code,
     message,
-    request_id: request,
-    ...more,
+    request_id: requestId,
+    ...details,
   })
-  const fail: Answerer['fail'] = (status, code, message, more = {}) => {
-    const error = toError(status, code, message, more)
-    if (status !== 401) return send(status, { error }, toRetryAfter(more))
+  const fail: RecordsReply['fail'] = (status, code, message, details = {}) => {
+    const error = toError(status, code, message, details)
+    if (status !== 401) return send(status, { error }, toRetryAfter(details))
     const resource_metadata = `${toOrigin(headers)}/.well-known/oauth-protected-resource`
-    const next_step = 'Ask the owner for a grant: "drawbridge grants create" gives out its token.'
+    const next_step = 'Ask the owner for a grant: "drawbridge grants create" prints its token.'
     return send(
       401,
       { error: { ...error, resource_metadata, next_step } },
@@ -49,28 +49,32 @@ export function createAnswerer(
   return {
     send,
     fail,
-    bytes: (bytes, more) =>
+    sendBytes: (bytes, extraHeaders) =>
       reply.answer(200, [bytes], {
-        ...common,
+        ...commonHeaders,
         'content-length': String(bytes.length),
         'cache-control': 'private, no-store',
-        // Nothing that somebody once sent is run by a browser that shows it.
+        // Stored XSS: a browser must download an imported file, not sniff its type and run it.
         'x-content-type-options': 'nosniff',
         'content-disposition': 'attachment',
-        ...more,
+        ...extraHeaders,
       }),
     refuse: (refusal) => fail(...refusalStatus[refusal], refusalMessages[refusal]),
     refuseMethod(allowed) {
       const allow = allowed.join(', ')
-      const error = toError(405, 'invalid_request', `Only ${allow} means something here.`, {})
+      const error = toError(405, 'invalid_request', `Only ${allow} is allowed here.`, {})
       send(405, { error }, { allow })
     },
-    outcome(outcome) {
+    sendOutcome(outcome) {
       switch (outcome.kind) {
         case 'done':
           return send(200, isPlainObject(outcome.data) ? outcome.data : {})
         case 'asking':
-          return fail(403, 'approval_required', 'This needs an approval, and cannot ask for one.')
+          return fail(
+            403,
+            'approval_required',
+            'This needs an approval, which REST requests cannot ask for.',
+          )
         case 'failed':
           return failWith(outcome, fail)
       }
@@ -78,11 +82,13 @@ export function createAnswerer(
   }
 }
 
-function failWith({ failure }: Failed, fail: Answerer['fail']): void {
+function failWith({ failure }: Failed, fail: RecordsReply['fail']): void {
   const { code, message, details, fixedBy } = failure
-  if (fixedBy === 'operator') return fail(500, 'api_error', 'Something is out of order here.')
-  const [status, name] = statuses[code as ReadFailureCode] ?? governed[code] ?? [400, code]
-  return fail(status, name, message, details)
+  if (fixedBy === 'operator')
+    return fail(500, 'api_error', 'The server could not answer this request.')
+  const [status, contractCode] = statuses[code as ReadFailureCode] ??
+    policyStatuses[code] ?? [400, code]
+  return fail(status, contractCode, message, details)
 }
 
 const toRetryAfter = ({ retry_after_ms }: JsonObject): Record<string, string> =>
@@ -90,7 +96,7 @@ const toRetryAfter = ({ retry_after_ms }: JsonObject): Record<string, string> =>
     ? { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) }
     : {}
 
-/** By failure: its status, and what the contract calls it. */
+/** HTTP status and contract code of each read failure. */
 const statuses: Readonly<Record<ReadFailureCode, readonly [number, string]>> = {
   invalid_request: [400, 'invalid_request'],
   invalid_argument: [400, 'invalid_argument'],
@@ -117,8 +123,8 @@ const statuses: Readonly<Record<ReadFailureCode, readonly [number, string]>> = {
   grant_expired: [403, 'grant_expired'],
 }
 
-/** The same for what policy may say. */
-const governed: Readonly<Record<string, readonly [number, string]>> = {
+/** HTTP status and contract code of the failures that policy adds. */
+const policyStatuses: Readonly<Record<string, readonly [number, string]>> = {
   rate_limited: [429, 'rate_limit_exceeded'],
   budget_exceeded: [429, 'rate_limit_exceeded'],
   insufficient_scope: [403, 'insufficient_scope'],
@@ -126,6 +132,7 @@ const governed: Readonly<Record<string, readonly [number, string]>> = {
   result_too_large: [413, 'result_too_large'],
 }
 
+/** The contract's error type of each HTTP status. */
 const types: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
