@@ -87,9 +87,9 @@ test('it is good once, for a while, and for nobody who began later', () => {
   const expected = { direction: 'request', replays } as const
 
   expect(open(options, message, expected)).toHaveProperty('plain')
-  expect(open(options, message, expected)).toEqual({ fault: 'it came before' })
+  expect(open(options, message, expected)).toEqual({ fault: 'it is a replay' })
   expect(open(options, message, { direction: 'request', since: clock.now() + minute })).toEqual({
-    fault: 'it is older than this process',
+    fault: 'it was issued before this process started',
   })
   clock.pass(2 * minute)
   expect(open(options, message, { direction: 'request' })).toEqual({ fault: 'it has expired' })
@@ -126,7 +126,7 @@ test('keys are 32 bytes or stretched, and never a short word', () => {
   expect(ring.get('hex')).toEqual(bytes)
   expect(ring.get('base64')).toEqual(bytes)
   expect(ring.get('long')).toHaveLength(32)
-  expect(() => toKeyRing({ short: 'password' })).toThrow(/8 bytes; it needs 32/)
+  expect(() => toKeyRing({ short: 'password' })).toThrow(/8 bytes; it needs at least 32/)
 })
 
 test('the other side seals its answer to this very request', () => {
