@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How this side proves to the server who it is. */
+/** Credentials for the NATS server. */
 const accessShape = z
   .strictObject({
     token: z.string().min(1),
@@ -8,19 +8,19 @@ const accessShape = z
     password: z.string().min(1),
     /** The seed of an nkey. */
     nkey: z.string().min(1),
-    /** The text of a `.creds` file. */
+    /** Content of a `.creds` file. */
     credentials: z.string().min(1),
   })
   .partial()
 
-/** Where a NATS server is: its path, if it has one, is what all subjects begin with. */
+/** URL of a NATS server; the path, if any, is the prefix of all subjects. */
 export const natsFields = {
   url: z
     .url({ protocol: /^(nats|tls)$/ })
-    .regex(/^[^@]*$/, 'a password belongs under access, as env://NAME')
+    .regex(/^[^@]*$/, 'must not contain credentials: put them under "access", as env://NAME')
     .regex(
       /^\w+:\/\/[^/]+(\/([\w-]+(\.[\w-]+)*)?)?$/,
-      'the path must be the beginning of a subject',
+      'the path must be a valid subject prefix, such as /acme or /acme.shop',
     ),
   access: accessShape.optional(),
 }
@@ -33,7 +33,7 @@ export interface Address {
   /** Host and port. */
   readonly server: string
   readonly prefix: string
-  /** Whether everything must be encrypted on the way; always, when it leaves this machine. */
+  /** TLS is required; always, unless the server is on this machine. */
   readonly secure: boolean
   readonly access: Access
 }
