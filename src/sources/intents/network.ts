@@ -100,7 +100,7 @@ export class Network {
   }
 
   /** The NATS servers that cannot be reached, each with the first place that configures it. */
-  async probe(): Promise<readonly UnreachableServer[]> {
+  async probe(): Promise<readonly ConfiguredServerFault[]> {
     const { remote, discover, serve } = this.#options.routing
     const configured = [
       ...remote.map((address, index) => ({ address, pointer: `/remote/${index}` })),
@@ -113,7 +113,7 @@ export class Network {
         return unreachable ? [{ ...unreachable, pointer }] : []
       }),
     )
-    const byServer = new Map<string, UnreachableServer>()
+    const byServer = new Map<string, ConfiguredServerFault>()
     for (const one of probed.flat().reverse()) byServer.set(`${one.server} ${one.cause}`, one)
     return [...byServer.values()].reverse()
   }
@@ -136,7 +136,7 @@ export class Network {
   }
 }
 
-interface UnreachableServer extends Unreachable {
+interface ConfiguredServerFault extends Unreachable {
   readonly pointer: string
 }
 

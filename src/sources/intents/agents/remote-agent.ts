@@ -82,7 +82,7 @@ export function readRemoteAgent(
     offers,
     invoke: (envelope: IntentEnvelope, context: AgentContext) =>
       askRemotely(
-        { ...options, remote, transport, mustNotRepeat: mustNotRepeat(offers, envelope) },
+        { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
         envelope,
         context,
       ),
@@ -112,7 +112,7 @@ const toDiagnostic = (message: string, { source, pointer }: Place): Diagnostic =
   pointer,
 })
 
-const mustNotRepeat = (offers: readonly Offer[], { intent }: IntentEnvelope): boolean =>
+const forbidsRepeat = (offers: readonly Offer[], { intent }: IntentEnvelope): boolean =>
   offers.some(
     (offer) => (offer.intent === intent.name || offer.intent === '*') && !mayRepeat(offer.effects),
   )
