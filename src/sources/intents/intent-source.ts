@@ -1,7 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Fault } from '../../capability/fault.ts'
-import { dropUndefined } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import type { LoadedModule } from '../loaded-module.ts'
@@ -9,13 +8,13 @@ import { type AgentDefinition, toStrategy } from './agents/agent.ts'
 import { checkFallbacks } from './agents/check-fallbacks.ts'
 import { type AgentsReading, readAgents } from './agents/read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './agents/registry.ts'
-import { toAnnounced } from './agents/to-announced.ts'
+import { toAnnouncedCapabilities } from './agents/to-announced-capabilities.ts'
 import { type KeyRing, toKeyRing } from './crypto/key-ring.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
 import { toEnvelope, toForwarded } from './envelope/to-envelope.ts'
 import { routingFailed } from './failures.ts'
-import { createProtect } from './log/log-seal.ts'
+import { createPayloadEncryption } from './log/log-seal.ts'
 import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type ResumedRouting, type ResumeOptions, resumeRouting } from './resume-routing.ts'
 import { routeCall, withGrace } from './route-call.ts'
@@ -36,14 +35,14 @@ import {
 import { toCapability } from './to-capability.ts'
 import { toToolName } from './tool-name.ts'
 import { FrameReceiver } from './transport/frame-receiver.ts'
-import { type Host, thisHost } from './transport/host.ts'
+import { defaultHost, type Host } from './transport/host.ts'
 import type { Serving } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 
 /** Loads the modules that export agents; called once. */
 export type AgentModules = () => Promise<readonly LoadedModule[]>
 
-/** Options of {@link intentSource}: its agents, and the routing keys that `docs/intents.md` describes. */
+/** Options of {@link intentSource}: agents, and the routing settings of `docs/intents.md`. */
 export interface IntentOptions extends RoutingInput {
   /** Local agents, or a function that loads the modules exporting them; none by default. */
   readonly agents?: readonly AgentDefinition[] | AgentModules
@@ -54,7 +53,8 @@ export interface IntentOptions extends RoutingInput {
 }
 
 /**
- * A source whose capabilities are the intents that its agents serve.
+ * A source whose capabilities are the intents that its agents serve. An array of agents is short for
+ * `{ agents }`.
  *
  * @example
  * ```ts
@@ -88,7 +88,7 @@ export class IntentSource implements Source {
   readonly #routing: RoutingSettings
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
-  #host: Host = thisHost
+  #host: Host = defaultHost
   #modules: Promise<readonly LoadedModule[]> | undefined
   #health: Health | undefined
   #network: Network | undefined
@@ -111,7 +111,7 @@ export class IntentSource implements Source {
 
   /** Call before the first `read`: injects clock, randomness and log. */
   connect(host: Partial<Host>): void {
-    this.#host = { ...thisHost, ...host }
+    this.#host = { ...defaultHost, ...host }
   }
 
   async read(): Promise<Reading> {
@@ -121,19 +121,19 @@ export class IntentSource implements Source {
     const { now, steadyNow, log, onTrouble } = this.#host
     const health = this.#openHealth()
     const { logKey } = this.#routing
-    const router = new Router(
-      dropUndefined({
-        registry,
-        policy: this.#policy,
-        health,
-        log,
-        protect: logKey === undefined ? undefined : createProtect(this.#sealing, logKey),
-        hooks: this.#hooks,
-        now,
-        steadyNow,
-        onTrouble,
+    const router = new Router({
+      registry,
+      policy: this.#policy,
+      health,
+      ...(log && { log }),
+      ...(logKey !== undefined && {
+        encryptPayload: createPayloadEncryption(this.#sealing, logKey),
       }),
-    )
+      ...(this.#hooks && { hooks: this.#hooks }),
+      now,
+      steadyNow,
+      onTrouble,
+    })
     this.#router = router
     this.#registry = registry
     // A remote node of the same name may have been marked absent before.
@@ -196,7 +196,7 @@ export class IntentSource implements Source {
 
   /** Serves other runtimes over NATS, if configured. */
   serve(receive: Receive): Serving | undefined {
-    return this.#openNetwork().serve(receive, () => toAnnounced(this.#served))
+    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#served))
   }
 
   async close(): Promise<void> {
@@ -269,17 +269,14 @@ export class IntentSource implements Source {
     if (!serve) return undefined
     const now = () => this.#host.now()
     const { path, seal } = serve
-    return new FrameReceiver(
-      dropUndefined({
-        path,
-        seal,
-        sealing: this.#sealing,
-        reception: { node, replays: new ReplayCache(now), since: now() },
-        route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) =>
-          this.#forward(envelope, call, timeoutMs),
-        onTrouble: (error: unknown) => this.#host.onTrouble(error),
-      }),
-    )
+    return new FrameReceiver({
+      ...(path !== undefined && { path }),
+      ...(seal && { seal }),
+      sealing: this.#sealing,
+      reception: { node, replays: new ReplayCache(now), since: now() },
+      route: (envelope, call, timeoutMs) => this.#forward(envelope, call, timeoutMs),
+      onTrouble: (error) => this.#host.onTrouble(error),
+    })
   }
 
   #toCapability(intent: Intent, router: Router) {

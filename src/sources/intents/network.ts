@@ -1,15 +1,15 @@
 import { Buffer } from 'node:buffer'
 import { SetupError } from '../../capability/setup-error.ts'
-import { isOverNats, type Remote, remoteShape } from './agents/remote-agent.ts'
+import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { SealOptions } from './crypto/seal.ts'
 import type { Health } from './router/health.ts'
 import { defaultNode, type RoutingSettings } from './router/routing-options.ts'
 import type { Host } from './transport/host.ts'
 import { HttpTransport } from './transport/http-transport.ts'
-import { isThisMachine, toAddress } from './transport/nats/address.ts'
+import { isLoopback, toAddress } from './transport/nats/address.ts'
 import type { AgentDirectory } from './transport/nats/agent-directory.ts'
-import { Bus, type Serving, type Unreachable } from './transport/nats/bus.ts'
+import { Bus, type Serving, type UnreachableServer } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 import { toSubject } from './transport/nats/subjects.ts'
 import type { Transport } from './transport/transport.ts'
@@ -49,13 +49,13 @@ export class Network {
     })
   }
 
-  readonly transportTo = (remote: Remote): Transport =>
+  readonly transportTo = (remote: RemoteAgentConfig): Transport =>
     isOverNats(remote)
       ? this.#bus.transportTo(remote, remote.node ?? remote.name)
       : this.#http.transportTo(remote.url)
 
   /** The agents that have announced themselves. The first call waits for the answers to a query. */
-  async discover(): Promise<readonly Remote[]> {
+  async discover(): Promise<readonly RemoteAgentConfig[]> {
     const { discover } = this.#options.routing
     if (!discover) return []
     if (!this.#directory) {
@@ -100,7 +100,7 @@ export class Network {
   }
 
   /** The NATS servers that cannot be reached, each with the first place that configures it. */
-  async probe(): Promise<readonly ConfiguredServerFault[]> {
+  async probe(): Promise<readonly UnreachableConfig[]> {
     const { remote, discover, serve } = this.#options.routing
     const configured = [
       ...remote.map((address, index) => ({ address, pointer: `/remote/${index}` })),
@@ -113,7 +113,7 @@ export class Network {
         return unreachable ? [{ ...unreachable, pointer }] : []
       }),
     )
-    const byServer = new Map<string, ConfiguredServerFault>()
+    const byServer = new Map<string, UnreachableConfig>()
     for (const one of probed.flat().reverse()) byServer.set(`${one.server} ${one.cause}`, one)
     return [...byServer.values()].reverse()
   }
@@ -136,7 +136,7 @@ export class Network {
   }
 }
 
-interface ConfiguredServerFault extends Unreachable {
+interface UnreachableConfig extends UnreachableServer {
   readonly pointer: string
 }
 
@@ -154,7 +154,7 @@ export function checkRouting(routing: RoutingSettings, keys: ReadonlySet<string>
 
 /** Other machines can reach it over NATS. */
 export const isPublic = ({ serve }: RoutingSettings): boolean =>
-  serve?.nats !== undefined && !isThisMachine(serve.nats.url)
+  serve?.nats !== undefined && !isLoopback(serve.nats.url)
 
 /** Sources with the same server and subject act as replicas of each other. */
 export function toServedSubject({ serve, node }: RoutingSettings): string | undefined {

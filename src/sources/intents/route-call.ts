@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
-import { NotJson } from './envelope/frozen-copy.ts'
+import { NotJsonError } from './envelope/frozen-copy.ts'
 import { routingFailed } from './failures.ts'
 import type { Router } from './router/router.ts'
 import { toOutcome } from './to-outcome.ts'
@@ -12,7 +12,7 @@ const graceMs = 250
 /** The pipeline's timeout for a call whose router has `timeoutMs`. */
 export const withGrace = (timeoutMs: number): number => timeoutMs + graceMs
 
-export interface RoutedCall {
+export interface RouteCallOptions {
   readonly router: Router
   readonly source: string
   readonly call: Call
@@ -24,14 +24,14 @@ export interface RoutedCall {
 }
 
 /** Converts a call to an envelope, routes it, and converts the response to an outcome. */
-export async function routeCall(routedCall: RoutedCall): Promise<Outcome> {
+export async function routeCall(routedCall: RouteCallOptions): Promise<Outcome> {
   const { router, source, call, buildEnvelope, defaultTimeoutMs } = routedCall
   const { callerTimeoutMs = Number.MAX_SAFE_INTEGER } = routedCall
   let envelope: IntentEnvelope
   try {
     envelope = buildEnvelope()
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
+    if (!(error instanceof NotJsonError)) throw error
     return routingFailed('VALIDATION_ERROR', `The arguments are not valid JSON: ${error.message}.`)
   }
   const { id, address, caller, cancellation, capability } = call

@@ -2,15 +2,15 @@ import { inspect } from 'node:util'
 import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
 import { type AgentResult, readResponse, toAgentFailure } from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
-import { frozenCopy, NotJson } from '../envelope/frozen-copy.ts'
+import { frozenCopy, NotJsonError } from '../envelope/frozen-copy.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import { type Agent, type AgentContext, AgentError } from './agent.ts'
 
-export type Handle = (envelope: IntentEnvelope, context: AgentContext) => unknown
+export type AgentHandler = (envelope: IntentEnvelope, context: AgentContext) => unknown
 
 /** Invokes an agent in this process. Converts whatever it returns or throws to a result. */
-export const askLocally =
-  (name: string, handle: Handle): Agent['invoke'] =>
+export const invokeLocally =
+  (name: string, handle: AgentHandler): Agent['invoke'] =>
   async (envelope, context) => {
     try {
       return toResult(name, await handle(envelope, context))
@@ -31,7 +31,7 @@ function toResult(name: string, returned: unknown): AgentResult {
       payload: frozenCopy(isPlainObject(payload) ? payload : { value: payload }) as JsonObject,
     }
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
+    if (!(error instanceof NotJsonError)) throw error
     const message = `${name} returned a value that cannot be represented as JSON.`
     return toAgentFailure(toErrorInfo('PROTOCOL_ERROR', message), { cause: error.message })
   }

@@ -7,7 +7,7 @@ import { readContract } from '../../../contracts/read-contract.ts'
 import { wireVersion } from '../envelope/envelope.ts'
 import { toEffects } from '../to-effects.ts'
 import { type Agent, effectClasses, type Offer, routingModes } from './agent.ts'
-import { askLocally, type Handle } from './local-agent.ts'
+import { type AgentHandler, invokeLocally } from './local-agent.ts'
 
 /** ASCII without shell metacharacters: sorts the same in every locale. */
 const name = z
@@ -60,7 +60,7 @@ export const agentFields = {
 
 const agentShape = z.strictObject({
   ...agentFields,
-  handle: z.custom<Handle>((value) => typeof value === 'function', 'must be a function'),
+  handle: z.custom<AgentHandler>((value) => typeof value === 'function', 'must be a function'),
 })
 
 export interface AgentReading {
@@ -70,25 +70,28 @@ export interface AgentReading {
 }
 
 /** Location of a declaration, for diagnostics. */
-export interface Place {
+export interface DeclarationPlace {
   readonly source: string
   readonly pointer: string
 }
 
-export function readAgent(candidate: unknown, place: Place): AgentReading {
+export function readAgent(candidate: unknown, place: DeclarationPlace): AgentReading {
   const parsed = agentShape.safeParse(candidate)
   if (!parsed.success) return { diagnostics: toDiagnostics(parsed.error, place) }
   const { capabilities, handle, timeout, ...rest } = parsed.data
   const { offers, diagnostics } = readOffers(capabilities, place, false)
   if (offers.length === 0) return { diagnostics }
-  const invoke = askLocally(rest.name, handle)
+  const invoke = invokeLocally(rest.name, handle)
   const agent: Agent = Object.freeze(
     dropUndefined({ ...rest, timeout, remote: false, offers, invoke }),
   )
   return { agent, diagnostics }
 }
 
-export const toDiagnostics = (error: z.ZodError, { source, pointer }: Place): Diagnostic[] =>
+export const toDiagnostics = (
+  error: z.ZodError,
+  { source, pointer }: DeclarationPlace,
+): Diagnostic[] =>
   error.issues.map(({ path, message }) => ({
     code: 'agent_invalid',
     severity: 'error',
@@ -100,7 +103,7 @@ export const toDiagnostics = (error: z.ZodError, { source, pointer }: Place): Di
 /** Leaves out capabilities with an unusable schema and serves the others. */
 export function readOffers(
   capabilities: readonly CapabilityInput[],
-  place: Place,
+  place: DeclarationPlace,
   remote: boolean,
 ): { readonly offers: readonly Offer[]; readonly diagnostics: readonly Diagnostic[] } {
   const diagnostics: Diagnostic[] = []

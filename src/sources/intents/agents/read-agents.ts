@@ -5,14 +5,14 @@ import { type LoadedModule, toModuleDiagnostics } from '../../loaded-module.ts'
 import type { RoutingSettings } from '../router/routing-options.ts'
 import type { Agent, Offer } from './agent.ts'
 import { type AgentReading, readAgent, readOffers } from './read-agent.ts'
-import { type Remote, type RemoteOptions, readRemoteAgent } from './remote-agent.ts'
+import { type RemoteAgentConfig, type RemoteAgentOptions, readRemoteAgent } from './remote-agent.ts'
 
-export interface AgentsToRead extends Pick<RoutingSettings, 'remote' | 'declared'> {
+export interface ReadAgentsOptions extends Pick<RoutingSettings, 'remote' | 'declared'> {
   readonly source: string
   readonly modules: readonly LoadedModule[]
   /** Agents that are not configured but have announced themselves. */
-  readonly discovered: readonly Remote[]
-  readonly options: RemoteOptions
+  readonly discovered: readonly RemoteAgentConfig[]
+  readonly options: RemoteAgentOptions
 }
 
 /** All usable agents, and diagnostics about the others. */
@@ -30,7 +30,7 @@ export function readAgents({
   discovered,
   declared,
   options,
-}: AgentsToRead): AgentsReading {
+}: ReadAgentsOptions): AgentsReading {
   const readings = [
     ...modules.flatMap((module) => readModule(module, source)),
     ...remote.map((candidate, index) => {
@@ -67,7 +67,10 @@ export function readAgents({
   }
 
   /** An announced agent never replaces a configured one. */
-  function readAnnounced(candidate: Remote, configured: ReadonlySet<string>): AgentReading {
+  function readAnnounced(
+    candidate: RemoteAgentConfig,
+    configured: ReadonlySet<string>,
+  ): AgentReading {
     const { name } = candidate
     const pointer = `/discovered/${name}`
     if (!configured.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)

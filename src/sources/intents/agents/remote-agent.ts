@@ -16,7 +16,7 @@ import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
-import { isThisMachine, natsFields } from '../transport/nats/address.ts'
+import { isLoopback, natsFields } from '../transport/nats/address.ts'
 import {
   isTransportFailure,
   type Transport,
@@ -28,7 +28,7 @@ import type { Agent, AgentContext, Offer } from './agent.ts'
 import {
   type AgentReading,
   agentFields,
-  type Place,
+  type DeclarationPlace,
   readOffers,
   toDiagnostics,
 } from './read-agent.ts'
@@ -48,10 +48,10 @@ export const remoteShape = z.strictObject({
   node: z.string().optional(),
 })
 
-export type Remote = z.output<typeof remoteShape>
+export type RemoteAgentConfig = z.output<typeof remoteShape>
 
-export interface RemoteOptions {
-  readonly transportTo: (remote: Remote) => Transport
+export interface RemoteAgentOptions {
+  readonly transportTo: (remote: RemoteAgentConfig) => Transport
   readonly sealing: SealOptions
   /** Node name of this runtime. */
   readonly node: string
@@ -60,8 +60,8 @@ export interface RemoteOptions {
 
 export function readRemoteAgent(
   candidate: unknown,
-  place: Place,
-  options: RemoteOptions,
+  place: DeclarationPlace,
+  options: RemoteAgentOptions,
 ): AgentReading {
   const parsed = remoteShape.safeParse(candidate)
   if (!parsed.success) return { diagnostics: toDiagnostics(parsed.error, place) }
@@ -90,21 +90,22 @@ export function readRemoteAgent(
   return { agent, diagnostics }
 }
 
-function findFault(remote: Remote, { sealing }: RemoteOptions): string | undefined {
+function findFault(remote: RemoteAgentConfig, { sealing }: RemoteAgentOptions): string | undefined {
   const { name, url, seal, access } = remote
   const { protocol, hostname } = new URL(url)
   if (access && !isOverNats(remote))
     return `The agent ${name} is ignored: "access" is for NATS. Over HTTP, use "token".`
-  if (protocol === 'http:' && !isThisMachine(url))
+  if (protocol === 'http:' && !isLoopback(url))
     return `The agent ${name} is ignored: ${hostname} is another machine, so the URL must use https.`
   if (seal && !sealing.ring.has(seal.key))
     return `The agent ${name} is ignored: there is no key ${JSON.stringify(seal.key)} in "keys".`
   return undefined
 }
 
-export const isOverNats = ({ url }: Pick<Remote, 'url'>): boolean => /^(nats|tls):/.test(url)
+export const isOverNats = ({ url }: Pick<RemoteAgentConfig, 'url'>): boolean =>
+  /^(nats|tls):/.test(url)
 
-const toDiagnostic = (message: string, { source, pointer }: Place): Diagnostic => ({
+const toDiagnostic = (message: string, { source, pointer }: DeclarationPlace): Diagnostic => ({
   code: 'agent_invalid',
   severity: 'error',
   message,
@@ -117,8 +118,8 @@ const forbidsRepeat = (offers: readonly Offer[], { intent }: IntentEnvelope): bo
     (offer) => (offer.intent === intent.name || offer.intent === '*') && !mayRepeat(offer.effects),
   )
 
-interface RemoteRequest extends Pick<RemoteOptions, 'sealing' | 'node' | 'now'> {
-  readonly remote: Remote
+interface RemoteRequest extends Pick<RemoteAgentOptions, 'sealing' | 'node' | 'now'> {
+  readonly remote: RemoteAgentConfig
   readonly transport: Transport
   readonly mustNotRepeat: boolean
 }

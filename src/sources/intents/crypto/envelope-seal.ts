@@ -4,7 +4,7 @@ import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { openV1, sealV1 } from './emcl-v1.ts'
 import { findEncryptionKey } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
-import { open, type SealOptions, seal } from './seal.ts'
+import { openMessage, type SealOptions, sealMessage } from './seal.ts'
 
 export const sealFormats = ['v2', 'v1'] as const
 
@@ -32,7 +32,7 @@ export function sealRequest(
   const intent = toLabel(envelope)
   return {
     seal: (plain) =>
-      seal(
+      sealMessage(
         options,
         choice.key,
         {
@@ -46,7 +46,7 @@ export function sealRequest(
         plain,
       ),
     open: (body) =>
-      open(options, body, {
+      openMessage(options, body, {
         direction: 'response',
         intent,
         sender: recipient,
@@ -56,7 +56,7 @@ export function sealRequest(
   }
 }
 
-export interface Reception {
+export interface SealRecipient {
   /** Name of this node: messages for other recipients are rejected. */
   readonly node: string
   readonly replays: ReplayCache
@@ -69,14 +69,19 @@ export function openRequest(
   options: SealOptions,
   choice: SealChoice,
   body: unknown,
-  { node, replays, since }: Reception,
+  { node, replays, since }: SealRecipient,
 ): { readonly plain: unknown; readonly answer: (plain: unknown) => object } | Fault {
   if (choice.format === 'v1') {
     const v1 = toV1(options, choice, [])
     const opened = v1.open(body)
     return isFault(opened) ? opened : { plain: opened.plain, answer: v1.seal }
   }
-  const opened = open(options, body, { direction: 'request', recipient: node, replays, since })
+  const opened = openMessage(options, body, {
+    direction: 'request',
+    recipient: node,
+    replays,
+    since,
+  })
   if (isFault(opened)) return opened
   const { intent, sender, requestId, kid, identityChain } = opened.message
   const mismatch = findMismatch(opened.plain, { intent, requestId })
@@ -84,7 +89,7 @@ export function openRequest(
   return {
     plain: opened.plain,
     answer: (plain) =>
-      seal(
+      sealMessage(
         options,
         kid,
         {

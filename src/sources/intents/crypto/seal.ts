@@ -26,7 +26,7 @@ const sealedShape = headerShape.extend({ iv: z.string(), data: z.string() })
 type Header = z.output<typeof headerShape>
 export type SealedMessage = z.output<typeof sealedShape>
 
-export type Label = Omit<Header, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
+export type MessageLabel = Omit<Header, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
 
 export interface SealOptions {
   readonly ring: KeyRing
@@ -37,7 +37,12 @@ export interface SealOptions {
 const lifetimeMs = 60_000
 const maxClockSkewMs = 30_000
 
-export function seal(options: SealOptions, kid: string, label: Label, plain: unknown) {
+export function sealMessage(
+  options: SealOptions,
+  kid: string,
+  label: MessageLabel,
+  plain: unknown,
+) {
   const issuedAt = Math.round(options.now())
   const header: Header = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetimeMs }
   const iv = options.randomBytes(ivBytes)
@@ -47,21 +52,25 @@ export function seal(options: SealOptions, kid: string, label: Label, plain: unk
 }
 
 /** Header values that the receiver requires. */
-export interface Expected extends Partial<Omit<Label, 'direction' | 'identityChain'>> {
-  readonly direction: Label['direction']
+export interface ExpectedLabel extends Partial<Omit<MessageLabel, 'direction' | 'identityChain'>> {
+  readonly direction: MessageLabel['direction']
   /** Rejects replays. */
   readonly replays?: ReplayCache
   /** Rejects messages issued earlier: the replay cache does not survive a restart. */
   readonly since?: number
 }
 
-export interface Opened {
+export interface OpenedMessage {
   readonly message: SealedMessage
   readonly plain: unknown
 }
 
 /** The fault is for the log only: it would help an attacker. */
-export function open(options: SealOptions, value: unknown, expected: Expected): Opened | Fault {
+export function openMessage(
+  options: SealOptions,
+  value: unknown,
+  expected: ExpectedLabel,
+): OpenedMessage | Fault {
   const parsed = sealedShape.safeParse(value)
   if (!parsed.success) return { fault: 'it is not a sealed message' }
   const message = parsed.data
@@ -79,7 +88,11 @@ export function open(options: SealOptions, value: unknown, expected: Expected): 
     : { message, plain }
 }
 
-function findFault(message: SealedMessage, expected: Expected, now: number): string | undefined {
+function findFault(
+  message: SealedMessage,
+  expected: ExpectedLabel,
+  now: number,
+): string | undefined {
   const { replays, since = 0, ...labels } = expected
   for (const [name, value] of Object.entries(labels))
     if (message[name as keyof SealedMessage] !== value) return `its ${name} is not the expected one`

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Fault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
-import { frozenCopy, NotJson } from './frozen-copy.ts'
+import { frozenCopy, NotJsonError } from './frozen-copy.ts'
 
 export const strategies = ['direct', 'fallback', 'broadcast', 'parallel'] as const
 export type Strategy = (typeof strategies)[number]
@@ -100,7 +100,7 @@ export function readEnvelope(value: unknown): { readonly envelope: IntentEnvelop
     const { payload, ...rest } = parsed.data
     return { envelope: frozenCopy({ ...rest, payload: payload ?? {} }) as object as IntentEnvelope }
   } catch (error) {
-    if (error instanceof NotJson) return { fault: `/payload ${error.message}` }
+    if (error instanceof NotJsonError) return { fault: `/payload ${error.message}` }
     throw error
   }
 }

@@ -3,8 +3,8 @@ import type { Json } from '../../../capability/json.ts'
 const maxDepth = 64
 
 /** Thrown for a value that JSON cannot represent. */
-export class NotJson extends Error {
-  override readonly name = 'NotJson'
+export class NotJsonError extends Error {
+  override readonly name = 'NotJsonError'
 }
 
 /**
@@ -12,18 +12,18 @@ export class NotJson extends Error {
  * sees.
  */
 export function frozenCopy(value: unknown, depth = 0): Json {
-  if (depth > maxDepth) throw new NotJson(`it is nested deeper than ${maxDepth} levels`)
+  if (depth > maxDepth) throw new NotJsonError(`it is nested deeper than ${maxDepth} levels`)
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return value
     case 'number':
-      if (!Number.isFinite(value)) throw new NotJson(`${value} is not a JSON number`)
+      if (!Number.isFinite(value)) throw new NotJsonError(`${value} is not a JSON number`)
       return value
     case 'object':
       return value === null ? null : copyObject(value, depth)
     default:
-      throw new NotJson(`a ${typeof value} is not a JSON value`)
+      throw new NotJsonError(`a ${typeof value} is not a JSON value`)
   }
 }
 
@@ -36,7 +36,7 @@ function copyObject(value: object, depth: number): Json {
   }
   if (value instanceof Date) return value.toISOString()
   if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
-    throw new NotJson(`a ${value.constructor.name} is not a JSON value`)
+    throw new NotJsonError(`a ${value.constructor.name} is not a JSON value`)
   const copy: Record<string, Json> = {}
   for (const key of Object.keys(value)) {
     const item = (value as Record<string, unknown>)[key]

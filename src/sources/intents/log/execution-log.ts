@@ -60,7 +60,7 @@ export type ExecutionEvent =
   | AnsweredEvent
   | LateEvent
   | EndedEvent
-  | Setup
+  | SetupEvent
 
 interface EventStamp {
   readonly id: string
@@ -76,7 +76,7 @@ export interface BegunEvent extends EventStamp {
   readonly address: string
   readonly caller: string
   readonly effects: Effects
-  readonly envelope: Logged<IntentEnvelope>
+  readonly envelope: WithLoggedPayload<IntentEnvelope>
   readonly decision: RoutingDecision
   /** Id of the process that began it; the log implementation adds it. */
   readonly boot?: string
@@ -102,7 +102,7 @@ export interface AnsweredEvent extends EventStamp {
   /** The replica that answered, where the agent has several. */
   readonly instance?: string
   readonly duration: number
-  readonly payload?: JsonObject | Sealed
+  readonly payload?: JsonObject | SealedPayload
   readonly error?: ErrorInfo
   readonly certainty?: Certainty
   readonly cause?: string
@@ -120,11 +120,11 @@ export interface EndedEvent extends EventStamp {
   readonly event: 'ended'
   readonly state: 'done' | 'failed' | 'unknown'
   readonly duration: number
-  readonly response: Logged<AgentResponse>
+  readonly response: WithLoggedPayload<AgentResponse>
 }
 
 /** The registry and policy that the following decisions were made with. */
-export interface Setup {
+export interface SetupEvent {
   readonly event: 'setup'
   readonly at: number
   readonly registry: string
@@ -134,12 +134,12 @@ export interface Setup {
 }
 
 /** A logged value whose payload may be encrypted. */
-export type Logged<T extends { readonly payload: unknown }> = Omit<T, 'payload'> & {
-  readonly payload: T['payload'] | Sealed
+export type WithLoggedPayload<T extends { readonly payload: unknown }> = Omit<T, 'payload'> & {
+  readonly payload: T['payload'] | SealedPayload
 }
 
 /** An AES-256-GCM encrypted payload. */
-export interface Sealed {
+export interface SealedPayload {
   readonly sealed: {
     readonly kid: string
     readonly iv: string
@@ -147,7 +147,7 @@ export interface Sealed {
   }
 }
 
-export const isSealed = (value: unknown): value is Sealed =>
+export const isSealed = (value: unknown): value is SealedPayload =>
   typeof value === 'object' &&
   value !== null &&
   'sealed' in value &&

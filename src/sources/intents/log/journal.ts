@@ -7,7 +7,7 @@ import type {
   ExecutionEvent,
   ExecutionLog,
   ResumedEvent,
-  Sealed,
+  SealedPayload,
 } from './execution-log.ts'
 
 export interface JournalOptions {
@@ -17,13 +17,13 @@ export interface JournalOptions {
   readonly synced: boolean
   readonly now: () => number
   /** Encrypts payloads before they are logged. */
-  readonly protect: Protect | undefined
+  readonly encrypt: EncryptPayload | undefined
   /** Receives errors of background writes. */
   readonly onTrouble: (error: unknown) => void
 }
 
 /** `associatedData` binds the ciphertext to its place in the log. */
-export type Protect = (payload: Json, associatedData: string) => Sealed
+export type EncryptPayload = (payload: Json, associatedData: string) => SealedPayload
 
 export type Opening =
   | Omit<BegunEvent, 'id' | 'at' | 'event' | 'boot'>
@@ -48,7 +48,7 @@ export class Journal {
       return
     }
     const { envelope } = opening
-    const payload = this.#protect(envelope.payload as JsonObject, 'request')
+    const payload = this.#encrypt(envelope.payload as JsonObject, 'request')
     this.#buffer.push({
       event: 'begun',
       ...stamp,
@@ -72,7 +72,7 @@ export class Journal {
     const { id, at } = this.#stamp()
     const duration = toMicrosecondPrecision(durationMs)
     if (!isAgentFailure(result)) {
-      const payload = this.#protect(result.payload, `answer ${number}`)
+      const payload = this.#encrypt(result.payload, `answer ${number}`)
       this.#buffer.push({ event: 'answered', id, at, number, agent, ...replica, duration, payload })
       return
     }
@@ -104,7 +104,7 @@ export class Journal {
   ): Promise<void> {
     const { payload } = response
     const logged =
-      payload === null ? response : { ...response, payload: this.#protect(payload, 'response') }
+      payload === null ? response : { ...response, payload: this.#encrypt(payload, 'response') }
     this.#buffer.push({
       event: 'ended',
       ...this.#stamp(),
@@ -125,9 +125,9 @@ export class Journal {
     return { id, at: Math.round(now()) }
   }
 
-  #protect(payload: JsonObject, part: string): JsonObject | Sealed {
-    const { protect, id } = this.#options
-    return protect ? protect(payload, `${id} ${part}`) : payload
+  #encrypt(payload: JsonObject, part: string): JsonObject | SealedPayload {
+    const { encrypt, id } = this.#options
+    return encrypt ? encrypt(payload, `${id} ${part}`) : payload
   }
 
   async #write(durability: 'synced' | 'written'): Promise<void> {

@@ -6,13 +6,13 @@ import {
   type ExecutionEvent,
   isSealed,
   type LoggedExecution,
-  type Sealed,
+  type SealedPayload,
 } from './execution-log.ts'
-import type { Protect } from './journal.ts'
+import type { EncryptPayload } from './journal.ts'
 
 /** Encrypts payloads for the log. The associated data binds each to its place in one execution. */
-export const createProtect =
-  (options: Pick<SealOptions, 'ring' | 'randomBytes'>, kid: string): Protect =>
+export const createPayloadEncryption =
+  (options: Pick<SealOptions, 'ring' | 'randomBytes'>, kid: string): EncryptPayload =>
   (payload, associatedData) => {
     const iv = options.randomBytes(ivBytes)
     const key = findEncryptionKey(options.ring, kid)
@@ -56,9 +56,9 @@ function openEvent(event: ExecutionEvent, ring: KeyRing): ExecutionEvent {
   }
 
   function decryptPayload<T extends Json | object>(
-    value: T | Sealed,
+    value: T | SealedPayload,
     associatedData: string,
-  ): T | Sealed {
+  ): T | SealedPayload {
     if (!isSealed(value)) return value
     const { kid, iv, data } = value.sealed
     const [key, nonce, bytes] = [ring.get(kid), fromBase64(iv), fromBase64(data)]

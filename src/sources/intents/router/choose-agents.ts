@@ -52,12 +52,12 @@ export interface RoutingDecision {
 export interface CandidateStatus {
   readonly agent: string
   /** Why the agent is not asked; absent when it is. */
-  readonly skipped?: Skipped
+  readonly skipped?: SkipReason
 }
 
 type UnavailableCondition = Exclude<HealthCondition, 'probe'>
 
-export type Skipped = UnavailableCondition | 'not_named' | 'not_targeted' | 'not_needed'
+export type SkipReason = UnavailableCondition | 'not_named' | 'not_targeted' | 'not_needed'
 
 export interface RoutingRefusal {
   readonly code: ErrorCode

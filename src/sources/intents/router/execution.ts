@@ -93,8 +93,8 @@ export async function completeExecution(
 }
 
 function createJournal(options: RouterOptions, { id }: RoutingContext, synced: boolean): Journal {
-  const { log, now, protect, onTrouble = () => {} } = options
-  return new Journal({ id, log, synced, now, protect, onTrouble })
+  const { log, now, encryptPayload: encrypt, onTrouble = () => {} } = options
+  return new Journal({ id, log, synced, now, encrypt, onTrouble })
 }
 
 export function buildResponse(

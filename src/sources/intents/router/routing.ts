@@ -5,7 +5,7 @@ import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import type { AgentResponse } from '../envelope/response.ts'
 import type { ExecutionLog } from '../log/execution-log.ts'
-import type { Journal, Protect } from '../log/journal.ts'
+import type { EncryptPayload, Journal } from '../log/journal.ts'
 import type { RoutingDecision, RoutingPolicy } from './choose-agents.ts'
 import type { Health } from './health.ts'
 import type { Hooks } from './hooks.ts'
@@ -15,7 +15,7 @@ export interface RouterOptions {
   readonly policy: RoutingPolicy
   readonly health: Health
   readonly log?: ExecutionLog
-  readonly protect?: Protect
+  readonly encryptPayload?: EncryptPayload
   readonly hooks?: Hooks
   /** Wall clock for timestamps, in milliseconds since the epoch. */
   readonly now: () => number

@@ -2,7 +2,7 @@ import type { Call } from '../../../capability/call.ts'
 import { isFault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed, Outcome } from '../../../capability/outcome.ts'
-import { openRequest, type Reception, type SealChoice } from '../crypto/envelope-seal.ts'
+import { openRequest, type SealChoice, type SealRecipient } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import { type AgentResult, toAgentFailure, toResponse } from '../envelope/agent-result.ts'
 import { type IntentEnvelope, readEnvelope } from '../envelope/envelope.ts'
@@ -16,14 +16,14 @@ export interface FrameReceiverOptions {
   readonly path?: string
   readonly seal?: SealChoice
   readonly sealing: SealOptions
-  readonly reception: Reception
+  readonly reception: SealRecipient
   /** Routes the envelope of another runtime for a call that governance has admitted. */
   readonly route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) => Promise<Outcome>
   readonly onTrouble: (error: unknown) => void
 }
 
 /** A request read from a frame, ready to become a call. */
-export interface Accepted {
+export interface AcceptedRequest {
   /** Name of the capability in its source, before any mount renames it. */
   readonly name: string
   readonly input: JsonObject
@@ -48,7 +48,7 @@ export class FrameReceiver {
   }
 
   /** Returns the request, or the error frame to reply with. Never throws. */
-  accept(value: unknown): Accepted | { readonly refused: Frame } {
+  accept(value: unknown): AcceptedRequest | { readonly refused: Frame } {
     const frame = readFrame(value)
     if (isFault(frame)) return refuse('PROTOCOL_ERROR', frame.fault)
     const opened = this.#open(frame)
@@ -79,7 +79,7 @@ export class FrameReceiver {
     return refuse('EMCL_FAILURE', 'The message could not be opened.')
   }
 
-  #accept(envelope: IntentEnvelope, headers: FrameHeaders, toReply: ToReply): Accepted {
+  #accept(envelope: IntentEnvelope, headers: FrameHeaders, toReply: ToReply): AcceptedRequest {
     const { traceparent, timeout, idempotencyKey } = headers
     const { requestId, traceId } = envelope.metadata
     const { node } = this.#options.reception

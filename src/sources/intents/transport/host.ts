@@ -15,7 +15,7 @@ export interface Host {
 }
 
 /** The default. */
-export const thisHost: Host = {
+export const defaultHost: Host = {
   now: Date.now,
   steadyNow: () => performance.now(),
   randomBytes,

@@ -27,31 +27,31 @@ export const natsFields = {
 
 const toPath = (url: string): string => new URL(url).pathname.replace(/^\//, '')
 
-export type Access = z.output<typeof accessShape>
+export type NatsCredentials = z.output<typeof accessShape>
 
-export interface Address {
+export interface NatsAddress {
   /** Host and port. */
   readonly server: string
   readonly prefix: string
   /** TLS is required; always, unless the server is on this machine. */
   readonly secure: boolean
-  readonly access: Access
+  readonly access: NatsCredentials
 }
 
-export interface AddressInput {
+export interface NatsAddressInput {
   readonly url: string
-  readonly access?: Access | undefined
+  readonly access?: NatsCredentials | undefined
 }
 
-export function toAddress({ url, access = {} }: AddressInput): Address {
+export function toAddress({ url, access = {} }: NatsAddressInput): NatsAddress {
   const { protocol, hostname, port } = new URL(url)
   return {
     server: `${hostname}:${port === '' ? 4222 : port}`,
     prefix: toPath(url) || 'intents',
-    secure: protocol === 'tls:' || !isThisMachine(url),
+    secure: protocol === 'tls:' || !isLoopback(url),
     access,
   }
 }
 
-export const isThisMachine = (url: string): boolean =>
+export const isLoopback = (url: string): boolean =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)

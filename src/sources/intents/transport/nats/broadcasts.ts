@@ -1,7 +1,7 @@
 import { isFault } from '../../../../capability/fault.ts'
 import { parseJson } from '../../../../capability/json.ts'
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
-import { open, type SealOptions, seal } from '../../crypto/seal.ts'
+import { openMessage, type SealOptions, sealMessage } from '../../crypto/seal.ts'
 import type { NatsConnection } from './nats-connection.ts'
 
 export interface BroadcastOptions {
@@ -32,7 +32,9 @@ export class Broadcasts {
     const { connection, subject, node, instance, key, sealing, onTrouble } = this.#options
     const label = { ...broadcastLabel, intent: subject, sender: node, requestId: instance }
     try {
-      const body = JSON.stringify(key === undefined ? message : seal(sealing, key, label, message))
+      const body = JSON.stringify(
+        key === undefined ? message : sealMessage(sealing, key, label, message),
+      )
       if (body.length > maxMessageBytes)
         throw new Error(
           `A broadcast of ${body.length} bytes exceeds the limit of ${maxMessageBytes}.`,
@@ -59,7 +61,7 @@ export class Broadcasts {
     const { subject, key, sealing, replays, onTrouble } = this.#options
     if (key === undefined) return value
     const { direction, recipient } = broadcastLabel
-    const opened = open(sealing, value, { direction, recipient, intent: subject, replays })
+    const opened = openMessage(sealing, value, { direction, recipient, intent: subject, replays })
     if (!isFault(opened)) return opened.plain
     onTrouble(new Error(`A broadcast on ${subject} was rejected: ${opened.fault}`))
     return undefined

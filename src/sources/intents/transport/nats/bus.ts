@@ -3,7 +3,7 @@ import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import type { SealOptions } from '../../crypto/seal.ts'
 import type { Health } from '../../router/health.ts'
 import type { Transport } from '../transport.ts'
-import { type Address, type AddressInput, toAddress } from './address.ts'
+import { type NatsAddress, type NatsAddressInput, toAddress } from './address.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { Announcer } from './announcer.ts'
 import { Broadcasts } from './broadcasts.ts'
@@ -29,7 +29,7 @@ export interface BusOptions {
 }
 
 export interface ServeOptions {
-  readonly address: AddressInput
+  readonly address: NatsAddressInput
   readonly key: string | undefined
   readonly heartbeatMs: number
   readonly describe: () => object
@@ -46,14 +46,14 @@ export interface Serving {
 }
 
 export interface DiscoverOptions {
-  readonly address: AddressInput
+  readonly address: NatsAddressInput
   readonly key: string | undefined
   readonly health: Health
   readonly isShared: (agent: string) => boolean
   readonly onChange: () => void
 }
 
-export interface Unreachable {
+export interface UnreachableServer {
   readonly server: string
   readonly cause: string
 }
@@ -77,7 +77,7 @@ export class Bus {
     this.#options = options
   }
 
-  transportTo(input: AddressInput, agent: string): Transport {
+  transportTo(input: NatsAddressInput, agent: string): Transport {
     const address = toAddress(input)
     const subject = toSubject(address.prefix, agent)
     const { connection, requests } = this.#open(address)
@@ -144,7 +144,7 @@ export class Bus {
   }
 
   /** Why the server cannot be reached; `undefined` when it can. */
-  async probe(input: AddressInput): Promise<Unreachable | undefined> {
+  async probe(input: NatsAddressInput): Promise<UnreachableServer | undefined> {
     const address = toAddress(input)
     const { connection } = this.#open(address)
     const timeout = sleep(probeTimeoutMs, new Error('it does not answer'), { ref: false })
@@ -160,7 +160,7 @@ export class Bus {
   }
 
   /** Addresses that differ only in their prefix share a connection. */
-  #open(address: Address): ServerConnection {
+  #open(address: NatsAddress): ServerConnection {
     const { prefix: _, ...server } = address
     const key = JSON.stringify(server)
     const existing = this.#connections.get(key)

@@ -6,7 +6,7 @@ import type {
   NodeConnectionOptions,
 } from '@nats-io/transport-node'
 import { dropUndefined } from '../../../../capability/json.ts'
-import type { Access, Address } from './address.ts'
+import type { NatsAddress, NatsCredentials } from './address.ts'
 
 export interface OutgoingMessage {
   readonly subject: string
@@ -25,7 +25,7 @@ interface Subscription {
 }
 
 export interface NatsConnectionOptions {
-  readonly address: Address
+  readonly address: NatsAddress
   readonly onTrouble: (error: unknown) => void
 }
 
@@ -87,7 +87,7 @@ export class NatsConnection {
   send({ subject, body, reply, headers = {} }: OutgoingMessage): void {
     const connection = this.#connection
     if (!connection || !this.#makeHeaders) throw new Error('not connected')
-    if (Buffer.byteLength(body) > maxPayloadBytes(connection)) throw new TooLarge()
+    if (Buffer.byteLength(body) > maxPayloadBytes(connection)) throw new MessageTooLargeError()
     const natsHeaders = this.#makeHeaders()
     for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value)
     connection.publish(subject, body, {
@@ -197,7 +197,7 @@ interface Watcher {
 }
 
 /** The message exceeds the server's `max_payload`. */
-export class TooLarge extends Error {}
+export class MessageTooLargeError extends Error {}
 
 const maxPayloadBytes = (connection: ClientConnection): number =>
   connection.info?.max_payload ?? 1024 * 1024
@@ -205,7 +205,7 @@ const maxPayloadBytes = (connection: ClientConnection): number =>
 /** Loaded on first use: most installations have no NATS server. */
 const load = () => import('@nats-io/transport-node')
 
-async function toCredentials(access: Access): Promise<NodeConnectionOptions> {
+async function toCredentials(access: NatsCredentials): Promise<NodeConnectionOptions> {
   const { token, user, password, nkey, credentials } = access
   const { nkeyAuthenticator, credsAuthenticator } = await load()
   if (credentials !== undefined)

@@ -1,6 +1,6 @@
 import type { Msg } from '@nats-io/transport-node'
 import { maxAnswerBytes, type TransportResult } from '../transport.ts'
-import { type NatsConnection, TooLarge } from './nats-connection.ts'
+import { MessageTooLargeError, type NatsConnection } from './nats-connection.ts'
 
 export interface NatsRequest {
   readonly subject: string
@@ -53,7 +53,7 @@ export class PendingRequests {
       request.onAbandon(reply)
       return { failed: 'sent', cause: 'the request was aborted while waiting for the answer' }
     } catch (error) {
-      const failed = error instanceof TooLarge ? 'too_large' : 'not_sent'
+      const failed = error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
       return { failed, cause: String(error) }
     } finally {
       this.#pending.delete(reply)

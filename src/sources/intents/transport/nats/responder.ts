@@ -4,7 +4,7 @@ import { parseJson } from '../../../../capability/json.ts'
 import type { ErrorCode } from '../../envelope/error-codes.ts'
 import { toErrorInfo } from '../../envelope/response.ts'
 import { type Frame, toFrame } from '../frame.ts'
-import { type NatsConnection, TooLarge } from './nats-connection.ts'
+import { MessageTooLargeError, type NatsConnection } from './nats-connection.ts'
 import { toCancelSubject, toQueue, toSubject } from './subjects.ts'
 
 /** Handles one frame and returns the reply frame. */
@@ -102,7 +102,7 @@ export class Responder {
       await connection.connect()
       send(frame)
     } catch (error) {
-      if (error instanceof TooLarge)
+      if (error instanceof MessageTooLargeError)
         send(refuse('PROTOCOL_ERROR', 'The request was carried out, but its answer is too large.'))
       else onTrouble(error)
     }

@@ -2,7 +2,7 @@ import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { Intent } from './registry.ts'
 
 /** The intents this node announces to others: those that its local agents serve. */
-export const toAnnounced = (intents: readonly Intent[]): readonly JsonObject[] =>
+export const toAnnouncedCapabilities = (intents: readonly Intent[]): readonly JsonObject[] =>
   intents
     .filter(({ candidates }) => candidates.some(({ agent }) => !agent.remote))
     .map(({ name, version, candidates, effects }) => {
