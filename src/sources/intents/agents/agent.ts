@@ -85,11 +85,14 @@ export const defineAgent = (agent: AgentDefinition): AgentDefinition => agent
  *
  * @example
  * ```ts
- * handle: ({ payload }) => {
- *   if (payload.sku === undefined) throw new AgentError('VALIDATION_ERROR', 'sku is missing.')
- *   if (busy) throw new AgentError('RATE_LIMIT', 'Too many quotes.', { retryable: true })
- *   return { cents: 4900 }
- * }
+ * defineAgent({
+ *   name: 'clerk',
+ *   capabilities: [{ intent: 'Quote', effects: 'read_only' }],
+ *   handle: ({ payload }) => {
+ *     if (!payload.sku) throw new AgentError('VALIDATION_ERROR', 'sku is missing.')
+ *     return { cents: 4900 }
+ *   },
+ * })
  * ```
  */
 export class AgentError extends Error {
