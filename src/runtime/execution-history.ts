@@ -1,3 +1,4 @@
+import { isFault } from '../capability/fault.ts'
 import type { Ledger } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import type { KeyRing } from '../sources/intents/crypto/key-ring.ts'
@@ -59,7 +60,7 @@ export async function resumeExecution(
   const execution = desk.find(id)
   if (!execution) return { refused: `There is no execution ${id}.` }
   const resumption = toResumption(execution)
-  if (resumption.kind === 'refused') return { refused: resumption.why }
+  if (isFault(resumption)) return { refused: resumption.fault }
   // What cannot be trusted is no reason to do anything.
   const { broken } = desk.verify()
   if (broken) return { refused: `Event ${broken.number} of the log: ${broken.reason}.` }
@@ -67,7 +68,7 @@ export async function resumeExecution(
   const source = sources.find((one) => one.id === name)
   if (!source) return { refused: `There is no source ${name} any more.` }
   const resumed = await source.resume(resumption, by)
-  if ('refused' in resumed) return resumed
+  if (isFault(resumed)) return { refused: resumed.fault }
   const { routed, outcome } = resumed
   if (routed.state !== 'unknown' && outcome.kind !== 'asking')
     await settleRun(ledger, id, routed.state, { by, at: now(), outcome })
