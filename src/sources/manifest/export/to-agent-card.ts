@@ -7,7 +7,7 @@ import {
   type ExportWarning,
   findDropped,
   place,
-} from './exported.ts'
+} from './export-result.ts'
 
 /** The agent card of A2A 1.0, where the manifest has an A2A interface. */
 export function toAgentCard(manifest: Exportable): Exported {

@@ -8,7 +8,7 @@ import {
   type ExportWarning,
   findDropped,
   place,
-} from './exported.ts'
+} from './export-result.ts'
 
 export interface ServerJsonOptions {
   /** Reverse DNS, such as `com.example`: whoever publishes must prove that it is theirs. */

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../../capability/json.ts'
 import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
 import { writeYaml } from '../../../yaml/write-yaml.ts'
 import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
-import { type DocumentPath, OpenApiDocument } from './document.ts'
+import { type DocumentPath, OpenApiDocument } from './openapi-document.ts'
 import { toDraft } from './to-draft.ts'
 
 export interface OpenApiDraft {

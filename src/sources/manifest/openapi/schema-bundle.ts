@@ -1,5 +1,5 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { type DocumentPath, type Fields, isLocal, type OpenApiDocument } from './document.ts'
+import { type DocumentPath, type Fields, isLocal, type OpenApiDocument } from './openapi-document.ts'
 import { toUnique } from './names.ts'
 
 export type Review = (path: DocumentPath, message: string) => void

@@ -1,18 +1,18 @@
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
-import type { Fields, OpenApiDocument } from './document.ts'
+import type { Fields, OpenApiDocument } from './openapi-document.ts'
 import { isAtLeast, toSlug } from './names.ts'
 import type { Review } from './schema-bundle.ts'
-import type { Scheme } from './security.ts'
+import type { Scheme } from './to-security-draft.ts'
 import {
   type ImportedOperation,
   methods,
   type Operation,
   toOperationDraft,
   toPlaces,
-} from './to-capability.ts'
+} from './to-imported-operation.ts'
 import { toVersion } from './to-version.ts'
-import { withoutSecrets } from './without-secrets.ts'
+import { withoutSecrets } from './remove-secrets.ts'
 
 /** A whole manifest: what the document says, and a cautious guess at what it does not. */
 export function toDraft(document: OpenApiDocument, review: Review): Manifest {

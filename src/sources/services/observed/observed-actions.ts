@@ -1,6 +1,6 @@
 import type { Capability } from '../../../capability/capability.ts'
 import { toName } from '../address.ts'
-import { isSameAction, type KnownAction, type Present, toKnownAction } from '../known-action.ts'
+import { isSameAction, type KnownAction, type Present, toKnownAction } from '../to-capability.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
 import { ObservedMap, type ObservedPlace } from './observed-map.ts'
 

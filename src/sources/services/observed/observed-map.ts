@@ -2,7 +2,7 @@ import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { toName, toSteps } from '../address.ts'
 import type { Observe } from '../service.ts'
-import { Latest } from './latest.ts'
+import { Latest } from './latest-value.ts'
 
 export type ObservedKind = 'actions' | 'states' | 'links'
 

@@ -1,5 +1,5 @@
 import type { View } from '../../../capability/capability.ts'
-import { isSameSchema, isState, type KnownState, toKnownState, toText } from '../known-state.ts'
+import { isSameSchema, isState, type KnownState, toKnownState, toText } from '../to-view.ts'
 import type { Service, ServiceState } from '../service.ts'
 import { ObservedMap, type ObservedPlace } from './observed-map.ts'
 

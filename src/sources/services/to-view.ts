@@ -9,7 +9,7 @@ import { noRules } from '../../capability/rules.ts'
 import { toName, toSteps, toUri } from './address.ts'
 import { anything, toShown } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
-import type { Place } from './known-action.ts'
+import type { Place } from './to-capability.ts'
 import type { ServiceState } from './service.ts'
 import { toJson, toJsonSchema } from './to-json-schema.ts'
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Manifest } from '../reading/manifest-shape.ts'
 import { findSecrets } from '../reading/scan-secrets.ts'
-import type { DocumentPath } from './document.ts'
+import type { DocumentPath } from './openapi-document.ts'
 import type { Review } from './schema-bundle.ts'
 
 const instead = 'Left out: it looked like a secret.'

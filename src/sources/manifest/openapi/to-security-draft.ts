@@ -1,5 +1,5 @@
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
-import type { DocumentPath, Fields, OpenApiDocument } from './document.ts'
+import type { DocumentPath, Fields, OpenApiDocument } from './openapi-document.ts'
 
 type Auth = ManifestInterface['auth']
 

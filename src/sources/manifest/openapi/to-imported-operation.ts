@@ -1,10 +1,10 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
-import type { DocumentPath, DocumentPlace, Fields, OpenApiDocument } from './document.ts'
+import type { DocumentPath, DocumentPlace, Fields, OpenApiDocument } from './openapi-document.ts'
 import { isAtLeast, toSlug, toUnique } from './names.ts'
 import { type Review, SchemaBundle } from './schema-bundle.ts'
-import { type SecurityDraft, toSecurityDraft } from './security.ts'
+import { type SecurityDraft, toSecurityDraft } from './to-security-draft.ts'
 
 type Method = 'get' | 'head' | 'options' | 'trace' | 'post' | 'put' | 'patch' | 'delete'
 

@@ -6,7 +6,7 @@ import { done, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toContract } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
-import type { KnownState } from './known-state.ts'
+import type { KnownState } from './to-view.ts'
 
 export interface ShownStates {
   readonly states: readonly KnownState[]
