@@ -7,7 +7,7 @@ import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Manifest } from './reading/manifest-shape.ts'
 import type { ValidManifest } from './reading/read-manifest.ts'
-import { toInner } from './schemas/bundle-schema.ts'
+import { toInnerReference } from './schemas/bundle-schema.ts'
 import { mapKeywords } from './schemas/schema-keywords.ts'
 
 type Say = (
@@ -118,7 +118,7 @@ function toInput(stages: readonly Stage[]): JsonObject {
         if (keyword !== '$ref' || typeof value !== 'string') return value
         // Each step keeps what it refers to apart from what others call the same.
         referred[id] = move(schema, id)
-        return toInner(value, `#/$defs/${id}`)
+        return toInnerReference(value, `#/$defs/${id}`)
       }) as Json
     }
     for (const name of namesOf(schema.required)) if (!brought.has(name)) required.add(name)
@@ -134,7 +134,7 @@ function toInput(stages: readonly Stage[]): JsonObject {
 
 const move = (schema: JsonObject, id: string): Json =>
   mapKeywords(schema, (keyword, value) =>
-    keyword === '$ref' && typeof value === 'string' ? toInner(value, `#/$defs/${id}`) : value,
+    keyword === '$ref' && typeof value === 'string' ? toInnerReference(value, `#/$defs/${id}`) : value,
   ) as Json
 
 const propertiesOf = (schema: JsonObject): Record<string, Json> =>

@@ -15,7 +15,7 @@ import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
 import {
   type ManifestReading,
-  type Placed,
+  type Indexed,
   readManifest,
   type ValidManifest,
 } from './reading/read-manifest.ts'
@@ -133,7 +133,7 @@ class Loader {
     this.#diagnostics.push({ code, severity, message, source: this.#options.id, pointer, at })
   }
 
-  async load(capability: Placed<ManifestCapability>): Promise<Capability[]> {
+  async load(capability: Indexed<ManifestCapability>): Promise<Capability[]> {
     const { id, index, side_effect_level, input_schema, output_schema } = capability
     const pointer = `/capabilities/${index}`
     if (this.#twins.has(id)) return []
@@ -154,7 +154,7 @@ class Loader {
     if (!input || !output) return []
     const invoke = this.#toInvoke(route, {
       id,
-      wrapped: 'type' in input_schema && input_schema.type !== 'object',
+      isWrapped: 'type' in input_schema && input_schema.type !== 'object',
       writes: declaration.effects.writes,
       repeatable: declaration.effects.repeatable,
       retries: this.#manifest.runtime.max_retries,

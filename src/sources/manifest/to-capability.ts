@@ -3,7 +3,7 @@ import type { Effects } from '../../capability/effects.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import { type Budget, noRules, type Rate, type Rules } from '../../capability/rules.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
-import type { Placed, ValidManifest } from './reading/read-manifest.ts'
+import type { Indexed, ValidManifest } from './reading/read-manifest.ts'
 
 /** A capability as the manifest declares it: everything but how it is called. */
 export interface CapabilityDeclaration {
@@ -19,7 +19,7 @@ export interface CapabilityDeclaration {
 /** The same bytes for the same manifest: no clock, no order of hashes, nothing from outside. */
 export function toCapability(
   manifest: ValidManifest,
-  capability: Placed<ManifestCapability>,
+  capability: Indexed<ManifestCapability>,
   /** The one it is called over, where there is one. */
   by: ManifestInterface | undefined,
   source: string,
@@ -41,7 +41,7 @@ export function toCapability(
 export function findAgentInterface(
   { interfaces }: ValidManifest,
   { protocols }: ManifestCapability,
-): Placed<ManifestInterface> | undefined {
+): Indexed<ManifestInterface> | undefined {
   const offered = new Set<string>(protocols)
   const open = interfaces.filter(({ protocol }) => offered.has(protocol))
   return open.find(({ protocol }) => protocol === 'MCP') ?? open[0]

@@ -17,7 +17,7 @@ export const toPortableName = (path: readonly string[], key: string): string =>
   [...path, key].join('_')
 
 /** Where in the service it was declared. */
-export const toSteps = (
+export const toSegments = (
   path: readonly string[],
   ...steps: readonly string[]
 ): readonly string[] => [...path.flatMap((link) => ['links', link]), ...steps]

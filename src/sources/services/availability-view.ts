@@ -4,14 +4,14 @@ import { reads } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toUri } from './address.ts'
-import { anything } from './contracts.ts'
+import { anyObject } from './contracts.ts'
 
 /** Where the list stays the same, which of it can be used now is something to read. */
-export const toAvailability = (source: string, isAvailable: (name: string) => boolean): View =>
+export const toAvailabilityView = (source: string, isAvailable: (name: string) => boolean): View =>
   Object.freeze({
     name: 'availability',
     description: 'Which actions are available now, and which are not.',
-    input: anything,
+    input: anyObject,
     effects: reads,
     rules: noRules,
     origin: { source, pointer: '/actions' },

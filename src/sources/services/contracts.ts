@@ -9,10 +9,10 @@ export function toContract(schema: JsonObject): Contract {
 }
 
 /** Arguments that nobody will look at. */
-export const anything: Contract = toContract({ type: 'object' })
+export const anyObject: Contract = toContract({ type: 'object' })
 
 /** Shown and not enforced: a state is what it is, and who reads it must see that. */
-export const toShown = (schema: JsonObject): Contract => ({
+export const toUncheckedContract = (schema: JsonObject): Contract => ({
   schema,
   parse: (value) => ({ ok: true, value }),
 })

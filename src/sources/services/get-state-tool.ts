@@ -6,16 +6,16 @@ import { done, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toContract } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
-import type { KnownState } from './to-view.ts'
+import type { ExposedState } from './to-view.ts'
 
-export interface ShownStates {
-  readonly states: readonly KnownState[]
+export interface ExposedStates {
+  readonly states: readonly ExposedState[]
   /** Whether each can be read at its address too. */
   readonly areViews: boolean
 }
 
 /** The states as they are now, for hosts that show nothing but tools. */
-export const getState = (source: string, states: () => ShownStates): Capability =>
+export const toGetStateTool = (source: string, states: () => ExposedStates): Capability =>
   Object.freeze({
     name: 'get_state',
     description:
@@ -34,7 +34,7 @@ export const getState = (source: string, states: () => ShownStates): Capability 
     invoke: async (call: Call) => answer(call, states()),
   })
 
-function answer(call: Call, { states, areViews }: ShownStates): Outcome {
+function answer(call: Call, { states, areViews }: ExposedStates): Outcome {
   const key = isPlainObject(call.input) ? call.input.key : undefined
   // Nobody is shown here what they could not read there.
   const readable = new Set(call.reach.views().map(({ uri }) => uri))

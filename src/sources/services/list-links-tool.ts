@@ -12,7 +12,7 @@ export interface ServiceLink {
 }
 
 /** The linked services by name, for clients that find their own way to them. */
-export const listLinks = (source: string, links: () => readonly ServiceLink[]): Capability =>
+export const toListLinksTool = (source: string, links: () => readonly ServiceLink[]): Capability =>
   Object.freeze({
     name: 'list_links',
     description:

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
-import type { Silence } from './observed/observed-service.ts'
+import type { PendingMap } from './observed/observed-service.ts'
 import { ServiceGraph } from './observed/service-graph.ts'
 import { type ServiceOptions, type ServiceSettings, toServiceSettings } from './options.ts'
 import type { Service } from './service.ts'
@@ -30,15 +30,15 @@ class ServiceSource implements Source {
     const graph = this.#open()
     const reading = graph.read()
     // Who is linked later is not waited for: everybody else would wait too.
-    if (graph.silent.length === 0 || this.#last || this.#isClosed)
-      return this.#toReading(reading, graph.silent)
+    if (graph.pending.length === 0 || this.#last || this.#isClosed)
+      return this.#toReading(reading, graph.pending)
     this.#patience ??= new Patience(this.#settings.readiness)
-    return this.#patience.over.then(() => this.#toReading(graph.read(), graph.silent))
+    return this.#patience.over.then(() => this.#toReading(graph.read(), graph.pending))
   }
 
   watch(announce: (change: Change) => void): () => void {
     this.#listeners.add(announce)
-    if (this.#graph?.isDue) announce({ kind: 'reading' })
+    if (this.#graph?.hasUnread) announce({ kind: 'reading' })
     return () => this.#listeners.delete(announce)
   }
 
@@ -60,12 +60,12 @@ class ServiceSource implements Source {
     if (this.#patience && !this.#patience.isOver)
       queueMicrotask(() => {
         this.#graph?.read()
-        if (this.#graph?.silent.length === 0) this.#patience?.end()
+        if (this.#graph?.pending.length === 0) this.#patience?.end()
       })
   }
 
   /** The same object for the same things. */
-  #toReading(said: Reading, silent: readonly Silence[]): Reading {
+  #toReading(said: Reading, silent: readonly PendingMap[]): Reading {
     const names = silent.map(({ pointer }) => pointer).join(' ')
     if (this.#last?.said === said && this.#last.silent === names) return this.#last.reading
     const diagnostics = [
@@ -77,7 +77,7 @@ class ServiceSource implements Source {
     return reading
   }
 
-  #toSilence({ name, pointer }: Silence): Diagnostic {
+  #toSilence({ name, pointer }: PendingMap): Diagnostic {
     const { id } = this.#settings
     return {
       code: 'service_silent',

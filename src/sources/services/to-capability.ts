@@ -7,48 +7,48 @@ import { reads } from '../../capability/effects.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
-import { toName, toPortableName, toSteps } from './address.ts'
-import { anything } from './contracts.ts'
+import { toName, toPortableName, toSegments } from './address.ts'
+import { anyObject } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
 import type { ServiceSettings } from './options.ts'
 import type { Service, ServiceAction } from './service.ts'
 import { toEffects } from './to-effects.ts'
-import { type Input, toInput } from './to-input.ts'
+import { type ActionInput, toInput } from './to-input.ts'
 import { toOutcome } from './to-outcome.ts'
 
 /** An action of a service as it was declared once, whether it is offered now or not. */
-export interface KnownAction {
+export interface DeclaredAction {
   readonly name: string
-  readonly place: Place
-  readonly declared: Pick<ServiceAction, 'description' | 'schema' | 'parameters'>
+  readonly place: ServicePlace
+  readonly declaration: Pick<ServiceAction, 'description' | 'schema' | 'parameters'>
   readonly capability: Capability
   /** Answers, unseen, those who still know it from an older list. */
-  readonly standIn: Capability
+  readonly tombstone: Capability
   readonly diagnostics: readonly Diagnostic[]
 }
 
 /** What an action needs to know of the service at the moment it is called. */
-export interface Present {
+export interface ActionLookup {
   /** The action as it is offered now, if it is still this one. */
   find(
-    known: KnownAction,
+    known: DeclaredAction,
   ): { readonly service: Service; readonly action: ServiceAction } | undefined
   readonly settings: ServiceSettings
 }
 
-export interface Place {
+export interface ServicePlace {
   readonly path: readonly string[]
   readonly key: string
 }
 
-export function toKnownAction(
-  { path, key }: Place,
-  declared: KnownAction['declared'],
-  present: Present,
-): KnownAction | { readonly fault: string } {
+export function toCapability(
+  { path, key }: ServicePlace,
+  declared: DeclaredAction['declaration'],
+  present: ActionLookup,
+): DeclaredAction | { readonly fault: string } {
   const { settings } = present
   const name = toName(path, key)
-  const origin = { source: settings.id, pointer: toPointer(toSteps(path, 'actions', key)) }
+  const origin = { source: settings.id, pointer: toPointer(toSegments(path, 'actions', key)) }
   const input = toInput(declared)
   if ('fault' in input) return input
   const { description } = declared
@@ -60,10 +60,10 @@ export function toKnownAction(
     extras: {},
     origin,
   }
-  const known: KnownAction = {
+  const known: DeclaredAction = {
     name,
     place: { path, key },
-    declared,
+    declaration: declared,
     diagnostics: toRemarks(name, origin, input, isDescribed),
     capability: Object.freeze({
       ...base,
@@ -72,9 +72,9 @@ export function toKnownAction(
       rules: { ...noRules, repeatsAreMeant: true },
       invoke: (call: Call) => run(known, key, input, present, call),
     }),
-    standIn: Object.freeze({
+    tombstone: Object.freeze({
       ...base,
-      input: anything,
+      input: anyObject,
       effects: reads,
       rules: noRules,
       hidden: true,
@@ -84,13 +84,13 @@ export function toKnownAction(
   return known
 }
 
-export const isSameAction = (a: KnownAction['declared'], b: KnownAction['declared']): boolean =>
+export const isSameAction = (a: DeclaredAction['declaration'], b: DeclaredAction['declaration']): boolean =>
   a === b ||
   (a.description === b.description &&
     isDeepStrictEqual(a.schema, b.schema) &&
     isDeepStrictEqual(a.parameters, b.parameters))
 
-function toRemarks(name: string, at: Origin, input: Input, isDescribed: boolean): Diagnostic[] {
+function toRemarks(name: string, at: Origin, input: ActionInput, isDescribed: boolean): Diagnostic[] {
   const { source, pointer } = at
   const remarks: Diagnostic[] = input.stripped.map((place) => ({
     code: 'keyword_stripped',
@@ -106,10 +106,10 @@ function toRemarks(name: string, at: Origin, input: Input, isDescribed: boolean)
 
 /** Between looking whether it is still offered and calling it, nothing else happens. */
 async function run(
-  known: KnownAction,
+  known: DeclaredAction,
   key: string,
-  input: Input,
-  present: Present,
+  input: ActionInput,
+  present: ActionLookup,
   call: Call,
 ): Promise<Outcome> {
   const found = present.find(known)
@@ -134,7 +134,7 @@ async function run(
 
 const mostNamed = 50
 
-function refuse({ name }: KnownAction, { settings }: Present, call: Call): Failed {
+function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call): Failed {
   const called = call.capability.name
   const available = call.reach
     .capabilities()

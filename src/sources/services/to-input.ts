@@ -5,14 +5,14 @@ import type { ServiceAction } from './service.ts'
 import { toJsonSchema } from './to-json-schema.ts'
 
 /** What an action takes: the contract that is shown, and how its input becomes arguments. */
-export interface Input {
+export interface ActionInput {
   readonly contract: Contract
   readonly toArguments: (input: Readonly<Record<string, unknown>>) => readonly unknown[]
   /** Pointers to keywords that only the service's project knows. */
   readonly stripped: readonly string[]
 }
 
-export type InputReading = Input | { readonly fault: string }
+export type InputReading = ActionInput | { readonly fault: string }
 
 /**
  * A protocol whose arguments are an object, and actions whose inputs are anything: no parameter is an
@@ -68,7 +68,7 @@ function toNames(schemas: readonly JsonObject[]): readonly string[] {
 
 function toReading(
   schema: JsonObject,
-  toArguments: Input['toArguments'],
+  toArguments: ActionInput['toArguments'],
   stripped: readonly string[],
 ): InputReading {
   const reading = readContract(schema, 'input')

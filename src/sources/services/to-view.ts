@@ -6,15 +6,15 @@ import { reads } from '../../capability/effects.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
-import { toName, toSteps, toUri } from './address.ts'
-import { anything, toShown } from './contracts.ts'
+import { toName, toSegments, toUri } from './address.ts'
+import { anyObject, toUncheckedContract } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
-import type { Place } from './to-capability.ts'
+import type { ServicePlace } from './to-capability.ts'
 import type { ServiceState } from './service.ts'
 import { toJson, toJsonSchema } from './to-json-schema.ts'
 
 /** A state of a service: what is known of it for good, and its value, which is not. */
-export interface KnownState {
+export interface ExposedState {
   readonly name: string
   readonly schema: unknown
   readonly view: View
@@ -23,14 +23,14 @@ export interface KnownState {
   readonly text: string
 }
 
-export function toKnownState(
-  { path, key }: Place,
+export function toView(
+  { path, key }: ServicePlace,
   schema: unknown,
   source: string,
   textNow: () => string | undefined,
-): Omit<KnownState, 'text'> | { readonly fault: string } {
+): Omit<ExposedState, 'text'> | { readonly fault: string } {
   const name = toName(path, key)
-  const at = { source, pointer: toPointer(toSteps(path, 'states', key)) }
+  const at = { source, pointer: toPointer(toSegments(path, 'states', key)) }
   const reading = schema === undefined ? { schema: {}, stripped: [] } : toJsonSchema(schema)
   if ('fault' in reading) return reading
   const uri = toUri(source, 'state', ...path, key)
@@ -39,8 +39,8 @@ export function toKnownState(
     name,
     ...(typeof title === 'string' && { title }),
     description: typeof description === 'string' ? description : `The state ${name}.`,
-    input: anything,
-    output: toShown(reading.schema),
+    input: anyObject,
+    output: toUncheckedContract(reading.schema),
     effects: reads,
     rules: noRules,
     origin: at,

@@ -8,7 +8,7 @@ import {
 } from '../reading/manifest-shape.ts'
 
 /** A manifest in a foreign form, or why it has none. */
-export type Exported =
+export type ExportResult =
   | { readonly json: JsonObject; readonly warnings: readonly ExportWarning[] }
   | { readonly fault: string }
 
@@ -19,7 +19,7 @@ export interface ExportWarning {
 }
 
 /** A manifest as it was written, or as it was understood: then items know where they stood. */
-export interface Exportable extends Omit<Manifest, 'capabilities' | 'interfaces'> {
+export interface ExportableManifest extends Omit<Manifest, 'capabilities' | 'interfaces'> {
   readonly capabilities: readonly Standing<ManifestCapability>[]
   readonly interfaces: readonly Standing<ManifestInterface>[]
 }
@@ -27,7 +27,7 @@ export interface Exportable extends Omit<Manifest, 'capabilities' | 'interfaces'
 type Standing<T> = T & { readonly index?: number }
 
 /** Items with the index they were written at. */
-export const place = <T extends { readonly index?: number }>(
+export const withIndices = <T extends { readonly index?: number }>(
   items: readonly T[],
 ): (readonly [at: number, item: T])[] =>
   items.map((item, position) => [item.index ?? position, item])
@@ -36,8 +36,8 @@ export const place = <T extends { readonly index?: number }>(
  * What the foreign form has no field for: the highest place under which nothing was kept. In what
  * was kept, `*` stands for every item of a list.
  */
-export function findDropped(
-  manifest: Exportable,
+export function findUnmappedFields(
+  manifest: ExportableManifest,
   kept: readonly string[],
   form: string,
 ): ExportWarning[] {
@@ -61,13 +61,13 @@ function walk(value: unknown, path: Path, kept: readonly (readonly string[])[]):
 }
 
 function childrenOf(value: unknown): (readonly [string | number, unknown])[] {
-  if (Array.isArray(value)) return place(value)
+  if (Array.isArray(value)) return withIndices(value)
   if (!isPlainObject(value)) return []
   return Object.entries(value).filter(([key]) => key !== 'index')
 }
 
 /** Cut between words where there is one to cut at, and marked as cut. */
-export function cut(text: string, most: number): string {
+export function truncate(text: string, most: number): string {
   if (text.length <= most) return text
   const room = text.slice(0, most - 1)
   const word = room.replace(/\s+\S*$/, '')

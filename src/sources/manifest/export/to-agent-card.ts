@@ -2,15 +2,15 @@ import { toPointer } from '../../../capability/contract.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
 import {
-  type Exportable,
-  type Exported,
+  type ExportableManifest,
+  type ExportResult,
   type ExportWarning,
-  findDropped,
-  place,
+  findUnmappedFields,
+  withIndices,
 } from './export-result.ts'
 
 /** The agent card of A2A 1.0, where the manifest has an A2A interface. */
-export function toAgentCard(manifest: Exportable): Exported {
+export function toAgentCard(manifest: ExportableManifest): ExportResult {
   const { identity } = manifest
   const warnings: ExportWarning[] = []
   const interfaces = toInterfaces(manifest.interfaces, warnings)
@@ -45,7 +45,7 @@ export function toAgentCard(manifest: Exportable): Exported {
       securityRequirements: requirements,
     }),
   }
-  return { json, warnings: [...warnings, ...findDropped(manifest, kept, 'An agent card')] }
+  return { json, warnings: [...warnings, ...findUnmappedFields(manifest, kept, 'An agent card')] }
 }
 
 /** What is on the card, or has a warning of its own. */
@@ -72,10 +72,10 @@ interface A2aInterface extends Pick<ManifestInterface, 'auth' | 'permissions'> {
 }
 
 function toInterfaces(
-  interfaces: Exportable['interfaces'],
+  interfaces: ExportableManifest['interfaces'],
   warnings: ExportWarning[],
 ): A2aInterface[] {
-  return place(interfaces).flatMap(([at, { name, protocol, endpoint = '', auth, permissions }]) => {
+  return withIndices(interfaces).flatMap(([at, { name, protocol, endpoint = '', auth, permissions }]) => {
     const warn = (key: string, message: string) =>
       warnings.push({ path: toPointer(['interfaces', at, key]), message })
     if (protocol !== 'A2A') {
@@ -146,11 +146,11 @@ function permissionsOf(interfaces: readonly A2aInterface[]): string[] {
 }
 
 function toSkills(
-  { capabilities, identity }: Exportable,
+  { capabilities, identity }: ExportableManifest,
   auths: readonly Auth[],
   warnings: ExportWarning[],
 ): JsonObject[] {
-  const skills = place(capabilities).flatMap(([at, capability]) => {
+  const skills = withIndices(capabilities).flatMap(([at, capability]) => {
     const warn = (key: string, message: string) =>
       warnings.push({ path: toPointer(['capabilities', at, key]), message })
     if (capability.protocols.includes('A2A'))

@@ -2,12 +2,12 @@ import { toPointer } from '../../../capability/contract.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
 import {
-  cut,
-  type Exportable,
-  type Exported,
+  truncate,
+  type ExportableManifest,
+  type ExportResult,
   type ExportWarning,
-  findDropped,
-  place,
+  findUnmappedFields,
+  withIndices,
 } from './export-result.ts'
 
 export interface ServerJsonOptions {
@@ -25,7 +25,7 @@ const longestText = 100
 const longestVersion = 255
 
 /** The entry of an MCP registry, of its schema 2025-12-11. */
-export function toServerJson(manifest: Exportable, options: ServerJsonOptions): Exported {
+export function toServerJson(manifest: ExportableManifest, options: ServerJsonOptions): ExportResult {
   const { identity, provenance } = manifest
   const { namespace, digest } = options
   const name = `${namespace}/${identity.id}`
@@ -47,7 +47,7 @@ export function toServerJson(manifest: Exportable, options: ServerJsonOptions): 
         path,
         message: `Cut from ${text.length} to ${longestText} characters: a registry takes no more.`,
       })
-    return cut(text, longestText)
+    return truncate(text, longestText)
   }
   const title = shorten(identity.name, '/identity/name')
   const description = shorten(identity.description, '/identity/description')
@@ -67,7 +67,7 @@ export function toServerJson(manifest: Exportable, options: ServerJsonOptions): 
       },
     },
   }
-  return { json, warnings: [...warnings, ...findDropped(manifest, kept, 'server.json')] }
+  return { json, warnings: [...warnings, ...findUnmappedFields(manifest, kept, 'server.json')] }
 }
 
 /** What is in the entry, or has a warning of its own. */
@@ -98,8 +98,8 @@ function toRepository(url: string | undefined, warnings: ExportWarning[]): JsonO
   return undefined
 }
 
-function toRemotes(interfaces: Exportable['interfaces'], warnings: ExportWarning[]): JsonObject[] {
-  const remotes = place(interfaces).flatMap(([at, one]) => {
+function toRemotes(interfaces: ExportableManifest['interfaces'], warnings: ExportWarning[]): JsonObject[] {
+  const remotes = withIndices(interfaces).flatMap(([at, one]) => {
     const warn = (key: string, message: string) =>
       warnings.push({ path: toPointer(['interfaces', at, key]), message })
     if (one.protocol !== 'MCP') {

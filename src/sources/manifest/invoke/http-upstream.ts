@@ -15,7 +15,7 @@ import type {
   UpstreamOptions,
   UpstreamRequest,
 } from '../../../upstream/upstream.ts'
-import { type Posted, post } from './post.ts'
+import { type PostResult, post } from './post.ts'
 import { toUpstreamAnswer } from './to-upstream-answer.ts'
 
 const largestAnswer = 4 * 1024 * 1024
@@ -43,7 +43,7 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
     }
     if (request.idempotencyKey !== undefined && !isFieldValue(request.idempotencyKey))
       return { outcome: unsendableKey(), reached: 'no' }
-    let posted: Posted
+    let posted: PostResult
     try {
       const proof = await untilCancelled(credential(), cancellation)
       posted = await post(url, {

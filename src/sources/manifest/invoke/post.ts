@@ -2,7 +2,7 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 
 /** One POST and all that came back, or why nothing usable did. */
-export type Posted = PostReply | Broken
+export type PostResult = PostReply | PostFailure
 
 export interface PostReply {
   readonly kind: 'reply'
@@ -12,7 +12,7 @@ export interface PostReply {
   readonly body: Buffer
 }
 
-export interface Broken {
+export interface PostFailure {
   readonly kind: 'broken'
   readonly how: 'lost' | 'garbled' | 'too_large'
   /** Whether any of it can have arrived. */
@@ -47,7 +47,7 @@ export function post(url: URL, { headers, body, agent, signal, limit }: PostOpti
     signal,
     maxHeaderSize: largestHead,
   })
-  return new Promise<Posted>((resolve) => {
+  return new Promise<PostResult>((resolve) => {
     let sent = false
     let answering = false
     let first: NodeJS.ErrnoException | undefined
@@ -79,9 +79,9 @@ export function post(url: URL, { headers, body, agent, signal, limit }: PostOpti
 }
 
 /** What the connection broke of: the first that went wrong, all else follows from it. */
-type Break = (error?: NodeJS.ErrnoException) => Broken
+type Break = (error?: NodeJS.ErrnoException) => PostFailure
 
-function read(response: IncomingMessage, limit: number, broken: Break): Promise<Posted> {
+function read(response: IncomingMessage, limit: number, broken: Break): Promise<PostResult> {
   const { statusCode: status = 0, headers } = response
   const succeeded = status >= 200 && status < 300
   const most = succeeded ? limit : largestComplaint
@@ -89,7 +89,7 @@ function read(response: IncomingMessage, limit: number, broken: Break): Promise<
   let size = 0
   let chunks = 0
   return new Promise((resolve) => {
-    const finish = (posted: Posted) => {
+    const finish = (posted: PostResult) => {
       resolve(posted)
       response.destroy()
     }
@@ -115,7 +115,7 @@ function read(response: IncomingMessage, limit: number, broken: Break): Promise<
   })
 }
 
-const tooLarge: Broken = { kind: 'broken', how: 'too_large', sent: true, cause: 'too large' }
+const tooLarge: PostFailure = { kind: 'broken', how: 'too_large', sent: true, cause: 'too large' }
 
 /** One growing buffer: a list of millions of tiny chunks would outweigh the limit by far. */
 function withRoom(body: Buffer, needed: number, most: number): Buffer {
@@ -125,7 +125,7 @@ function withRoom(body: Buffer, needed: number, most: number): Buffer {
   return larger
 }
 
-function toBroken(error: NodeJS.ErrnoException | undefined, sent: boolean): Broken {
+function toBroken(error: NodeJS.ErrnoException | undefined, sent: boolean): PostFailure {
   const code = error?.code ?? ''
   const how = code.startsWith('HPE_') ? 'garbled' : 'lost'
   return { kind: 'broken', how, sent, cause: error ? `${code} ${error.message}`.trim() : 'closed' }

@@ -5,7 +5,7 @@ export interface RetryOptions {
   /** How many times it is tried again after the first. */
   readonly retries: number
   /** Whether doing it twice does no more than doing it once. */
-  readonly safe: boolean
+  readonly repeatable: boolean
   readonly cancellation: Cancellation
   /** Resolves after that many milliseconds, or earlier when the signal fires. */
   readonly delay: (milliseconds: number, signal: AbortSignal) => Promise<void>
@@ -17,7 +17,7 @@ const longestWait = 30_000
 /** Tries again what may work another time, where a second try cannot do harm. */
 export async function withRetries(
   attempt: () => Promise<UpstreamAnswer>,
-  { retries, safe, cancellation, delay }: RetryOptions,
+  { retries, repeatable: safe, cancellation, delay }: RetryOptions,
 ): Promise<UpstreamAnswer> {
   for (let tried = 0; ; tried++) {
     const answer = await attempt()

@@ -1,6 +1,6 @@
 import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
-import type { Placed, ValidManifest } from '../reading/read-manifest.ts'
+import type { Indexed, ValidManifest } from '../reading/read-manifest.ts'
 
 /** Code that does what an INTERNAL capability says. */
 export type ManifestHandler = (input: unknown, context: HandlerContext) => unknown
@@ -17,9 +17,9 @@ export type CapabilityRoute =
   | {
       readonly kind: 'handler'
       readonly run: ManifestHandler
-      readonly by?: Placed<ManifestInterface>
+      readonly by?: Indexed<ManifestInterface>
     }
-  | { readonly kind: 'upstream'; readonly by: Placed<ManifestInterface> }
+  | { readonly kind: 'upstream'; readonly by: Indexed<ManifestInterface> }
 
 /** What can open a connection for a protocol; the source knows none of them itself. */
 export type OpenUpstream = (options: UpstreamOptions) => Upstream

@@ -12,14 +12,14 @@ import type { ManifestHandler } from './routes.ts'
 export interface InvokeOptions {
   readonly id: string
   /** Whether the input travels as the argument `value`. */
-  readonly wrapped: boolean
+  readonly isWrapped: boolean
   readonly writes: boolean
   readonly repeatable: boolean
   readonly retries: number
 }
 
 export const toHandlerInvoke =
-  (run: ManifestHandler, { wrapped }: InvokeOptions): Capability['invoke'] =>
+  (run: ManifestHandler, { isWrapped: wrapped }: InvokeOptions): Capability['invoke'] =>
   async (call) => {
     const answer = await run(toInput(call, wrapped), {
       get signal() {
@@ -47,7 +47,7 @@ const isFailed = (answer: unknown): answer is Failed =>
 export const toUpstreamInvoke =
   (upstream: () => Upstream, options: InvokeOptions): Capability['invoke'] =>
   async (call) => {
-    const { id, wrapped, repeatable, retries, writes } = options
+    const { id, isWrapped: wrapped, repeatable, retries, writes } = options
     const attempt = () =>
       upstream().call({
         capability: id,
@@ -59,7 +59,7 @@ export const toUpstreamInvoke =
       })
     const answer = await withRetries(attempt, {
       retries,
-      safe: repeatable,
+      repeatable: repeatable,
       cancellation: call.cancellation,
       delay,
     })

@@ -13,10 +13,10 @@ import {
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
 import { quoteUpstreamText } from '../../../upstream/upstream-text.ts'
-import type { Broken, Posted, PostReply } from './post.ts'
+import type { PostFailure, PostResult, PostReply } from './post.ts'
 
 /** What came of a POST, in our words. */
-export function toUpstreamAnswer(posted: Posted, limit: number): UpstreamAnswer {
+export function toUpstreamAnswer(posted: PostResult, limit: number): UpstreamAnswer {
   if (posted.kind === 'broken')
     return { outcome: toBreakdown(posted, limit), reached: posted.sent ? 'maybe' : 'no' }
   const { status } = posted
@@ -28,7 +28,7 @@ export function toUpstreamAnswer(posted: Posted, limit: number): UpstreamAnswer 
   return { outcome: toRefusal(posted), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
-function toBreakdown({ how, cause }: Broken, limit: number): Outcome {
+function toBreakdown({ how, cause }: PostFailure, limit: number): Outcome {
   switch (how) {
     case 'lost':
       return upstreamUnavailable(cause)

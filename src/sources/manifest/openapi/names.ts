@@ -19,4 +19,4 @@ export function toUnique(name: string, taken: ReadonlySet<string>, longest: numb
 }
 
 /** Characters as a reader counts them, and as a manifest does. */
-export const isAtLeast = (text: string, least: number): boolean => [...text].length >= least
+export const hasMinLength = (text: string, least: number): boolean => [...text].length >= least

@@ -4,7 +4,7 @@ import type { YamlFault, YamlReading } from '../../../yaml/read-yaml.ts'
 export type DocumentPath = readonly PropertyKey[]
 export type Fields = Readonly<Record<string, unknown>>
 
-export interface DocumentPlace {
+export interface DocumentNode {
   readonly value: Fields
   readonly path: DocumentPath
 }
@@ -13,7 +13,7 @@ export interface DocumentPlace {
 export class OpenApiDocument {
   readonly root: Fields
   /** Of 3.0, whose schemas are a dialect of their own. */
-  readonly isOld: boolean
+  readonly isVersion30: boolean
   readonly faults: YamlFault[] = []
   readonly #reading: YamlReading
 
@@ -22,7 +22,7 @@ export class OpenApiDocument {
     this.faults.push(...reading.faults)
     this.root = isPlainObject(reading.value) ? reading.value : {}
     const { openapi } = this.root
-    this.isOld = /^3\.0\./.test(String(openapi))
+    this.isVersion30 = /^3\.0\./.test(String(openapi))
     if (this.faults.length === 0) this.#checkVersion()
   }
 
@@ -30,34 +30,34 @@ export class OpenApiDocument {
     return String(this.root.openapi)
   }
 
-  complain(path: DocumentPath, message: string): void {
+  reportFault(path: DocumentPath, message: string): void {
     const at = this.#reading.at(path)
     if (this.faults.some((one) => one.at === at && one.message === message)) return
     this.faults.push({ at, message })
   }
 
   /** What stands at a place, or what it refers to; nothing where that is absent or no mapping. */
-  follow(value: unknown, path: DocumentPath): DocumentPlace | undefined {
+  resolve(value: unknown, path: DocumentPath): DocumentNode | undefined {
     const seen = new Set<string>()
     let place = { value, path }
     while (isPlainObject(place.value)) {
       const { $ref } = place.value
       if (typeof $ref !== 'string') return { value: place.value, path: place.path }
-      const target = this.find($ref)
+      const target = this.lookUp($ref)
       if (!target || seen.has($ref)) {
-        this.complain([...place.path, '$ref'], toTrouble($ref, seen))
+        this.reportFault([...place.path, '$ref'], toTrouble($ref, seen))
         return undefined
       }
       seen.add($ref)
       place = target
     }
-    if (place.value !== undefined) this.complain(place.path, 'This must be a mapping.')
+    if (place.value !== undefined) this.reportFault(place.path, 'This must be a mapping.')
     return undefined
   }
 
   /** What a reference into this document points to. */
-  find(reference: string): { value: unknown; path: DocumentPath } | undefined {
-    if (!isLocal(reference)) return undefined
+  lookUp(reference: string): { value: unknown; path: DocumentPath } | undefined {
+    if (!isLocalReference(reference)) return undefined
     let value: unknown = this.root
     const path: string[] = []
     for (const step of reference.slice(1).split('/').slice(1)) {
@@ -74,23 +74,23 @@ export class OpenApiDocument {
     const { openapi, swagger } = this.root
     if (typeof openapi === 'string' && /^3\.[01](?:\.|$)/.test(openapi)) return
     if (swagger !== undefined)
-      this.complain(['swagger'], 'This is Swagger 2.0. Convert it to OpenAPI 3 first.')
+      this.reportFault(['swagger'], 'This is Swagger 2.0. Convert it to OpenAPI 3 first.')
     else if (openapi === undefined)
-      this.complain([], 'This is no OpenAPI document: it has no "openapi: 3.1.0".')
+      this.reportFault([], 'This is no OpenAPI document: it has no "openapi: 3.1.0".')
     else
-      this.complain(
+      this.reportFault(
         ['openapi'],
         `OpenAPI 3.0 and 3.1 are understood, not ${JSON.stringify(openapi)}.`,
       )
   }
 }
 
-export const isLocal = (reference: string): boolean =>
+export const isLocalReference = (reference: string): boolean =>
   reference === '#' || reference.startsWith('#/')
 
 function toTrouble(reference: string, seen: ReadonlySet<string>): string {
   if (seen.has(reference)) return `${reference} refers to itself.`
-  return isLocal(reference)
+  return isLocalReference(reference)
     ? `${reference} points to nothing in this document.`
     : `${reference} lies outside, and nothing is fetched. Bundle the document into one file first.`
 }

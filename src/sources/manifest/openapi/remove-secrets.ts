@@ -2,13 +2,13 @@ import type { JsonObject } from '../../../capability/json.ts'
 import type { Manifest } from '../reading/manifest-shape.ts'
 import { findSecrets } from '../reading/scan-secrets.ts'
 import type { DocumentPath } from './openapi-document.ts'
-import type { Review } from './schema-bundle.ts'
+import type { AddReview } from './schema-bundle.ts'
 
 const instead = 'Left out: it looked like a secret.'
 const samples = new Set<PropertyKey>(['default', 'const', 'examples', 'enum'])
 
 /** Documents carry keys as examples, and some of them open doors: none comes along. */
-export function withoutSecrets(draft: Manifest, review: Review): Manifest {
+export function removeSecrets(draft: Manifest, review: AddReview): Manifest {
   const clean = structuredClone(draft)
   const secrets = findSecrets(clean as JsonObject)
   // From the back, so that what is taken out of a list moves nothing that is still to come.

@@ -1,8 +1,8 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { type DocumentPath, type Fields, isLocal, type OpenApiDocument } from './openapi-document.ts'
+import { type DocumentPath, type Fields, isLocalReference, type OpenApiDocument } from './openapi-document.ts'
 import { toUnique } from './names.ts'
 
-export type Review = (path: DocumentPath, message: string) => void
+export type AddReview = (path: DocumentPath, message: string) => void
 
 export interface BundleOptions {
   readonly document: OpenApiDocument
@@ -10,7 +10,7 @@ export interface BundleOptions {
   readonly direction: 'input' | 'output'
   /** Where the schema will stand in the manifest. */
   readonly out: DocumentPath
-  readonly review: Review
+  readonly review: AddReview
 }
 
 /** Schemas of OpenAPI as JSON Schema 2020-12; what they refer to comes along under `$defs`. */
@@ -32,20 +32,20 @@ export class SchemaBundle {
     const { document } = this.#options
     if (typeof schema === 'boolean') return schema
     if (!isPlainObject(schema)) {
-      document.complain(path, 'This must be a schema.')
+      document.reportFault(path, 'This must be a schema.')
       return true
     }
     const { $ref, ...beside } = schema
     if (typeof $ref !== 'string') return this.#keywords(schema, path, out)
     const reference = this.#refer($ref, path, out)
     // In 3.0, what stands beside a reference does not count.
-    return document.isOld ? reference : { ...this.#keywords(beside, path, out), ...reference }
+    return document.isVersion30 ? reference : { ...this.#keywords(beside, path, out), ...reference }
   }
 
   /** A schema that stands for itself: a reference is replaced by what it points to. */
   translateRoot(schema: unknown, path: DocumentPath): JsonObject {
     const { document, out, review } = this.#options
-    if (isPlainObject(schema) && typeof schema.$ref === 'string' && !isLocal(schema.$ref)) {
+    if (isPlainObject(schema) && typeof schema.$ref === 'string' && !isLocalReference(schema.$ref)) {
       const wrapped = this.translate(schema, path, [...out, 'properties', 'value'])
       return wrap(wrapped)
     }
@@ -53,11 +53,11 @@ export class SchemaBundle {
       review(out, 'Nothing is said about its form.')
       return { type: 'object' }
     }
-    const place = document.follow(schema, path)
+    const place = document.resolve(schema, path)
     if (!place) return { type: 'object' }
     const { $ref, ...beside } = isPlainObject(schema) ? schema : {}
     const whole = this.#keywords(place.value, place.path, out)
-    const more = $ref !== undefined && !document.isOld ? this.#keywords(beside, path, out) : {}
+    const more = $ref !== undefined && !document.isVersion30 ? this.#keywords(beside, path, out) : {}
     return this.#withType({ ...whole, ...more })
   }
 
@@ -98,10 +98,10 @@ export class SchemaBundle {
     const { document, review } = this.#options
     const known = this.#names.get(reference)
     if (known !== undefined) return { $ref: `#/$defs/${known}` }
-    const target = document.find(reference)
+    const target = document.lookUp(reference)
     if (!target) {
-      if (isLocal(reference))
-        document.complain([...path, '$ref'], `${reference} points to nothing in this document.`)
+      if (isLocalReference(reference))
+        document.reportFault([...path, '$ref'], `${reference} points to nothing in this document.`)
       else review(out, `${reference} lies outside and is not fetched; anything is accepted here.`)
       return {}
     }
@@ -139,7 +139,7 @@ export class SchemaBundle {
     if (schema.example !== undefined) result.examples = [schema.example as Json]
     this.#leaveOut(schema, result, path)
     this.#mend(result, out)
-    return this.#options.document.isOld ? modernise(result, schema) : result
+    return this.#options.document.isVersion30 ? modernise(result, schema) : result
   }
 
   /** Whether a property is part of what goes in, or of what comes out. */
@@ -148,8 +148,8 @@ export class SchemaBundle {
     const { document, direction } = this.#options
     const { $ref } = property
     const target =
-      typeof $ref === 'string' && document.find($ref)
-        ? document.follow(property, path)?.value
+      typeof $ref === 'string' && document.lookUp($ref)
+        ? document.resolve(property, path)?.value
         : property
     return target?.[direction === 'input' ? 'readOnly' : 'writeOnly'] !== true
   }

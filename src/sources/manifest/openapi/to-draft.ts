@@ -1,28 +1,28 @@
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
 import type { Fields, OpenApiDocument } from './openapi-document.ts'
-import { isAtLeast, toSlug } from './names.ts'
-import type { Review } from './schema-bundle.ts'
-import type { Scheme } from './to-security-draft.ts'
+import { hasMinLength, toSlug } from './names.ts'
+import type { AddReview } from './schema-bundle.ts'
+import type { AuthScheme } from './to-security-draft.ts'
 import {
   type ImportedOperation,
   methods,
   type Operation,
-  toOperationDraft,
-  toPlaces,
+  toImportedOperation,
+  toParameterNodes,
 } from './to-imported-operation.ts'
 import { toVersion } from './to-version.ts'
-import { withoutSecrets } from './remove-secrets.ts'
+import { removeSecrets } from './remove-secrets.ts'
 
 /** A whole manifest: what the document says, and a cautious guess at what it does not. */
-export function toDraft(document: OpenApiDocument, review: Review): Manifest {
+export function toDraft(document: OpenApiDocument, review: AddReview): Manifest {
   const identity = toIdentity(document, review)
   const imported: ImportedOperation[] = []
   for (const operation of toOperations(document)) {
     const at = ['capabilities', imported.length]
     review(at, `made from ${operation.method.toUpperCase()} ${operation.route}.`)
     imported.push(
-      toOperationDraft(operation, {
+      toImportedOperation(operation, {
         document,
         id: identity.id,
         taken: new Set(imported.map(({ capability }) => capability.id)),
@@ -30,7 +30,7 @@ export function toDraft(document: OpenApiDocument, review: Review): Manifest {
       }),
     )
   }
-  if (imported.length === 0) document.complain(['paths'], 'There are no operations to import.')
+  if (imported.length === 0) document.reportFault(['paths'], 'There are no operations to import.')
   review(['capabilities'], 'each is offered over MCP, for Drawbridge to serve, and over HTTP.')
   if (document.root.webhooks !== undefined)
     review(['capabilities'], 'webhooks call the other way and are not imported.')
@@ -47,7 +47,7 @@ export function toDraft(document: OpenApiDocument, review: Review): Manifest {
     trust,
     runtime,
   }
-  return withoutSecrets(draft, review)
+  return removeSecrets(draft, review)
 }
 
 const trust: Manifest['trust'] = {
@@ -61,25 +61,25 @@ const runtime: Manifest['runtime'] = { ...strictRuntime, max_retries: 1 }
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '')
 
-function toIdentity(document: OpenApiDocument, review: Review): Manifest['identity'] {
-  const info = document.follow(document.root.info, ['info'])?.value ?? {}
-  const contact = document.follow(info.contact, ['info', 'contact'])?.value ?? {}
+function toIdentity(document: OpenApiDocument, review: AddReview): Manifest['identity'] {
+  const info = document.resolve(document.root.info, ['info'])?.value ?? {}
+  const contact = document.resolve(info.contact, ['info', 'contact'])?.value ?? {}
   const say = (field: string, message: string) => review(['identity', field], message)
   const title = toText(info.title)
   const slug = toSlug(title)
   say('id', slug === '' ? 'the document has no title.' : 'made from the title.')
-  if (!isAtLeast(title, 3)) say('name', 'the document has no title.')
+  if (!hasMinLength(title, 3)) say('name', 'the document has no title.')
   const version = toVersion(toText(info.version) || String(info.version ?? ''))
   if (version !== info.version)
     say('version', `no semantic version: ${JSON.stringify(info.version ?? null)}.`)
-  const described = [info.description, info.summary].map(toText).find((text) => isAtLeast(text, 12))
+  const described = [info.description, info.summary].map(toText).find((text) => hasMinLength(text, 12))
   if (described === undefined) say('description', 'the document does not describe itself.')
-  const owner = [contact.name, contact.email].map(toText).find((text) => isAtLeast(text, 2))
+  const owner = [contact.name, contact.email].map(toText).find((text) => hasMinLength(text, 2))
   say('owner', owner === undefined ? 'the document names nobody.' : 'taken from the contact.')
   say('type', 'an API is taken for a service.')
   return {
     id: slug === '' ? 'imported-api' : slug,
-    name: isAtLeast(title, 3) ? title : 'Imported API',
+    name: hasMinLength(title, 3) ? title : 'Imported API',
     version,
     description: described ?? 'An API imported from OpenAPI.',
     owner: owner ?? 'unknown',
@@ -88,17 +88,17 @@ function toIdentity(document: OpenApiDocument, review: Review): Manifest['identi
 }
 
 function toOperations(document: OpenApiDocument): Operation[] {
-  const paths = document.follow(document.root.paths, ['paths'])?.value ?? {}
+  const paths = document.resolve(document.root.paths, ['paths'])?.value ?? {}
   return Object.keys(paths)
     .filter((route) => !route.startsWith('x-'))
     .flatMap((route) => {
-      const item = document.follow(paths[route], ['paths', route])
+      const item = document.resolve(paths[route], ['paths', route])
       if (!item) return []
-      const shared = toPlaces(item.value.parameters, [...item.path, 'parameters'], document)
+      const shared = toParameterNodes(item.value.parameters, [...item.path, 'parameters'], document)
       return Object.keys(item.value)
         .filter(isMethod)
         .flatMap((method): Operation[] => {
-          const place = document.follow(item.value[method], [...item.path, method])
+          const place = document.resolve(item.value[method], [...item.path, method])
           return place ? [{ method, route, shared, ...place }] : []
         })
     })
@@ -107,19 +107,19 @@ function toOperations(document: OpenApiDocument): Operation[] {
 const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(methods, key)
 
 /** Each scheme once, those used first in front. */
-const toSchemes = (imported: readonly ImportedOperation[]): Scheme[] => [
+const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [
   ...new Map(
-    imported.flatMap(({ guard }) => guard.schemes.map((scheme) => [scheme.name, scheme] as const)),
+    imported.flatMap(({ security: guard }) => guard.schemes.map((scheme) => [scheme.name, scheme] as const)),
   ).values(),
 ]
 
 function toRequirements(
   imported: readonly ImportedOperation[],
-  schemes: readonly Scheme[],
+  schemes: readonly AuthScheme[],
   id: string,
-  review: Review,
+  review: AddReview,
 ): Manifest['requirements'] {
-  const permissions = [...new Set(imported.flatMap(({ guard }) => guard.permissions))]
+  const permissions = [...new Set(imported.flatMap(({ security: guard }) => guard.permissions))]
   const secrets = schemes
     .filter(({ auth }) => auth !== 'mTLS')
     .map(({ name }) => ({
@@ -137,15 +137,15 @@ function toRequirements(
 
 function toInterface(
   document: OpenApiDocument,
-  schemes: readonly Scheme[],
-  review: Review,
+  schemes: readonly AuthScheme[],
+  review: AddReview,
 ): ManifestInterface {
   const say = (field: string, message: string) => review(['interfaces', 0, field], message)
   const [first] = schemes
   const kinds = [...new Set(schemes.map(({ auth }) => auth))]
   if (kinds.length > 1)
     say('auth', `a manifest takes one way to prove who calls; there are ${kinds.join(', ')}.`)
-  if (first && !first.certain)
+  if (first && !first.isExact)
     say('auth', `${first.name} has no name of its own in a manifest; this is the nearest.`)
   say(
     'endpoint',

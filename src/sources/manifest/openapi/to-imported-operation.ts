@@ -1,9 +1,9 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
-import type { DocumentPath, DocumentPlace, Fields, OpenApiDocument } from './openapi-document.ts'
-import { isAtLeast, toSlug, toUnique } from './names.ts'
-import { type Review, SchemaBundle } from './schema-bundle.ts'
+import type { DocumentPath, DocumentNode, Fields, OpenApiDocument } from './openapi-document.ts'
+import { hasMinLength, toSlug, toUnique } from './names.ts'
+import { type AddReview, SchemaBundle } from './schema-bundle.ts'
 import { type SecurityDraft, toSecurityDraft } from './to-security-draft.ts'
 
 type Method = 'get' | 'head' | 'options' | 'trace' | 'post' | 'put' | 'patch' | 'delete'
@@ -34,7 +34,7 @@ export interface Operation {
   readonly value: Fields
   readonly path: DocumentPath
   /** Those of the whole path, which the operation may override. */
-  readonly shared: readonly DocumentPlace[]
+  readonly shared: readonly DocumentNode[]
 }
 
 export interface CapabilityOptions {
@@ -42,12 +42,12 @@ export interface CapabilityOptions {
   /** Of the manifest. */
   readonly id: string
   readonly taken: ReadonlySet<string>
-  readonly review: Review
+  readonly review: AddReview
 }
 
 export interface ImportedOperation {
   readonly capability: ManifestCapability
-  readonly guard: SecurityDraft
+  readonly security: SecurityDraft
 }
 
 const longestId = 64
@@ -55,7 +55,7 @@ const shortestName = 3
 const shortestDescription = 12
 
 /** One operation as a capability. `review` gets paths inside it. */
-export function toOperationDraft(
+export function toImportedOperation(
   operation: Operation,
   options: CapabilityOptions,
 ): ImportedOperation {
@@ -72,8 +72,8 @@ export function toOperationDraft(
   const slug = toSlug(operationId ?? '')
   const wanted = slug === '' ? toSlug(`${method} ${route}`) : slug
   const own = toUnique(wanted, taken, longestId)
-  const name = [summary, operationId, called].find((text = '') => isAtLeast(text, shortestName))
-  const words = [description, summary].find((text = '') => isAtLeast(text, shortestDescription))
+  const name = [summary, operationId, called].find((text = '') => hasMinLength(text, shortestName))
+  const words = [description, summary].find((text = '') => hasMinLength(text, shortestDescription))
 
   if (slug === '') review(['id'], `${called} has no operationId; made from method and path.`)
   else if (own !== wanted) review(['id'], `${wanted} was taken, or too long.`)
@@ -106,7 +106,7 @@ export function toOperationDraft(
     idempotent,
     side_effect_level: level,
   }
-  return { capability, guard }
+  return { capability, security: guard }
 }
 
 const toText = (value: unknown): string | undefined =>
@@ -132,13 +132,13 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
     const [media] = isPlainObject(value.content) ? Object.entries(value.content) : []
     if (media) review(there, `sent as ${media[0]}.`)
     const form = media
-      ? document.follow(media[1], [...path, 'content', media[0]])?.value.schema
+      ? document.resolve(media[1], [...path, 'content', media[0]])?.value.schema
       : value.schema
     const at = media ? [...path, 'content', media[0], 'schema'] : [...path, 'schema']
     const schema = form === undefined ? {} : bundle.translate(form, at, there)
     add(key, describe(schema, value), location === 'path' || value.required === true)
   }
-  const body = document.follow(operation.value.requestBody, [...operation.path, 'requestBody'])
+  const body = document.resolve(operation.value.requestBody, [...operation.path, 'requestBody'])
   if (body) {
     const key = Object.hasOwn(properties, 'body') ? 'request_body' : 'body'
     const there = [...out, 'properties', key]
@@ -168,28 +168,28 @@ function describe(schema: Json, { description, deprecated }: Fields): Json {
 function toParameters(
   { value, path, shared }: Operation,
   document: OpenApiDocument,
-): DocumentPlace[] {
-  const own = toPlaces(value.parameters, [...path, 'parameters'], document)
-  const toKey = (place: DocumentPlace) => `${String(place.value.in)} ${String(place.value.name)}`
+): DocumentNode[] {
+  const own = toParameterNodes(value.parameters, [...path, 'parameters'], document)
+  const toKey = (place: DocumentNode) => `${String(place.value.in)} ${String(place.value.name)}`
   return [...new Map([...shared, ...own].map((place) => [toKey(place), place])).values()]
 }
 
 /** A list of parameters, each with what it refers to. */
-export function toPlaces(
+export function toParameterNodes(
   list: unknown,
   path: DocumentPath,
   document: OpenApiDocument,
-): DocumentPlace[] {
+): DocumentNode[] {
   if (list === undefined) return []
   if (!Array.isArray(list)) {
-    document.complain(path, 'parameters must be a list.')
+    document.reportFault(path, 'parameters must be a list.')
     return []
   }
   return list.flatMap((one, index) => {
-    const place = document.follow(one, [...path, index])
+    const place = document.resolve(one, [...path, index])
     if (!place) return []
     if (typeof place.value.name === 'string' && typeof place.value.in === 'string') return [place]
-    document.complain(place.path, 'A parameter needs "name" and "in".')
+    document.reportFault(place.path, 'A parameter needs "name" and "in".')
     return []
   })
 }
@@ -198,10 +198,10 @@ function toOutput(operation: Operation, { document, review }: CapabilityOptions)
   const out = ['output_schema']
   const bundle = new SchemaBundle({ document, direction: 'output', out, review })
   const at = [...operation.path, 'responses']
-  const responses = document.follow(operation.value.responses, at)
+  const responses = document.resolve(operation.value.responses, at)
   const status = pickStatus(Object.keys(responses?.value ?? {}))
   const response =
-    status === undefined ? undefined : document.follow(responses?.value[status], [...at, status])
+    status === undefined ? undefined : document.resolve(responses?.value[status], [...at, status])
   const content = response && pickContent(response, document, (message) => review(out, message))
   const schema = bundle.translateRoot(content?.schema, content?.path ?? at)
   return checked({ ...schema, ...bundle.definitions }, 'output', out, review)
@@ -213,11 +213,11 @@ const pickStatus = (statuses: readonly string[]): string | undefined =>
 
 /** The form of a body: JSON where there is a choice. */
 function pickContent(
-  { value, path }: DocumentPlace,
+  { value, path }: DocumentNode,
   document: OpenApiDocument,
   review: (message: string) => void,
 ): { schema: unknown; path: DocumentPath } | undefined {
-  const content = document.follow(value.content, [...path, 'content'])
+  const content = document.resolve(value.content, [...path, 'content'])
   const kinds = Object.keys(content?.value ?? {})
   const kind =
     kinds.find((one) => /^application\/json\b/i.test(one)) ??
@@ -226,7 +226,7 @@ function pickContent(
   if (!content || kind === undefined) return undefined
   if (!/\bjson\b/i.test(kind)) review(`it travels as ${kind}, not as JSON.`)
   const at = [...content.path, kind]
-  const media = document.follow(content.value[kind], at)
+  const media = document.resolve(content.value[kind], at)
   return media && { schema: media.value.schema ?? true, path: [...media.path, 'schema'] }
 }
 
@@ -235,7 +235,7 @@ function checked(
   schema: JsonObject,
   direction: 'input' | 'output',
   out: DocumentPath,
-  review: Review,
+  review: AddReview,
 ): ManifestSchema {
   const reading = readContract(schema, direction)
   if ('fault' in reading) review(out, `it cannot be served as it is: ${reading.fault}.`)

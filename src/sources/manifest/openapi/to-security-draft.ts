@@ -6,16 +6,16 @@ type Auth = ManifestInterface['auth']
 /** What a caller of an operation must hold, and how it proves that. */
 export interface SecurityDraft {
   readonly permissions: readonly string[]
-  readonly schemes: readonly Scheme[]
+  readonly schemes: readonly AuthScheme[]
   /** What had to be guessed. */
   readonly doubts: readonly string[]
 }
 
-export interface Scheme {
+export interface AuthScheme {
   readonly name: string
   readonly auth: Auth
   /** Whether the document says so, or it is the nearest thing a manifest has. */
-  readonly certain: boolean
+  readonly isExact: boolean
 }
 
 export interface SecurityOptions {
@@ -38,10 +38,10 @@ export function toSecurityDraft(
   const at = own ? [...path, 'security'] : ['security']
   if (security === undefined) return open
   if (!Array.isArray(security)) {
-    document.complain(at, 'security must be a list.')
+    document.reportFault(at, 'security must be a list.')
     return open
   }
-  const ways = security.map((way, index) => document.follow(way, [...at, index])?.value ?? {})
+  const ways = security.map((way, index) => document.resolve(way, [...at, index])?.value ?? {})
   const [first] = ways
   if (!first) return open
   if (ways.some((way) => Object.keys(way).length === 0))
@@ -76,20 +76,20 @@ function toPermission(scope: string, id: string): string {
   return /^[a-z]/.test(plain) ? plain : `api-${id}.${plain}`
 }
 
-function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): Scheme[] {
+function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): AuthScheme[] {
   const path = ['components', 'securitySchemes', name]
-  const components = document.follow(document.root.components, ['components'])?.value
-  const all = document.follow(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
-  const place = Object.hasOwn(all, name) ? document.follow(all[name], path) : undefined
+  const components = document.resolve(document.root.components, ['components'])?.value
+  const all = document.resolve(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
+  const place = Object.hasOwn(all, name) ? document.resolve(all[name], path) : undefined
   if (!place) {
-    document.complain(at, `There is no security scheme ${name} in components.securitySchemes.`)
+    document.reportFault(at, `There is no security scheme ${name} in components.securitySchemes.`)
     return []
   }
   const { type, scheme, bearerFormat } = place.value
   const kind = type === 'http' ? `http ${String(scheme).toLowerCase()}` : String(type)
   const isJwt = kind === 'http bearer' && String(bearerFormat).toLowerCase() === 'jwt'
   const [auth, certainty] = isJwt ? certainJwt : (auths.get(kind) ?? nearestToUnknown)
-  return [{ name, auth, certain: certainty === 'certain' }]
+  return [{ name, auth, isExact: certainty === 'certain' }]
 }
 
 type Reading = readonly [auth: Auth, certainty: 'certain' | 'guess']

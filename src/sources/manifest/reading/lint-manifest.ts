@@ -1,9 +1,9 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isPlainObject } from '../../../capability/json.ts'
-import { byName, inside } from '../schemas/schema-keywords.ts'
+import { namedSchemaKeywords, schemaKeywords } from '../schemas/schema-keywords.ts'
 import type { ManifestPath, ValidManifest } from './read-manifest.ts'
 
-export type Remark = (
+export type ReportLint = (
   severity: Diagnostic['severity'],
   code: string,
   path: ManifestPath,
@@ -11,11 +11,11 @@ export type Remark = (
 ) => void
 
 /** What the schema of v0.1 lets through and a reader would want to know. */
-export function lintManifest(manifest: ValidManifest, remark: Remark): void {
+export function lintManifest(manifest: ValidManifest, remark: ReportLint): void {
   for (const rule of rules) rule(manifest, remark)
 }
 
-type Rule = (manifest: ValidManifest, remark: Remark) => void
+type Rule = (manifest: ValidManifest, remark: ReportLint) => void
 
 const longestName = 64
 
@@ -136,7 +136,7 @@ const article = (type: string): string => (/^[aeiou]/.test(type) ? `an ${type}` 
 
 const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
-function findTypes(schema: unknown, path: ManifestPath, remark: Remark): void {
+function findTypes(schema: unknown, path: ManifestPath, remark: ReportLint): void {
   if (Array.isArray(schema)) {
     for (const [index, item] of schema.entries()) findTypes(item, [...path, index], remark)
     return
@@ -151,8 +151,8 @@ function findTypes(schema: unknown, path: ManifestPath, remark: Remark): void {
         `${JSON.stringify(type)} is no type of JSON Schema. There is: ${[...types].join(', ')}.`,
       )
   for (const [key, item] of Object.entries(schema)) {
-    if (inside.has(key)) findTypes(item, [...path, key], remark)
-    else if (byName.has(key) && isPlainObject(item))
+    if (schemaKeywords.has(key)) findTypes(item, [...path, key], remark)
+    else if (namedSchemaKeywords.has(key) && isPlainObject(item))
       for (const [name, one] of Object.entries(item)) findTypes(one, [...path, key, name], remark)
   }
 }

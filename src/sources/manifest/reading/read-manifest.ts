@@ -10,10 +10,10 @@ import {
   type ManifestInterface,
   manifestShape,
 } from './manifest-shape.ts'
-import { findSecrets, type SecretFound, withoutSecrets } from './scan-secrets.ts'
+import { findSecrets, type SecretFound, redactSecrets } from './scan-secrets.ts'
 import { strictRuntime, strictTrust } from './strict-terms.ts'
 
-export interface ReadOptions {
+export interface ManifestReadOptions {
   /** What diagnostics call it. */
   readonly source: string
   /** As it is printed before line and column. */
@@ -33,15 +33,15 @@ export interface ManifestReading {
 
 /** Capabilities and interfaces keep the index they were written at. */
 export interface ValidManifest extends Omit<Manifest, 'capabilities' | 'interfaces'> {
-  readonly capabilities: readonly Placed<ManifestCapability>[]
-  readonly interfaces: readonly Placed<ManifestInterface>[]
+  readonly capabilities: readonly Indexed<ManifestCapability>[]
+  readonly interfaces: readonly Indexed<ManifestInterface>[]
   /** Fields of approved namespaces, by the JSON pointer of what they stand in. */
   readonly extensions: ReadonlyMap<string, JsonObject>
   /** Whether everything that governs effects could be understood. */
   readonly whole: boolean
 }
 
-export type Placed<T> = T & { readonly index: number }
+export type Indexed<T> = T & { readonly index: number }
 
 export type ManifestPath = readonly PropertyKey[]
 
@@ -57,7 +57,7 @@ type Say = (
  * Reads a manifest and says everything that is wrong with it, each at its place. A capability that
  * is wrong is left out alone; where a section that governs effects is wrong, what has effects is.
  */
-export function readManifest(text: string, options: ReadOptions): ManifestReading {
+export function readManifest(text: string, options: ManifestReadOptions): ManifestReading {
   const document = readYaml(text, options.file)
   const diagnostics: Diagnostic[] = []
   const say: Say = (severity, code, path, message, at = document.at(path)) =>
@@ -70,7 +70,7 @@ export function readManifest(text: string, options: ReadOptions): ManifestReadin
       at,
     })
   for (const { at, message } of document.faults)
-    say('error', 'manifest_unreadable', [], withoutSecrets(message), at)
+    say('error', 'manifest_unreadable', [], redactSecrets(message), at)
   for (const { at, message, path } of document.remarks)
     say('warning', 'yaml_ambiguous', path, message, at)
   const reading = { diagnostics, whereIs: document.at }
@@ -147,7 +147,7 @@ const isSchemaPlace = (path: ManifestPath): boolean =>
 function understand(
   value: JsonObject,
   document: YamlReading,
-  options: ReadOptions,
+  options: ManifestReadOptions,
   say: Say,
 ): Omit<ValidManifest, 'extensions'> | undefined {
   const { shape } = manifestShape
@@ -169,7 +169,7 @@ function understand(
       say('error', 'manifest_invalid', [key], `${key} must be a list with at least one item.`)
       return []
     }
-    return items.flatMap((item, index): Placed<z.output<Shape>>[] => {
+    return items.flatMap((item, index): Indexed<z.output<Shape>>[] => {
       if (item === undefined) return []
       const parsed = shape.safeParse(item)
       if (parsed.success) return [Object.assign({}, parsed.data, { index })]
@@ -212,7 +212,7 @@ function explain(
   issue: z.core.$ZodIssue,
   base: ManifestPath,
   document: YamlReading,
-  options: ReadOptions,
+  options: ManifestReadOptions,
   say: Say,
 ): void {
   const path = [...base, ...issue.path]
@@ -232,7 +232,7 @@ function sayUnknown(
   path: ManifestPath,
   key: string,
   document: YamlReading,
-  { strict }: ReadOptions,
+  { strict }: ManifestReadOptions,
   say: Say,
 ): void {
   const message = `${toPointer([...path, key])} is not a field of a v0.1 manifest and is not projected. Take it out, or approve its namespace with "extensions".`

@@ -87,7 +87,7 @@ function kindOf(value: string | number, owner: string | undefined): string | und
 }
 
 /** Words about a text that could not be read may quote it. */
-export const withoutSecrets = (words: string): string =>
+export const redactSecrets = (words: string): string =>
   looks.reduce(
     (left, [, pattern]) => left.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
     words,

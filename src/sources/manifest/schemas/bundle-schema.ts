@@ -69,7 +69,7 @@ class Documents {
   }
 
   async #point(reference: string, { key, prefix }: Place): Promise<string> {
-    if (reference.startsWith('#')) return prefix === '#' ? reference : toInner(reference, prefix)
+    if (reference.startsWith('#')) return prefix === '#' ? reference : toInnerReference(reference, prefix)
     const [uri = '', fragment = ''] = reference.split(/#(.*)/s)
     if (fragment !== '' && !fragment.startsWith('/'))
       throw new Error(`${reference} names an anchor, which is not followed`)
@@ -94,7 +94,7 @@ class Documents {
 }
 
 /** A pointer into a document, once that stands somewhere inside another one. */
-export function toInner(reference: string, prefix: string): string {
+export function toInnerReference(reference: string, prefix: string): string {
   if (reference === '#') return prefix
   if (reference.startsWith('#/')) return `${prefix}${reference.slice(1)}`
   throw new Error(`${reference} is an anchor inside another document, which is not followed`)

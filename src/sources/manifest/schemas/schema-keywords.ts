@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 
 /** Keywords under which schemas stand by name: what is between is no keyword. */
-export const byName: ReadonlySet<string> = new Set([
+export const namedSchemaKeywords: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',
@@ -10,7 +10,7 @@ export const byName: ReadonlySet<string> = new Set([
 ])
 
 /** Keywords that hold a schema, or a list of them. Whatever else holds is a value. */
-export const inside: ReadonlySet<string> = new Set([
+export const schemaKeywords: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
   'contains',
@@ -42,8 +42,8 @@ export function mapKeywords(
   if (!isPlainObject(schema)) return schema
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (inside.has(keyword)) copy[keyword] = follow(value)
-    else if (byName.has(keyword) && isPlainObject(value))
+    if (schemaKeywords.has(keyword)) copy[keyword] = follow(value)
+    else if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
       copy[keyword] = Object.fromEntries(
         Object.entries(value).map(([name, item]) => [name, follow(item)]),
       )

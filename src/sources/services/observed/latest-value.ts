@@ -4,11 +4,11 @@ import type { Observe } from '../service.ts'
  * The last thing an observable said. Its callback remembers and calls nobody who could fail: what it
  * threw would end up in the application.
  */
-export class Latest<T> {
+export class LatestValue<T> {
   value: T | undefined
-  hasSpoken = false
+  hasValue = false
   /** Whether it said something that nobody has looked at yet. */
-  isNew = false
+  isUnread = false
   /** Why it cannot be observed, if it cannot. */
   fault: string | undefined
   #stop: unknown
@@ -19,8 +19,8 @@ export class Latest<T> {
       this.#stop = observe((value) => {
         if (this.#released) return
         this.value = value
-        this.hasSpoken = true
-        this.isNew = true
+        this.hasValue = true
+        this.isUnread = true
         try {
           changed()
         } catch {
@@ -29,13 +29,13 @@ export class Latest<T> {
       })
     } catch (error) {
       this.fault = toWords(error)
-      this.isNew = true
+      this.isUnread = true
     }
   }
 
   release(): void {
     this.#released = true
-    this.isNew = false
+    this.isUnread = false
     try {
       if (typeof this.#stop === 'function') this.#stop()
     } catch {

@@ -1,25 +1,25 @@
 import type { Capability } from '../../../capability/capability.ts'
 import { toName } from '../address.ts'
-import { isSameAction, type KnownAction, type Present, toKnownAction } from '../to-capability.ts'
+import { isSameAction, type DeclaredAction, type ActionLookup, toCapability } from '../to-capability.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
-import { ObservedMap, type ObservedPlace } from './observed-map.ts'
+import { ObservedMap, type ObservedContext } from './observed-map.ts'
 
 /** Remembers actions beyond the time in which they are offered. */
-export interface ActionMemory extends Present {
+export interface ActionMemory extends ActionLookup {
   /** So that an action that comes back is the same one. */
-  recall(name: string): KnownAction | undefined
-  offer(known: KnownAction): void
-  withdraw(known: KnownAction): void
+  findWithdrawn(name: string): DeclaredAction | undefined
+  markOffered(known: DeclaredAction): void
+  markWithdrawn(known: DeclaredAction): void
 }
 
 /** The actions of a service that are offered now. */
 export class ObservedActions extends ObservedMap<ServiceAction> {
   readonly #service: Service
   readonly #memory: ActionMemory
-  readonly #offered = new Map<string, { known: KnownAction; action: ServiceAction }>()
+  readonly #offered = new Map<string, { known: DeclaredAction; action: ServiceAction }>()
   #capabilities: readonly Capability[] = []
 
-  constructor(service: Service, memory: ActionMemory, place: ObservedPlace) {
+  constructor(service: Service, memory: ActionMemory, place: ObservedContext) {
     super('actions', observableOf(service, 'actions'), place)
     this.#service = service
     this.#memory = memory
@@ -29,7 +29,7 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
     return this.#capabilities
   }
 
-  find({ place: { key } }: KnownAction): { known: KnownAction; action: ServiceAction } | undefined {
+  find({ place: { key } }: DeclaredAction): { known: DeclaredAction; action: ServiceAction } | undefined {
     return this.#offered.get(key)
   }
 
@@ -39,37 +39,37 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
 
   override release(): void {
     super.release()
-    for (const { known } of this.#offered.values()) this.#memory.withdraw(known)
+    for (const { known } of this.#offered.values()) this.#memory.markWithdrawn(known)
     this.#offered.clear()
   }
 
-  protected take(said: Readonly<Record<string, ServiceAction>>): boolean {
+  protected apply(said: Readonly<Record<string, ServiceAction>>): boolean {
     let changed = false
     const before = this.#offered.size
     const replace = (
       key: string,
-      next: { known: KnownAction; action: ServiceAction } | undefined,
+      next: { known: DeclaredAction; action: ServiceAction } | undefined,
     ) => {
       const former = this.#offered.get(key)?.known
       if (next) this.#offered.set(key, next)
       else this.#offered.delete(key)
       if (next?.known === former) return
       changed = true
-      if (former) this.#memory.withdraw(former)
-      if (next) this.#memory.offer(next.known)
+      if (former) this.#memory.markWithdrawn(former)
+      if (next) this.#memory.markOffered(next.known)
     }
     const keys = Object.keys(said)
     let known = 0
     for (const key of keys) {
       const offered = this.#offered.get(key)
-      const action = this.peek(said, key)
+      const action = this.readEntry(said, key)
       if (offered) known++
       // Of a thousand actions that are said again, nearly all are the same objects as before.
-      if (offered && offered.action === action) this.repeat(offered.known.diagnostics)
+      if (offered && offered.action === action) this.keepDiagnostics(offered.known.diagnostics)
       else
         replace(
           key,
-          this.attempt(key, () => this.#read(key, action)),
+          this.tryRead(key, () => this.#read(key, action)),
         )
     }
     if (known < before)
@@ -80,18 +80,18 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
   }
 
   #read(key: string, action: ServiceAction | undefined) {
-    if (typeof action !== 'object' || action === null) return this.leaveOut(key, 'it is no action')
+    if (typeof action !== 'object' || action === null) return this.reportUnusable(key, 'it is no action')
     if (!this.#service.execute && typeof action.execute !== 'function')
-      return this.leaveOut(key, 'nothing says how to execute it')
-    const { path } = this.place
-    const former = this.#offered.get(key)?.known ?? this.#memory.recall(toName(path, key))
-    if (former && isSameAction(former.declared, action)) {
-      this.repeat(former.diagnostics)
+      return this.reportUnusable(key, 'nothing says how to execute it')
+    const { path } = this.context
+    const former = this.#offered.get(key)?.known ?? this.#memory.findWithdrawn(toName(path, key))
+    if (former && isSameAction(former.declaration, action)) {
+      this.keepDiagnostics(former.diagnostics)
       return { known: former, action }
     }
-    const reading = toKnownAction({ path, key }, action, this.#memory)
-    if ('fault' in reading) return this.leaveOut(key, reading.fault)
-    this.repeat(reading.diagnostics)
+    const reading = toCapability({ path, key }, action, this.#memory)
+    if ('fault' in reading) return this.reportUnusable(key, reading.fault)
+    this.keepDiagnostics(reading.diagnostics)
     return { known: reading, action }
   }
 }

@@ -1,13 +1,13 @@
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { toName, toSteps } from '../address.ts'
+import { toName, toSegments } from '../address.ts'
 import type { Observe } from '../service.ts'
-import { Latest } from './latest-value.ts'
+import { LatestValue } from './latest-value.ts'
 
 export type ObservedKind = 'actions' | 'states' | 'links'
 
 /** Where a part belongs, and whom it tells that it has something to say. */
-export interface ObservedPlace {
+export interface ObservedContext {
   readonly source: string
   readonly path: readonly string[]
   readonly touch: () => void
@@ -16,38 +16,38 @@ export interface ObservedPlace {
 /** One of the maps a service keeps saying. It is looked at when somebody wants to know. */
 export abstract class ObservedMap<T> {
   readonly name: ObservedKind
-  protected readonly place: ObservedPlace
-  readonly #latest: Latest<Readonly<Record<string, T>>> | undefined
+  protected readonly context: ObservedContext
+  readonly #latest: LatestValue<Readonly<Record<string, T>>> | undefined
   #diagnostics: readonly Diagnostic[] = []
   #found: Diagnostic[] = []
 
   constructor(
     name: ObservedKind,
     observe: Observe<Readonly<Record<string, T>>> | undefined,
-    place: ObservedPlace,
+    place: ObservedContext,
   ) {
     this.name = name
-    this.place = place
-    if (typeof observe === 'function') this.#latest = new Latest(observe, place.touch)
+    this.context = place
+    if (typeof observe === 'function') this.#latest = new LatestValue(observe, place.touch)
   }
 
   get diagnostics(): readonly Diagnostic[] {
     return this.#diagnostics
   }
 
-  get isSilent(): boolean {
-    return this.#latest !== undefined && !this.#latest.hasSpoken && !this.#latest.fault
+  get isPending(): boolean {
+    return this.#latest !== undefined && !this.#latest.hasValue && !this.#latest.fault
   }
 
-  get said(): Readonly<Record<string, T>> {
+  get current(): Readonly<Record<string, T>> {
     return this.#latest?.value ?? {}
   }
 
   /** Looks at what was said since the last time; says whether that makes a new reading. */
   refresh(): boolean {
     const latest = this.#latest
-    if (!latest?.isNew) return false
-    latest.isNew = false
+    if (!latest?.isUnread) return false
+    latest.isUnread = false
     this.#found = []
     const changed = this.#look(latest)
     const former = this.#diagnostics
@@ -60,20 +60,20 @@ export abstract class ObservedMap<T> {
   }
 
   /** Takes over what was said; says whether that makes a new reading. */
-  protected abstract take(said: Readonly<Record<string, T>>): boolean
+  protected abstract apply(said: Readonly<Record<string, T>>): boolean
 
   /** What one entry throws when it is looked at is said, and costs only that entry. */
-  protected attempt<Seen>(key: string, look: () => Seen): Seen | undefined {
+  protected tryRead<Seen>(key: string, look: () => Seen): Seen | undefined {
     try {
       return look()
     } catch (error) {
-      this.leaveOut(key, `it cannot be looked at: ${(error as Error).message}`)
+      this.reportUnusable(key, `it cannot be looked at: ${(error as Error).message}`)
       return undefined
     }
   }
 
   /** One entry, or nothing where that is somebody's getter and throws. */
-  protected peek(said: Readonly<Record<string, T>>, key: string): T | undefined {
+  protected readEntry(said: Readonly<Record<string, T>>, key: string): T | undefined {
     try {
       return said[key]
     } catch {
@@ -81,40 +81,40 @@ export abstract class ObservedMap<T> {
     }
   }
 
-  protected leaveOut(key: string, why: string): undefined {
-    const called = `The ${singular[this.name]} ${toName(this.place.path, key)}`
-    this.say(key, 'error', `${singular[this.name]}_unusable`, `${called} is left out: ${why}.`)
+  protected reportUnusable(key: string, why: string): undefined {
+    const called = `The ${singular[this.name]} ${toName(this.context.path, key)}`
+    this.report(key, 'error', `${singular[this.name]}_unusable`, `${called} is left out: ${why}.`)
   }
 
-  protected say(
+  protected report(
     key: string,
     severity: Diagnostic['severity'],
     code: string,
     message: string,
   ): void {
-    this.#found.push({ code, severity, message, ...this.at(key) })
+    this.#found.push({ code, severity, message, ...this.locate(key) })
   }
 
-  protected repeat(diagnostics: readonly Diagnostic[]): void {
+  protected keepDiagnostics(diagnostics: readonly Diagnostic[]): void {
     for (const diagnostic of diagnostics) this.#found.push(diagnostic)
   }
 
-  protected at(...keys: readonly string[]) {
-    const { source, path } = this.place
-    return { source, pointer: toPointer(toSteps(path, this.name, ...keys)) }
+  protected locate(...keys: readonly string[]) {
+    const { source, path } = this.context
+    return { source, pointer: toPointer(toSegments(path, this.name, ...keys)) }
   }
 
-  #look({ fault, value }: Latest<Readonly<Record<string, T>>>): boolean {
-    const called = toName(this.place.path, this.name)
+  #look({ fault, value }: LatestValue<Readonly<Record<string, T>>>): boolean {
+    const called = toName(this.context.path, this.name)
     const say = (code: string, message: string) => {
-      this.#found.push({ code, severity: 'error', message, ...this.at() })
+      this.#found.push({ code, severity: 'error', message, ...this.locate() })
       return false
     }
     if (fault !== undefined) return say('observe_failed', `${called} cannot be observed: ${fault}`)
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return say('observed_unusable', `${called} said something that is no map.`)
     try {
-      return this.take(value)
+      return this.apply(value)
     } catch (error) {
       const why = (error as Error).message
       return say('observed_unusable', `${called} said something that cannot be read: ${why}`)

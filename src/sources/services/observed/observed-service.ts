@@ -1,12 +1,12 @@
 import type { Capability, View } from '../../../capability/capability.ts'
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { toName, toSteps } from '../address.ts'
-import type { KnownAction } from '../to-capability.ts'
-import type { KnownState } from '../to-view.ts'
+import { toName, toSegments } from '../address.ts'
+import type { DeclaredAction } from '../to-capability.ts'
+import type { ExposedState } from '../to-view.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
 import { type ActionMemory, ObservedActions } from './observed-actions.ts'
-import { type Follower, type LinkRefusal, ObservedLinks } from './observed-links.ts'
+import { type LinkFollower, type LinkRefusal, ObservedLinks } from './observed-links.ts'
 import { ObservedStates } from './observed-states.ts'
 
 /** The graph a watched service is part of. */
@@ -14,17 +14,17 @@ export interface Graph extends ActionMemory {
   touch(node: ObservedService): void
   valueChanged(view: View): void
   /** Why one more service is not followed, if it is not. */
-  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined
+  findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined
 }
 
 /** Something that has not been said yet. */
-export interface Silence {
+export interface PendingMap {
   readonly name: string
   readonly pointer: string
 }
 
 /** One service of a graph for as long as it is part of it. */
-export class ObservedService implements Follower {
+export class ObservedService implements LinkFollower {
   readonly service: Service
   readonly path: readonly string[]
   readonly parent: ObservedService | undefined
@@ -62,13 +62,13 @@ export class ObservedService implements Follower {
     return this.#states.views
   }
 
-  get states(): Iterable<KnownState> {
-    return this.#states.shown
+  get states(): Iterable<ExposedState> {
+    return this.#states.exposed
   }
 
   /** Who it is linked to, whether they are followed or not. */
-  get linked(): Readonly<Record<string, unknown>> {
-    return this.#links.said
+  get links(): Readonly<Record<string, unknown>> {
+    return this.#links.current
   }
 
   get hasDiagnostics(): boolean {
@@ -79,17 +79,17 @@ export class ObservedService implements Follower {
     return this.#parts.flatMap(({ diagnostics }) => diagnostics)
   }
 
-  get isSilent(): boolean {
-    return this.#parts.some(({ isSilent }) => isSilent)
+  get isPending(): boolean {
+    return this.#parts.some(({ isPending: isSilent }) => isSilent)
   }
 
   /** What it has not said anything about yet. */
-  get silent(): readonly Silence[] {
+  get pending(): readonly PendingMap[] {
     return this.#parts
-      .filter(({ isSilent }) => isSilent)
+      .filter(({ isPending: isSilent }) => isSilent)
       .map(({ name }) => ({
         name: toName(this.path, name),
-        pointer: toPointer(toSteps(this.path, name)),
+        pointer: toPointer(toSegments(this.path, name)),
       }))
   }
 
@@ -97,7 +97,7 @@ export class ObservedService implements Follower {
     return this.#actions.offers(key)
   }
 
-  find(known: KnownAction): ServiceAction | undefined {
+  find(known: DeclaredAction): ServiceAction | undefined {
     const found = this.#actions.find(known)
     return found?.known === known ? found.action : undefined
   }
@@ -109,25 +109,25 @@ export class ObservedService implements Follower {
 
   release(): void {
     for (const part of this.#parts) part.release()
-    for (const key of this.keys) this.leave(key)
+    for (const key of this.keys) this.unfollow(key)
   }
 
   get keys(): readonly string[] {
     return [...this.children.keys()]
   }
 
-  followed(key: string): Service | undefined {
+  followedService(key: string): Service | undefined {
     return this.children.get(key)?.service
   }
 
   follow(key: string, service: Service): LinkRefusal | undefined {
-    const refusal = this.#graph.refuses(service, this)
+    const refusal = this.#graph.findRefusal(service, this)
     if (!refusal)
       this.children.set(key, new ObservedService(service, [...this.path, key], this.#graph, this))
     return refusal
   }
 
-  leave(key: string): void {
+  unfollow(key: string): void {
     this.children.get(key)?.release()
     this.children.delete(key)
   }

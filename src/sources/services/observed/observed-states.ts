@@ -1,18 +1,18 @@
 import type { View } from '../../../capability/capability.ts'
-import { isSameSchema, isState, type KnownState, toKnownState, toText } from '../to-view.ts'
+import { isSameSchema, isState, type ExposedState, toView, toText } from '../to-view.ts'
 import type { Service, ServiceState } from '../service.ts'
-import { ObservedMap, type ObservedPlace } from './observed-map.ts'
+import { ObservedMap, type ObservedContext } from './observed-map.ts'
 
 /** The states of a service that are shown now. */
 export class ObservedStates extends ObservedMap<ServiceState> {
   readonly #valueChanged: (view: View) => void
-  readonly #shown = new Map<string, KnownState>()
+  readonly #shown = new Map<string, ExposedState>()
   #views: readonly View[] = []
 
   constructor(
     observe: Service['states'],
     valueChanged: (view: View) => void,
-    place: ObservedPlace,
+    place: ObservedContext,
   ) {
     super('states', observe, place)
     this.#valueChanged = valueChanged
@@ -22,7 +22,7 @@ export class ObservedStates extends ObservedMap<ServiceState> {
     return this.#views
   }
 
-  get shown(): Iterable<KnownState> {
+  get exposed(): Iterable<ExposedState> {
     return this.#shown.values()
   }
 
@@ -31,9 +31,9 @@ export class ObservedStates extends ObservedMap<ServiceState> {
     this.#shown.clear()
   }
 
-  protected take(said: Readonly<Record<string, ServiceState>>): boolean {
+  protected apply(said: Readonly<Record<string, ServiceState>>): boolean {
     let changed = false
-    const replace = (key: string, next: KnownState | undefined) => {
+    const replace = (key: string, next: ExposedState | undefined) => {
       const former = this.#shown.get(key)
       if (next) this.#shown.set(key, next)
       else this.#shown.delete(key)
@@ -44,26 +44,26 @@ export class ObservedStates extends ObservedMap<ServiceState> {
     for (const key of Object.keys(said))
       replace(
         key,
-        this.attempt(key, () => this.#read(key, said[key])),
+        this.tryRead(key, () => this.#read(key, said[key])),
       )
     if (changed) this.#views = [...this.#shown.values()].map(({ view }) => view)
     return changed
   }
 
-  #read(key: string, state: ServiceState | undefined): KnownState | undefined {
-    if (!isState(state)) return this.leaveOut(key, 'it has no value')
+  #read(key: string, state: ServiceState | undefined): ExposedState | undefined {
+    if (!isState(state)) return this.reportUnusable(key, 'it has no value')
     const text = toText(state.value)
-    if (text === undefined) return this.leaveOut(key, 'its value has no JSON form')
+    if (text === undefined) return this.reportUnusable(key, 'its value has no JSON form')
     const former = this.#shown.get(key)
     if (former && isSameSchema(former.schema, state.schema)) {
-      this.repeat(former.diagnostics)
+      this.keepDiagnostics(former.diagnostics)
       return former.text === text ? former : { ...former, text }
     }
-    const { path, source } = this.place
+    const { path, source } = this.context
     const textNow = () => this.#shown.get(key)?.text
-    const reading = toKnownState({ path, key }, state.schema, source, textNow)
-    if ('fault' in reading) return this.leaveOut(key, reading.fault)
-    this.repeat(reading.diagnostics)
+    const reading = toView({ path, key }, state.schema, source, textNow)
+    if ('fault' in reading) return this.reportUnusable(key, reading.fault)
+    this.keepDiagnostics(reading.diagnostics)
     return { ...reading, text }
   }
 }

@@ -3,15 +3,15 @@ import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { byCodePoint } from '../../../capability/json.ts'
 import type { Change, Reading } from '../../../capability/source.ts'
-import { toSteps } from '../address.ts'
-import { toAvailability } from '../availability-view.ts'
-import { getState } from '../get-state-tool.ts'
-import { type KnownAction, toKnownAction } from '../to-capability.ts'
-import { listLinks } from '../list-links-tool.ts'
+import { toSegments } from '../address.ts'
+import { toAvailabilityView } from '../availability-view.ts'
+import { toGetStateTool } from '../get-state-tool.ts'
+import { type DeclaredAction, toCapability } from '../to-capability.ts'
+import { toListLinksTool } from '../list-links-tool.ts'
 import type { ServiceSettings } from '../options.ts'
 import type { Service } from '../service.ts'
 import type { LinkRefusal } from './observed-links.ts'
-import { type Graph, ObservedService, type Silence } from './observed-service.ts'
+import { type Graph, ObservedService, type PendingMap } from './observed-service.ts'
 
 /** Services a graph may have; more would be a mistake that no client could use. */
 const mostServices = 1000
@@ -24,7 +24,7 @@ export class ServiceGraph implements Graph {
   readonly root: ObservedService
   readonly #announce: (change: Change) => void
   readonly #touched = new Set<ObservedService>()
-  readonly #withdrawn = new Map<string, KnownAction>()
+  readonly #withdrawn = new Map<string, DeclaredAction>()
   readonly #getState: Capability
   readonly #listLinks: Capability
   readonly #availability: View
@@ -37,17 +37,17 @@ export class ServiceGraph implements Graph {
   constructor(service: Service, settings: ServiceSettings, announce: (change: Change) => void) {
     this.settings = settings
     this.#announce = announce
-    this.#getState = getState(settings.id, () => this.#states())
-    this.#listLinks = listLinks(settings.id, () => this.#links())
-    this.#availability = toAvailability(settings.id, (name) => !this.#withdrawn.has(name))
+    this.#getState = toGetStateTool(settings.id, () => this.#states())
+    this.#listLinks = toListLinksTool(settings.id, () => this.#links())
+    this.#availability = toAvailabilityView(settings.id, (name) => !this.#withdrawn.has(name))
     this.#declared = settings.visibility === 'stable' ? this.#declare() : []
     this.root = new ObservedService(service, [], this)
   }
 
   /** What the service, or one it is linked to, has not said anything about yet. */
-  get silent(): readonly Silence[] {
+  get pending(): readonly PendingMap[] {
     const nodes = this.#nodes()
-    return nodes.some(({ isSilent }) => isSilent) ? nodes.flatMap(({ silent }) => silent) : []
+    return nodes.some(({ isPending: isSilent }) => isSilent) ? nodes.flatMap(({ pending: silent }) => silent) : []
   }
 
   /** Catches up with everything that was said. The same object until there is something new. */
@@ -57,7 +57,7 @@ export class ServiceGraph implements Graph {
     return this.#reading
   }
 
-  get isDue(): boolean {
+  get hasUnread(): boolean {
     return this.#isDue
   }
 
@@ -77,7 +77,7 @@ export class ServiceGraph implements Graph {
     if (showsViews(this.settings)) this.#announce({ kind: 'view', uri })
   }
 
-  find(known: KnownAction) {
+  find(known: DeclaredAction) {
     this.#refresh()
     if (this.#isOver) return undefined
     const { path } = known.place
@@ -87,15 +87,15 @@ export class ServiceGraph implements Graph {
     return node && action ? { service: node.service, action } : undefined
   }
 
-  recall(name: string): KnownAction | undefined {
+  findWithdrawn(name: string): DeclaredAction | undefined {
     return this.#withdrawn.get(name)
   }
 
-  offer({ name }: KnownAction): void {
+  markOffered({ name }: DeclaredAction): void {
     if (this.#withdrawn.delete(name)) this.#availabilityChanged()
   }
 
-  withdraw(known: KnownAction): void {
+  markWithdrawn(known: DeclaredAction): void {
     this.#withdrawn.delete(known.name)
     this.#withdrawn.set(known.name, known)
     this.#availabilityChanged()
@@ -105,7 +105,7 @@ export class ServiceGraph implements Graph {
     }
   }
 
-  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined {
+  findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined {
     for (let node: ObservedService | undefined = parent; node; node = node.parent)
       if (node.service === service) {
         const message = 'It leads back to where it came from, and is not followed again.'
@@ -143,7 +143,7 @@ export class ServiceGraph implements Graph {
       if (node.hasDiagnostics) diagnostics.push(...node.diagnostics)
     }
     for (const known of this.#withdrawn.values())
-      capabilities.push(visibility === 'stable' ? known.capability : known.standIn)
+      capabilities.push(visibility === 'stable' ? known.capability : known.tombstone)
     this.#everShown ||= views.length > 0
     if (visibility === 'stable') views.push(this.#availability)
     for (const own of this.#own())
@@ -180,7 +180,7 @@ export class ServiceGraph implements Graph {
   }
 
   #links() {
-    const { linked } = this.root
+    const { links: linked } = this.root
     return Object.keys(linked)
       .sort(byCodePoint)
       .map((key) => ({ key, service: linked[key] }))
@@ -196,7 +196,7 @@ export class ServiceGraph implements Graph {
     const diagnostics: Diagnostic[] = []
     for (const [key, { type = 'action', ...declared }] of Object.entries(this.settings.declares)) {
       if (type !== 'action') continue
-      const reading = toKnownAction({ path: [], key }, declared, this)
+      const reading = toCapability({ path: [], key }, declared, this)
       if (!('fault' in reading)) this.#withdrawn.set(reading.name, reading)
       else {
         const message = `The declared action ${key} is left out: ${reading.fault}.`
@@ -216,5 +216,5 @@ const nameTaken = ({ name }: Capability, source: string): Diagnostic => ({
   severity: 'warning',
   message: `The service has an action ${name}; Drawbridge's own tool of that name is not served.`,
   source,
-  pointer: toPointer(toSteps([], 'actions', name)),
+  pointer: toPointer(toSegments([], 'actions', name)),
 })
