@@ -6,7 +6,7 @@ import { noRules } from '../../capability/rules.ts'
 import { toUri } from './address.ts'
 import { anyObject } from './contracts.ts'
 
-/** Where the list stays the same, which of it can be used now is something to read. */
+/** With `visibility: stable` the tool list is constant; this view tells which tools can be called now. */
 export const toAvailabilityView = (source: string, isAvailable: (name: string) => boolean): View =>
   Object.freeze({
     name: 'availability',
@@ -22,10 +22,10 @@ export const toAvailabilityView = (source: string, isAvailable: (name: string) =
       const actions = call.reach
         .capabilities()
         .filter(({ origin }) => origin.source === source && origin.pointer.includes('/actions/'))
-      const pick = (wanted: boolean) =>
+      const namesWhere = (available: boolean) =>
         actions
-          .filter(({ name, origin }) => isAvailable(origin.name ?? name) === wanted)
+          .filter(({ name, origin }) => isAvailable(origin.name ?? name) === available)
           .map(({ name }) => name)
-      return done({ available: pick(true), unavailable: pick(false) })
+      return done({ available: namesWhere(true), unavailable: namesWhere(false) })
     },
   })

@@ -8,22 +8,23 @@ import { toContract } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
 import type { ExposedState } from './to-view.ts'
 
+/** All states of a graph, and how they are exposed. */
 export interface ExposedStates {
   readonly states: readonly ExposedState[]
-  /** Whether each can be read at its address too. */
+  /** `true` if each state is also a resource. */
   readonly areViews: boolean
 }
 
-/** The states as they are now, for hosts that show nothing but tools. */
+/** A tool that returns the current states, for hosts that do not support resources. */
 export const toGetStateTool = (source: string, states: () => ExposedStates): Capability =>
   Object.freeze({
     name: 'get_state',
     description:
-      'Returns what is true in the application now, as an object of states by name. Say a key to get only that state.',
+      'Returns the current state of the application, as an object of states by name. Pass a key to get one state.',
     input: toContract({
       type: 'object',
       properties: {
-        key: { type: 'string', description: 'The name of one state; all without it.' },
+        key: { type: 'string', description: 'The name of one state. Default: all states.' },
       },
       additionalProperties: false,
     }),
@@ -31,19 +32,19 @@ export const toGetStateTool = (source: string, states: () => ExposedStates): Cap
     rules: noRules,
     origin: { source, pointer: '/states' },
     extras: {},
-    invoke: async (call: Call) => answer(call, states()),
+    invoke: async (call: Call) => toOutcome(call, states()),
   })
 
-function answer(call: Call, { states, areViews }: ExposedStates): Outcome {
+function toOutcome(call: Call, { states, areViews }: ExposedStates): Outcome {
   const key = isPlainObject(call.input) ? call.input.key : undefined
-  // Nobody is shown here what they could not read there.
+  // Callers see only the states that they may also read as resources.
   const readable = new Set(call.reach.views().map(({ uri }) => uri))
   const visible = areViews ? states.filter(({ view }) => readable.has(view.uri)) : states
-  const chosen = key === undefined ? visible : visible.filter(({ name }) => name === key)
-  if (key !== undefined && chosen.length === 0) {
+  const selected = key === undefined ? visible : visible.filter(({ name }) => name === key)
+  if (key !== undefined && selected.length === 0) {
     const available = visible.map(({ name }) => name)
-    const message = `There is no state ${JSON.stringify(key)} now. There is: ${available.join(', ') || 'none'}.`
+    const message = `Unknown state ${JSON.stringify(key)}. Available: ${available.join(', ') || 'none'}.`
     return serviceFailed('unknown_state', message, { details: { available } })
   }
-  return done(Object.fromEntries(chosen.map(({ name, text }) => [name, JSON.parse(text)])))
+  return done(Object.fromEntries(selected.map(({ name, text }) => [name, JSON.parse(text)])))
 }

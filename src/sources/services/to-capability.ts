@@ -4,6 +4,7 @@ import type { Capability, Origin } from '../../capability/capability.ts'
 import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { reads } from '../../capability/effects.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
@@ -16,26 +17,27 @@ import { toEffects } from './to-effects.ts'
 import { type ActionInput, toInput } from './to-input.ts'
 import { toOutcome } from './to-outcome.ts'
 
-/** An action of a service as it was declared once, whether it is offered now or not. */
+/** An action that was declared at some time, whether or not it is offered now. */
 export interface DeclaredAction {
   readonly name: string
   readonly place: ServicePlace
   readonly declaration: Pick<ServiceAction, 'description' | 'schema' | 'parameters'>
   readonly capability: Capability
-  /** Answers, unseen, those who still know it from an older list. */
+  /** Not listed; tells callers with an outdated tool list that the action was withdrawn. */
   readonly tombstone: Capability
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** What an action needs to know of the service at the moment it is called. */
+/** Finds the action and its service at the moment of a call. */
 export interface ActionLookup {
-  /** The action as it is offered now, if it is still this one. */
+  /** Returns nothing if the action is not offered now, or was redeclared differently. */
   find(
-    known: DeclaredAction,
+    action: DeclaredAction,
   ): { readonly service: Service; readonly action: ServiceAction } | undefined
   readonly settings: ServiceSettings
 }
 
+/** The links that lead to a service, and the key of one of its entries. */
 export interface ServicePlace {
   readonly path: readonly string[]
   readonly key: string
@@ -43,15 +45,15 @@ export interface ServicePlace {
 
 export function toCapability(
   { path, key }: ServicePlace,
-  declared: DeclaredAction['declaration'],
-  present: ActionLookup,
-): DeclaredAction | { readonly fault: string } {
-  const { settings } = present
+  declaration: DeclaredAction['declaration'],
+  lookup: ActionLookup,
+): DeclaredAction | Fault {
+  const { settings } = lookup
   const name = toName(path, key)
   const origin = { source: settings.id, pointer: toPointer(toSegments(path, 'actions', key)) }
-  const input = toInput(declared)
-  if ('fault' in input) return input
-  const { description } = declared
+  const input = toInput(declaration)
+  if (isFault(input)) return input
+  const { description } = declaration
   const isDescribed = typeof description === 'string' && description !== ''
   const base = {
     name,
@@ -60,17 +62,17 @@ export function toCapability(
     extras: {},
     origin,
   }
-  const known: DeclaredAction = {
+  const declared: DeclaredAction = {
     name,
     place: { path, key },
-    declaration: declared,
-    diagnostics: toRemarks(name, origin, input, isDescribed),
+    declaration,
+    diagnostics: toDiagnostics(name, origin, input, isDescribed),
     capability: Object.freeze({
       ...base,
       input: input.contract,
       effects: toEffects(settings, name),
       rules: { ...noRules, repeatsAreMeant: true },
-      invoke: (call: Call) => run(known, key, input, present, call),
+      invoke: (call: Call) => run(declared, input, lookup, call),
     }),
     tombstone: Object.freeze({
       ...base,
@@ -78,89 +80,98 @@ export function toCapability(
       effects: reads,
       rules: noRules,
       hidden: true,
-      invoke: async (call: Call) => refuse(known, present, call),
+      invoke: async (call: Call) => refuse(declared, lookup, call),
     }),
   }
-  return known
+  return declared
 }
 
-export const isSameAction = (a: DeclaredAction['declaration'], b: DeclaredAction['declaration']): boolean =>
+export const isSameAction = (
+  a: DeclaredAction['declaration'],
+  b: DeclaredAction['declaration'],
+): boolean =>
   a === b ||
   (a.description === b.description &&
     isDeepStrictEqual(a.schema, b.schema) &&
     isDeepStrictEqual(a.parameters, b.parameters))
 
-function toRemarks(name: string, at: Origin, input: ActionInput, isDescribed: boolean): Diagnostic[] {
+function toDiagnostics(
+  name: string,
+  at: Origin,
+  input: ActionInput,
+  isDescribed: boolean,
+): Diagnostic[] {
   const { source, pointer } = at
-  const remarks: Diagnostic[] = input.stripped.map((place) => ({
+  const diagnostics: Diagnostic[] = input.stripped.map((keyword) => ({
     code: 'keyword_stripped',
     severity: 'info',
-    message: `${name}: ${place.split('/').at(-1)} is not JSON Schema; clients see the schema without it.`,
+    message: `${name}: ${keyword.split('/').at(-1)} is not a JSON Schema keyword and is removed from the schema.`,
     source,
-    pointer: `${pointer}${place}`,
+    pointer: `${pointer}${keyword}`,
   }))
-  if (isDescribed) return remarks
+  if (isDescribed) return diagnostics
   const message = `${name} has no description; a model can only guess from its name.`
-  return [...remarks, { code: 'description_missing', severity: 'warning', message, ...at }]
+  return [...diagnostics, { code: 'description_missing', severity: 'warning', message, ...at }]
 }
 
-/** Between looking whether it is still offered and calling it, nothing else happens. */
+/** Lookup and execution are in one synchronous step: the action cannot be withdrawn in between. */
 async function run(
-  known: DeclaredAction,
-  key: string,
+  declared: DeclaredAction,
   input: ActionInput,
-  present: ActionLookup,
+  lookup: ActionLookup,
   call: Call,
 ): Promise<Outcome> {
-  const found = present.find(known)
-  if (!found) return refuse(known, present, call)
-  const given = isPlainObject(call.input) ? call.input : {}
+  const found = lookup.find(declared)
+  if (!found) return refuse(declared, lookup, call)
+  const callInput = isPlainObject(call.input) ? call.input : {}
   const { service, action } = found
-  const { strings } = present.settings
-  const args = input.toArguments(given)
+  const { strings } = lookup.settings
+  const args = input.toArguments(callInput)
   const isPositional = action.parameters !== undefined
-  // The older shape is called the way its service says; only an action itself takes several arguments.
+  // Older services run actions by name with one input; positional arguments need `action.execute`.
   if (service.execute && !(isPositional && action.execute)) {
-    const answer = await service.execute(key, args.length === 0 ? given : args[0])
-    return toOutcome(answer, strings ?? 'error')
+    const { key } = declared.place
+    const result = await service.execute(key, args.length === 0 ? callInput : args[0])
+    return toOutcome(result, strings ?? 'error')
   }
   const execute = action.execute as ((...args: readonly unknown[]) => unknown) | undefined
-  if (!execute) return refuse(known, present, call)
+  if (!execute) return refuse(declared, lookup, call)
   return toOutcome(
     await execute.apply(action, [...args]),
     strings ?? (isPositional ? 'data' : 'error'),
   )
 }
 
-const mostNamed = 50
+/** Available actions named in a refusal. */
+const maxNamed = 50
 
 function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call): Failed {
-  const called = call.capability.name
+  const calledName = call.capability.name
   const available = call.reach
     .capabilities()
     .filter(({ origin }) => origin.source === settings.id && origin.pointer.includes('/actions/'))
-    .filter((capability) => capability.name !== called)
+    .filter((capability) => capability.name !== calledName)
     .map((capability) => capability.name)
-  const named = available.slice(0, mostNamed)
+  const named = available.slice(0, maxNamed)
   const details = {
     available: named,
-    ...(available.length > mostNamed && { more: available.length - mostNamed }),
+    ...(available.length > maxNamed && { more: available.length - maxNamed }),
   }
-  const words =
+  const alternatives =
     named.length === 0
-      ? 'Nothing else is.'
-      : `Available now: ${named.join(', ')}${available.length > mostNamed ? ', …' : ''}.`
+      ? 'No other action is available.'
+      : `Available now: ${named.join(', ')}${available.length > maxNamed ? ', …' : ''}.`
   if (settings.visibility === 'stable') {
     const reason =
-      findReason(settings, name) ?? 'the service does not offer it in its present state'
-    const message = `${called} is not available now: ${reason}. Nothing was run. It may be available later.`
+      findReason(settings, name) ?? 'the service does not offer it in its current state'
+    const message = `${calledName} is not available now: ${reason}. Nothing was run. It may be available later.`
     return serviceFailed('unavailable_now', message, { details: { reason }, retryable: true })
   }
-  const message = `${called} was withdrawn by the service, or is something else now. Nothing was run. ${words}`
+  const message = `${calledName} was withdrawn or changed by the service. Nothing was run. ${alternatives}`
   return serviceFailed('action_withdrawn', message, { details })
 }
 
-/** Somebody else's function: it may know, and it may fail. */
+/** `reason` is user code: an exception counts as no reason. */
 function findReason({ reason }: ServiceSettings, name: string): string | undefined {
   try {
     return reason(name)

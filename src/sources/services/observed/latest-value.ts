@@ -1,47 +1,48 @@
 import type { Observe } from '../service.ts'
 
 /**
- * The last thing an observable said. Its callback remembers and calls nobody who could fail: what it
- * threw would end up in the application.
+ * The last value of an observable. The callback never throws: an exception would propagate into the
+ * application that emitted the value.
  */
 export class LatestValue<T> {
   value: T | undefined
   hasValue = false
-  /** Whether it said something that nobody has looked at yet. */
+  /** `true` from a new value or fault until it has been processed. */
   isUnread = false
-  /** Why it cannot be observed, if it cannot. */
+  /** Set if subscribing threw. */
   fault: string | undefined
-  #stop: unknown
-  #released = false
+  #unsubscribe: unknown
+  #isReleased = false
 
   constructor(observe: Observe<T>, changed: () => void) {
     try {
-      this.#stop = observe((value) => {
-        if (this.#released) return
+      this.#unsubscribe = observe((value) => {
+        if (this.#isReleased) return
         this.value = value
         this.hasValue = true
         this.isUnread = true
         try {
           changed()
         } catch {
-          // Nobody was told, but it is remembered for whoever looks next.
+          // The value is stored and processed with the next read.
         }
       })
     } catch (error) {
-      this.fault = toWords(error)
+      this.fault = toMessage(error)
       this.isUnread = true
     }
   }
 
   release(): void {
-    this.#released = true
+    this.#isReleased = true
     this.isUnread = false
     try {
-      if (typeof this.#stop === 'function') this.#stop()
+      if (typeof this.#unsubscribe === 'function') this.#unsubscribe()
     } catch {
-      // It has been asked to stop, and nobody listens any more.
+      // Values are ignored from now on, even if unsubscribing failed.
     }
   }
 }
 
-const toWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const toMessage = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
