@@ -1,6 +1,11 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { type DocumentPath, type Fields, isLocalReference, type OpenApiDocument } from './openapi-document.ts'
 import { toUnique } from './names.ts'
+import {
+  type DocumentPath,
+  type Fields,
+  isLocalReference,
+  type OpenApiDocument,
+} from './openapi-document.ts'
 
 export type AddReview = (path: DocumentPath, message: string) => void
 
@@ -45,7 +50,11 @@ export class SchemaBundle {
   /** A schema that stands for itself: a reference is replaced by what it points to. */
   translateRoot(schema: unknown, path: DocumentPath): JsonObject {
     const { document, out, review } = this.#options
-    if (isPlainObject(schema) && typeof schema.$ref === 'string' && !isLocalReference(schema.$ref)) {
+    if (
+      isPlainObject(schema) &&
+      typeof schema.$ref === 'string' &&
+      !isLocalReference(schema.$ref)
+    ) {
       const wrapped = this.translate(schema, path, [...out, 'properties', 'value'])
       return wrap(wrapped)
     }
@@ -57,7 +66,8 @@ export class SchemaBundle {
     if (!place) return { type: 'object' }
     const { $ref, ...beside } = isPlainObject(schema) ? schema : {}
     const whole = this.#keywords(place.value, place.path, out)
-    const more = $ref !== undefined && !document.isVersion30 ? this.#keywords(beside, path, out) : {}
+    const more =
+      $ref !== undefined && !document.isVersion30 ? this.#keywords(beside, path, out) : {}
     return this.#withType({ ...whole, ...more })
   }
 

@@ -1,9 +1,9 @@
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
-import type { Fields, OpenApiDocument } from './openapi-document.ts'
 import { hasMinLength, toSlug } from './names.ts'
+import type { Fields, OpenApiDocument } from './openapi-document.ts'
+import { removeSecrets } from './remove-secrets.ts'
 import type { AddReview } from './schema-bundle.ts'
-import type { AuthScheme } from './to-security-draft.ts'
 import {
   type ImportedOperation,
   methods,
@@ -11,8 +11,8 @@ import {
   toImportedOperation,
   toParameterNodes,
 } from './to-imported-operation.ts'
+import type { AuthScheme } from './to-security-draft.ts'
 import { toVersion } from './to-version.ts'
-import { removeSecrets } from './remove-secrets.ts'
 
 /** A whole manifest: what the document says, and a cautious guess at what it does not. */
 export function toDraft(document: OpenApiDocument, review: AddReview): Manifest {
@@ -72,7 +72,9 @@ function toIdentity(document: OpenApiDocument, review: AddReview): Manifest['ide
   const version = toVersion(toText(info.version) || String(info.version ?? ''))
   if (version !== info.version)
     say('version', `no semantic version: ${JSON.stringify(info.version ?? null)}.`)
-  const described = [info.description, info.summary].map(toText).find((text) => hasMinLength(text, 12))
+  const described = [info.description, info.summary]
+    .map(toText)
+    .find((text) => hasMinLength(text, 12))
   if (described === undefined) say('description', 'the document does not describe itself.')
   const owner = [contact.name, contact.email].map(toText).find((text) => hasMinLength(text, 2))
   say('owner', owner === undefined ? 'the document names nobody.' : 'taken from the contact.')
@@ -109,7 +111,9 @@ const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(met
 /** Each scheme once, those used first in front. */
 const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [
   ...new Map(
-    imported.flatMap(({ security: guard }) => guard.schemes.map((scheme) => [scheme.name, scheme] as const)),
+    imported.flatMap(({ security: guard }) =>
+      guard.schemes.map((scheme) => [scheme.name, scheme] as const),
+    ),
   ).values(),
 ]
 

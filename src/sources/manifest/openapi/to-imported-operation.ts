@@ -1,8 +1,8 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
-import type { DocumentPath, DocumentNode, Fields, OpenApiDocument } from './openapi-document.ts'
 import { hasMinLength, toSlug, toUnique } from './names.ts'
+import type { DocumentNode, DocumentPath, Fields, OpenApiDocument } from './openapi-document.ts'
 import { type AddReview, SchemaBundle } from './schema-bundle.ts'
 import { type SecurityDraft, toSecurityDraft } from './to-security-draft.ts'
 
