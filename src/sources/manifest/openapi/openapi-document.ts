@@ -4,15 +4,16 @@ import type { YamlFault, YamlReading } from '../../../yaml/read-yaml.ts'
 export type DocumentPath = readonly PropertyKey[]
 export type Fields = Readonly<Record<string, unknown>>
 
+/** A mapping in the document, with its path. */
 export interface DocumentNode {
   readonly value: Fields
   readonly path: DocumentPath
 }
 
-/** An OpenAPI document of which every complaint names file, line and column. */
+/** An OpenAPI document; faults carry file, line and column. */
 export class OpenApiDocument {
   readonly root: Fields
-  /** Of 3.0, whose schemas are a dialect of their own. */
+  /** OpenAPI 3.0 has its own schema dialect; 3.1 uses JSON Schema 2020-12. */
   readonly isVersion30: boolean
   readonly faults: YamlFault[] = []
   readonly #reading: YamlReading
@@ -36,32 +37,32 @@ export class OpenApiDocument {
     this.faults.push({ at, message })
   }
 
-  /** What stands at a place, or what it refers to; nothing where that is absent or no mapping. */
+  /** Resolves references; returns nothing if the value is absent, and reports one that is not a mapping. */
   resolve(value: unknown, path: DocumentPath): DocumentNode | undefined {
     const seen = new Set<string>()
-    let place = { value, path }
-    while (isPlainObject(place.value)) {
-      const { $ref } = place.value
-      if (typeof $ref !== 'string') return { value: place.value, path: place.path }
+    let node = { value, path }
+    while (isPlainObject(node.value)) {
+      const { $ref } = node.value
+      if (typeof $ref !== 'string') return { value: node.value, path: node.path }
       const target = this.lookUp($ref)
       if (!target || seen.has($ref)) {
-        this.reportFault([...place.path, '$ref'], toTrouble($ref, seen))
+        this.reportFault([...node.path, '$ref'], toReferenceFault($ref, seen))
         return undefined
       }
       seen.add($ref)
-      place = target
+      node = target
     }
-    if (place.value !== undefined) this.reportFault(place.path, 'This must be a mapping.')
+    if (node.value !== undefined) this.reportFault(node.path, 'This must be a mapping.')
     return undefined
   }
 
-  /** What a reference into this document points to. */
+  /** The target of a local reference. */
   lookUp(reference: string): { value: unknown; path: DocumentPath } | undefined {
     if (!isLocalReference(reference)) return undefined
     let value: unknown = this.root
     const path: string[] = []
-    for (const step of reference.slice(1).split('/').slice(1)) {
-      const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
+    for (const segment of reference.slice(1).split('/').slice(1)) {
+      const key = decode(segment).replaceAll('~1', '/').replaceAll('~0', '~')
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
         return undefined
       value = (value as Fields)[key]
@@ -76,11 +77,11 @@ export class OpenApiDocument {
     if (swagger !== undefined)
       this.reportFault(['swagger'], 'This is Swagger 2.0. Convert it to OpenAPI 3 first.')
     else if (openapi === undefined)
-      this.reportFault([], 'This is no OpenAPI document: it has no "openapi: 3.1.0".')
+      this.reportFault([], 'This is not an OpenAPI document: the field "openapi" is missing.')
     else
       this.reportFault(
         ['openapi'],
-        `OpenAPI 3.0 and 3.1 are understood, not ${JSON.stringify(openapi)}.`,
+        `OpenAPI 3.0 and 3.1 are supported, not ${JSON.stringify(openapi)}.`,
       )
   }
 }
@@ -88,17 +89,17 @@ export class OpenApiDocument {
 export const isLocalReference = (reference: string): boolean =>
   reference === '#' || reference.startsWith('#/')
 
-function toTrouble(reference: string, seen: ReadonlySet<string>): string {
+function toReferenceFault(reference: string, seen: ReadonlySet<string>): string {
   if (seen.has(reference)) return `${reference} refers to itself.`
   return isLocalReference(reference)
-    ? `${reference} points to nothing in this document.`
-    : `${reference} lies outside, and nothing is fetched. Bundle the document into one file first.`
+    ? `${reference} does not exist in this document.`
+    : `${reference} is outside of this document and is not fetched. Bundle the document into one file first.`
 }
 
-function decode(step: string): string {
+function decode(segment: string): string {
   try {
-    return decodeURIComponent(step)
+    return decodeURIComponent(segment)
   } catch {
-    return step
+    return segment
   }
 }

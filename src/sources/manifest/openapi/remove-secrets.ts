@@ -4,43 +4,43 @@ import { findSecrets } from '../reading/scan-secrets.ts'
 import type { DocumentPath } from './openapi-document.ts'
 import type { AddReview } from './schema-bundle.ts'
 
-const instead = 'Left out: it looked like a secret.'
-const samples = new Set<PropertyKey>(['default', 'const', 'examples', 'enum'])
+const placeholder = 'Removed: it looked like a secret.'
+const sampleKeywords = new Set<PropertyKey>(['default', 'const', 'examples', 'enum'])
 
-/** Documents carry keys as examples, and some of them open doors: none comes along. */
+/** OpenAPI documents contain API keys as examples, some of them valid; none is copied. */
 export function removeSecrets(draft: Manifest, review: AddReview): Manifest {
   const clean = structuredClone(draft)
   const secrets = findSecrets(clean as JsonObject)
-  // From the back, so that what is taken out of a list moves nothing that is still to come.
+  // Last to first, so that removing a list item does not shift the paths still to process.
   for (const { path } of secrets.reverse()) {
     const sample = path.findIndex(
-      (step, at) => samples.has(step) && path[at - 1] !== 'properties' && at > 2,
+      (segment, at) => sampleKeywords.has(segment) && path[at - 1] !== 'properties' && at > 2,
     )
-    const place = sample < 0 ? path : path.slice(0, sample + 1)
-    if (sample < 0) put(clean, place, instead)
-    else remove(clean, place)
-    review(place, 'something that looked like a secret was left out here.')
+    const target = sample < 0 ? path : path.slice(0, sample + 1)
+    if (sample < 0) replace(clean, target, placeholder)
+    else remove(clean, target)
+    review(target, 'something that looked like a secret was removed here.')
   }
   return clean
 }
 
-function put(root: object, path: DocumentPath, value: string): void {
-  const holder = holderOf(root, path)
+function replace(root: object, path: DocumentPath, value: string): void {
+  const parent = parentOf(root, path)
   const last = path.at(-1)
-  if (holder && last !== undefined && typeof holder[last] === 'string') holder[last] = value
+  if (parent && last !== undefined && typeof parent[last] === 'string') parent[last] = value
 }
 
 function remove(root: object, path: DocumentPath): void {
-  const holder = holderOf(root, path)
+  const parent = parentOf(root, path)
   const last = path.at(-1)
-  if (holder && last !== undefined) delete holder[last]
+  if (parent && last !== undefined) delete parent[last]
 }
 
-function holderOf(root: object, path: DocumentPath): Record<PropertyKey, unknown> | undefined {
+function parentOf(root: object, path: DocumentPath): Record<PropertyKey, unknown> | undefined {
   let node: unknown = root
-  for (const step of path.slice(0, -1)) {
+  for (const segment of path.slice(0, -1)) {
     if (typeof node !== 'object' || node === null) return undefined
-    node = (node as Record<PropertyKey, unknown>)[step]
+    node = (node as Record<PropertyKey, unknown>)[segment]
   }
   return typeof node === 'object' && node !== null
     ? (node as Record<PropertyKey, unknown>)

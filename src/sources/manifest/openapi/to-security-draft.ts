@@ -3,51 +3,53 @@ import type { DocumentPath, Fields, OpenApiDocument } from './openapi-document.t
 
 type Auth = ManifestInterface['auth']
 
-/** What a caller of an operation must hold, and how it proves that. */
+/** The permissions an operation requires, and how callers authenticate. */
 export interface SecurityDraft {
   readonly permissions: readonly string[]
   readonly schemes: readonly AuthScheme[]
-  /** What had to be guessed. */
-  readonly doubts: readonly string[]
+  /** Guesses to review. */
+  readonly notes: readonly string[]
 }
 
 export interface AuthScheme {
   readonly name: string
   readonly auth: Auth
-  /** Whether the document says so, or it is the nearest thing a manifest has. */
+  /** `false` if the manifest has no exact equivalent and the nearest was chosen. */
   readonly isExact: boolean
 }
 
 export interface SecurityOptions {
   readonly document: OpenApiDocument
-  /** Of the manifest: permissions that have to be made up begin with it. */
+  /** The id of the manifest; prefix of invented permissions. */
   readonly id: string
 }
 
-const open: SecurityDraft = { permissions: [], schemes: [], doubts: [] }
+const anonymous: SecurityDraft = { permissions: [], schemes: [], notes: [] }
 
-/** The first way in that an operation, or the whole document, names. */
+/** Uses the first security requirement of the operation, or of the document. */
 export function toSecurityDraft(
   operation: Fields,
   path: DocumentPath,
   writes: boolean,
   { document, id }: SecurityOptions,
 ): SecurityDraft {
-  const own = operation.security !== undefined
-  const security = own ? operation.security : document.root.security
-  const at = own ? [...path, 'security'] : ['security']
-  if (security === undefined) return open
+  const hasOwn = operation.security !== undefined
+  const security = hasOwn ? operation.security : document.root.security
+  const at = hasOwn ? [...path, 'security'] : ['security']
+  if (security === undefined) return anonymous
   if (!Array.isArray(security)) {
     document.reportFault(at, 'security must be a list.')
-    return open
+    return anonymous
   }
-  const ways = security.map((way, index) => document.resolve(way, [...at, index])?.value ?? {})
-  const [first] = ways
-  if (!first) return open
-  if (ways.some((way) => Object.keys(way).length === 0))
+  const alternatives = security.map(
+    (item, index) => document.resolve(item, [...at, index])?.value ?? {},
+  )
+  const [first] = alternatives
+  if (!first) return anonymous
+  if (alternatives.some((item) => Object.keys(item).length === 0))
     return {
-      ...open,
-      doubts: ['It may also be called without any proof, so nothing is asked for.'],
+      ...anonymous,
+      notes: ['It may also be called without authentication, so no permission is required.'],
     }
   const schemes = Object.keys(first).flatMap((name) => toScheme(document, name, [...at, 0, name]))
   const scopes = Object.values(first).flatMap((list) =>
@@ -55,19 +57,25 @@ export function toSecurityDraft(
   )
   const permissions = scopes.map((scope) => toPermission(scope, id))
   const changed = scopes.filter((scope, index) => scope !== permissions[index])
-  const madeUp = `${id}.${writes ? 'write' : 'read'}`
+  const invented = `${id}.${writes ? 'write' : 'read'}`
   return {
-    permissions: scopes.length > 0 ? [...new Set(permissions)] : [madeUp],
+    permissions: scopes.length > 0 ? [...new Set(permissions)] : [invented],
     schemes,
-    doubts: [
-      ...(ways.length > 1 ? [`There are ${ways.length} ways in; this is the first.`] : []),
-      ...(scopes.length === 0 ? ['A proof is asked for, and no scope; this one is made up.'] : []),
-      ...(changed.length > 0 ? [`Spelt as a manifest allows it, from ${changed.join(', ')}.`] : []),
+    notes: [
+      ...(alternatives.length > 1
+        ? [`There are ${alternatives.length} security requirements; this is the first.`]
+        : []),
+      ...(scopes.length === 0
+        ? ['Authentication is required but no scope is named; this one is invented.']
+        : []),
+      ...(changed.length > 0
+        ? [`Spelled as a manifest requires, from ${changed.join(', ')}.`]
+        : []),
     ],
   }
 }
 
-/** Lower case, and nothing but letters, digits and `_ . : -`, a letter first. */
+/** Lower-case letters, digits and `_ . : -`, beginning with a letter. */
 function toPermission(scope: string, id: string): string {
   const plain = scope
     .toLowerCase()
@@ -80,28 +88,28 @@ function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): Au
   const path = ['components', 'securitySchemes', name]
   const components = document.resolve(document.root.components, ['components'])?.value
   const all = document.resolve(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
-  const place = Object.hasOwn(all, name) ? document.resolve(all[name], path) : undefined
-  if (!place) {
-    document.reportFault(at, `There is no security scheme ${name} in components.securitySchemes.`)
+  const node = Object.hasOwn(all, name) ? document.resolve(all[name], path) : undefined
+  if (!node) {
+    document.reportFault(at, `components.securitySchemes has no scheme ${name}.`)
     return []
   }
-  const { type, scheme, bearerFormat } = place.value
+  const { type, scheme, bearerFormat } = node.value
   const kind = type === 'http' ? `http ${String(scheme).toLowerCase()}` : String(type)
   const isJwt = kind === 'http bearer' && String(bearerFormat).toLowerCase() === 'jwt'
-  const [auth, certainty] = isJwt ? certainJwt : (auths.get(kind) ?? nearestToUnknown)
-  return [{ name, auth, isExact: certainty === 'certain' }]
+  const [auth, match] = isJwt ? exactJwt : (auths.get(kind) ?? fallback)
+  return [{ name, auth, isExact: match === 'exact' }]
 }
 
-type Reading = readonly [auth: Auth, certainty: 'certain' | 'guess']
+type AuthMapping = readonly [auth: Auth, match: 'exact' | 'nearest']
 
-const certainJwt: Reading = ['signed_jwt', 'certain']
-const nearestToUnknown: Reading = ['api_key', 'guess']
+const exactJwt: AuthMapping = ['signed_jwt', 'exact']
+const fallback: AuthMapping = ['api_key', 'nearest']
 
-const auths: ReadonlyMap<string, Reading> = new Map([
-  ['apiKey', ['api_key', 'certain']],
-  ['oauth2', ['oauth2', 'certain']],
-  ['openIdConnect', ['oauth2', 'guess']],
-  ['mutualTLS', ['mTLS', 'certain']],
-  ['http bearer', ['signed_jwt', 'guess']],
-  ['http basic', ['api_key', 'guess']],
+const auths: ReadonlyMap<string, AuthMapping> = new Map([
+  ['apiKey', ['api_key', 'exact']],
+  ['oauth2', ['oauth2', 'exact']],
+  ['openIdConnect', ['oauth2', 'nearest']],
+  ['mutualTLS', ['mTLS', 'exact']],
+  ['http bearer', ['signed_jwt', 'nearest']],
+  ['http basic', ['api_key', 'nearest']],
 ])
