@@ -325,8 +325,8 @@ describe.each(Object.entries(nobody))('over %s', (_, open) => {
 describe('memory', () => {
   const built = (file: string) => pathToFileURL(`${repository}/dist/${file}`).href
   const upstreams = {
-    HTTP: `new (await import('${built('sources/manifest/http-upstream.js')}')).httpUpstream`,
-    MCP: `new (await import('${built('mcp/mcp-upstream.js')}')).McpUpstream`,
+    HTTP: `new (await import('${built('sources/manifest/invoke/http-upstream.js')}')).httpUpstream`,
+    MCP: `new (await import('${built('mcp/upstream/mcp-upstream.js')}')).McpUpstream`,
   }
   const floods = {
     'a gigabyte': faults['sends a gigabyte'],
