@@ -7,12 +7,13 @@ import { byCodePoint, type JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
 import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
+import { toDropped } from '../sources/manifest/dropped-fields.ts'
 import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
 import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
 import { readManifest, type ValidManifest } from '../sources/manifest/reading/read-manifest.ts'
 import { toInputSchema, toOutputSchema } from '../sources/manifest/schemas/to-schema.ts'
 import { findAgentInterface, toCapability } from '../sources/manifest/to-capability.ts'
-import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
+import { toExtension } from '../sources/manifest/to-extension.ts'
 
 export interface ProjectOptions {
   readonly file: string

@@ -118,7 +118,7 @@ export default async () => ({
   })
 
   test.each([
-    ['export default 7', 'must export a service'],
+    ['export default 7', 'default export must be a service'],
     ['export default () => { throw new Error("no") }', 'no'],
     ['import "./missing.ts"', 'does not load'],
   ])('one that is none is said, and its neighbours are served: %s', async (module, words) => {

@@ -6,13 +6,14 @@ import { toUri } from './address.ts'
 import { toContract } from './contracts.ts'
 import { isService } from './service.ts'
 
+/** A link, whether or not it leads to a valid service. */
 export interface ServiceLink {
   readonly key: string
   readonly service: unknown
 }
 
-/** The linked services by name, for clients that find their own way to them. */
-export const listLinks = (source: string, links: () => readonly ServiceLink[]): Capability =>
+/** A tool that lists the linked services, for clients that connect to them on their own. */
+export const toListLinksTool = (source: string, links: () => readonly ServiceLink[]): Capability =>
   Object.freeze({
     name: 'list_links',
     description:

@@ -4,14 +4,14 @@ import { reads } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toUri } from './address.ts'
-import { anything } from './contracts.ts'
+import { anyObject } from './contracts.ts'
 
-/** Where the list stays the same, which of it can be used now is something to read. */
-export const toAvailability = (source: string, isAvailable: (name: string) => boolean): View =>
+/** With `visibility: stable` the tool list is constant; this view tells which tools can be called now. */
+export const toAvailabilityView = (source: string, isAvailable: (name: string) => boolean): View =>
   Object.freeze({
     name: 'availability',
     description: 'Which actions are available now, and which are not.',
-    input: anything,
+    input: anyObject,
     effects: reads,
     rules: noRules,
     origin: { source, pointer: '/actions' },
@@ -22,10 +22,10 @@ export const toAvailability = (source: string, isAvailable: (name: string) => bo
       const actions = call.reach
         .capabilities()
         .filter(({ origin }) => origin.source === source && origin.pointer.includes('/actions/'))
-      const pick = (wanted: boolean) =>
+      const namesWhere = (available: boolean) =>
         actions
-          .filter(({ name, origin }) => isAvailable(origin.name ?? name) === wanted)
+          .filter(({ name, origin }) => isAvailable(origin.name ?? name) === available)
           .map(({ name }) => name)
-      return done({ available: pick(true), unavailable: pick(false) })
+      return done({ available: namesWhere(true), unavailable: namesWhere(false) })
     },
   })
