@@ -2,6 +2,8 @@
 export interface Caller {
   readonly subject: string
   readonly scopes: Scopes
+  /** The records grant (package) whose token was presented; absent for every other credential. */
+  readonly grantId?: string
 }
 
 /** `all` is the local user's: nobody stands above the person at the keyboard. */
