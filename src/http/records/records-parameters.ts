@@ -1,6 +1,6 @@
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import type { Field } from '../../sources/records/model/stream.ts'
-import type { Warning } from '../../sources/records/query/query-records.ts'
+import type { Warning } from '../../sources/records/query/record-page.ts'
 
 /** What a query string says, as the read contract writes it. */
 export interface Parameters {

@@ -6,9 +6,9 @@ import { isPlainObject } from '../../capability/json.ts'
 import { type Failed, isFailed, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
-import { metrics } from './aggregate/aggregate-records.ts'
+import { metrics } from './aggregate/plan-aggregation.ts'
 import { granularities } from './aggregate/time-buckets.ts'
-import { toFailedAnswer } from './answers/answers.ts'
+import { toFailedAnswer } from './answers/failed-answer.ts'
 import type { Reads } from './reads.ts'
 
 const connection_id = z.string().min(1).optional().describe('Which connection, from schema.')

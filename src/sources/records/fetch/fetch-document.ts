@@ -26,7 +26,7 @@ export interface RecordDocument extends JsonObject {
   readonly metadata: JsonObject
 }
 
-export interface Fetched {
+export interface FetchedDocument {
   readonly scope: Scope
   readonly fields: readonly Field[]
   readonly row: Row
@@ -36,7 +36,7 @@ export interface Fetched {
 /** As much text as one answer holds; longer ones are read on with `offset`. */
 const longestText = 50_000
 
-export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Failed {
+export function fetchDocument(reader: Reader, query: FetchQuery): FetchedDocument | Failed {
   const found = findRecord(reader, query)
   if (isFailed(found)) return found
   const { scope, row } = found
@@ -86,14 +86,14 @@ function findRecord(
   reader: Reader,
   query: FetchQuery,
 ): { readonly scope: Scope; readonly row: Row } | Failed {
-  const named = findNamed(reader, query)
+  const named = resolveRecordId(reader, query)
   if (isFailed(named)) return named
   const row = reader.store.find(named.scope, named.key)
   return row ? { scope: named.scope, row } : noRecord()
 }
 
 /** Which record of which source an id is about. Asks no source anything. */
-export function findNamed(
+export function resolveRecordId(
   reader: Pick<Reader, 'scopes'>,
   { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,
 ): { readonly scope: Scope; readonly key: string } | Failed {

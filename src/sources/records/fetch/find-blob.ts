@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import { toWhole } from '../grants/narrow-fields.ts'
+import { parseBody } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import { ambiguous, unknownConnection } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
@@ -46,7 +46,7 @@ export function findBlob(
 
 function names(reader: Reader, scope: Scope, key: string, id: string): boolean {
   const row = reader.store.find(scope, key)
-  const data: unknown = row && toWhole(row.body)
+  const data: unknown = row && parseBody(row.body)
   const named = isPlainObject(data) ? data[blobField] : undefined
   return isPlainObject(named) && named.blob_id === id
 }

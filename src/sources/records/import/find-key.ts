@@ -1,6 +1,6 @@
 type Row = Readonly<Record<string, unknown>>
 
-export interface FoundKey {
+export interface InferredKey {
   readonly fields: readonly string[]
   /** It has no such name, and is taken for one by what the records have there. */
   readonly isGuess: boolean
@@ -14,7 +14,7 @@ export function findPrimaryKey(
   names: readonly string[],
   rows: readonly Row[],
   times: readonly string[],
-): FoundKey {
+): InferredKey {
   const named = names.find((name) => /^(id|key|uuid|guid)$/i.test(name))
   if (named !== undefined) return { fields: [named], isGuess: false }
   // The next record may well have the same time, or the same amount.

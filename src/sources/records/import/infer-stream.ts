@@ -1,6 +1,6 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
-import { type FoundKey, findPrimaryKey } from './find-key.ts'
+import { findPrimaryKey, type InferredKey } from './find-key.ts'
 
 /**
  * A first draft of a declaration, from records. It is only a draft: which time consent is about and
@@ -9,7 +9,7 @@ import { type FoundKey, findPrimaryKey } from './find-key.ts'
 export function inferStream(
   connector: string,
   rows: readonly Readonly<Record<string, unknown>>[],
-): { readonly declaration: object; readonly key: FoundKey } {
+): { readonly declaration: object; readonly key: InferredKey } {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const properties = Object.fromEntries(
     names.map((name) => [name, inferType(rows.map((row) => row[name]))]),

@@ -6,7 +6,7 @@ import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
 import type { Connection, RecordSource, Stream } from '../model/stream.ts'
 import type { KeptBlob, StoreBinding } from '../record-store.ts'
-import { isExact, type RecordEntry, toRecordEntry } from './to-entry.ts'
+import { isExactNumber, type RecordEntry, toRecordEntry } from './to-entry.ts'
 import { TypeMismatches } from './type-mismatches.ts'
 
 /** Where an owner puts things in. */
@@ -128,7 +128,7 @@ function readLine(stream: Stream, text: string, now: string): RecordEntry | stri
 function toKey(given: unknown): string | undefined {
   const parts = Array.isArray(given) ? given : [given]
   const isKey = (part: unknown) =>
-    typeof part === 'string' || (typeof part === 'number' && isExact(part))
+    typeof part === 'string' || (typeof part === 'number' && isExactNumber(part))
   if (!parts.every(isKey)) return undefined
   return Array.isArray(given) ? JSON.stringify(parts.map(String)) : String(given)
 }

@@ -17,13 +17,13 @@ export interface Line {
 }
 
 /** A value of a table has no type of its own: text, which the stream's fields say more about. */
-export type Cell = (name: string, text: string) => unknown
+export type ParseCell = (name: string, text: string) => unknown
 
 /**
  * NDJSON, a JSON array, or a table with a header: by the name of the file. It waits for the disk, so it is
  * for threads and processes that have nothing else to do. Lines up to `after` are counted, not read.
  */
-export function* readLines(file: string, toCell: Cell, after = 0): Generator<Line> {
+export function* readLines(file: string, toCell: ParseCell, after = 0): Generator<Line> {
   if (isTable(file)) yield* readCsv(file, toCell)
   else if (toKind(file) === '.json') yield* readJson(file, after)
   else yield* readNdjson(file, after)
@@ -160,7 +160,7 @@ function lookAt(file: string): { size: number; isArray: boolean } {
 }
 
 /** A row as a record: by the names in the first one. */
-function* readCsv(file: string, toCell: Cell): Generator<Line> {
+function* readCsv(file: string, toCell: ParseCell): Generator<Line> {
   let names: readonly string[] | undefined
   for (const { rows, bytes } of readRows(file))
     for (const row of rows)
@@ -213,7 +213,7 @@ function canDecode(strict: InstanceType<typeof TextDecoder>, chunk: Buffer): boo
 function toLine(
   names: readonly string[],
   { number, text, cells, fault }: CsvRow,
-  toCell: Cell,
+  toCell: ParseCell,
 ): Omit<Line, 'bytes'> {
   if (fault !== undefined) return { number, text, fault }
   if (cells.length !== names.length)

@@ -79,12 +79,12 @@ function findFault(
 
 /** A number that was rounded when it was read, or may have been. Not by recursion: it may be deep. */
 function findInexact(value: unknown): string | undefined {
-  if (typeof value === 'number') return isExact(value) ? undefined : toInexact(value)
+  if (typeof value === 'number') return isExactNumber(value) ? undefined : toInexact(value)
   if (typeof value !== 'object' || value === null) return undefined
   const left = Object.values(value)
   while (left.length > 0) {
     const part = left.pop()
-    if (typeof part === 'number' && !isExact(part)) return toInexact(part)
+    if (typeof part === 'number' && !isExactNumber(part)) return toInexact(part)
     if (typeof part === 'object' && part !== null)
       for (const one of Object.values(part)) left.push(one)
   }
@@ -92,7 +92,7 @@ function findInexact(value: unknown): string | undefined {
 }
 
 /** Whether it is the number that was written, for all we know. */
-export const isExact = (number: number): boolean =>
+export const isExactNumber = (number: number): boolean =>
   Number.isSafeInteger(number) || (Number.isFinite(number) && !Number.isInteger(number))
 
 const toInexact = (number: number): string =>

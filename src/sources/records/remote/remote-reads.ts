@@ -2,13 +2,10 @@ import { text } from '../../../capability/content.ts'
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
-import {
-  type SearchResult,
-  toAggregateAnswer,
-  toPageAnswer,
-  toSearchAnswer,
-} from '../answers/answers.ts'
-import { findNamed, toDocument } from '../fetch/fetch-document.ts'
+import { toAggregateAnswer } from '../answers/aggregate-answer.ts'
+import { toPageAnswer } from '../answers/page-answer.ts'
+import { type SearchResult, toSearchAnswer } from '../answers/search-answer.ts'
+import { resolveRecordId, toDocument } from '../fetch/fetch-document.ts'
 import { blobField } from '../fetch/find-blob.ts'
 import { toFields } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
@@ -16,12 +13,12 @@ import { answerSchema } from '../local-reads.ts'
 import { toRecordId } from '../model/record-id.ts'
 import type { Field } from '../model/stream.ts'
 import { toExpansions } from '../query/expand.ts'
-import type { RecordPage, ServedRecord, Warning } from '../query/query-records.ts'
+import type { RecordPage, ServedRecord, Warning } from '../query/record-page.ts'
 import { toConditions } from '../reading/filter.ts'
 import { findScope } from '../reading/find-scope.ts'
 import type { Reads } from '../reads.ts'
-import { toSearchPlaces } from '../search/search-records.ts'
-import { type Query, type RemoteServer, unavailable } from './remote-server.ts'
+import { toSearchTargets } from '../search/search-records.ts'
+import { type QueryParameters, type RemoteServer, unavailable } from './remote-server.ts'
 
 /**
  * The same reads of records that lie elsewhere. What can be said without asking is said here: which
@@ -94,7 +91,7 @@ export function remoteReads(
     },
 
     async search(query) {
-      const places = toSearchPlaces(reader, query)
+      const places = toSearchTargets(reader, query)
       if (isFailed(places)) return places
       const body = await server.get(
         ['search'],
@@ -115,7 +112,7 @@ export function remoteReads(
     },
 
     async fetch(query) {
-      const named = findNamed(reader, query)
+      const named = resolveRecordId(reader, query)
       if (isFailed(named)) return named
       const { scope, key } = named
       const fields = toFields(scope, query)
@@ -138,16 +135,16 @@ export function remoteReads(
 
 const usualHits = 10
 
-const repeated = (name: string, values: readonly string[] | undefined): Query =>
+const repeated = (name: string, values: readonly string[] | undefined): QueryParameters =>
   (values ?? []).map((value) => [name, value] as const)
 
-function toFilterQuery(scope: Scope, filter: unknown): Query | Failed {
+function toFilterQuery(scope: Scope, filter: unknown): QueryParameters | Failed {
   const conditions = toConditions(scope, filter)
   return isFailed(conditions) ? conditions : toFilterParameters(filter)
 }
 
 /** `filter[field]=v` and `filter[field][gte]=v`, of one that is known to be sound. */
-const toFilterParameters = (filter: unknown): Query =>
+const toFilterParameters = (filter: unknown): QueryParameters =>
   Object.entries((filter ?? {}) as object).flatMap(([name, wanted]) =>
     isPlainObject(wanted)
       ? Object.entries(wanted).map(

@@ -12,7 +12,7 @@ export interface RemoteServerOptions {
   readonly patience: number
 }
 
-export type Query = readonly (readonly [string, string | number | undefined])[]
+export type QueryParameters = readonly (readonly [string, string | number | undefined])[]
 
 const largestAnswer = 16 * 1024 * 1024
 const longestMessage = 500
@@ -31,7 +31,7 @@ export class RemoteServer {
 
   async get(
     path: readonly string[],
-    query: Query,
+    query: QueryParameters,
     signal?: AbortSignal,
   ): Promise<JsonObject | Failed> {
     const { token, patience } = this.#options

@@ -6,11 +6,11 @@ import type { Connection } from '../model/stream.ts'
 import { ambiguous, unknownConnection, unknownStream } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
 import {
-  legend,
+  featureLegend,
+  quoteName,
   type StreamFeatures,
   toFeatureLines,
   toStreamFeatures,
-  word,
 } from './stream-features.ts'
 
 export interface SchemaQuery {
@@ -19,7 +19,7 @@ export interface SchemaQuery {
   readonly detail?: 'compact' | 'full' | undefined
 }
 
-export interface SchemaAnswer {
+export interface SchemaDescription {
   readonly data: JsonObject
   readonly text: string
 }
@@ -32,7 +32,7 @@ const longestSchema = 20_000
 export function describeSchema(
   reader: Pick<Reader, 'scopes'>,
   query: SchemaQuery,
-): SchemaAnswer | Failed {
+): SchemaDescription | Failed {
   const scopes = findScopes(reader, query)
   if (isFailed(scopes)) return scopes
   if (query.stream === undefined) return toIndex(scopes)
@@ -74,7 +74,7 @@ interface Connector {
 }
 
 /** Everything there is, by name: what one can do with it is asked for one stream at a time. */
-function toIndex(scopes: readonly Scope[]): SchemaAnswer {
+function toIndex(scopes: readonly Scope[]): SchemaDescription {
   const connectors = groupByConnector(scopes)
   const streamCount = connectors.reduce((sum, { streams }) => sum + streams.size, 0)
   const connectionCount = connectors.reduce((sum, one) => sum + one.connections.length, 0)
@@ -114,10 +114,10 @@ function toIndex(scopes: readonly Scope[]): SchemaAnswer {
     const more =
       untold > 0 ? `, and ${untold} more: schema with a stream lists those that have it` : ''
     return [
-      `connector_key ${word(key)}: ${told.map(toConnectionText).join(', ')}${more}`,
+      `connector_key ${quoteName(key)}: ${told.map(toConnectionText).join(', ')}${more}`,
       ...(isShort
         ? [...streams].map(([name, rows]) => toIndexRow(name, rows, connections))
-        : [`  streams: ${[...streams.keys()].map(word).join(' | ')}`]),
+        : [`  streams: ${[...streams.keys()].map(quoteName).join(' | ')}`]),
     ]
   })
   const text = [
@@ -137,12 +137,12 @@ function toIndexRow(
   const where =
     rows.length === connections.length
       ? ''
-      : ` (only in ${rows.map(({ source }) => word(source.connection.id)).join(', ')})`
-  return `  stream ${word(name)}: ${plural(first?.fields.size ?? 0, 'field')}${where}`
+      : ` (only in ${rows.map(({ source }) => quoteName(source.connection.id)).join(', ')})`
+  return `  stream ${quoteName(name)}: ${plural(first?.fields.size ?? 0, 'field')}${where}`
 }
 
 /** Rows that can do the same are told together: which connections they are in, and then what. */
-function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaAnswer {
+function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaDescription {
   const groups = new Map<string, { abilities: StreamFeatures; scopes: Scope[] }>()
   for (const scope of scopes) {
     const abilities = toStreamFeatures(reader, scope)
@@ -165,7 +165,7 @@ function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): Sch
   }
   const text = [
     ...rows.flatMap(({ abilities, scopes: members }) => [
-      `stream ${word(abilities.name)} connector_key ${word(members[0]?.source.connection.connector ?? '')}, ${members
+      `stream ${quoteName(abilities.name)} connector_key ${quoteName(members[0]?.source.connection.connector ?? '')}, ${members
         .slice(0, mostConnections)
         .map(({ source }) => toConnectionText(source.connection))
         .join(
@@ -173,7 +173,7 @@ function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): Sch
         )}${members.length > mostConnections ? `, and ${members.length - mostConnections} more` : ''}`,
       ...toFeatureLines(abilities),
     ]),
-    `Legend: ${legend}`,
+    `Legend: ${featureLegend}`,
     ...(isPackage(reader) ? ['There are several connections: pass connection_id in reads.'] : []),
   ].join('\n')
   return { data, text }
@@ -184,7 +184,7 @@ const isPackage = ({ scopes }: Pick<Reader, 'scopes'>): boolean =>
   new Set(scopes.map(({ source }) => source.connection.id)).size > 1
 
 /** The JSON Schema of one stream, as far as it is granted. */
-function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
+function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaDescription {
   const { source, fields } = scope
   const { required } = source.stream.schema
   const schemas = [...fields.values()].map(({ name, schema }) => [name, schema] as const)
@@ -209,7 +209,7 @@ function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
     ],
   }
   const note =
-    cut.length > 0 ? [`Shortened, because they are long: ${cut.map(word).join(', ')}.`] : []
+    cut.length > 0 ? [`Shortened, because they are long: ${cut.map(quoteName).join(', ')}.`] : []
   return { data, text: [scoped.text, `JSON Schema: ${JSON.stringify(schema)}`, ...note].join('\n') }
 }
 
@@ -263,7 +263,7 @@ export const toConnectionData = ({ id, label }: Connection): JsonObject => ({
 })
 
 export const toConnectionText = ({ id, label }: Connection): string =>
-  `connection_id ${word(id)}${label === undefined ? '' : ` (${JSON.stringify(label)})`}`
+  `connection_id ${quoteName(id)}${label === undefined ? '' : ` (${JSON.stringify(label)})`}`
 
 const plural = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -20,7 +20,7 @@ export interface StreamFeatures extends JsonObject {
   readonly aggregations: Readonly<Record<string, readonly string[]>>
 }
 
-export const legend =
+export const featureLegend =
   'eq: filter {"field": value}. range: filter {"field": {"gte": v, "lt": v}} with gte, gt, lte, lt. search: the search tool matches it. A type alone: read and projected only.'
 
 export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): StreamFeatures {
@@ -42,7 +42,7 @@ export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): 
     ({ relation, foreignKey }) =>
       [
         relation.name,
-        `${relation.cardinality} ${word(relation.stream)} by ${word(foreignKey.name)}`,
+        `${relation.cardinality} ${quoteName(relation.stream)} by ${quoteName(foreignKey.name)}`,
       ] as const,
   )
   const lexical = fields.filter((field) => field.lexical).map(({ name }) => name)
@@ -78,14 +78,16 @@ function toFlags(field: Field): string {
 export function toFeatureLines(abilities: StreamFeatures): readonly string[] {
   const { fields, sort, views = {}, expand = {}, search, aggregations } = abilities
   const uses = Object.entries(aggregations).map(([use, names]) =>
-    [use, ...names.map(word)].join(' '),
+    [use, ...names.map(quoteName)].join(' '),
   )
   return [
-    ...Object.entries(fields).map(([flags, names]) => `  ${flags}: ${names.map(word).join(', ')}`),
-    `  sort: ${sort.length > 0 ? `${sort.map(word).join(' or ')} (newest first when left out)` : 'none (by id)'}`,
+    ...Object.entries(fields).map(
+      ([flags, names]) => `  ${flags}: ${names.map(quoteName).join(', ')}`,
+    ),
+    `  sort: ${sort.length > 0 ? `${sort.map(quoteName).join(' or ')} (newest first when left out)` : 'none (by id)'}`,
     `  count: none or exact. projection: fields${toViews(views)}`,
     `  expand: ${toPairs(expand) || 'none'}`,
-    `  search modes: ${search ? `lexical over ${search.lexical.map(word).join(', ')}` : 'none'}`,
+    `  search modes: ${search ? `lexical over ${search.lexical.map(quoteName).join(', ')}` : 'none'}`,
     `  aggregate: ${uses.join('; ')}`,
     '  changes_since: "beginning", then the bookmark of the last page',
   ]
@@ -95,14 +97,14 @@ const toViews = (views: Readonly<Record<string, readonly string[]>>): string =>
   Object.keys(views).length === 0
     ? ''
     : `, or view ${Object.entries(views)
-        .map(([name, fields]) => `${word(name)} (${fields.map(word).join(' ')})`)
+        .map(([name, fields]) => `${quoteName(name)} (${fields.map(quoteName).join(' ')})`)
         .join(', ')}`
 
 const toPairs = (pairs: Readonly<Record<string, string>>): string =>
   Object.entries(pairs)
-    .map(([name, what]) => `${word(name)} (${what})`)
+    .map(([name, what]) => `${quoteName(name)} (${what})`)
     .join(', ')
 
 /** As it is where nobody can mistake it, else in quotes. */
-export const word = (name: string): string =>
+export const quoteName = (name: string): string =>
   /^-?[\w.-]+$/.test(name) ? name : JSON.stringify(name)

@@ -1,6 +1,6 @@
 import { byCodePoint, type Json } from '../../../capability/json.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
-import type { RecordPage } from '../query/query-records.ts'
+import type { RecordPage } from '../query/record-page.ts'
 
 /** Groups that are asked of each source, to be merged. */
 export const maxGroups = 100

@@ -1,8 +1,8 @@
 import type { Stream } from '../model/stream.ts'
-import type { Cell } from './read-lines.ts'
+import type { ParseCell } from './read-lines.ts'
 
 /** What a cell of a table means is said by its field. */
-export function toCellOf({ fields }: Stream): Cell {
+export function toCellOf({ fields }: Stream): ParseCell {
   const types = new Map(fields.map(({ name, type }) => [name, type]))
   return (name, text) => {
     switch (types.get(name)) {
