@@ -12,7 +12,7 @@ export interface RecordSourceOptions {
   readonly id: string
   /** Opens a reader for one grant, with the grant's state at this moment. */
   readonly open: (grantId: string) => Reader | Failed
-  /** Whether a text contains an owner token. */
+  /** Detects an owner token anywhere in a text. */
   readonly holdsOwner: (text: string) => boolean
   readonly diagnostics: () => readonly Diagnostic[]
   readonly close: () => void | Promise<void>
@@ -48,4 +48,4 @@ const noScopes: ReadonlySet<string> = new Set()
 
 /** Server instructions for the model. */
 export const instructions =
-  'Personal records, read under a grant. Call schema first: it lists the streams and connections. Pass connection_id wherever there are several connections. filter is an object: {"field": value} or {"field": {"gte": v}}. Page with next_cursor; the text of every answer holds all you need to go on. search finds words over all connections; fetch reads one hit.'
+  'Personal records, read under a grant. Call schema first: it lists the streams and connections. Pass connection_id when there are several connections. filter is an object: {"field": value} or {"field": {"gte": v}}. Page with next_cursor; the text of every answer contains everything you need to continue. search finds words in all connections; fetch reads one hit.'

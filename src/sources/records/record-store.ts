@@ -83,7 +83,7 @@ export interface SliceQuery {
 
 export interface Slice {
   readonly rows: readonly PlacedRow[]
-  /** Where the scan stopped, when there may be more. The row there need not match. */
+  /** End of the scan, when there may be more. The row at this position need not match. */
   readonly resume?: Position
 }
 
@@ -119,7 +119,7 @@ export interface ChangesQuery {
 
 export interface ChangesSlice {
   readonly changes: readonly RecordChange[]
-  /** Where the scan stopped, when there may be more: the next `after`, or the next `upTo` if newest first. */
+  /** End of the scan, when there may be more: the next `after`, or the next `upTo` if newest first. */
   readonly resume?: number
 }
 
@@ -151,7 +151,7 @@ export interface Grouping {
 }
 
 export interface TallySlice {
-  /** The same group may appear several times. */
+  /** A group may appear several times. */
   readonly tallies: readonly Tally[]
   /** The last arrival scanned, when there may be more. */
   readonly resume?: number

@@ -11,7 +11,7 @@ import type { TokenRefusal } from './token-refusal.ts'
 /** Checks tokens by looking them up in the store, never by where or under what name they were sent. */
 export interface TokenGate {
   admit(token: string | undefined): Admitted | { readonly refusal: TokenRefusal }
-  /** Whether a text contains an owner token anywhere. Such requests are refused, even if it was a mistake. */
+  /** Detects an owner token anywhere in a text. Such requests are refused, even if it was a mistake. */
   holdsOwner(text: string): boolean
   open(grantId: string): Reader | Failed
   /** Token introspection; `undefined` for an unknown or inactive token. */

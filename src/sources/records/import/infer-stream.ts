@@ -3,8 +3,8 @@ import { toMilliseconds } from '../model/to-comparable.ts'
 import { findPrimaryKey, type InferredKey } from './find-key.ts'
 
 /**
- * A first draft of a declaration, from records. It is only a draft: which time consent is about and
- * what may be searched or summed is for a person to say.
+ * Drafts a stream declaration from sample records. The owner has to review it: the consent time field
+ * and the searchable and summable fields are guesses.
  */
 export function inferStream(
   connector: string,

@@ -85,7 +85,7 @@ const expectations: Readonly<Record<Field['type'], string>> = {
   other: 'left out',
 }
 
-/** The same message for an undeclared field and one that is not granted. */
+/** Does not distinguish an undeclared field from one that is not granted. */
 export const unknownField = ({ source }: Scope, name: string): Failed =>
   cannotRead(
     'unknown_field',

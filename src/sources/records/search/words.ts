@@ -14,7 +14,8 @@ export interface PlacedWord {
 export function toWords(text: unknown): string {
   if (typeof text !== 'string') return ''
   if (isAscii.test(text)) return text
-  if (!unspaced.test(text)) return (text.match(wordRun) ?? []).map(fold).filter(isNonEmpty).join(' ')
+  if (!unspaced.test(text))
+    return (text.match(wordRun) ?? []).map(fold).filter(isNonEmpty).join(' ')
   const words: string[] = []
   for (const parts of listRuns(text)) {
     for (const { word } of parts) words.push(word)
@@ -115,21 +116,21 @@ function listRuns(text: string): readonly (readonly PlacedWord[])[] {
   const hasUnspaced = unspaced.test(text)
   wordRun.lastIndex = 0
   for (let found = wordRun.exec(text); found; found = wordRun.exec(text)) {
-    const { 0: whole, index: start } = found
-    if (hasUnspaced && unspaced.test(whole)) addUnspaced(runs, whole, start)
+    const { 0: match, index: start } = found
+    if (hasUnspaced && unspaced.test(match)) addUnspaced(runs, match, start)
     else {
-      const word = fold(whole)
-      if (word !== '') runs.push([{ word, start, end: start + whole.length }])
+      const word = fold(match)
+      if (word !== '') runs.push([{ word, start, end: start + match.length }])
     }
   }
   return runs
 }
 
 /** Adds the unspaced runs of a mixed word, and the spaced words before, between and after them. */
-function addUnspaced(runs: PlacedWord[][], whole: string, from: number): void {
+function addUnspaced(runs: PlacedWord[][], text: string, from: number): void {
   let current: PlacedWord[] | undefined
-  for (let at = 0; at < whole.length; ) {
-    const { found, isUnit } = takePart(whole, at)
+  for (let at = 0; at < text.length; ) {
+    const { found, isUnit } = takePart(text, at)
     const start = from + at
     at += found.length
     const end = from + at
@@ -145,15 +146,15 @@ function addUnspaced(runs: PlacedWord[][], whole: string, from: number): void {
   }
 }
 
-function takePart(whole: string, at: number): { readonly found: string; readonly isUnit: boolean } {
+function takePart(text: string, at: number): { readonly found: string; readonly isUnit: boolean } {
   // Fast path without a regular expression: most characters are not followed by a combining mark.
   if (
-    isCommon(whole.charCodeAt(at)) &&
-    (at + 1 === whole.length || isCommon(whole.charCodeAt(at + 1)))
+    isCommon(text.charCodeAt(at)) &&
+    (at + 1 === text.length || isCommon(text.charCodeAt(at + 1)))
   )
-    return { found: whole[at] as string, isUnit: true }
+    return { found: text[at] as string, isUnit: true }
   nextPart.lastIndex = at
-  const [found = '', unit] = nextPart.exec(whole) ?? []
+  const [found = '', unit] = nextPart.exec(text) ?? []
   return { found, isUnit: unit !== undefined }
 }
 
