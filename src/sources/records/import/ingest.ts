@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Capability } from '../../../capability/capability.ts'
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import { isPlainObject, type JsonObject, parseJson } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
@@ -105,12 +105,8 @@ const withoutLexical = (stream: Stream): Stream => ({
 })
 
 function readLine(stream: Stream, text: string, now: string): RecordEntry | string {
-  let line: unknown
-  try {
-    line = JSON.parse(text)
-  } catch {
-    return 'it is no JSON'
-  }
+  const line = parseJson(text)
+  if (line === undefined) return 'not valid JSON'
   if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
     return `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isDeletion(line)))
