@@ -1,6 +1,6 @@
 import { appendFile, rm } from 'node:fs/promises'
 import { readLines } from '../../sources/records/import/read-lines.ts'
-import { toCellOf } from '../../sources/records/import/parse-cell.ts'
+import { toCellOf } from '../../sources/records/import/to-cell.ts'
 import { toRecordEntry } from '../../sources/records/import/to-entry.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
 import { type ImportOptions, type ImportResult, toAside } from './import-records.ts'

@@ -1,4 +1,4 @@
-import { toBoolean, toNumber } from './parse-cell.ts'
+import { toBoolean, toNumber } from './to-cell.ts'
 
 type Row = Readonly<Record<string, unknown>>
 

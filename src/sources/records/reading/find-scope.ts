@@ -102,6 +102,6 @@ function toSummary({
   if (total > listed.length)
     return `${listed.length} of ${total} are listed; call schema for all of them.`
   return total === 1
-    ? `The only connection is ${JSON.stringify(listed[0]?.connection_id)}.`
+    ? `Only ${JSON.stringify(listed[0]?.connection_id)} is possible here.`
     : `${total} are listed.`
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { type ExportPart, isOfOther } from '../../../sources/records/import/export-part.ts'
 import { type Line, readChunks, readLines } from '../../../sources/records/import/read-lines.ts'
-import { toCellOf } from '../../../sources/records/import/parse-cell.ts'
+import { toCellOf } from '../../../sources/records/import/to-cell.ts'
 import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import {
   type TypeMismatch,
