@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import {
   type AggregateUse,
   aggregateUses,
@@ -81,20 +81,18 @@ export function declareStream(
     }
   })
   return {
-    stream: {
+    stream: dropUndefined({
       name,
       connector,
-      ...(declared.title !== undefined && { title: declared.title }),
+      title: declared.title,
       primaryKey: declared.primary_key,
-      ...(declared.cursor_field !== undefined && { cursorField: declared.cursor_field }),
-      ...(declared.consent_time_field !== undefined && {
-        consentTimeField: declared.consent_time_field,
-      }),
+      cursorField: declared.cursor_field,
+      consentTimeField: declared.consent_time_field,
       schema: declared.schema as JsonObject,
       fields,
       views: declared.views,
       relations: toRelations(declared),
-    },
+    }),
   }
 }
 

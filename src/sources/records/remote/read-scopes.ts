@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
 import type { Scope } from '../grants/scope.ts'
 import { toFieldType } from '../model/declare-stream.ts'
 import {
@@ -72,18 +72,13 @@ function readStream(name: string, connector: string, row: Loose): Stream {
     ([field, capability]) => readField(field, capability) ?? [],
   )
   const numbered = fields.map((field, index) => ({ ...field, n: index + 1 }))
-  const [title, cursorField, consentTimeField] = [
-    firstText(row.title),
-    firstText(row.cursor_field),
-    firstText(row.consent_time_field),
-  ]
-  return {
+  return dropUndefined({
     name,
     connector,
-    ...(title !== undefined && { title }),
+    title: firstText(row.title),
     primaryKey: toNames(row.primary_key),
-    ...(cursorField !== undefined && { cursorField }),
-    ...(consentTimeField !== undefined && { consentTimeField }),
+    cursorField: firstText(row.cursor_field),
+    consentTimeField: firstText(row.consent_time_field),
     schema: (isPlainObject(row.schema) ? row.schema : {}) as JsonObject,
     fields: numbered,
     views: toObjects(row.views).flatMap((view) => {
@@ -91,7 +86,7 @@ function readStream(name: string, connector: string, row: Loose): Stream {
       return viewName === undefined ? [] : [{ name: viewName, fields: toNames(view.fields) }]
     }),
     relations: toObjects(row.expand_capabilities).flatMap((one) => readRelation(one) ?? []),
-  }
+  })
 }
 
 /** Accepts the full form and the flags of the compact form. */
