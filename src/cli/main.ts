@@ -2,8 +2,7 @@
 import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
-import { CredentialError } from '../capability/credential-error.ts'
-import { SetupError } from '../capability/setup-error.ts'
+import { CredentialError, SetupError } from '../capability/setup-error.ts'
 import { output, print, say } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 

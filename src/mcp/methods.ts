@@ -1,5 +1,5 @@
 import type { Result } from '@modelcontextprotocol/server'
-import { type Call, emptyPlan } from '../capability/call.ts'
+import { type Call, createCall } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Message } from '../capability/content.ts'
 import { isPlainObject, type Json } from '../capability/json.ts'
@@ -7,7 +7,7 @@ import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './modern/param-headers.ts'
-import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
+import { toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { StateBinding } from './request-state.ts'
 import { brief, invalidParams } from './rpc-error.ts'
 import { type Surface, toCallAddress, toServerCapabilities } from './surface.ts'
@@ -195,16 +195,15 @@ export function toCall(
 ): Call {
   const { caller, cancellation, listener, inputResponses, headers } = exchange
   const meta = isPlainObject(params._meta) ? params._meta : nothing
-  return {
+  return createCall({
     id,
     capability: entry.capability,
     address: toCallAddress(surface.mount, entry.capability),
     fingerprint: entry.fingerprint,
     caller,
     input: binding.input,
-    given: binding.input,
     cancellation,
-    answers: inputResponses === undefined ? noAnswers : toAnswers(inputResponses),
+    answers: inputResponses === undefined ? undefined : toAnswers(inputResponses),
     state,
     canAsk: toAskable(exchange.client),
     key: optionalString(meta, requestMeta.idempotencyKey),
@@ -214,9 +213,7 @@ export function toCall(
     listener,
     traceparent: toTraceparent(meta, headers),
     run: surface.run,
-    trail: { decisions: [] },
-    plan: emptyPlan,
-  }
+  })
 }
 
 /** Anything else is not worth passing on, and not worth refusing a call for. */

@@ -87,4 +87,4 @@ export function toAnswers(responses: unknown): Readonly<Record<string, Answer>> 
   ) as Record<string, Answer>
 }
 
-export const noAnswers: Readonly<Record<string, Answer>> = Object.freeze({})
+const noAnswers: Readonly<Record<string, Answer>> = Object.freeze({})

@@ -4,7 +4,7 @@ import type {
   JSONObject,
   ServerCapabilities,
 } from '@modelcontextprotocol/server'
-import { emptyPlan, type Reach, type RunInner } from '../capability/call.ts'
+import { createCall, type Reach, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -77,27 +77,30 @@ export class Surface {
   }
 
   /** A step inside a call: looked up as it is served, and governed like any call. */
-  readonly run: RunInner = async (outer, name, { step, input, answers = {}, state }) => {
+  readonly run: RunInner = async (outer, name, { step, input, answers, state }) => {
     const { source } = outer.capability.origin
     const entry = this.projection.findInner(source, name)
     if (!entry) throw new Error(`${source} serves no ${name}`)
     const { capability, fingerprint } = entry
-    return this.govern({
-      ...outer,
-      id: `${outer.id}/${step}`,
-      capability,
-      fingerprint,
-      address: toCallAddress(this.mount, capability),
-      input,
-      given: input,
-      answers,
-      state,
-      key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
-      transportKey: undefined,
-      expects: undefined,
-      trail: { decisions: [] },
-      plan: emptyPlan,
-    })
+    return this.govern(
+      createCall({
+        id: `${outer.id}/${step}`,
+        capability,
+        address: toCallAddress(this.mount, capability),
+        fingerprint,
+        caller: outer.caller,
+        input,
+        cancellation: outer.cancellation,
+        answers,
+        state,
+        canAsk: outer.canAsk,
+        key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
+        reach: outer.reach,
+        listener: outer.listener,
+        traceparent: outer.traceparent,
+        run: outer.run,
+      }),
+    )
   }
 
   reachOf(caller: Caller): Reach {

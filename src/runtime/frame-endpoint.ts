@@ -1,14 +1,14 @@
-import type { Call, RunInner } from '../capability/call.ts'
+import { type Call, createCall, type RunInner } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Identify } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frames/frame-route.ts'
+import { toCallAddress } from '../mcp/surface.ts'
 import { toErrorInfo } from '../sources/intents/envelope/response.ts'
 import { toFrame } from '../sources/intents/transport/frame.ts'
 import type { FrameReceiver } from '../sources/intents/transport/frame-receiver.ts'
 import type { Receive } from '../sources/intents/transport/nats/responder.ts'
-import { toPlainCall } from './plain-call.ts'
 
 export interface FrameParts {
   readonly desk: FrameReceiver
@@ -37,10 +37,10 @@ export const toFrameEndpoint = ({
     const { capability, fingerprint } = entry
     const { input, key, traceparent, invoke } = accepted
     const outcome = await govern(
-      toPlainCall({
+      createCall({
         id: newId(),
         capability: { ...capability, invoke },
-        mount,
+        address: toCallAddress(mount, capability),
         fingerprint,
         caller,
         input,

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { createCall } from '../capability/call.ts'
 import type { Contract } from '../capability/contract.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Refine } from '../catalog/snapshot.ts'
 import { refused } from '../governance/failures.ts'
 import type { Next } from '../governance/steps/step.ts'
 import type { RestRequest } from '../http/records/records-routes.ts'
-import type { Surface } from '../mcp/surface.ts'
-import { toPlainCall } from './plain-call.ts'
+import { type Surface, toCallAddress } from '../mcp/surface.ts'
 
 export interface GovernOptions {
   readonly surface: Surface
@@ -29,7 +29,8 @@ export async function governRequest(
   if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
   const { fingerprint } = entry
   const capability = { ...entry.capability, input: asItIs, invoke }
-  return govern(toPlainCall({ ...rest, id: randomUUID(), capability, fingerprint, mount, run }))
+  const address = toCallAddress(mount, capability)
+  return govern(createCall({ ...rest, id: randomUUID(), capability, address, fingerprint, run }))
 }
 
 /** Read by whoever answers it. */

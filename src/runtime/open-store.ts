@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { Approvals } from '../governance/approvals.ts'
 import type { Approval, Run } from '../governance/ledger.ts'
@@ -24,7 +25,7 @@ export interface Store {
   readonly audit: SqliteLedger['audit']
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
-  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | string>
+  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
   close(): Promise<void>
 }
 

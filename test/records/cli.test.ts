@@ -317,8 +317,10 @@ test('a stream with records keeps its primary key, and what else does not fit th
 
   expect(empty).toMatchObject({ code: 0, stderr: '' })
   expect(refused).toMatchObject({ code: 2, stdout: '' })
-  expect(refused.stderr).toContain('orders has records that go by id.')
-  expect(refused.stderr).toContain('Declare a stream of another name, or delete the records first.')
+  expect(refused.stderr).toContain('orders has records with the primary_key id.')
+  expect(refused.stderr).toContain(
+    'Declare a stream with another name, or delete the records first.',
+  )
   expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, same: 3 })
   expect(changed.code).toBe(0)
   const [consent, price, gift] = changed.stderr.split('\n')

@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty'
+import { isFault } from '../../capability/fault.ts'
 import type { Approval, Store } from '../../runtime/open-store.ts'
 import { no, print, printJson, say } from '../terminal/print.ts'
 import { needId, readAction } from '../terminal/read-arguments.ts'
@@ -54,7 +55,7 @@ interface Verdict {
 
 async function decide(store: Store, { id, state, by, json }: Verdict): Promise<number> {
   const decided = await store.approvals.decide(id, state, by)
-  if ('problem' in decided) return no(decided.problem)
+  if (isFault(decided)) return no(decided.fault)
   if (json) printJson(decided.approval)
   else print(`${id} is ${state} by ${by}. The same call, made again, ${next[state]}.`)
   return 0

@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty'
+import { isFault } from '../../capability/fault.ts'
 import type { Run, Store } from '../../runtime/open-store.ts'
 import { no, print, printJson } from '../terminal/print.ts'
 import { needId, readAction, readState } from '../terminal/read-arguments.ts'
@@ -59,7 +60,7 @@ interface Settling {
 
 async function settle(store: Store, { id, state, by, json }: Settling): Promise<number> {
   const settled = await store.settle(id, state, by)
-  if (typeof settled === 'string') return no(settled)
+  if (isFault(settled)) return no(settled.fault)
   if (json) printJson(settled)
   else print(`${id} is settled: its key answers that from now on.`)
   return 0

@@ -1,4 +1,5 @@
 import type { Caller } from '../../capability/caller.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { Arrival } from '../handler.ts'
@@ -12,7 +13,7 @@ export interface ApprovalRoutes {
     id: string,
     state: 'approved' | 'denied',
     by: string,
-  ): Promise<{ readonly approval: object } | { readonly problem: string }>
+  ): Promise<{ readonly approval: object } | Fault>
 }
 
 const scope = 'approvals:decide'
@@ -49,9 +50,7 @@ export async function serveApprovals(
   const state = toState(await arrival.readBody(largestBody))
   if (!state) return answer(400, { error: 'Send {"decision":"approve"} or {"decision":"deny"}' })
   const decided = await desk.decide(id, state, caller.subject)
-  return 'problem' in decided
-    ? answer(409, { error: decided.problem })
-    : answer(200, decided.approval)
+  return isFault(decided) ? answer(409, { error: decided.fault }) : answer(200, decided.approval)
 }
 
 function toState(text: string | undefined): 'approved' | 'denied' | undefined {

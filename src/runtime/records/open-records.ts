@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'

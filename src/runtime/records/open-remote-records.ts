@@ -1,6 +1,6 @@
-import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFailed } from '../../capability/outcome.ts'
+import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { instructions } from '../../sources/records/record-source.ts'
