@@ -3,6 +3,8 @@ export interface Caller {
   /** Stable id of the caller; audit entries, budgets and idempotency keys are kept per subject. */
   readonly subject: string
   readonly scopes: Scopes
+  /** The records grant (package) whose token was presented; absent for every other credential. */
+  readonly grantId?: string
 }
 
 /** The scopes the caller holds; `all` is reserved for the local user. */

@@ -166,7 +166,9 @@ describe.concurrent('drawbridge project --to server-json', () => {
       remotes: [{ type: 'streamable-http', url: 'https://agents.acme.example/mcp' }],
     })
     expect(entry.description.length).toBeLessThanOrEqual(100)
-    expect(stderr).toMatch(/warning .*agent\.yaml:\d+:\d+ export_inexact: Shortened from \d+ to 100/)
+    expect(stderr).toMatch(
+      /warning .*agent\.yaml:\d+:\d+ export_inexact: Shortened from \d+ to 100/,
+    )
     expect(stdout).toMatch(/sha256:[0-9a-f]{64}/)
   })
 

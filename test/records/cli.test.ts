@@ -60,7 +60,9 @@ test('a file is taken in, what is wrong with it is told by its line and set asid
 
   expect(first.code).toBe(1)
   expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line set aside')
-  expect(first.stderr).toContain('orders.csv:5 is set aside: it has 2 cells, not 5')
+  expect(first.stderr).toContain(
+    'orders.csv:5 is set aside: the row has 2 cells, but the header has 5',
+  )
   expect(await readFile(path.join(cwd, 'orders.csv.rejected'), 'utf8')).toBe('3,2026-01-03\n')
   expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, skipped: 4 })
   expect(JSON.parse(third.stdout)).toMatchObject({ same: 3, skipped: 0, rejected: 1 })
@@ -149,7 +151,7 @@ test('a declaration that cannot be right is refused with its place', async () =>
 
   expect(code).toBe(2)
   expect(stderr).toMatch(
-    /streams\.yaml:5:19 orders\/cursor_field: nope is no property of the schema/,
+    /streams\.yaml:5:19 orders\/cursor_field: nope is not a property of the schema/,
   )
 })
 
@@ -349,12 +351,12 @@ test('an import that takes nothing leaves no connection behind', async () => {
 
   expect(bad.code).toBe(1)
   expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines set aside')
-  expect(bad.stderr).toContain('bad.ndjson:2 is set aside: it is no JSON')
+  expect(bad.stderr).toContain('bad.ndjson:2 is set aside: not valid JSON')
   expect(bad.stderr).toContain('typo was not made')
   expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
     '{"nope":1}\nnot JSON\n',
   )
-  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is no JSON array\n' })
+  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
   expect(await sent.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
   const writer = new RecordWriter(path.join(cwd, 'personal.db'), Date.now)
   onTestFinished(() => writer.close())

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { isFailed } from '../../src/capability/outcome.ts'
 import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-records.ts'
-import { toReadResult } from '../../src/sources/records/answers/answers.ts'
+import { toSearchResult } from '../../src/sources/records/answers/search-answer.ts'
 import { ingest } from '../../src/sources/records/import/ingest.ts'
 import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
@@ -290,7 +290,7 @@ test.each([
   const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
   const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
 
-  expect(answer.hits.map((hit) => toReadResult(hit).snippet)).toEqual([
+  expect(answer.hits.map((hit) => toSearchResult(hit).snippet)).toEqual([
     expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
   ])
   expect(turns).toBeGreaterThan(200_000 / 50_000)

@@ -1,17 +1,20 @@
 import { dropUndefined } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import {
-  type AggregateQuery,
   type Aggregation,
   aggregateRecords,
-  metrics,
 } from '../../sources/records/aggregate/aggregate-records.ts'
+import { type AggregateQuery, metrics } from '../../sources/records/aggregate/plan-aggregation.ts'
 import { granularities } from '../../sources/records/aggregate/time-buckets.ts'
-import { toAggregationData } from '../../sources/records/answers/answers.ts'
+import { toAggregationData } from '../../sources/records/answers/aggregate-answer.ts'
+import {
+  canMerge,
+  maxGroups,
+  mergeAggregations,
+} from '../../sources/records/answers/merge-pages.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import { findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { recordAggregation } from '../../sources/records/reading/record-disclosure.ts'
-import { canMerge, maxGroups, mergeAggregations } from '../../sources/records/remote/merge-pages.ts'
 import { needsConnection, pick, type ReadRoute } from './read-route.ts'
 import type { QueryParameters } from './records-parameters.ts'
 

@@ -2,11 +2,7 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
-import {
-  defaultLimit,
-  maxRecords,
-  type Warning,
-} from '../../sources/records/query/query-records.ts'
+import { defaultLimit, maxRecords, type Warning } from '../../sources/records/query/record-page.ts'
 import { ambiguous } from '../../sources/records/reading/find-scope.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'
 import type { QueryParameters } from './records-parameters.ts'

@@ -1,6 +1,6 @@
 import { dropUndefined, isPlainObject, type JsonObject, parseJson } from '../../capability/json.ts'
-import { lexicalScore } from '../../sources/records/answers/answers.ts'
-import { defaultLimit, maxRecords } from '../../sources/records/query/query-records.ts'
+import { lexicalScore } from '../../sources/records/answers/search-answer.ts'
+import { defaultLimit, maxRecords } from '../../sources/records/query/record-page.ts'
 import type { Arrival } from '../arrival.ts'
 import { toOrigin } from './grant-callers.ts'
 import type { RecordsApi } from './records-api.ts'

@@ -1,7 +1,7 @@
 import type { Fault } from '../../capability/fault.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import type { Field } from '../../sources/records/model/stream.ts'
-import type { Warning } from '../../sources/records/query/query-records.ts'
+import type { Warning } from '../../sources/records/query/record-page.ts'
 
 /** A parsed query string of the read contract. */
 export interface QueryParameters {

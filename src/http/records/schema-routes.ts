@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
 import { countRecords } from '../../sources/records/aggregate/aggregate-records.ts'
-import type { Warning } from '../../sources/records/query/query-records.ts'
+import type { Warning } from '../../sources/records/query/record-page.ts'
 import { findScope } from '../../sources/records/reading/find-scope.ts'
 import { findLastUpdated } from '../../sources/records/reading/last-updated.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'

@@ -1,5 +1,6 @@
 import { isFailed } from '../../capability/outcome.ts'
-import { noteHits, toSearchEnvelope } from '../../sources/records/answers/answers.ts'
+import { toSearchEnvelope } from '../../sources/records/answers/search-answer.ts'
+import { noteHits } from '../../sources/records/reading/record-disclosure.ts'
 import { searchRecords } from '../../sources/records/search/search-records.ts'
 import { type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 

@@ -1,20 +1,20 @@
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
-import { toListEnvelope } from '../../sources/records/answers/answers.ts'
+import { mergePages } from '../../sources/records/answers/merge-pages.ts'
+import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
 import { toFields } from '../../sources/records/grants/narrow-fields.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
+import { queryRecords } from '../../sources/records/query/query-records.ts'
 import {
-  queryRecords,
   type RecordPage,
   type RecordsQuery,
   toRecord,
-} from '../../sources/records/query/query-records.ts'
+} from '../../sources/records/query/record-page.ts'
 import { ambiguous, findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
-import { mergePages } from '../../sources/records/remote/merge-pages.ts'
 import { needsConnection, pick, type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 import type { QueryParameters } from './records-parameters.ts'
 

@@ -1,11 +1,11 @@
 import { byCodePoint, type Json } from '../../../capability/json.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
-import type { RecordPage } from '../query/query-records.ts'
+import type { RecordPage } from '../query/record-page.ts'
 
-/** Groups that are asked of each source, to be merged. */
+/** Groups requested from each source before merging. */
 export const maxGroups = 100
 
-/** Pages of several sources, one after the other. There is no going on with all of them at once. */
+/** Concatenates pages of several sources. The result has no cursor: each source is paged separately. */
 export function mergePages(pages: readonly [RecordPage, ...RecordPage[]]): RecordPage {
   const [first, ...others] = pages
   if (others.length === 0) return first
@@ -23,7 +23,8 @@ export function mergePages(pages: readonly [RecordPage, ...RecordPage[]]): Recor
       ? [
           {
             code: 'partial_results',
-            message: 'There is more in some connections: read one at a time, with connection_id.',
+            message:
+              'Some connections have more records: read one connection at a time, with connection_id.',
             param: 'connection_id',
           },
         ]
@@ -34,7 +35,7 @@ export function mergePages(pages: readonly [RecordPage, ...RecordPage[]]): Recor
 export const canMerge = (metric: Aggregation['query']['metric']): boolean =>
   metric === 'count' || metric === 'sum' || metric === 'min' || metric === 'max'
 
-/** What several sources counted, as if it were one. */
+/** Combines the aggregations of several sources into one. */
 export function mergeAggregations(
   answers: readonly [Aggregation, ...Aggregation[]],
   limit: number,
@@ -48,18 +49,18 @@ export function mergeAggregations(
     return {
       ...base,
       value: others.reduce<Json>(
-        (sum, one) => join(metric, sum, one.value ?? null),
+        (sum, one) => combine(metric, sum, one.value ?? null),
         first.value ?? null,
       ),
       approximate: false,
     }
   const merged = new Map<string, Group>()
   for (const { key, count, value } of answers.flatMap(({ groups = [] }) => groups)) {
-    const known = merged.get(JSON.stringify(key))
+    const existing = merged.get(JSON.stringify(key))
     merged.set(JSON.stringify(key), {
       key,
-      count: count + (known?.count ?? 0),
-      value: known ? join(metric, known.value, value) : value,
+      count: count + (existing?.count ?? 0),
+      value: existing ? combine(metric, existing.value, value) : value,
     })
   }
   const byTime = first.query.groupByTime !== undefined
@@ -72,12 +73,12 @@ export function mergeAggregations(
     groups: shown,
     groupCount: ordered.length,
     otherCount: filteredRecordCount - shown.reduce((sum, { count }) => sum + count, 0),
-    // A group that is small in every source may be large in all of them.
+    // A group outside the first groups of every source can still be large in total.
     approximate: answers.some(({ groupCount = 0 }) => groupCount > maxGroups),
   }
 }
 
-function join(metric: Aggregation['query']['metric'], a: Json, b: Json): Json {
+function combine(metric: Aggregation['query']['metric'], a: Json, b: Json): Json {
   if (a === null || b === null) return a ?? b
   if (metric === 'count' || metric === 'sum') return Number(a) + Number(b)
   const [smaller, larger] = a < b ? [a, b] : [b, a]
