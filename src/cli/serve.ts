@@ -28,7 +28,7 @@ export const serve = defineCommand({
       fresh: args.watch ?? false,
       ...(args.host !== undefined && { host: args.host }),
     })
-    outliveTools(log, bridge)
+    const stopSurviving = surviveToolErrors(log, bridge)
     for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
     if (found.config.policy.mode === 'observe')
       say('policy.mode is observe: what would be refused or asked is only written down')
@@ -40,6 +40,7 @@ export const serve = defineCommand({
     const stop = async () => {
       stopWatching?.()
       await bridge.close()
+      stopSurviving()
     }
     if (args.stdio) {
       const mount = args.mount === undefined ? {} : { mount: args.mount }
@@ -71,12 +72,17 @@ function toPort(text: string): number {
   throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(text)}.`)
 }
 
-/** A tool that throws where nobody awaits it must not end everybody else's server. */
-function outliveTools(log: Logger, bridge: Drawbridge): void {
-  const tell = (what: string) => (thrown: unknown) =>
-    log.error({ cause: bridge.describe(thrown) }, `${what} outside of any call`)
-  process.on('uncaughtException', tell('thrown'))
-  process.on('unhandledRejection', tell('rejected'))
+/** Keeps serving when a tool throws outside of a call, such as in a timer. Returns how to undo this. */
+function surviveToolErrors(log: Logger, bridge: Drawbridge): () => void {
+  const logAs = (event: string) => (thrown: unknown) =>
+    log.error({ cause: bridge.describe(thrown) }, `${event} outside of any call`)
+  const [onException, onRejection] = [logAs('thrown'), logAs('rejected')]
+  process.on('uncaughtException', onException)
+  process.on('unhandledRejection', onRejection)
+  return () => {
+    process.off('uncaughtException', onException)
+    process.off('unhandledRejection', onRejection)
+  }
 }
 
 function welcome(bridge: Drawbridge, used: ReadonlySet<string>, address: string): void {

@@ -33,6 +33,7 @@ export async function importFile(writer: RecordWriter, options: ImportOptions): 
   const stream = findStream(declared?.streams ?? writer.streams, options)
   if (declared) for (const one of redeclareStreams(writer, stream, declared.file)) say(toLine(one))
   const imported = await take(writer, stream, options)
+  if (!imported) return interruptedExitCode
   const { added, changed, removed, same, skipped, others, rejected, aside, misfits = [] } = imported
   for (const misfit of misfits) say(toMisfitLine(file, misfit))
   if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
@@ -58,14 +59,17 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
     return importNothing({ file, stream, now: Date.now(), onRejected })
   const background = new BackgroundWriter(store)
   const progress = createProgressBar(file)
-  const stop = () => {
-    progress.end()
-    say('Stopped. What was taken is in the store; the same command goes on behind it.')
-    process.exit(interrupted)
-  }
+  let stop = () => {}
+  const interruption = new Promise<undefined>((resolve) => {
+    stop = () => {
+      progress.end()
+      say('Stopped. The lines imported so far are in the store; run the same command to continue.')
+      resolve(undefined)
+    }
+  })
   process.once('SIGINT', stop)
   try {
-    return await importRecords({
+    const imported = importRecords({
       writer,
       background,
       source: writer.open(stream, connection),
@@ -76,6 +80,7 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
       onProgress: progress.show,
       onRejected,
     })
+    return await Promise.race([imported, interruption])
   } finally {
     process.off('SIGINT', stop)
     progress.end()
@@ -83,8 +88,8 @@ async function take(writer: RecordWriter, stream: Stream, options: ImportOptions
   }
 }
 
-/** As shells call it: 128 and the number of the signal. */
-const interrupted = 130
+/** Shell convention: 128 plus the signal number. */
+const interruptedExitCode = 130
 
 const hasSource = (writer: RecordWriter, { name, connector }: Stream, id: string): boolean =>
   writer.sources.some(

@@ -1,13 +1,17 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 
-/**
- * The real standard output: for results, or for the protocol. For everybody else the name means
- * standard error from here on, because one stray `console.log` in a tool would spoil either.
- */
+/** The real standard output: for results, or for the protocol. */
 export const output = process.stdout
-Object.defineProperty(process, 'stdout', { value: process.stderr })
-for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
-  console[method] = console.error
+
+/**
+ * Sends everything else that writes to standard output to standard error: a stray `console.log` in a tool
+ * would corrupt results and protocol messages.
+ */
+export function reserveStdout(): void {
+  Object.defineProperty(process, 'stdout', { value: process.stderr })
+  for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
+    console[method] = console.error
+}
 
 export const print = (text: string): void => {
   output.write(`${text}\n`)
