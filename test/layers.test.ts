@@ -37,7 +37,7 @@ const mayImport: Record<string, readonly string[]> = {
     'http',
     'storage',
   ],
-  cli: ['capability', 'runtime', 'mcp', ''],
+  cli: ['capability', 'runtime', 'mcp', 'sources/records', ''],
   '': [
     'capability',
     'contracts',

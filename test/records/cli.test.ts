@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
-import { createGrant, issueToken } from '../../src/runtime/records/owner-store.ts'
+import { createGrant, issueToken } from '../../src/sources/records/grants/issue-tokens.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { aProject, put } from '../support/a-project.ts'
 import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
@@ -286,11 +286,11 @@ test('no second token of a single use is given out, whoever asks', async () => {
   const other = new RecordWriter(store.file, Date.now)
   onTestFinished(() => other.close())
   const wanted = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
-  const { given } = createGrant(store.writer, wanted, Date.now())
+  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
 
   const issued = [store.writer, other].map((writer) => issueToken(writer, given.id, Date.now()))
 
-  expect(issued).toEqual([{ refusal: 'grant_consumed' }, { refusal: 'grant_consumed' }])
+  expect(issued).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
   expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })
 

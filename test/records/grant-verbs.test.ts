@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGrant } from '../../src/runtime/records/owner-store.ts'
+import { createGrant } from '../../src/sources/records/grants/issue-tokens.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { drawbridge } from '../support/run-cli.ts'
@@ -192,7 +192,7 @@ test('every time of a grant is shown in one form, wherever it is shown', async (
   const { store, grants } = await aStoreWithVerbs()
   const streams = [{ stream: 'messages', since: '2026-01-02', until: '2026-01-03T00:00+02:00' }]
   const wanted = { client: 'c', streams, expires: '2999-01-01 12:00', mode: 'single_use' } as const
-  const { given } = createGrant(store.writer, wanted, Date.now())
+  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
   store.writer.revoke(given.grants[0]?.id ?? '', Date.now())
 
   const shown = JSON.parse((await grants('show', given.id)).stdout)

@@ -17,8 +17,8 @@ export interface OpenFlags {
   readonly remembers?: OpenOptions['remembers']
 }
 
-export function toOpenOptions(wishes: OpenFlags): OpenOptions {
-  const { log = createLogger(), remembers = true, ...rest } = wishes
+export function toOpenOptions(flags: OpenFlags): OpenOptions {
+  const { log = createLogger(), remembers = true, ...rest } = flags
   return {
     ...rest,
     library,
@@ -26,15 +26,16 @@ export function toOpenOptions(wishes: OpenFlags): OpenOptions {
     remembers,
     onFault: ({ id, capability, failure }) =>
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
-    // What a client sends wrong is its own affair, and there may be much of it.
+    // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
     onTrouble: reportDiagnostics(log, Date.now),
   }
 }
 
 /** For verbs that make calls. */
-export const open = (what: string, wishes: OpenFlags = {}): Promise<OpenedDrawbridge> =>
-  openDrawbridge(what, toOpenOptions(wishes))
+export const open = (what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> =>
+  openDrawbridge(what, toOpenOptions(flags))
 
-/** For verbs that only look: they leave nothing behind. */
-export const look = (what: string): Promise<OpenedDrawbridge> => open(what, { remembers: false })
+/** For verbs that only inspect: creates no store file. */
+export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
+  open(what, { remembers: false })
