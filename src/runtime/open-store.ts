@@ -17,7 +17,7 @@ import { openLedger } from './open-ledger.ts'
 export type { Approval, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
 
-/** A ledger as an operator sees it. */
+/** The ledger for operators. */
 export interface Store {
   readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
@@ -28,7 +28,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** The store of a configuration, for those who look into it from a terminal. */
+/** Opens the store of a configuration. */
 export async function openStore(
   what: string,
   environment: Readonly<Record<string, string | undefined>>,
@@ -37,7 +37,7 @@ export async function openStore(
   const found = await findConfig(what, environment)
   const file = toStore(found)
   if (!(await stat(file).catch(() => undefined)))
-    throw new SetupError(`There is no store ${file} yet: nothing has been called.`)
+    throw new SetupError(`There is no store ${file} yet: no call has been made.`)
   const ledger = openLedger({ file, keep: found.config.policy.keys.window * 1000, onError })
   return {
     approvals: new Approvals(ledger, Date.now),
@@ -45,7 +45,7 @@ export async function openStore(
     audit: ledger.audit,
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
-      await readRings(found),
+      await readKeyRings(found),
     ),
     describe: ({ capability, shown }) => toMessage(capability, shown),
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
@@ -53,8 +53,8 @@ export async function openStore(
   }
 }
 
-/** The keys that its log may be sealed with. */
-const readRings = async ({ config, folder }: Found): Promise<readonly KeyRing[]> =>
+/** The keys that the execution log may be sealed with. */
+const readKeyRings = async ({ config, folder }: Found): Promise<readonly KeyRing[]> =>
   Promise.all(
     config.sources.flatMap((source) =>
       'intents' in source ? [readKeys(toMapping(source.intents).keys, folder).then(toKeyRing)] : [],

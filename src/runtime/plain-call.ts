@@ -11,14 +11,14 @@ export type PlainCall = Pick<
   readonly traceparent?: string | undefined
 }
 
-/** A call that comes by no MCP: nobody can be asked, and nobody is told of its progress. */
+/** A call from outside MCP: its client cannot answer questions or receive progress. */
 export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Call => ({
   ...call,
   address: toCallAddress(mount, call.capability),
   given: call.input,
   answers: {},
   state: undefined,
-  canAsk: nobody,
+  canAsk: noQuestions,
   key,
   transportKey: undefined,
   expects: undefined,
@@ -29,4 +29,4 @@ export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Ca
   plan: emptyPlan,
 })
 
-const nobody: ReadonlySet<string> = new Set()
+const noQuestions: ReadonlySet<string> = new Set()

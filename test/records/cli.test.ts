@@ -59,8 +59,8 @@ test('a file is taken in, what is wrong with it is told by its line and set asid
   const third = await drawbridge([...words, '--again', '--json'], { cwd })
 
   expect(first.code).toBe(1)
-  expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line set aside')
-  expect(first.stderr).toContain('orders.csv:5 is set aside: it has 2 cells, not 5')
+  expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line rejected')
+  expect(first.stderr).toContain('orders.csv:5 is rejected: it has 2 cells, not 5')
   expect(await readFile(path.join(cwd, 'orders.csv.rejected'), 'utf8')).toBe('3,2026-01-03\n')
   expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, skipped: 4 })
   expect(JSON.parse(third.stdout)).toMatchObject({ same: 3, skipped: 0, rejected: 1 })
@@ -222,7 +222,7 @@ test('streams are declared without records, for an owner who sends them by HTTP'
     cwd,
   })
 
-  expect(listed.stdout).toMatch(/^orders +shop +declared, in no connection yet\n$/)
+  expect(listed.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
   expect(early.stderr).toContain('orders is declared, but no connection has records of it yet')
   expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
@@ -321,9 +321,9 @@ test('a stream with records keeps its primary key, and what else does not fit th
   expect(changed.code).toBe(0)
   const [consent, price, gift] = changed.stderr.split('\n')
   expect(consent).toMatch(/^warning changed.yaml#\S+consent_time_field consent_time_changed:/)
-  expect(consent).toContain('given for placed_at are about paid_at from now on. 3 of 3 records')
+  expect(consent).toContain('a time range on placed_at now apply it to paid_at. 3 of 3 records')
   expect(price).toContain(
-    'declared as number, and is string now. 3 of 3 records have another value',
+    'type changed from number to string. 3 of 3 records have a value of another type',
   )
   expect(gift).toContain('#/streams/orders/schema/properties/gift field_removed:')
 })
@@ -346,9 +346,9 @@ test('an import that takes nothing leaves no connection behind', async () => {
   const sent = await send('{"nope":1}')
 
   expect(bad.code).toBe(1)
-  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines set aside')
-  expect(bad.stderr).toContain('bad.ndjson:2 is set aside: it is no JSON')
-  expect(bad.stderr).toContain('typo was not made')
+  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected')
+  expect(bad.stderr).toContain('bad.ndjson:2 is rejected: it is no JSON')
+  expect(bad.stderr).toContain('typo was not created')
   expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
     '{"nope":1}\nnot JSON\n',
   )
@@ -377,7 +377,7 @@ test('a file that cannot be read, written or placed is named in one line, and no
     'folder is a folder, not a file.': ['import', 'folder', '--connection', 'c'],
     'none.csv does not exist.': ['streams', 'none.csv'],
     'none.yaml does not exist.': ['declare', 'none.yaml'],
-    'The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: none':
+    'The store does not declare this stream. Declare it with --streams streams.yaml ("drawbridge records streams FILE" drafts one). Available: none':
       ['import', 'folder/file.ndjson', '--connection', 'c'],
   }
 
@@ -412,7 +412,7 @@ test('a draft of what was exported is one of its records, stream by stream', asy
   expect(Object.keys(drafts.messages.schema.properties)).toContain('author')
   expect(Object.keys(JSON.parse(one.stdout).streams)).toEqual(['letters'])
   expect(none).toMatchObject({ code: 2, stdout: '' })
-  expect(none.stderr).toContain('has no record of nope. It has: letters, messages')
+  expect(none.stderr).toContain('has no record of nope. Available: letters, messages')
 })
 
 test('an import says which values nobody will find', async () => {
@@ -426,5 +426,5 @@ test('an import says which values nobody will find', async () => {
   const { code, stdout, stderr } = await drawbridge(words, { cwd })
 
   expect([code, stdout]).toEqual([0, expect.stringContaining('3 added')])
-  expect(stderr).toContain('tx.csv:3 amount is no number, nor in 1 later record: it is kept')
+  expect(stderr).toContain('tx.csv:3 amount is not of type number, nor in 1 later record: it is kept')
 })
