@@ -4,9 +4,9 @@ import { defineCommand } from 'citty'
 import { dropUndefined, isPlainObject } from '../capability/json.ts'
 import { RpcError } from '../mcp/rpc-error.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
-import { toCallWords, toInput } from './terminal/call-arguments.ts'
+import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { jsonFlag } from './terminal/flags.ts'
-import { open } from './terminal/open.ts'
+import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson, printMessage } from './terminal/print.ts'
 
 export const call = defineCommand({
@@ -23,8 +23,8 @@ export const call = defineCommand({
   },
   async run({ args }) {
     const { what, name, json } = toCallWords(args._, 'call')
-    const input = toInput(json === '-' ? await text(process.stdin) : json)
-    const { bridge } = await open(what)
+    const input = parseInput(json === '-' ? await text(process.stdin) : json)
+    const { bridge } = await openBridge(what)
     try {
       const result = await bridge.call(name, input, {
         ...dropUndefined({ mount: args.mount }),

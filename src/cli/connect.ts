@@ -85,7 +85,7 @@ export const connect = defineCommand({
 
 const tokenDescription = 'the token that "drawbridge grants create" printed'
 
-/** Without a token the server would not start, so restarting the client is not the next step. */
+/** The next step is the token if it is missing, because the server does not start without one. */
 const toNextStep = ({ restart }: Client, written: object): string =>
   lacksToken(written)
     ? `The token is missing: set DRAWBRIDGE_TOKEN to ${tokenDescription} and run this again, or replace "${placeholder}" in the file.`

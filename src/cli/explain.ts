@@ -3,9 +3,9 @@ import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { dropUndefined } from '../capability/json.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
-import { toCallWords, toInput } from './terminal/call-arguments.ts'
+import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { jsonFlag } from './terminal/flags.ts'
-import { open } from './terminal/open.ts'
+import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson } from './terminal/print.ts'
 
 export const explain = defineCommand({
@@ -31,12 +31,12 @@ export const explain = defineCommand({
   },
   async run({ args }) {
     const { what, name, json } = toCallWords(args._, 'explain')
-    const input = toInput(json === '-' ? await text(process.stdin) : json)
+    const input = parseInput(json === '-' ? await text(process.stdin) : json)
     const caller: Caller =
       args.as === undefined
         ? localUser
         : { subject: args.as, scopes: new Set(args.scopes.split(',').filter((scope) => scope)) }
-    const { bridge } = await open(what, { remembers: 'if there is a store' })
+    const { bridge } = await openBridge(what, { usesStore: 'if it exists' })
     try {
       const explanations = await bridge.explain(name, input, {
         caller,

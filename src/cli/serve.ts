@@ -4,7 +4,7 @@ import { dropUndefined } from '../capability/json.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
 import { whatArgument } from './terminal/flags.ts'
-import { createLogger, open, toOpenOptions } from './terminal/open.ts'
+import { createLogger, openBridge, toOpenOptions } from './terminal/open.ts'
 import { count, output, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
@@ -24,7 +24,7 @@ export const serve = defineCommand({
   async run({ args }) {
     const log = createLogger()
     const port = args.port === undefined ? undefined : toPort(args.port)
-    const { bridge, found } = await open(args.what, {
+    const { bridge, found } = await openBridge(args.what, {
       log,
       fresh: args.watch ?? false,
       ...dropUndefined({ host: args.host }),

@@ -44,7 +44,7 @@ export interface Assembly {
   identity(): Identity
   /** Removes secrets from a text. */
   redact(text: string): string
-  /** Whether callers of a mount must authenticate. */
+  /** True if callers of a mount must authenticate. */
   needsToken(mount: string): boolean
 }
 
@@ -153,6 +153,6 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   }
 }
 
-/** Without a listener, Node prints the warning: an operational error must not get lost. */
+/** Node prints the warning, so that an operational error is not lost when there is no listener. */
 const warnOfTrouble = (error: unknown): void =>
   process.emitWarning(String(error), 'DrawbridgeTrouble')

@@ -34,7 +34,7 @@ interface PolicySetting {
   readonly looseness: (config: Config) => number
   readonly looser: string
   readonly stricter: string
-  /** Whether the stricter value may refuse calls that were allowed. */
+  /** The stricter value may refuse calls that were allowed. */
   readonly breaks: boolean
 }
 

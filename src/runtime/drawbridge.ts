@@ -109,7 +109,7 @@ export class Drawbridge {
     return this.#parts.mounts.snapshots
   }
 
-  /** Whether HTTP callers of a mount must send a bearer token. */
+  /** True if HTTP callers of a mount must send a bearer token. */
   asksForToken(mount: string): boolean {
     return this.#parts.needsToken(mount)
   }

@@ -69,7 +69,7 @@ export class Mounts {
       openPaths.map((path) => this.at(path).catalog.prepare(placedAt(path))),
     )
     const isAccepted = prepared.every(({ snapshot }) => accepts(snapshot))
-    // Not awaited: an old source is closed only when its last call has ended.
+    // Do not await: an old source is closed only when its last call has ended.
     for (const { commit, discard } of prepared)
       void (isAccepted ? commit() : discard()).catch(this.#options.onError)
     if (!isAccepted) return false

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dropUndefined } from '../capability/json.ts'
-import { type Found, findConfig, toStore } from './config/find-config.ts'
+import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
@@ -10,9 +10,9 @@ import { refuseOwner } from './records/open-records.ts'
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError' | 'onTrouble'> {
   readonly library: Library
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Whether to open the store. Verbs that only inspect must not create one. */
-  readonly remembers: boolean | 'if there is a store'
-  /** Whether modules are reloaded when they change. */
+  /** Opens the store, or creates it. Verbs that only inspect must not create one. */
+  readonly usesStore: boolean | 'if it exists'
+  /** Reloads modules when they change. */
   readonly fresh?: boolean
   /** Overrides `http.host`. */
   readonly host?: string
@@ -20,7 +20,7 @@ export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onErro
 
 export interface OpenedDrawbridge {
   readonly bridge: Drawbridge
-  readonly found: Found & Pick<Read, 'files' | 'since'>
+  readonly found: FoundConfig & Pick<LoadedConfig, 'files' | 'since'>
 }
 
 /** Opens a configuration, its folder, a manifest or a module. */
@@ -28,10 +28,10 @@ export async function openDrawbridge(
   what: string,
   options: OpenOptions,
 ): Promise<OpenedDrawbridge> {
-  const { library, environment, remembers, fresh, host, ...hooks } = options
-  const { found, placed, files, since } = await readAll(what, options)
+  const { library, environment, usesStore, fresh, host, ...hooks } = options
+  const { found, placed, files, since } = await loadConfig(what, options)
   const { config, secrets } = found
-  const hasStore = remembers === true || (remembers !== false && existsSync(toStore(found)))
+  const hasStore = usesStore === true || (usesStore !== false && existsSync(toStore(found)))
   const bridge = new Drawbridge({
     ...hooks,
     ...dropUndefined({
@@ -53,14 +53,14 @@ export async function openDrawbridge(
 }
 
 /** Tokens that are written in the configuration itself instead of in the environment. */
-const literalTokens = (source: Found['config']['sources'][number]): string[] =>
+const literalTokens = (source: FoundConfig['config']['sources'][number]): string[] =>
   'records' in source && typeof source.records === 'object' ? [source.records.token] : []
 
 /** Reads the configuration and opens its sources, without changing a running Drawbridge. */
-export async function readAll(
+export async function loadConfig(
   what: string,
   { library, environment, fresh = false }: Pick<OpenOptions, 'library' | 'environment' | 'fresh'>,
-): Promise<Read> {
+): Promise<LoadedConfig> {
   const since = Date.now()
   const found = await findConfig(what, environment)
   const loader = new ModuleLoader({ folder: found.folder, library, fresh })
@@ -74,8 +74,8 @@ export async function readAll(
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 
-export interface Read {
-  readonly found: Found
+export interface LoadedConfig {
+  readonly found: FoundConfig
   readonly placed: PlacedSource[]
   /** Start of reading, in epoch milliseconds. */
   readonly since: number

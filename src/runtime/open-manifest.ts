@@ -17,11 +17,11 @@ export interface ManifestSourceOptions {
   readonly handlers?: Readonly<Record<string, ManifestHandler>>
   /** Namespaces of extension fields to project, such as `x-acme`. */
   readonly extensions?: readonly string[]
-  /** Whether unknown fields are errors. Default: `true`. */
+  /** Treats unknown fields as errors. Default: `true`. */
   readonly strict?: boolean
-  /** Whether to serve capabilities that are not offered over MCP, too. Default: `false`. */
+  /** Serves also capabilities that are not offered over MCP. Default: `false`. */
   readonly all?: boolean
-  /** Whether to serve compositions as capabilities. Default: `false`. */
+  /** Serves compositions as capabilities. Default: `false`. */
   readonly compose?: boolean
   /** Schema URLs that may be fetched, each with the expected hash (`sha256:…`). */
   readonly schemas?: Readonly<Record<string, string>>

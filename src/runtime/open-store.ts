@@ -9,7 +9,7 @@ import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
-import { type Found, findConfig, toStore } from './config/find-config.ts'
+import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
@@ -18,7 +18,7 @@ export type { Approval, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
 
 /** The ledger for operators. */
-export interface Store {
+export interface OperatorStore {
   readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
@@ -33,7 +33,7 @@ export async function openStore(
   what: string,
   environment: Readonly<Record<string, string | undefined>>,
   onError: (error: unknown) => void,
-): Promise<Store> {
+): Promise<OperatorStore> {
   const found = await findConfig(what, environment)
   const file = toStore(found)
   if (!(await stat(file).catch(() => undefined)))
@@ -54,7 +54,7 @@ export async function openStore(
 }
 
 /** The keys that the execution log may be sealed with. */
-const readKeyRings = async ({ config, folder }: Found): Promise<readonly KeyRing[]> =>
+const readKeyRings = async ({ config, folder }: FoundConfig): Promise<readonly KeyRing[]> =>
   Promise.all(
     config.sources.flatMap((source) =>
       'intents' in source ? [readKeys(toMapping(source.intents).keys, folder).then(toKeyRing)] : [],

@@ -1,8 +1,13 @@
 import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { Found } from './config/find-config.ts'
+import type { FoundConfig } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
-import { type OpenedDrawbridge, type OpenOptions, type Read, readAll } from './open-drawbridge.ts'
+import {
+  type LoadedConfig,
+  loadConfig,
+  type OpenedDrawbridge,
+  type OpenOptions,
+} from './open-drawbridge.ts'
 
 /** Polls instead of using `fs.watch`, which misses how editors and git replace files. */
 const pollIntervalMs = 500
@@ -24,7 +29,7 @@ export function watch(
   let stopped = false
   const poll = async () => {
     const present = await readFingerprint(await files())
-    // After a load there is no fingerprint to compare with: files written since the load began are not read yet.
+    // The first poll after a load has no fingerprint to compare with: look for files written since it began.
     const changed =
       last === undefined
         ? present.isIncomplete || present.newestMs > since
@@ -72,12 +77,12 @@ async function readFingerprint(files: readonly string[]): Promise<Fingerprint> {
 async function reload(
   what: string,
   bridge: Drawbridge,
-  opened: Found,
+  opened: FoundConfig,
   options: OpenOptions,
   print: (text: string) => void,
-): Promise<Read | undefined> {
+): Promise<LoadedConfig | undefined> {
   try {
-    const read = await readAll(what, options)
+    const read = await loadConfig(what, options)
     const { placed, found } = read
     const present = new Set(bridge.diagnostics.map(toKey))
     const isAccepted = await bridge.replace(placed, ({ diagnostics }) => {

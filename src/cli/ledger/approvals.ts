@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import type { Approval, Store } from '../../runtime/open-store.ts'
+import type { Approval, OperatorStore } from '../../runtime/open-store.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
 import { storeArguments, toOperator, withStore } from './with-store.ts'
@@ -30,7 +30,7 @@ export const approvals = defineCommand({
 
 const decisions = { approve: 'approved', deny: 'denied' } as const
 
-function list(store: Store, all: boolean, json: boolean): number {
+function list(store: OperatorStore, all: boolean, json: boolean): number {
   const found = store.approvals.list(all)
   if (json) printJson(found)
   else if (found.length === 0) printMessage('No call is waiting for an approval.')
@@ -38,7 +38,7 @@ function list(store: Store, all: boolean, json: boolean): number {
   return 0
 }
 
-function show(store: Store, id: string, json: boolean): number {
+function show(store: OperatorStore, id: string, json: boolean): number {
   const approval = store.approvals.find(id)
   if (!approval) return fail(`There is no approval ${id}.`)
   if (json) printJson(approval)
@@ -53,7 +53,10 @@ interface ApprovalDecision {
   readonly json: boolean
 }
 
-async function decide(store: Store, { id, state, by, json }: ApprovalDecision): Promise<number> {
+async function decide(
+  store: OperatorStore,
+  { id, state, by, json }: ApprovalDecision,
+): Promise<number> {
   const decided = await store.approvals.decide(id, state, by)
   if ('problem' in decided) return fail(decided.problem)
   if (json) printJson(decided.approval)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
-import type { AuditRecord, Store } from '../../runtime/open-store.ts'
+import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { print, printJson, printMessage } from '../terminal/print.ts'
 import { withStore } from './with-store.ts'
@@ -38,7 +38,7 @@ export const audit = defineCommand({
   },
 })
 
-function verify(store: Store, json: boolean): number {
+function verify(store: OperatorStore, json: boolean): number {
   const { count, broken } = store.audit.verify()
   if (json) printJson({ count, ...(broken && { broken }) })
   else if (broken)
@@ -56,7 +56,7 @@ interface ListFlags {
   readonly follow?: boolean | undefined
 }
 
-async function list(store: Store, flags: ListFlags): Promise<number> {
+async function list(store: OperatorStore, flags: ListFlags): Promise<number> {
   const { caller, capability, outcome, limit, json, follow } = flags
   const isSelected = ({ entry }: AuditRecord): boolean =>
     (caller === undefined || entry.caller === caller) &&

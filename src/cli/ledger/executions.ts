@@ -5,9 +5,9 @@ import {
   executionStates,
   isSealed,
 } from '../../runtime/execution-history.ts'
-import type { Store } from '../../runtime/open-store.ts'
+import type { OperatorStore } from '../../runtime/open-store.ts'
 import { toDifferences } from '../differences.ts'
-import { open } from '../terminal/open.ts'
+import { openBridge } from '../terminal/open.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -64,7 +64,10 @@ interface ListFlags {
   readonly json?: boolean | undefined
 }
 
-function list({ executions }: Store, { state, intent, limit, json = false }: ListFlags): number {
+function list(
+  { executions }: OperatorStore,
+  { state, intent, limit, json = false }: ListFlags,
+): number {
   const found = executions.list({
     ...dropUndefined({ state: readState(executionStates, state), intent }),
     limit: readLimit(limit),
@@ -81,7 +84,7 @@ function readLimit(text: string): number {
   return limit
 }
 
-function verify({ executions }: Store, json: boolean): number {
+function verify({ executions }: OperatorStore, json: boolean): number {
   const { count, broken } = executions.verify()
   if (json) printJson({ count, ...(broken && { broken }) })
   else if (broken)
@@ -90,7 +93,7 @@ function verify({ executions }: Store, json: boolean): number {
   return broken ? 1 : 0
 }
 
-function show({ executions }: Store, { id, json }: Target): number {
+function show({ executions }: OperatorStore, { id, json }: Target): number {
   const execution = executions.find(id)
   if (!execution) return fail(`There is no execution ${id}.`)
   if (json) printJson({ ...toDetails(execution), events: execution.events })
@@ -100,7 +103,7 @@ function show({ executions }: Store, { id, json }: Target): number {
 
 /** Makes the same call again, governed like any other, and compares both results. */
 async function rerun({ what, id, json }: Target, again: boolean): Promise<number> {
-  const { bridge } = await open(what)
+  const { bridge } = await openBridge(what)
   try {
     const former = bridge.executions.find(id)
     const begun = former?.events.find((event) => event.event === 'begun')
@@ -131,7 +134,7 @@ async function rerun({ what, id, json }: Target, again: boolean): Promise<number
 }
 
 async function resume({ what, id, json }: Target, by: string): Promise<number> {
-  const { bridge } = await open(what)
+  const { bridge } = await openBridge(what)
   try {
     const resumed = await bridge.resume(id, by)
     if ('refused' in resumed) return fail(resumed.refused)

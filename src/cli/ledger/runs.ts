@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import type { Run, Store } from '../../runtime/open-store.ts'
+import type { OperatorStore, Run } from '../../runtime/open-store.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -30,14 +30,14 @@ export const runs = defineCommand({
   },
 })
 
-function list(store: Store, state: Run['state'] | undefined, json: boolean): number {
+function list(store: OperatorStore, state: Run['state'] | undefined, json: boolean): number {
   const found = store.runs.runs(state, 100)
   if (json) printJson(found)
   else for (const run of found) print(toRow(run))
   return 0
 }
 
-function show(store: Store, id: string): number {
+function show(store: OperatorStore, id: string): number {
   const run = store.runs.run(id)
   if (!run) return fail(`There is no run ${id}.`)
   printJson(run)
@@ -57,7 +57,7 @@ interface Settlement {
   readonly json: boolean
 }
 
-async function settle(store: Store, { id, state, by, json }: Settlement): Promise<number> {
+async function settle(store: OperatorStore, { id, state, by, json }: Settlement): Promise<number> {
   const settled = await store.settle(id, state, by)
   if (typeof settled === 'string') return fail(settled)
   if (json) printJson(settled)

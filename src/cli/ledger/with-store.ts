@@ -1,5 +1,5 @@
 import os from 'node:os'
-import { openStore, type Store } from '../../runtime/open-store.ts'
+import { type OperatorStore, openStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { printMessage } from '../terminal/print.ts'
 
@@ -23,7 +23,7 @@ export const toOperator = (flag: string | undefined): string => flag ?? os.userI
 
 export async function withStore(
   what: string,
-  work: (store: Store) => number | Promise<number>,
+  work: (store: OperatorStore) => number | Promise<number>,
 ): Promise<number> {
   const store = await openStore(what, process.env, (error) => printMessage(String(error)))
   try {

@@ -2,11 +2,11 @@ import { type OwnerStore, openOwnerStore } from '../../runtime/records/owner-sto
 
 type Work = (store: OwnerStore) => number | Promise<number>
 
-/** For verbs that need an existing store. */
+/** Opens a store that must exist. */
 export const withOwnerStore = (file: string, work: Work): Promise<number> =>
   closeAfter(openOwnerStore(file, false), work)
 
-/** For verbs that write: the store is created if it does not exist. */
+/** Opens a store, and creates it if it does not exist. */
 export const withNewOwnerStore = (file: string, work: Work): Promise<number> =>
   closeAfter(openOwnerStore(file, true), work)
 

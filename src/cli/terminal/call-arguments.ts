@@ -18,7 +18,7 @@ export function toCallWords(
     : { what: first, name: second, json }
 }
 
-export function toInput(json: string): unknown {
+export function parseInput(json: string): unknown {
   let input: unknown
   try {
     input = JSON.parse(json)

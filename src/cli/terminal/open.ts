@@ -14,16 +14,16 @@ export interface OpenFlags {
   readonly log?: Logger
   readonly fresh?: boolean
   readonly host?: string
-  readonly remembers?: OpenOptions['remembers']
+  readonly usesStore?: OpenOptions['usesStore']
 }
 
 export function toOpenOptions(flags: OpenFlags): OpenOptions {
-  const { log = createLogger(), remembers = true, ...rest } = flags
+  const { log = createLogger(), usesStore = true, ...rest } = flags
   return {
     ...rest,
     library,
     environment: process.env,
-    remembers,
+    usesStore,
     onFault: ({ id, capability, failure }) =>
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
     // Debug level: clients may send any number of malformed requests.
@@ -32,10 +32,10 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
   }
 }
 
-/** For verbs that make calls. */
-export const open = (what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> =>
+/** Opens a configuration with its store, to make calls. */
+export const openBridge = (what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> =>
   openDrawbridge(what, toOpenOptions(flags))
 
-/** For verbs that only inspect: creates no store file. */
+/** Opens a configuration to inspect it: creates no store file. */
 export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
-  open(what, { remembers: false })
+  openBridge(what, { usesStore: false })

@@ -5,7 +5,7 @@ import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 
 type TokenGates = ReadonlyMap<string, TokenGate>
 
-/** Whether a message contains an owner token, which must not reach a source, the model or a log. */
+/** Finds an owner token in a message. It must not reach a source, the model or a log. */
 export function containsOwner(gates: TokenGates, message: unknown): boolean {
   if (gates.size === 0) return false
   const text = JSON.stringify(message) ?? ''
