@@ -17,11 +17,11 @@ export interface ManifestSourceOptions {
   readonly handlers?: Readonly<Record<string, ManifestHandler>>
   /** Namespaces of extension fields to project, such as `x-acme`. */
   readonly extensions?: readonly string[]
-  /** Treats unknown fields as errors. Default: `true`. */
+  /** Treats unknown fields as errors; otherwise they are left out with a warning. Default: `true`. */
   readonly strict?: boolean
   /** Serves also capabilities that are not offered over MCP. Default: `false`. */
   readonly all?: boolean
-  /** Serves compositions as capabilities. Default: `false`. */
+  /** Serves the composition as one more tool, named after the agent. Default: `false`. */
   readonly compose?: boolean
   /** Schema URLs that may be fetched, each with the expected hash (`sha256:…`). */
   readonly schemas?: Readonly<Record<string, string>>

@@ -92,8 +92,8 @@ const toMissing = (source: string, store: string): Diagnostic => ({
 })
 
 /**
- * A source that serves personal records to holders of grants: a local store file, or a remote server
- * (then a promise, because the token is checked first). It must be the only source on its mount.
+ * A source that serves the records of a local store to holders of grants. It must be the only source on
+ * its mount.
  *
  * @example
  * ```ts
@@ -103,6 +103,7 @@ const toMissing = (source: string, store: string): Diagnostic => ({
  * ```
  */
 export function recordSource(store: string, options?: RecordSourceOptions): PlacedSource
+/** A source over a remote records server. Resolves when its token is checked. */
 export function recordSource(
   store: RemoteRecords,
   options?: RecordSourceOptions,
