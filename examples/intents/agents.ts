@@ -1,17 +1,17 @@
 import { AgentError, defineAgent, z } from 'drawbridge-mcp'
 
-const sku = z.object({ sku: z.string().describe('What it is called in the catalogue.') })
+const sku = z.object({ sku: z.string().describe('Product name in the catalog.') })
 const price = z.object({ sku: z.string(), cents: z.number().int(), from: z.string() })
 const prices: Record<string, number> = { lamp: 4900, chair: 12900, desk: 34900 }
 
-/** Asked first, and down more often than not. */
-const flaky = defineAgent({
+/** Has the highest priority and is always unavailable, to show the fallback. */
+const market = defineAgent({
   name: 'market',
   priority: 10,
   capabilities: [
     {
-      intent: 'Quote',
-      description: 'What something costs now. Takes the name of one thing; use it before Order.',
+      intent: 'quote_price',
+      description: 'Returns the current price of a product; use it before place_order.',
       inputSchema: sku,
       outputSchema: price,
       effects: 'read_only',
@@ -22,15 +22,15 @@ const flaky = defineAgent({
   },
 })
 
-/** Knows the list prices and takes orders. */
+/** Knows the list prices and places orders. */
 const clerk = defineAgent({
   name: 'clerk',
   priority: 20,
   capabilities: [
-    { intent: 'Quote', inputSchema: sku, outputSchema: price, effects: 'read_only' },
+    { intent: 'quote_price', inputSchema: sku, outputSchema: price, effects: 'read_only' },
     {
-      intent: 'Order',
-      description: 'Orders one thing at its list price. It is sent at once.',
+      intent: 'place_order',
+      description: 'Orders one product at its list price. It ships immediately.',
       inputSchema: sku,
       effects: 'irreversible',
     },
@@ -38,11 +38,11 @@ const clerk = defineAgent({
   handle: ({ intent, payload }) => {
     const name = String(payload.sku)
     const cents = prices[name]
-    if (cents === undefined) throw new AgentError('VALIDATION_ERROR', `There is no ${name}.`)
-    return intent.name === 'Order'
+    if (cents === undefined) throw new AgentError('VALIDATION_ERROR', `Unknown product ${name}.`)
+    return intent.name === 'place_order'
       ? { sku: name, cents, ordered: true }
       : { sku: name, cents, from: 'the list' }
   },
 })
 
-export default [flaky, clerk]
+export default [market, clerk]

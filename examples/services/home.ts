@@ -3,8 +3,8 @@ import { createRoom } from './room.ts'
 import { createValue } from './value.ts'
 
 /**
- * A small home that lives by itself: a clock that goes on, rooms that warm up, and actions that come
- * and go with what is true. Its rooms are services of their own, linked to it.
+ * A small home: its clock advances, its rooms warm up, and the available actions follow the state.
+ * Each room is a service of its own, linked to the home.
  */
 export default function createHome(): Service {
   const rooms = new Map(['bedroom', 'kitchen'].map((name) => [name, createRoom(name)]))
@@ -13,23 +13,23 @@ export default function createHome(): Service {
     links.set(Object.fromEntries([...rooms].map(([name, { service }]) => [name, service])))
   showRooms()
 
-  const somebodyIsIn = createValue(true)
+  const isOccupied = createValue(true)
   const minute = createValue(8 * 60, () => {
-    const heart = setInterval(() => {
+    const timer = setInterval(() => {
       minute.set((minute.get() + 1) % (24 * 60))
       for (const room of rooms.values()) room.drift()
     }, 1000)
-    return () => clearInterval(heart)
+    return () => clearInterval(timer)
   })
 
-  const leave: ServiceAction = {
+  const leaveHome: ServiceAction = {
     description:
-      'Leaves the home: every lamp goes out. Afterwards only come_back is possible here.',
+      'Leaves the home and turns every lamp off. Afterwards return_home is the only action here.',
     schema: false,
   }
-  const comeBack: ServiceAction = { description: 'Comes back home.', schema: false }
+  const returnHome: ServiceAction = { description: 'Returns to the home.', schema: false }
   const addRoom: ServiceAction = {
-    description: 'Adds a room. Its actions appear under its name.',
+    description: 'Adds a room. Its actions are then listed with its name as prefix.',
     schema: {
       type: 'object',
       properties: { name: { type: 'string', pattern: '^[a-z]{1,20}$' } },
@@ -37,18 +37,18 @@ export default function createHome(): Service {
     },
   }
 
-  const can: Record<string, (input: { name: string }) => string | undefined> = {
-    leave: () => {
+  const handlers: Record<string, (input: { name: string }) => string | undefined> = {
+    leave_home: () => {
       for (const room of rooms.values()) room.darken()
-      somebodyIsIn.set(false)
+      isOccupied.set(false)
       return undefined
     },
-    come_back: () => {
-      somebodyIsIn.set(true)
+    return_home: () => {
+      isOccupied.set(true)
       return undefined
     },
     add_room: ({ name }) => {
-      if (rooms.has(name)) return `There is a ${name} already.`
+      if (rooms.has(name)) return `Room ${name} already exists.`
       rooms.set(name, createRoom(name))
       showRooms()
       return undefined
@@ -64,11 +64,11 @@ export default function createHome(): Service {
       },
     })),
     actions: derive(
-      somebodyIsIn.observe,
-      (isIn): Record<string, ServiceAction> =>
-        isIn ? { leave, add_room: addRoom } : { come_back: comeBack },
+      isOccupied.observe,
+      (isHome): Record<string, ServiceAction> =>
+        isHome ? { leave_home: leaveHome, add_room: addRoom } : { return_home: returnHome },
     ),
-    execute: async (action, input) => can[action]?.(input as { name: string }),
+    execute: async (action, input) => handlers[action]?.(input as { name: string }),
     links: links.observe,
   }
 }

@@ -7,7 +7,7 @@ interface Room {
   readonly target: number
 }
 
-/** A room: what can be done in it depends on what is true in it. */
+/** A room whose available actions depend on its state. */
 export function createRoom(name: string) {
   const room = createValue<Room>({ lamp: false, temperature: 19, target: 19 })
   const change = (part: Partial<Room>) => room.set({ ...room.get(), ...part })
@@ -29,21 +29,21 @@ export function createRoom(name: string) {
       ({ lamp }): Record<string, ServiceAction> => ({
         ...(lamp
           ? {
-              turn_off: {
+              turn_lamp_off: {
                 description: 'Turns the lamp off.',
                 parameters: [],
                 execute: () => change({ lamp: false }),
               },
             }
           : {
-              turn_on: {
+              turn_lamp_on: {
                 description: 'Turns the lamp on.',
                 parameters: [],
                 execute: () => change({ lamp: true }),
               },
             }),
-        heat: {
-          description: 'Sets the temperature that the room is brought to, in °C.',
+        set_temperature: {
+          description: 'Sets the target temperature of the room, in °C.',
           parameters: [{ type: 'number', title: 'target', minimum: 5, maximum: 28 }],
           execute: (target: number) => {
             change({ target })
@@ -57,7 +57,7 @@ export function createRoom(name: string) {
   return {
     service,
     darken: () => change({ lamp: false }),
-    /** A step towards where it should be. */
+    /** Moves the temperature one step towards the target. */
     drift: () => {
       const { temperature, target } = room.get()
       const step = Math.sign(target - temperature) * Math.min(0.5, Math.abs(target - temperature))

@@ -1,13 +1,13 @@
 import type { Observe } from 'drawbridge-mcp'
 
-/** A value that can be set and observed. Services bring their own; any will do. */
+/** An observable value. Any other observable library works as well. */
 export function createValue<T>(initial: T, heartbeat?: () => () => void) {
   const observers = new Set<(value: T) => void>()
   let value = initial
   let stop: (() => void) | undefined
   const observe: Observe<T> = (notify) => {
     observers.add(notify)
-    // It lives only while somebody looks, so that nothing is left behind when all have gone.
+    // Starts with the first observer and stops with the last, so that no timer is left running.
     if (observers.size === 1) stop = heartbeat?.()
     notify(value)
     return () => {

@@ -34,9 +34,11 @@ test('one server offers four kinds of source together, and records alone on thei
   const offered = (await everything.listTools()).tools.map(({ name }) => name)
   const five = (await reader.listTools()).tools.map(({ name }) => name)
 
-  const oneOfEach = ['look-up-order', 'convert_units', 'Quote', 'add_room']
+  const oneOfEach = ['look_up_order', 'convert_units', 'quote_price', 'add_room']
   expect(offered).toEqual(expect.arrayContaining(oneOfEach))
   expect(offered.filter((name) => five.includes(name))).toEqual([])
+  // One naming style, so that no two tools differ only in case or punctuation.
+  expect(offered.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([])
   expect(five.sort()).toEqual(['aggregate', 'fetch', 'query_records', 'schema', 'search'])
   const { content } = await reader.callTool({ name: 'search', arguments: { q: 'alaska' } })
   expect(JSON.stringify(content)).toContain('Alaska')

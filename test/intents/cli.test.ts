@@ -27,14 +27,14 @@ const run = async (folder: string, ...words: readonly string[]) => {
 test('the example falls back, and the log explains it', { timeout: 60_000 }, async () => {
   const folder = await theExample()
 
-  const called = await run(folder, 'call', '.', 'Quote', '{"sku":"lamp"}')
+  const called = await run(folder, 'call', '.', 'quote_price', '{"sku":"lamp"}')
   const listed = JSON.parse((await run(folder, 'executions', '--json')).stdout)
   const shown = await run(folder, 'executions', 'show', listed[0].id)
   const rerun = await run(folder, 'executions', 'rerun', listed[0].id, '--json')
   const verified = await run(folder, 'executions', '--verify')
 
   expect(JSON.parse(called.stdout)).toEqual({ sku: 'lamp', cents: 4900, from: 'the list' })
-  expect(listed).toMatchObject([{ intent: 'Quote', state: 'done', caller: 'local' }])
+  expect(listed).toMatchObject([{ intent: 'quote_price', state: 'done', caller: 'local' }])
   expect(shown.stdout).toMatch(/market +asked: AGENT_UNAVAILABLE .*The market is closed/)
   expect(shown.stdout).toMatch(/clerk +asked: ok/)
   expect(shown.stdout).toMatch(/warehouse +not asked: the execution had already ended/)
@@ -68,7 +68,7 @@ export default defineAgent({
 
 test('what takes effect is not run again by mistake', { timeout: 60_000 }, async () => {
   const folder = await theExample()
-  await run(folder, 'call', '.', 'Order', '{"sku":"desk"}')
+  await run(folder, 'call', '.', 'place_order', '{"sku":"desk"}')
   const [{ id }] = JSON.parse((await run(folder, 'executions', '--json')).stdout)
 
   const refused = await run(folder, 'executions', 'rerun', id)
@@ -94,7 +94,7 @@ test('the other process of the example is asked when nobody here can', {
     messageType: 'intent',
     body: {
       version: '1.0',
-      intent: { name: 'Quote', version: '1.0' },
+      intent: { name: 'quote_price', version: '1.0' },
       payload: { sku: 'lamp' },
       context: { sourceAgent: 'client', timestamp: '2026-01-01T00:00:00+00:00' },
       metadata: { requestId: 'r1', source: 'client', createdAt: '', traceId: 't1' },
@@ -123,7 +123,7 @@ test('over stdio, notifications between calls stop nothing', { timeout: 60_000 }
   }
   await server.request(toRequest(1, 'initialize', params))
   await server.send({ jsonrpc: '2.0', method: 'notifications/initialized' })
-  const call = { name: 'Quote', arguments: { sku: 'chair' } }
+  const call = { name: 'quote_price', arguments: { sku: 'chair' } }
   const first = await server.request(toRequest(2, 'tools/call', call))
   await server.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } })
   const again = await server.request(toRequest(3, 'tools/call', call))

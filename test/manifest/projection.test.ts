@@ -641,9 +641,9 @@ test('the example projects: three levels of side effects, each as the mapping sa
       annotations.permissions,
     ]),
   ).toEqual([
-    ['add-note', 'low', { required: true }, false, ['orders.write']],
-    ['look-up-order', 'none', { required: false }, false, ['orders.read']],
-    ['refund-order', 'high', { required: true }, true, ['orders.write', 'payments.refund']],
+    ['add_order_note', 'low', { required: true }, false, ['orders.write']],
+    ['look_up_order', 'none', { required: false }, false, ['orders.read']],
+    ['refund_order', 'high', { required: true }, true, ['orders.write', 'payments.refund']],
   ])
 })
 

@@ -35,29 +35,31 @@ describe('the home of examples/services, watched while it lives', () => {
       await expect.poll(() => client.read(clock), { timeout: 5000 }).not.toBe(before)
 
       // By a call.
-      expect(await client.names()).toContain('kitchen_turn_on')
-      await client.call('kitchen_turn_on')
-      expect(await client.names()).toContain('kitchen_turn_off')
+      expect(await client.names()).toContain('kitchen_turn_lamp_on')
+      await client.call('kitchen_turn_lamp_on')
+      expect(await client.names()).toContain('kitchen_turn_lamp_off')
       await expect.poll(() => client.heard).toEqual(expect.arrayContaining(['tools', lamp]))
       expect(await client.read(lamp)).toBe(true)
 
       // A call that is not possible any more.
-      const late = await client.call('kitchen_turn_on')
-      expect(late.content[0]?.text).toContain('kitchen_turn_off')
+      const late = await client.call('kitchen_turn_lamp_on')
+      expect(late.content[0]?.text).toContain('kitchen_turn_lamp_off')
 
       // A new room, and out of the house.
       const room = `attic${'abcd'[doors.indexOf(door)]}`
       await client.call('add_room', { name: room })
-      expect(await client.names()).toContain(`${room}_heat`)
+      expect(await client.names()).toContain(`${room}_set_temperature`)
       expect(await client.call('add_room', { name: room })).toMatchObject({
         isError: true,
-        content: [{ text: `There is a ${room} already.` }],
+        content: [{ text: `Room ${room} already exists.` }],
       })
-      await client.call('leave')
+      await client.call('leave_home')
       expect(await client.names()).not.toContain('add_room')
       expect(await client.read(lamp)).toBe(false)
-      await client.call('come_back')
-      expect((await client.call('kitchen_heat', { target: 21 })).structuredContent).toMatchObject({
+      await client.call('return_home')
+      expect(
+        (await client.call('kitchen_set_temperature', { target: 21 })).structuredContent,
+      ).toMatchObject({
         target: 21,
       })
     },

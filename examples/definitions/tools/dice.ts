@@ -3,7 +3,7 @@ import { defineTool, z } from 'drawbridge-mcp'
 
 export default defineTool({
   name: 'roll_dice',
-  description: 'Rolls dice one after the other and tells how far it is. Use to show progress.',
+  description: 'Rolls dice one after another and reports progress after each roll.',
   schema: z.object({
     dice: z.number().int().min(1).max(20).default(2),
     sides: z.number().int().min(2).max(100).default(6),

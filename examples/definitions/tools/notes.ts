@@ -13,12 +13,12 @@ let next = 1
 export const addNote = defineTool({
   name: 'add_note',
   description:
-    'Writes a note into the notebook and returns its id. Use when something should be remembered. ' +
-    'To change a note, delete it and write it again.',
+    'Adds a note to the notebook and returns its id. Use it to remember something. ' +
+    'Notes on an order belong to add_order_note.',
   schema: z.object({
-    title: z.string().min(1).max(80).describe('One line that says what it is about'),
-    body: z.string().max(10_000).default('').describe('The note itself'),
-    written: z.date().optional().describe('When it was written; now where absent'),
+    title: z.string().min(1).max(80).describe('Subject of the note, one line'),
+    body: z.string().max(10_000).default('').describe('Text of the note'),
+    written: z.date().optional().describe('Time of writing; defaults to now'),
   }),
   category: 'write',
   consequenceLevel: 'low',
@@ -29,15 +29,15 @@ export const addNote = defineTool({
     notes.set(note.id, note)
     return { id: note.id, count: notes.size }
   },
-  text: ({ id, count }) => `Written as note ${id}. There are ${count} notes; read_note shows one.`,
+  text: ({ id, count }) => `Saved as note ${id} of ${count}. read_note returns its text.`,
 })
 
 export const findNotes = defineTool({
   name: 'find_notes',
   description:
-    'Lists the notes whose title or body contains some words, newest first. Use before read_note.',
+    'Lists the notes whose title or body contains the given words, newest first. Use it to find the id for read_note.',
   schema: z.object({
-    words: z.string().default('').describe('Empty lists every note'),
+    words: z.string().default('').describe('Empty to list every note'),
     limit: z.number().int().min(1).max(50).default(10),
   }),
   outputSchema: z.object({
@@ -55,7 +55,7 @@ export const findNotes = defineTool({
 
 export const readNote = defineTool({
   name: 'read_note',
-  description: 'Returns one note by its id. Use find_notes to learn the id.',
+  description: 'Returns one note by its id. find_notes lists the ids.',
   schema: z.object({ id: z.number().int().positive() }),
   category: 'analysis',
   dependsOn: ['find_notes'],
@@ -64,7 +64,7 @@ export const readNote = defineTool({
     const about = { tool: 'read_note', fetchedAt: new Date().toISOString() }
     return note
       ? { ...about, data: note }
-      : { ...about, error: `There is no note ${id}. find_notes lists the ids.` }
+      : { ...about, error: `Unknown note ${id}. find_notes lists the ids.` }
   },
 })
 
@@ -74,7 +74,7 @@ export const note = defineView({
   description: 'One note as text.',
   mimeType: 'text/plain',
   complete: { id: () => [...notes.keys()].map(String) },
-  read: ({ id }) => notes.get(Number(id))?.body ?? 'There is no such note.',
+  read: ({ id }) => notes.get(Number(id))?.body ?? 'Unknown note.',
 })
 
 export const summarise = definePrompt({

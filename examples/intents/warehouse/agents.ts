@@ -5,8 +5,8 @@ export default [
     name: 'shelf',
     capabilities: [
       {
-        intent: 'Quote',
-        description: 'What something costs from the shelf.',
+        intent: 'quote_price',
+        description: 'Returns the price of a product in stock.',
         inputSchema: z.object({ sku: z.string() }),
         effects: 'read_only',
       },

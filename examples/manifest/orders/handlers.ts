@@ -1,6 +1,6 @@
 import { failureSet } from 'drawbridge-mcp'
 
-/** What the INTERNAL capabilities of agent.yaml do, by their ids. The orders live in memory. */
+/** Handlers of the INTERNAL capabilities of agent.yaml, by id. The orders are kept in memory. */
 interface Order {
   state: 'open' | 'shipped' | 'refunded'
   amount: { value: number; currency: string }
@@ -14,25 +14,27 @@ const orders = new Map<string, Order>([
 
 const cannot = failureSet({ order_unknown: 'model', order_refunded: 'model' })
 
-/** Expected trouble is returned, for the model to read; what is thrown is the operator's. */
+/** An expected failure is returned and reaches the model; a thrown error goes to the operator's log. */
 const withOrder =
   <Input extends { order: string }>(run: (order: Order, input: Input) => object) =>
   (input: Input) => {
     const order = orders.get(input.order)
     return order
       ? run(order, input)
-      : cannot('order_unknown', `There is no order ${input.order}. There is A-1001 and A-1002.`)
+      : cannot('order_unknown', `Unknown order ${input.order}. Known orders: A-1001, A-1002.`)
   }
 
 export const lookUpOrder = withOrder((found, { order }) => ({ order, ...found }))
 
-export const addNote = withOrder((found, { order, note }: { order: string; note: string }) => ({
-  order,
-  notes: found.notes.push(note),
-}))
+export const addOrderNote = withOrder(
+  (found, { order, note }: { order: string; note: string }) => ({
+    order,
+    notes: found.notes.push(note),
+  }),
+)
 
 export const refundOrder = withOrder((found, { order }) => {
-  if (found.state === 'refunded') return cannot('order_refunded', `${order} was refunded before.`)
+  if (found.state === 'refunded') return cannot('order_refunded', `${order} is already refunded.`)
   found.state = 'refunded'
   return { order, refunded: found.amount.value }
 })

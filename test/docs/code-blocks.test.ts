@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { globSync } from 'tinyglobby'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { repository } from '../support/spawn-server.ts'
+
+/**
+ * Runs every code block of the README and the docs the way a reader would paste it.
+ *
+ * Each page gets a folder that looks like a clone after `npm ci`. Its blocks run in order:
+ * `ts`, `js` and `yaml` blocks name their file in the first line and are saved there; configurations
+ * must pass `drawbridge check`, and load the modules; `js` blocks are programs and must run; `sh`
+ * blocks must succeed, or end with the exit code that their comment says. Only the port is changed:
+ * servers listen on a free one, and are stopped as soon as they do.
+ */
+const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: repository })]
+
+interface Block {
+  readonly line: number
+  readonly language: string
+  readonly text: string
+}
+
+const pictures = new Set(['mermaid', 'text'])
+
+for (const page of pages.sort()) {
+  const markdown = await readFile(path.join(repository, page), 'utf8')
+  const blocks = readBlocks(markdown)
+
+  test(`${page}: every block says what it is, and every link leads somewhere`, async () => {
+    expect(blocks.filter(({ language }) => language === '')).toEqual([])
+    const modules = blocks
+      .filter(({ language }) => language === 'ts')
+      .map(({ text }) => toFile(text))
+    const others = blocks.filter(({ language }) => language !== 'ts').map(({ text }) => text)
+    const unused = modules.filter((file) => !others.some((text) => isUsed(file, text)))
+    expect(unused).toEqual([])
+    const dead = []
+    for (const [, target = ''] of markdown.matchAll(
+      /\]\((?!https?:)([^)\s]+)\)|srcset="([^"]+)"/g,
+    )) {
+      const [file, anchor] = target.split('#')
+      const linked = file === '' ? page : path.join(path.dirname(page), file ?? '')
+      const text = await readFile(path.join(repository, linked), 'utf8').catch(() => undefined)
+      if (text === undefined || (anchor !== undefined && !listAnchors(text).includes(anchor)))
+        dead.push(target)
+    }
+    expect(dead).toEqual([])
+  })
+
+  const runnable = blocks.filter(({ language }) => !pictures.has(language))
+  // Contributors run these commands all the time; running the test suite within itself is no test.
+  if (runnable.length === 0 || page === 'CONTRIBUTING.md') continue
+  describe(page, () => {
+    let folder: string
+    beforeAll(async () => {
+      folder = await aClone()
+    })
+    afterAll(() => rm(folder, { recursive: true, force: true }))
+
+    test.each(runnable)('line $line, $language', async (block) => {
+      await paste(block, folder)
+    })
+  })
+}
+
+function readBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms)].map((match) => ({
+    line: markdown.slice(0, match.index).split('\n').length,
+    language: match[1] ?? '',
+    text: match[2] ?? '',
+  }))
+}
+
+/** Anchors as GitHub makes them from headings. */
+const listAnchors = (markdown: string): string[] =>
+  [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** Looks like a clone after `npm ci`; the examples are copied, because their stores are written. */
+async function aClone(): Promise<string> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-docs-'))
+  await cp(path.join(repository, 'examples'), path.join(folder, 'examples'), {
+    recursive: true,
+    filter: (file) => !file.includes('.db'),
+  })
+  for (const name of ['dist', 'package.json'])
+    await symlink(path.join(repository, name), path.join(folder, name))
+  await mkdir(path.join(folder, 'node_modules'))
+  await symlink(repository, path.join(folder, 'node_modules/drawbridge-mcp'))
+  const bin = path.join(folder, '.bin')
+  await mkdir(bin)
+  for (const [name, script] of Object.entries(commands)) {
+    await writeFile(path.join(bin, name), `#!/usr/bin/env bash\n${script}`)
+    await chmod(path.join(bin, name), 0o755)
+  }
+  return folder
+}
+
+const cli = JSON.stringify(path.join(repository, 'dist/cli/main.js'))
+
+/** The commands that readers paste. A server is stopped once it says where it listens. */
+const commands = {
+  drawbridge: `
+    [ "$1" = serve ] || exec node ${cli} "$@"
+    log=$(mktemp)
+    node ${cli} "$@" --port 0 >"$log" 2>&1 &
+    for _ in $(seq 600); do
+      grep -q 'http://127.0.0.1:' "$log" && { kill $!; wait $!; exit 0; }
+      kill -0 $! 2>/dev/null || break
+      sleep 0.1
+    done
+    cat "$log" >&2
+    exit 1`,
+  npx: `[ "$1" = drawbridge-mcp ] || [ "$1" = drawbridge ] || exit 127; shift; exec drawbridge "$@"`,
+  npm: `
+    case "$1" in
+      ci) exit 0 ;;
+      start) exec drawbridge serve examples/all-five ;;
+      *) exit 127 ;;
+    esac`,
+  // The client itself cannot be installed here; the line must be one that it accepts.
+  claude: `[ "$*" = "mcp add --transport http all-five http://127.0.0.1:4747/mcp" ]`,
+}
+
+async function paste({ language, text }: Block, folder: string): Promise<void> {
+  if (language === 'sh') return expectExit(['bash', '-euc', text], folder, readExitCode(text))
+  const file = toFile(text)
+  await mkdir(path.dirname(path.join(folder, file)), { recursive: true })
+  await writeFile(path.join(folder, file), text.replaceAll('4747', '0'))
+  if (language === 'js')
+    return expectExit([process.execPath, '--import', exitWhenListening, file], folder, 0)
+  if (language === 'yaml' && /^sources:/m.test(text))
+    return expectExit(['drawbridge', 'check', file], folder, 0)
+}
+
+function toFile(text: string): string {
+  const file = /^(?:\/\/|#) (\S+\.\w+)\n/.exec(text)?.[1]
+  if (file === undefined) throw new Error(`The first line has to name the file:\n${text}`)
+  return file
+}
+
+/** Whether a configuration or a command loads a module, by its path or by a glob over its folder. */
+const isUsed = (file: string, text: string): boolean =>
+  text.includes(file) || text.includes(`${path.dirname(file)}/*.ts`)
+
+/** Preloaded into programs: the process ends once its server listens. */
+const exitWhenListening = `data:text/javascript,${encodeURIComponent(`
+  import net from 'node:net'
+  const { listen } = net.Server.prototype
+  net.Server.prototype.listen = function (...args) {
+    this.once('listening', () => setImmediate(() => process.exit(0)))
+    return listen.apply(this, args)
+  }`)}`
+
+const readExitCode = (text: string): number => Number(/# exit code (\d)/.exec(text)?.[1] ?? 0)
+
+function expectExit(
+  [command = '', ...words]: readonly string[],
+  cwd: string,
+  code: number,
+): Promise<void> {
+  const env = {
+    ...process.env,
+    PATH: `${path.join(cwd, '.bin')}:${process.env.PATH}`,
+    PDPP_TOKEN: 'the token of a grant',
+  }
+  return new Promise((resolve, reject) => {
+    execFile(command, words, { cwd, env }, (error, stdout, stderr) => {
+      try {
+        expect(error === null ? 0 : error.code, `${stdout}${stderr}`).toBe(code)
+        resolve()
+      } catch (failure) {
+        reject(failure as Error)
+      }
+    })
+  })
+}
