@@ -22,7 +22,7 @@ export const project = defineCommand({
       required: false,
       description: 'an agent.yaml, or a drawbridge.yaml with one manifest',
     },
-    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')} (mcp)` },
+    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')}` },
     all: { type: 'boolean', description: 'include capabilities that are not offered over MCP' },
     namespace: { type: 'string', description: 'reverse DNS for server-json, such as com.acme' },
   },

@@ -27,7 +27,7 @@ export const audit = defineCommand({
     limit: {
       type: 'string',
       default: '100',
-      description: 'print at most this many, the latest ones (100)',
+      description: 'print at most this many, the latest ones',
     },
     json: jsonFlag,
   },

@@ -29,7 +29,7 @@ export const executions = defineCommand({
     limit: {
       type: 'string',
       default: '100',
-      description: 'list: print at most this many, the latest ones (100)',
+      description: 'list: print at most this many, the latest ones',
     },
     verify: { type: 'boolean', description: 'check that no event was changed or removed' },
     again: { type: 'boolean', description: 'rerun: even if it takes effect a second time' },

@@ -12,5 +12,5 @@ export const jsonFlag = { type: 'boolean', description: 'machine-readable output
 export const storeFlag = {
   type: 'string',
   default: './personal.db',
-  description: 'the records store (./personal.db)',
+  description: 'the records store',
 } as const
