@@ -11,14 +11,14 @@ export type PlainCall = Pick<
   readonly traceparent?: string | undefined
 }
 
-/** A call from outside MCP: its client cannot answer questions or receive progress. */
+/** A call that comes by no MCP: nobody can be asked, and nobody is told of its progress. */
 export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Call => ({
   ...call,
   address: toCallAddress(mount, call.capability),
   given: call.input,
   answers: {},
   state: undefined,
-  canAsk: noQuestions,
+  canAsk: nobody,
   key,
   transportKey: undefined,
   expects: undefined,
@@ -29,4 +29,4 @@ export const toPlainCall = ({ mount, key, traceparent, ...call }: PlainCall): Ca
   plan: emptyPlan,
 })
 
-const noQuestions: ReadonlySet<string> = new Set()
+const nobody: ReadonlySet<string> = new Set()
