@@ -52,7 +52,7 @@ const mayImport: Record<string, readonly string[]> = {
     'http',
     'storage',
   ],
-  cli: ['capability', 'runtime', 'mcp/rpc-error.ts', 'mcp/to-result.ts', ''],
+  cli: ['capability', 'runtime', 'mcp/rpc-error.ts', 'mcp/to-result.ts', 'sources/records', ''],
   '': [
     'capability',
     'contracts',

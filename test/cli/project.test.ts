@@ -128,7 +128,7 @@ describe.concurrent('drawbridge project', () => {
   test.each([
     ['a target there is not', ['agent.yaml', '--to', 'yaml'], /mcp, server-json, a2a/],
     ['a flag without its value', ['agent.yaml', '--to'], /--to needs a value/],
-    ['a flag there is not', ['agent.yaml', '--form', 'mcp'], /no flag --form/],
+    ['a flag there is not', ['agent.yaml', '--form', 'mcp'], /Unknown flag --form/],
     ['two files', ['agent.yaml', 'agent.json'], /agent\.json/],
     ['a file there is not', ['nowhere.yaml'], /nowhere\.yaml does not exist/],
     ['a folder without a configuration', ['upstream'], /no drawbridge\.yaml/],

@@ -627,7 +627,7 @@ test('two sources of one server cannot be the same node', async () => {
     intentSource({ id, node: 'shop', serve: { nats: { url: 'nats://127.0.0.1:4222' } } })
 
   await expect(serveHere({ sources: [aSource('a'), aSource('b')] })).rejects.toThrow(
-    /something else is there/,
+    /already in use/,
   )
 })
 

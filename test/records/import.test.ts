@@ -1,11 +1,8 @@
 import { readFile, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import {
-  BackgroundWriter,
-  importRecords,
-  readLines,
-} from '../../src/runtime/records/owner-store.ts'
+import { expect, test } from 'vitest'
+import { importRecords } from '../../src/runtime/records/import-records.ts'
+import { readLines } from '../../src/sources/records/import/read-lines.ts'
 import { aProject } from '../support/a-project.ts'
 import { aMessage, aReader, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
@@ -18,12 +15,10 @@ test('what an interrupted import has set aside is still there when a second one 
   lines[20] = '{"author":"nobody"}'
   lines[5000] = '[]'
   await writeFile(file, lines.join('\n'))
-  const background = new BackgroundWriter(store.file)
-  onTestFinished(() => background.close())
   const run = (onProgress: () => void) =>
     importRecords({
       writer: store.writer,
-      background,
+      store: store.file,
       source,
       file,
       now: Date.now,
@@ -50,11 +45,9 @@ async function anImport(name: string, content: string | Buffer, stream = numbere
   await writeFile(file, content)
   const faults: [number, string][] = []
   const run = async (more: object = {}) => {
-    const background = new BackgroundWriter(store.file)
-    onTestFinished(() => background.close())
     return importRecords({
       writer: store.writer,
-      background,
+      store: store.file,
       source,
       file,
       now: Date.now,

@@ -1,23 +1,34 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 
-/**
- * The real standard output: for results, or for the protocol. For everybody else the name means
- * standard error from here on, because one stray `console.log` in a tool would spoil either.
- */
+/** The real standard output: for results, or for the protocol. */
 export const output = process.stdout
-Object.defineProperty(process, 'stdout', { value: process.stderr })
-for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
-  console[method] = console.error
 
+/**
+ * Sends everything else that writes to standard output to standard error: a stray `console.log` in a tool
+ * would corrupt results and protocol messages.
+ */
+export function reserveStdout(): void {
+  Object.defineProperty(process, 'stdout', { value: process.stderr })
+  for (const method of ['log', 'info', 'debug', 'dir', 'table'] as const)
+    console[method] = console.error
+}
+
+/** Prints a result. */
 export const print = (text: string): void => {
   output.write(`${text}\n`)
 }
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
 
-/** Everything but results. */
-export const say = (text: string): void => {
+/** Prints everything that is not a result, to standard error. */
+export const printMessage = (text: string): void => {
   process.stderr.write(`${text}\n`)
+}
+
+/** Prints a message and returns the exit code for a negative result. */
+export function fail(message: string): number {
+  printMessage(message)
+  return 1
 }
 
 export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>
@@ -25,9 +36,3 @@ export const toLine = ({ severity, code, source, pointer, at, message }: Diagnos
 
 export const count = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`
-
-/** The answer is no. */
-export function no(problem: string): number {
-  say(problem)
-  return 1
-}

@@ -1,0 +1,110 @@
+import { createRequire } from 'node:module'
+import { stripVTControlCharacters } from 'node:util'
+import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
+import { CredentialError, SetupError } from '../capability/setup-error.ts'
+import { output, print, printMessage } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
+
+/** Loaded lazily, so that `--help` and each verb start without loading the others. */
+const verbs = {
+  serve: async () => (await import('./serve.ts')).serve,
+  check: async () => (await import('./check.ts')).check,
+  list: async () => (await import('./list.ts')).list,
+  call: async () => (await import('./call.ts')).call,
+  project: async () => (await import('./project.ts')).project,
+  connect: async () => (await import('./connect.ts')).connect,
+  explain: async () => (await import('./explain.ts')).explain,
+  diff: async () => (await import('./diff.ts')).diff,
+  import: async () => (await import('./import.ts')).importDraft,
+  approvals: async () => (await import('./ledger/approvals.ts')).approvals,
+  runs: async () => (await import('./ledger/runs.ts')).runs,
+  executions: async () => (await import('./ledger/executions.ts')).executions,
+  audit: async () => (await import('./ledger/audit.ts')).audit,
+  records: async () => (await import('./records/records.ts')).records,
+  grants: async () => (await import('./records/grants.ts')).grants,
+  token: async () => (await import('./token.ts')).token,
+} satisfies SubCommandsDef
+
+const loadVerb = async (name: keyof typeof verbs) => {
+  const load: SubCommandsDef[string] = verbs[name]
+  return typeof load === 'function' ? load() : load
+}
+
+const main = defineCommand({
+  meta: {
+    name: 'drawbridge',
+    version,
+    description: 'Put the tools a team already has behind one governed MCP server.',
+  },
+  subCommands: verbs,
+})
+
+/**
+ * Runs one command line and returns its exit code: 0 success, 1 negative result, 2 usage or setup error,
+ * 77 an owner's credential was refused, 78 no valid credential, 130 interrupted.
+ */
+export async function run(argv: readonly string[]): Promise<number> {
+  try {
+    return await dispatch(argv)
+  } catch (error) {
+    const isExpected = error instanceof SetupError || error instanceof UsageError
+    const { name, message, stack } = error as Error
+    printMessage(isExpected || name === 'CLIError' ? message : (stack ?? String(error)))
+    return error instanceof CredentialError ? error.exitCode : 2
+  }
+}
+
+async function dispatch(words: readonly string[]): Promise<number> {
+  const [verb, ...rest] = words
+  if (verb === '--version' || verb === '-v') {
+    print(version)
+    return 0
+  }
+  const asksForHelp = words.includes('--help') || words.includes('-h')
+  if (verb === undefined || verb === '--help' || verb === '-h') {
+    printUsage(await renderUsage(main))
+    return 0
+  }
+  if (!isVerb(verb))
+    throw new UsageError(`Unknown verb "${verb}". "drawbridge --help" lists all verbs.`)
+  const command = await loadVerb(verb)
+  if (asksForHelp) {
+    printUsage(await renderUsage(command, main))
+    return 0
+  }
+  checkArguments(command.args as ArgsDef | undefined, rest)
+  const { result } = await runCommand(command, { rawArgs: [...rest] })
+  return typeof result === 'number' ? result : 0
+}
+
+const printUsage = (usage: string): void =>
+  print(output.isTTY ? usage : stripVTControlCharacters(usage))
+
+const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)
+
+/** Rejects unknown flags and extra arguments, which citty ignores. */
+function checkArguments(args: ArgsDef = {}, words: readonly string[]): void {
+  const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
+  const types = new Map(flags.map(([name, { type }]) => [`--${name}`, type]))
+  const positionals = Object.keys(args).length - flags.length
+  // The argument `words` stands for up to three words: [WHAT] NAME [JSON].
+  const maxPositionals = 'words' in args ? 3 : positionals
+  let seen = 0
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? ''
+    if (word === '-' || !word.startsWith('-')) {
+      if (++seen > maxPositionals)
+        throw new UsageError(`Unexpected argument ${JSON.stringify(word)}.`)
+      continue
+    }
+    const [flag = word, inlineValue] = word.split(/=(.*)/s)
+    const type = types.get(flag) ?? types.get(flag.replace(/^--no-/, '--'))
+    if (type === undefined)
+      throw new UsageError(`Unknown flag ${flag}. Available: ${[...types.keys()].join(' ')}`)
+    if (type === 'boolean') continue
+    const value = inlineValue ?? words[++index]
+    if (value === undefined || value === '') throw new UsageError(`${flag} needs a value.`)
+  }
+}
