@@ -1,16 +1,15 @@
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { CredentialError } from '../../capability/setup-error.ts'
-import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
+import {
+  containsOwnerToken,
+  type TokenGate,
+  type TokenGates,
+} from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 
-type TokenGates = ReadonlyMap<string, TokenGate>
-
-/** Finds an owner token in a message. It must not reach a source, the model or a log. */
-export function containsOwner(gates: TokenGates, message: unknown): boolean {
-  if (gates.size === 0) return false
-  const text = JSON.stringify(message) ?? ''
-  return [...gates.values()].some((gate) => gate.holdsOwner(text))
-}
+/** Finds an owner token anywhere in a message of stdio, or in the arguments of a call. */
+export const containsOwner = (gates: TokenGates, message: unknown): boolean =>
+  gates.size > 0 && containsOwnerToken(gates, JSON.stringify(message) ?? '')
 
 /** The caller on this machine: the local user, or the holder of a grant where a mount serves records. */
 export function toLocalCaller(gate: TokenGate | undefined, token: string | undefined): Caller {
