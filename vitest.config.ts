@@ -12,7 +12,16 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...soaks],
     // The command line is tested as users get it: built.
     globalSetup: ['test/support/build.ts'],
-    testTimeout: isSoak ? 600_000 : 60_000,
+    setupFiles: ['test/support/setup.ts'],
+    // Deadlines are for what never happens: a busy machine is no failure.
+    testTimeout: isSoak ? 600_000 : 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 10 } },
+    // Files share a process and its modules: importing them anew for each file cost as much as the tests.
+    pool: 'forks',
+    isolate: false,
+    restoreMocks: true,
+    unstubEnvs: true,
     // Much of a run is waiting for processes of its own: as many as CI has cores, whatever vitest would dare.
     maxWorkers: 2,
   },

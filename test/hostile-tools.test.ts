@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { canary } from './fixtures/hostile/canary.ts'
-import { amount } from './support/amount.ts'
+import { amount, atMost } from './support/amount.ts'
 import { anInitialize, initialized, openSession, postLegacy } from './support/legacy-request.ts'
 import { aModernRequest, type Message, postModern } from './support/modern-request.ts'
 import {
@@ -75,7 +75,6 @@ describe.each(ways)('over $way', ({ open }) => {
 
   test.each(Object.entries(failures))(
     '%s is told as %s, and the honest tool answers meanwhile',
-    { timeout: 20_000 },
     async (name, codes) => {
       const honest = squares(client, 3)
       const answer = await call(client, name)
@@ -113,17 +112,17 @@ describe.each(ways)('over $way', ({ open }) => {
     expect(error?.message).toMatch(/^Temporarily unavailable\. Reference: [0-9a-f-]{36}\.$/)
   })
 
-  test('all of it at once leaves the honest tool, the process and the secrets where they were', {
-    timeout: 60_000,
-  }, async () => {
+  test('all of it at once leaves the honest tool, the process and the secrets where they were', async () => {
     const small = Object.keys(failures).filter((name) => !name.includes('50_mb'))
-    const honest = squares(client, 200)
+    const honest = squares(client, amount(50, 200))
     const hostile = await Promise.all(
-      Array.from({ length: 10 }, () => small.map((name) => call(client, name))).flat(),
+      Array.from({ length: amount(2, 10) }, () => small.map((name) => call(client, name))).flat(),
     )
 
     expect(hostile.filter(({ result }) => result?.isError !== true)).toEqual([])
-    expect(await honest).toEqual(Array.from({ length: 200 }, (_, number) => number * number))
+    expect(await honest).toEqual(
+      Array.from({ length: amount(50, 200) }, (_, number) => number * number),
+    )
     expect(client.server.alive).toBe(true)
     const leaked = client.received.filter((text) =>
       /canary|postgres|10\.0\.0\.7|\.ts:\d/.test(text),
@@ -133,11 +132,9 @@ describe.each(ways)('over $way', ({ open }) => {
   })
 })
 
-const rounds = amount(250, 1_000)
+const rounds = amount(50, 1_000)
 
-test(`${rounds * 4} hostile calls are outlived, each fault is logged once, and honest calls stay quick`, {
-  timeout: 60_000,
-}, async () => {
+test(`${rounds * 4} hostile calls are outlived, each fault is logged once, and honest calls stay quick`, async () => {
   const client = await openModern()
   onTestFinished(async () => void (await client.server.stop()))
   const names = ['throw_error', 'throw_in_timer', 'leave_orphan', 'never_settle']
@@ -159,7 +156,7 @@ test(`${rounds * 4} hostile calls are outlived, each fault is logged once, and h
     expect(result).toMatchObject({ structuredContent: { squared: index * index } })
   const times = honest.map(({ took }) => took).sort((a, b) => a - b)
   console.info(`honest calls: median ${times[rounds / 2]?.toFixed(0)} ms`)
-  expect(times[rounds / 2]).toBeLessThan(250)
+  expect(times[rounds / 2]).toBeLessThan(atMost(250))
   expect(client.server.alive).toBe(true)
   await client.server.stop()
   const logged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0

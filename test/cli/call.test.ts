@@ -25,7 +25,7 @@ const folder = await aSharedProject({
   'tools/pay.ts': aToolModule({ name: 'pay' }),
 })
 
-describe.concurrent('drawbridge call', () => {
+describe('drawbridge call', () => {
   test.each<[string, string[], string, string]>([
     ['with arguments', ['call', 'add', '{"a":2,"b":3}'], '', '{"sum":5}\n'],
     ['without arguments', ['call', 'add'], '', '{"sum":2}\n'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
-import { drawbridge } from '../support/run-cli.ts'
+import { drawbridge, drawbridgeProcess } from '../support/run-cli.ts'
 
 /** Modules as they go wrong, and what is said of them. */
 const broken: Readonly<Record<string, { text: string; code: string; says: RegExp }>> = {
@@ -59,7 +59,7 @@ const cwd = await aSharedProject({
   'open.ts': `setInterval(() => {}, 1000)\n${aToolModule({ name: 'open' })}`,
 })
 
-describe.concurrent('drawbridge check', () => {
+describe('drawbridge check', () => {
   test('says 0 when all is well', async () => {
     expect(await drawbridge(['check', 'good'], { cwd })).toEqual({
       code: 0,
@@ -133,10 +133,9 @@ describe.concurrent('drawbridge check', () => {
   })
 })
 
-test.concurrent.each([
-  [['check', 'open.ts']],
-  [['list', 'open.ts']],
-  [['call', 'open.ts', 'open']],
-])('drawbridge %j ends though a module keeps something open', async (words) => {
-  expect(await drawbridge(words, { cwd })).toMatchObject({ code: 0 })
-})
+test.each([[['check', 'open.ts']], [['list', 'open.ts']], [['call', 'open.ts', 'open']]])(
+  'drawbridge %j ends though a module keeps something open',
+  async (words) => {
+    expect(await drawbridgeProcess(words, { cwd })).toMatchObject({ code: 0 })
+  },
+)

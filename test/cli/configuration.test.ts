@@ -58,7 +58,7 @@ const folder = await aSharedProject({
   ...Object.fromEntries(Object.entries(broken).map(([name, { text }]) => [toFile(name), text])),
 })
 
-describe.concurrent('a configuration that cannot be understood ends with 2', () => {
+describe('a configuration that cannot be understood ends with 2', () => {
   test('and says every complaint at once, each with its place and the nearest key', async () => {
     const file = path.join(folder, 'wrong.yaml')
 
@@ -82,7 +82,7 @@ describe.concurrent('a configuration that cannot be understood ends with 2', () 
   })
 })
 
-describe.concurrent('what is served can be', () => {
+describe('what is served can be', () => {
   test.each([
     ['the folder one is in', []],
     ['a folder', ['.']],

@@ -18,7 +18,7 @@ const cwd = await aSharedProject({
   'ping.ts': aToolModule({ name: 'ping' }),
 })
 
-describe.concurrent('drawbridge diff', () => {
+describe('drawbridge diff', () => {
   test('says what widened and what breaks, tool by tool, and ends with 1', async () => {
     const { code, stdout, stderr } = await drawbridge(['diff', 'old', 'new'], { cwd })
 

@@ -68,7 +68,7 @@ sources:
 
 const run = (...words: string[]) => drawbridge(words, { cwd })
 
-describe.concurrent('drawbridge project', () => {
+describe('drawbridge project', () => {
   test('says 0, prints one line of canonical JSON, and its warnings elsewhere', async () => {
     const { code, stdout, stderr } = await run('project', 'agent.yaml')
     const printed = JSON.parse(stdout)
@@ -152,7 +152,7 @@ describe.concurrent('drawbridge project', () => {
   })
 })
 
-describe.concurrent('drawbridge project --to server-json', () => {
+describe('drawbridge project --to server-json', () => {
   test('prints the entry of a registry, with the digest of the manifest', async () => {
     const words = ['agent.yaml', '--to', 'server-json', '--namespace', 'com.acme']
     const { code, stdout, stderr } = await run('project', ...words)
@@ -191,7 +191,7 @@ describe.concurrent('drawbridge project --to server-json', () => {
   })
 })
 
-describe.concurrent('drawbridge project --to a2a', () => {
+describe('drawbridge project --to a2a', () => {
   test('prints an agent card', async () => {
     const { code, stdout } = await run('project', 'agent.yaml', '--to', 'a2a')
 
@@ -211,7 +211,7 @@ describe.concurrent('drawbridge project --to a2a', () => {
   })
 })
 
-describe.concurrent('a manifest as what other verbs are pointed at', () => {
+describe('a manifest as what other verbs are pointed at', () => {
   test('check counts its tools and says its warnings', async () => {
     const { code, stdout } = await run('check', 'one')
 

@@ -4,7 +4,7 @@ import { drawbridge } from '../support/run-cli.ts'
 
 const toHash = (secret: string) => `sha256:${createHash('sha256').update(secret).digest('hex')}`
 
-describe.concurrent('drawbridge token', () => {
+describe('drawbridge token', () => {
   test('prints the token alone to standard output, and the line with its digest beside it', async () => {
     const { code, stdout, stderr } = await drawbridge(['token', '--subject', 'ann'])
     const token = stdout.trim()

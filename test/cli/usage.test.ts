@@ -8,7 +8,7 @@ const cwd = await aSharedProject({
   'tools/ping.ts': aToolModule({ name: 'ping' }),
 })
 
-describe.concurrent('what makes no sense ends with 2 and one clear line', () => {
+describe('what makes no sense ends with 2 and one clear line', () => {
   test.each([
     ['srve', /srve/],
     ['list --jsn', /--jsn.*--json/],
@@ -37,7 +37,7 @@ describe.concurrent('what makes no sense ends with 2 and one clear line', () => 
   })
 })
 
-describe.concurrent('help', () => {
+describe('help', () => {
   test.each([[[]], [['--help']]])(
     'drawbridge %j names every verb, in plain text where nobody looks at a terminal',
     async (words) => {
@@ -71,7 +71,7 @@ describe.concurrent('help', () => {
   })
 })
 
-test.concurrent('--json is understood by every verb that prints, connect too', async () => {
+test('--json is understood by every verb that prints, connect too', async () => {
   const { code, stdout } = await drawbridge(['connect', 'cursor', '--json'], { cwd })
 
   expect(code).toBe(0)

@@ -7,9 +7,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, type Source, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule, put } from '../support/a-project.ts'
+import { aWhile, eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { type Serving, startServing } from '../support/run-cli.ts'
@@ -237,7 +238,7 @@ describe('a valid edit', () => {
     gate.open()
 
     expect(await calling).toMatchObject({ content: [{ text: 'all was well' }] })
-    await vi.waitFor(() => expect(closed).toBe(true), { timeout: 5000 })
+    await eventually(() => expect(closed).toBe(true))
   })
 })
 
@@ -359,7 +360,7 @@ ${aToolModule({
 
   await note()
   // Longer than it takes to notice a change: there is nothing to wait for when nothing happens.
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  await aWhile(600)
 
   expect(await note()).toMatchObject({ content: [{ text: '2' }] })
   expect(server.stderr()).not.toContain('Reloaded')

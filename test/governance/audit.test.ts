@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Call } from '../../src/capability/call.ts'
@@ -10,6 +11,7 @@ import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock } from '../support/a-clock.ts'
 import { aPayment, detailsOf, movesMoney, type PaymentParts, wordOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
+import { amount } from '../support/amount.ts'
 import { aCall, aCaller, aContract, aLedger, aPipeline } from '../support/builders.ts'
 import { startScript } from '../support/child-script.ts'
 
@@ -302,9 +304,9 @@ test('more than can be kept while nothing can be written is counted, not forgott
   expect(ledger.audit.verify()).toEqual({ count: 100_001 })
 })
 
-test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', {
-  timeout: 60_000,
-}, async () => {
+const kills = amount(3, 10)
+
+test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', async () => {
   const file = await aFile()
   const code = `
     const mine = ledger(words[0])
@@ -318,13 +320,10 @@ test('a process killed while it writes leaves a chain that holds, with all that 
       process.stdout.write(ids.join('\\n') + '\\n')
     }`
   const acknowledged: string[] = []
-  for (let cycle = 0; cycle < 10; cycle++) {
+  for (let cycle = 0; cycle < kills; cycle++) {
     const child = startScript(code, [file, `c${cycle}`])
-    while (!child.stdout().includes('\n')) {
-      if (child.process.exitCode !== null) throw new Error(child.stderr())
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
-    await new Promise((resolve) => setTimeout(resolve, (cycle * 7) % 50))
+    await child.said(/\n/)
+    await sleep((cycle * 7) % 50)
     child.process.kill('SIGKILL')
     await child.ended
     acknowledged.push(...child.stdout().split('\n').slice(0, -1))
@@ -339,5 +338,5 @@ test('a process killed while it writes leaves a chain that holds, with all that 
     expect(ledger.read.spent('a', 'w')).toBe(begun.length)
     await ledger.close()
   }
-  console.info(`audit: ${acknowledged.length} acknowledged records after 10 kills, none lost`)
+  console.info(`audit: ${acknowledged.length} acknowledged records after ${kills} kills, none lost`)
 })

@@ -33,9 +33,7 @@ test.each([
   },
 )
 
-test('what a session keeps for a lost stream is bounded in bytes', {
-  timeout: 60_000,
-}, async () => {
+test('what a session keeps for a lost stream is bounded in bytes', async () => {
   const { connection, server } = await connect()
   const headers = toLegacyHeaders(await openSession(server.url))
   const text = 'x'.repeat(1024 * 1024)

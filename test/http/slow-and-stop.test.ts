@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Drawbridge, defineTool, definitionSource, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { amount, atMost } from '../support/amount.ts'
+import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { anInitialize as anInitializeMessage, initialized } from '../support/legacy-request.ts'
 import { aModernRequest as aModernMessage } from '../support/modern-request.ts'
@@ -79,7 +81,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     const endings = await Promise.all(subscriptions.map(({ closed }) => closed))
     expect(new Set(endings)).toEqual(new Set(['graceful']))
     expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(10)
+    expect((await ending).seconds).toBeLessThan(atMost(10))
   })
 
   test('calls of 2025 in flight are answered, and it exits with 0', async () => {
@@ -97,7 +99,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
       finished: 50,
     })
     expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(10)
+    expect((await ending).seconds).toBeLessThan(atMost(10))
   })
 
   test('connections that are merely kept alive do not hold it up', async () => {
@@ -110,7 +112,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     await (await answer).text()
 
     expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(3)
+    expect((await ending).seconds).toBeLessThan(atMost(3))
   })
 
   test('a call that would take longer than it waits is answered all the same', async () => {
@@ -125,7 +127,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
 
     expect(await call).toMatchObject({ jsonrpc: '2.0', id: 1 })
     expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(10)
+    expect((await ending).seconds).toBeLessThan(atMost(10))
   })
 
   test('an idle one is gone within two seconds', async () => {
@@ -136,7 +138,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     const { code, seconds } = await terminate(server)
 
     expect(code).toBe(0)
-    expect(seconds).toBeLessThan(2)
+    expect(seconds).toBeLessThan(atMost(2))
   })
 })
 
@@ -172,14 +174,11 @@ describe('on standard input and output', () => {
     return server
   }
   const says = (server: StdioServer, pattern: RegExp) =>
-    vi.waitFor(
-      () => {
-        const match = server.said.match(pattern)
-        if (!match) throw new Error(`has not said ${pattern}: ${server.said}`)
-        return match
-      },
-      { timeout: 10_000, interval: 5 },
-    )
+    eventually(() => {
+      const match = server.said.match(pattern)
+      if (!match) throw new Error(`has not said ${pattern}: ${server.said}`)
+      return match
+    })
 
   test('the end of the input before anything was said ends it with 0', async () => {
     const { code, stdout } = await drawbridge(['serve', '--stdio'], { cwd: await aProject(files) })
@@ -200,7 +199,7 @@ describe('on standard input and output', () => {
       const { code } = await server.ended
 
       expect(code).toBe(0)
-      expect(performance.now() - started).toBeLessThan(2000)
+      expect(performance.now() - started).toBeLessThan(atMost(2000))
     },
   )
 
@@ -216,7 +215,7 @@ describe('on standard input and output', () => {
       const { code } = await server.stop()
 
       expect(code).toBe(0)
-      expect(performance.now() - started).toBeLessThan(2000)
+      expect(performance.now() - started).toBeLessThan(atMost(2000))
     },
   )
 
@@ -242,7 +241,7 @@ describe('on standard input and output', () => {
         era === '2026' ? aModernMessage('tools/list', {}, 8) : { ...aListOf2025, id: 8 },
       )
 
-      expect(Number(aborted) - cancelled).toBeLessThan(250)
+      expect(Number(aborted) - cancelled).toBeLessThan(atMost(250))
       expect(lines.filter((line) => JSON.parse(line).id === 7)).toEqual([])
     },
   )
@@ -287,12 +286,12 @@ describe('over HTTP', () => {
         const left = performance.now()
         client.abort()
         await expect(answer).rejects.toThrow('abort')
-        await vi.waitFor(() => expect(stopped[at]).toBeDefined(), { timeout: 5000, interval: 5 })
+        await eventually(() => expect(stopped[at]).toBeDefined())
         return (stopped[at] ?? Number.NaN) - left
       }),
     )
 
-    expect(Math.max(...delays)).toBeLessThan(250)
+    expect(Math.max(...delays)).toBeLessThan(atMost(250))
     expect(bridge.audit).toHaveLength(50)
     for (const { outcome, code } of bridge.audit)
       expect({ outcome, code }).toEqual({ outcome: 'failed', code: 'cancelled' })
@@ -318,7 +317,7 @@ describe('over HTTP', () => {
     const answer = post(url, sending, {}, client.signal).catch(() => {})
     await began.opened
     client.abort()
-    await vi.waitFor(() => expect(bridge.audit).toHaveLength(1), { timeout: 5000 })
+    await eventually(() => expect(bridge.audit).toHaveLength(1))
     gone.open()
     await answer
 
@@ -338,9 +337,9 @@ describe('over HTTP', () => {
     const cancelled = performance.now()
     cancel.abort('enough')
     await refused
-    await vi.waitFor(() => expect(stopped[0]).toBeDefined(), { timeout: 5000, interval: 5 })
+    await eventually(() => expect(stopped[0]).toBeDefined())
 
-    expect((stopped[0] ?? Number.NaN) - cancelled).toBeLessThan(250)
+    expect((stopped[0] ?? Number.NaN) - cancelled).toBeLessThan(atMost(250))
   })
 
   test('a client of 2025 that only loses its connection does not: it may come back for the answer', async () => {
@@ -365,9 +364,9 @@ describe('over HTTP', () => {
 test('slow clients are let go within 15 seconds, and nobody else notices', async () => {
   const { lifetimes, honest } = await slowClients
 
-  expect(Math.max(...lifetimes)).toBeLessThan(15_000)
-  expect(honest.length).toBeGreaterThan(50)
-  expect(honest.sort((a, b) => a - b)[Math.floor(honest.length * 0.9)]).toBeLessThan(250)
+  expect(Math.max(...lifetimes)).toBeLessThan(amount(40_000, 15_000))
+  expect(honest.length).toBeGreaterThan(amount(10, 50))
+  expect(honest.sort((a, b) => a - b)[Math.floor(honest.length * 0.9)]).toBeLessThan(atMost(250))
 })
 
 /** How long each slow client was borne, and how long honest ones waited meanwhile, in ms. */
@@ -399,7 +398,7 @@ async function trickle(port: number, first: string): Promise<number> {
   const started = performance.now()
   socket.write(first)
   const timer = first === '' ? undefined : setInterval(() => socket.write('a'), 500)
-  const patience = setTimeout(() => socket.destroy(), 18_000)
+  const patience = setTimeout(() => socket.destroy(), 45_000)
   await once(socket, 'close')
   clearTimeout(patience)
   clearInterval(timer)

@@ -24,7 +24,7 @@ const run = async (folder: string, ...words: readonly string[]) => {
   return { code, stdout, stderr }
 }
 
-test('the example falls back, and the log explains it', { timeout: 60_000 }, async () => {
+test('the example falls back, and the log explains it', async () => {
   const folder = await theExample()
 
   const called = await run(folder, 'call', '.', 'quote_price', '{"sku":"lamp"}')
@@ -66,7 +66,7 @@ export default defineAgent({
   expect([limited.code, limited.stderr]).toEqual([2, expect.stringContaining('--limit')])
 })
 
-test('what takes effect is not run again by mistake', { timeout: 60_000 }, async () => {
+test('what takes effect is not run again by mistake', async () => {
   const folder = await theExample()
   await run(folder, 'call', '.', 'place_order', '{"sku":"desk"}')
   const [{ id }] = JSON.parse((await run(folder, 'executions', '--json')).stdout)
@@ -87,9 +87,7 @@ test('what takes effect is not run again by mistake', { timeout: 60_000 }, async
   ])
 })
 
-test('the other process of the example is asked when nobody here can', {
-  timeout: 60_000,
-}, async () => {
+test('the other process of the example is asked when nobody here can', async () => {
   const folder = await theExample()
   const { url } = await startServing([path.join(folder, 'warehouse')])
   const frame = {
@@ -117,7 +115,7 @@ test('the other process of the example is asked when nobody here can', {
   })
 })
 
-test('over stdio, notifications between calls stop nothing', { timeout: 60_000 }, async () => {
+test('over stdio, notifications between calls stop nothing', async () => {
   const server = spawnStdio(await theExample())
   const params = {
     protocolVersion: '2025-11-25',
@@ -136,9 +134,7 @@ test('over stdio, notifications between calls stop nothing', { timeout: 60_000 }
     expect(result?.structuredContent).toEqual({ sku: 'chair', cents: 12900, from: 'the list' })
 })
 
-test('what is written wrongly in the configuration is named with its place', {
-  timeout: 60_000,
-}, async () => {
+test('what is written wrongly in the configuration is named with its place', async () => {
   const folder = await aProject({
     'agents.ts': 'export default []',
     'drawbridge.yaml': [
@@ -158,7 +154,7 @@ test('what is written wrongly in the configuration is named with its place', {
   expect(stderr).toMatch(/drawbridge\.yaml:6:\d+ \/sources\/0\/intents\/remote\/0\/url/)
 })
 
-test('a module without agents is an error that names it', { timeout: 60_000 }, async () => {
+test('a module without agents is an error that names it', async () => {
   const folder = await aProject({
     'agents.ts': 'export const x = 1',
     'drawbridge.yaml': 'sources:\n  - intents: ./agents.ts\n',

@@ -7,11 +7,11 @@ import { chooseAgents } from '../../src/sources/intents/router/choose-agents.ts'
 import type { HealthSnapshot } from '../../src/sources/intents/router/health.ts'
 import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
 import { aLog, anAgent, anEnvelope, aPayer, aRegistry, aRouter } from '../support/agents.ts'
-import { amount } from '../support/amount.ts'
+import { amount, atMost } from '../support/amount.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
-const requests = amount(1_000, 10_000)
+const requests = amount(500, 10_000)
 const orders = 20
 
 const names = Array.from({ length: 12 }, (_, index) => `agent-${(index * 7) % 12}`)
@@ -130,7 +130,7 @@ test('a decision depends on nothing but the envelope, the registry, the health a
           expect(decision.plan).toEqual(all.plan.filter((one) => decision.plan.includes(one)))
       },
     ),
-    { numRuns: 500 },
+    { numRuns: amount(150, 500) },
   )
 })
 
@@ -155,18 +155,19 @@ test('the four things a decision was made of lead to the same decision again', a
 
 /** The last hundredth of a busy machine's measurements is about the machine. */
 const share = amount(0.9, 0.99)
+const measurements = amount(4_000, 20_000)
 
 test(`of a hundred decisions among a hundred candidates, ${share * 100} take less than 50 µs each`, () => {
   const hundred = Array.from({ length: 100 }, (_, index) => anAgent(`agent-${index}`))
   const registry = aRegistry(hundred)
   const policy = toPolicy(readRouting({}))
   const measure = (health: HealthSnapshot, envelope = anEnvelope()) => {
-    const times = Array.from({ length: 20_000 }, () => {
+    const times = Array.from({ length: measurements }, () => {
       const began = process.hrtime.bigint()
       chooseAgents({ envelope, registry, health, policy })
       return Number(process.hrtime.bigint() - began) / 1000
     })
-    const sorted = times.slice(5000).sort((a, b) => a - b)
+    const sorted = times.slice(measurements / 4).sort((a, b) => a - b)
     return [0.5, share].map((part) => sorted[Math.floor(sorted.length * part)] ?? 0)
   }
   const ill: HealthSnapshot = { 'agent-7': 'ejected' }
@@ -185,7 +186,7 @@ test(`of a hundred decisions among a hundred candidates, ${share * 100} take les
     console.info(
       `${what}: a decision among 100, p50 ${p50.toFixed(1)}, p${share * 100} ${most.toFixed(1)} µs`,
     )
-    expect(most).toBeLessThan(50)
+    expect(most).toBeLessThan(atMost(50))
   }
 })
 

@@ -6,6 +6,7 @@ import { toBackoff } from '../../src/sources/intents/router/backoff.ts'
 import { toOutcome } from '../../src/sources/intents/to-outcome.ts'
 import { aClock } from '../support/a-clock.ts'
 import { aLog, anAgent, anEnvelope, aPayer, aRouter, later, never } from '../support/agents.ts'
+import { atMost } from '../support/amount.ts'
 import { aCall } from '../support/builders.ts'
 
 test('the deadline bounds all attempts together', async () => {
@@ -15,9 +16,9 @@ test('the deadline bounds all attempts together', async () => {
 
   const { response, route: how } = await route()
 
-  expect(performance.now() - began).toBeLessThan(400)
+  expect(performance.now() - began).toBeLessThan(atMost(400))
   expect(response.error).toMatchObject({ code: 'AGENT_TIMEOUT' })
-  expect(how.tried.length).toBeLessThan(5)
+  expect(how.tried.length).toBeLessThan(agents.length)
 })
 
 test('an agent hears that its time is over', async () => {
@@ -146,7 +147,7 @@ test('without an agent there is a typed failure within 50 ms', async () => {
 
   const { response } = await route(anEnvelope({ intent: { name: 'Nothing', version: '1.0' } }))
 
-  expect(performance.now() - began).toBeLessThan(50)
+  expect(performance.now() - began).toBeLessThan(atMost(50))
   expect(response.error?.code).toBe('CAPABILITY_NOT_FOUND')
 })
 

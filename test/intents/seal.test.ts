@@ -112,7 +112,7 @@ test('a key that was replaced still opens, and one that was removed does not', (
   expect(openMessage(without, message, { direction: 'request' })).toHaveProperty('fault')
 })
 
-const nonces = amount(20_000, 1_000_000)
+const nonces = amount(4_000, 1_000_000)
 
 test('no two messages have the same nonce', { timeout: 120_000 }, () => {
   const key = randomBytes(32)

@@ -18,7 +18,7 @@ test('there are at least six of them, each with its golden file', () => {
   for (const name of manifests) expect(goldenOf(name)).toMatch(/^\{.*\}\n$/s)
 })
 
-describe.concurrent.each(manifests)('%s', (name) => {
+describe.each(manifests)('%s', (name) => {
   test('is projected to the bytes of its golden file, from wherever it is called [M1]', async () => {
     const beside = await drawbridge(['project', name, '--to', 'mcp'], { cwd: folder })
     const far = await drawbridge(['project', path.join(folder, name), '--to', 'mcp'], {

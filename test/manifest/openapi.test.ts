@@ -4,6 +4,7 @@ import { fromOpenApi } from '../../src/sources/manifest/openapi/from-openapi.ts'
 import { manifestShape } from '../../src/sources/manifest/reading/manifest-shape.ts'
 import { readManifest } from '../../src/sources/manifest/reading/read-manifest.ts'
 import { readYaml } from '../../src/yaml/read-yaml.ts'
+import { amount } from '../support/amount.ts'
 import { aContract } from '../support/builders.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -430,7 +431,7 @@ describe('the text', () => {
         expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
         expect(drafted(document).yaml).toBe(yaml)
       }),
-      { numRuns: 30 },
+      { numRuns: amount(8, 30) },
     )
   })
 })
@@ -474,7 +475,7 @@ test('however a document is damaged, it is refused with its line or gives a vali
       if ('faults' in reading) expect(reading.faults[0]?.at).toMatch(/^api\.json:1:\d+$/)
       else expect(manifestShape.parse(readYaml(reading.yaml, 'x').value)).toEqual(reading.manifest)
     }),
-    { numRuns: 300 },
+    { numRuns: amount(80, 300) },
   )
 })
 

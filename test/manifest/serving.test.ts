@@ -926,7 +926,7 @@ export const pay = (input) => (ran('pay', input), { paid: true })
     })
     await site.serve()
     return () => site.close()
-  }, 30_000)
+  })
 
   const ranFor = (order: string) =>
     site.ran().flatMap(({ name, input }) => (input.order === order ? [name] : []))

@@ -5,7 +5,7 @@ import { McpUpstream } from '../../src/mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../../src/sources/manifest/invoke/http-upstream.ts'
 import type { Reached, Upstream } from '../../src/upstream/upstream.ts'
 import { aRawServer, type ReceivedRequest, reply } from '../support/a-raw-server.ts'
-import { amount } from '../support/amount.ts'
+import { amount, atMost } from '../support/amount.ts'
 import { callWithin, inShort } from '../support/an-upstream-call.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
@@ -13,7 +13,7 @@ import { repository } from '../support/spawn-server.ts'
 /** Short where it must pass; elsewhere longer than a busy machine takes for a flood. */
 const toDeadline = ([code]: Expected) => (code === 'upstream_stopped' ? 400 : 5000)
 /** What stopping may take on top. */
-const margin = 1000
+const margin = atMost(1000)
 /** Small, because whoever floods us here shares our processor. */
 const limits = { answer: 32 * 1024 }
 
@@ -394,7 +394,7 @@ describe('memory', () => {
     )
     await script.ended
 
-    const told = JSON.parse(script.stdout() || `"${script.stderr()}"`)
+    const told = JSON.parse(script.stdout() || JSON.stringify(script.stderr()))
     expect(told).toMatchObject({ before: 'done', after: 'done' })
     for (const code of told.during) expect(code).toMatch(/^upstream_(too_large|invalid|stopped)$/)
     expect(told.rise).toBeLessThan(64)

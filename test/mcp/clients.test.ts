@@ -111,7 +111,7 @@ describe('official clients', () => {
         client: names[index + 1],
         ...reference,
       })
-  }, 30_000)
+  })
 })
 
 test('a list is the same bytes every time', async () => {

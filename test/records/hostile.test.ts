@@ -66,7 +66,7 @@ const attacks = [
   '＇ or 1=1',
 ]
 const payloads = breaks.flatMap((end) => attacks.map((attack) => `x${end} ${attack}`))
-const sample = payloads.filter((_, n) => n % amount(29, 1) === 0)
+const sample = payloads.filter((_, n) => n % amount(61, 1) === 0)
 
 /** The statements that are compiled from now on: each is compiled once, whatever is asked of it. */
 function watchStatements(): string[] {

@@ -11,9 +11,9 @@ import { amount } from '../support/amount.ts'
 import { startDrawbridge } from '../support/run-cli.ts'
 import { tallyBoth } from '../support/tally-both.ts'
 
-const rounds = amount(5, 100)
+const rounds = amount(3, 100)
 /** So many that most of the kills come while there is something left to take. */
-const records = amount(20_000, 400_000)
+const records = amount(8_000, 400_000)
 
 test('an import that is killed again and again loses nothing, doubles nothing and leaves no gap', async () => {
   const stream = messages()

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
   aMessage,
@@ -9,6 +9,7 @@ import {
   someMessages,
   type TestStore,
 } from '../support/a-record-store.ts'
+import { eventually } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at as it comes
@@ -178,7 +179,7 @@ test('without a connection all of them are read, one after the other, and what i
   const only = await ask('/v1/streams/messages/records/m20')
 
   expect(groups.limit).toBe(2)
-  await vi.waitFor(() => {
+  await eventually(() => {
     const noted = store.writer.packages.flatMap(({ id }) => store.writer.reads(id).records)
     const counted = noted.filter(({ entry }) => entry.tool === 'v1/aggregate')
     expect(counted.map(({ entry }) => entry.fields)).toContainEqual(['author'])

@@ -178,6 +178,6 @@ test('columns count what rows count, after changes and removals, too', async () 
 
       expect(columns).toEqual(rows)
     }),
-    { numRuns: amount(120, 3000) },
+    { numRuns: amount(30, 3000) },
   )
 })

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { serviceSource } from '../../src/index.ts'
 import { anAction, aService } from '../support/a-service.ts'
 import { doors } from '../support/doors.ts'
+import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { asBearer, tokenOf } from '../support/tokens.ts'
 import { aWatcher } from '../support/watching-clients.ts'
@@ -61,7 +61,7 @@ describe.each(overHttp)('%s', (door) => {
     actions.set({ wave: anAction(), open_safe: anAction() })
     states.set({ ...states.value, safe_code: { schema: {}, value: 2 } })
     await expect.poll(() => ann.heard.toSorted()).toEqual([safe, 'tools'])
-    await sleep(200)
+    await aWhile(200)
     expect(bob.heard).toEqual([])
 
     states.set({ mood: { schema: {}, value: 'merry' } })

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type Service, type ServiceOptions, serviceSource } from '../../src/index.ts'
 import { anAction, aService } from '../support/a-service.ts'
 import { doors } from '../support/doors.ts'
+import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
@@ -55,7 +55,7 @@ describe.each(overHttp)('%s', (door) => {
     expect([child.actions, child.states, child.links].map(({ watchers }) => watchers)).toEqual([
       0, 0, 0,
     ])
-    await sleep(150)
+    await aWhile(150)
     child.actions.set({})
     expect(await client.resources()).toEqual([])
   })

@@ -4,7 +4,7 @@ import { anAction, aService } from '../support/a-service.ts'
 import { amount } from '../support/amount.ts'
 import { serveHere } from '../support/serve-here.ts'
 
-const waves = amount(40, 200)
+const waves = amount(20, 200)
 
 test(`${waves * 50} calls race with the withdrawal of what they call: none is executed too late`, async () => {
   const counts = { ran: 0, tooLate: 0, withdrawn: 0, flips: 0 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type ServiceOptions, serviceSource } from '../../src/index.ts'
 import { anAction, aService, type States } from '../support/a-service.ts'
 import { doors } from '../support/doors.ts'
+import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
@@ -54,7 +54,7 @@ describe.each(overHttp)('%s', (door) => {
     await expect.poll(() => client.heard).toEqual([uri])
     for (let time = 0; time < 10; time++)
       states.set({ level: { schema, value: 1000 }, other: { schema, value: time } })
-    await sleep(250)
+    await aWhile(250)
 
     expect(client.heard).toEqual([uri])
     expect(await client.read(uri)).toBe(1000)
@@ -82,7 +82,7 @@ describe.each(overHttp)('%s', (door) => {
     await expect.poll(() => client.heard.toSorted()).toEqual([uri, 'resources'])
     expect(await client.resources()).toEqual([])
     await expect(client.read(uri)).rejects.toMatchObject({ code: -32602 })
-    await sleep(150)
+    await aWhile(150)
     states.set({ level: { schema, value: 1 } })
     await expect.poll(() => client.heard.filter((one) => one === 'resources')).toHaveLength(2)
   })

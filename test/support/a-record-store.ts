@@ -8,9 +8,13 @@ import {
   createOwnerToken,
   type RequestedTerms,
 } from '../../src/sources/records/grants/issue-tokens.ts'
+import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model/stream.ts'
+import { recordSource as toRecordSource } from '../../src/sources/records/record-source.ts'
+import type { RecordStore } from '../../src/sources/records/record-store.ts'
+import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { aModernClient } from './official-clients.ts'
 import { serveHere } from './serve-here.ts'
@@ -156,13 +160,46 @@ export interface ReadingClient {
   call(name: string, input?: Data): Promise<Result>
 }
 
+export interface ReaderParts {
+  readonly onTrouble?: (error: unknown) => void
+  /** What of the store is done otherwise, or watched; the rest is as it is. */
+  readonly around?: (store: RecordStore) => Partial<RecordStore>
+}
+
+/** What reads a store through another one that stands before it. */
+function readThrough(file: string, around: NonNullable<ReaderParts['around']>) {
+  const plain = new SqliteRecords(file, Date.now, () => {})
+  const parts = around(plain)
+  const store = new Proxy(plain, {
+    get: (_, name: keyof SqliteRecords) => {
+      const value = (parts as Partial<SqliteRecords>)[name] ?? plain[name]
+      return typeof value === 'function' ? value.bind(plain) : value
+    },
+  })
+  const door = createTokenGate(
+    () => ({ store, now: Date.now, patience: 10_000 }),
+    () => {
+      throw new Error('nothing is written here')
+    },
+  )
+  const source = toRecordSource({
+    id: file,
+    open: door.open,
+    holdsOwner: door.holdsOwner,
+    diagnostics: () => [],
+    close: async () => plain.close(),
+  })
+  return { source, door }
+}
+
 /** An official client that holds a token, at a server of this store. */
 export async function aReader(
   { file }: TestStore,
   token: string,
-  onTrouble: (error: unknown) => void = () => {},
+  { onTrouble = () => {}, around }: ReaderParts = {},
 ): Promise<ReadingClient> {
-  const sources = [recordSource(file, { mount: '/mcp/records' })]
+  const placed = recordSource(file, { mount: '/mcp/records' })
+  const sources = [around ? { ...placed, ...readThrough(file, around) } : placed]
   const { port } = await serveHere({ sources, onTrouble })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`

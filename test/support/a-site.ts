@@ -5,9 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { put } from './a-project.ts'
+import type { Finished } from './cli-host.ts'
 import { ranFile } from './counting-tools.ts'
 import { type Door, type DoorClient, type DoorOptions, openDoor } from './doors.ts'
-import type { Finished } from './run-cli.ts'
+import { drawbridge, toEnvironment } from './run-cli.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -69,11 +70,8 @@ export class Site {
   }
 
   /** `drawbridge …`, typed in the folder, until it ends. */
-  async run(...words: readonly string[]): Promise<Finished> {
-    const running = this.start(...words)
-    running.process.stdin?.end()
-    const code = await running.exited
-    return { code, stdout: running.stdout(), stderr: running.stderr() }
+  run(...words: readonly string[]): Promise<Finished> {
+    return drawbridge(words, { cwd: this.folder, env: this.#environment })
   }
 
   /** The same with `--json`; what it printed, parsed. */
@@ -89,7 +87,7 @@ export class Site {
   start(...words: readonly string[]): Running {
     const child = spawn(process.execPath, [main, ...words], {
       cwd: this.folder,
-      env: this.#toEnvironment(),
+      env: toEnvironment(this.#environment),
     })
     let [stdout, stderr] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -146,7 +144,7 @@ export class Site {
         command: process.execPath,
         args: [main, 'serve', '--stdio', '--mount', mount, ...words],
         cwd: this.folder,
-        env: this.#toEnvironment(),
+        env: toEnvironment(this.#environment),
       },
     })
     this.#clients.push(client)
@@ -159,16 +157,6 @@ export class Site {
     for (const { process } of running) process.kill('SIGKILL')
     await Promise.all(running.map(({ exited }) => exited))
     await rm(this.folder, { recursive: true, force: true, maxRetries: 3 })
-  }
-
-  /** Nothing of whoever runs the tests: their home, their tokens, their log level. */
-  #toEnvironment(): Record<string, string> {
-    return {
-      PATH: process.env.PATH ?? '',
-      HOME: os.tmpdir(),
-      TERM: 'xterm',
-      ...this.#environment,
-    }
   }
 }
 

@@ -9,6 +9,8 @@ export interface ChildScript {
   readonly ended: Promise<number | null>
   stdout(): string
   stderr(): string
+  /** Waits until standard output matches; fails when the process ends first. */
+  said(pattern: RegExp): Promise<void>
 }
 
 /** Code in a process of its own, with `ledger(file)` to open the built ledger as a server does. */
@@ -36,5 +38,12 @@ export function startScript(code: string, words: readonly string[] = []): ChildS
     child.kill('SIGKILL')
     await ended
   })
-  return { process: child, ended, stdout: () => stdout, stderr: () => stderr }
+  const said = (pattern: RegExp) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => pattern.test(stdout) && resolve()
+      look()
+      child.stdout.on('data', look)
+      ended.then(() => reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
+    })
+  return { process: child, ended, stdout: () => stdout, stderr: () => stderr, said }
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
 import type { Answer } from './spawn-server.ts'
 
 export const modernRevision = '2026-07-28'
@@ -93,20 +96,29 @@ export async function postModern(
   return post(url, message, toModernHeaders(message))
 }
 
-const patience = 30_000
+const maxAnswerMs = 100_000
 
 export async function post(
   url: string,
   message: unknown,
   headers: Readonly<Record<string, string>>,
 ): Promise<Posted> {
-  // The client itself may forget a request whose server was killed, and would wait for ever.
-  const signal = AbortSignal.timeout(patience)
-  const body = JSON.stringify(message)
-  const response = await fetch(url, { method: 'POST', headers, body, signal })
-  const text = await response.text()
+  const body = Buffer.from(JSON.stringify(message))
+  // Not `fetch`: Node 20's forgets some requests whose server was killed, and waits for ever.
+  const sent = request(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-length': body.length },
+    agent: false,
+    signal: AbortSignal.timeout(maxAnswerMs),
+  })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const text = await readText(response)
   const answer = (toMessages(text).at(-1) ?? {}) as Answer
-  return { status: response.status, headers: response.headers, text, answer }
+  const received = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+  return { status: response.statusCode ?? 0, headers: new Headers(received), text, answer }
 }
 
 /** Every message in a body; throws where something is not JSON. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
+import { type Finished, maxRunMs, runInHost } from './cli-host.ts'
 
 export interface RunOptions {
   readonly cwd?: string
@@ -11,27 +12,35 @@ export interface RunOptions {
   readonly input?: string
 }
 
-export interface Finished {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+/**
+ * `drawbridge …`, as a user types it, until it ends, in a process that this test file shares: see
+ * `cli-host.mjs`. One that does not end is killed: its code is null.
+ */
+export const drawbridge = (
+  words: readonly string[],
+  { cwd = os.tmpdir(), env = {}, input = '' }: RunOptions = {},
+): Promise<Finished> => runInHost({ words, cwd, env: toEnvironment(env), input })
 
-/** `drawbridge …`, as a user types it, until it ends. One that does not is killed: its code is null. */
-export async function drawbridge(
+/** The same in a process of its own, as users start it. */
+export async function drawbridgeProcess(
   words: readonly string[],
   { input = '', ...options }: RunOptions = {},
 ): Promise<Finished> {
   const { child, exited, stdout, stderr } = start(words, options)
-  const patience = setTimeout(() => child.kill('SIGKILL'), longest)
+  const deadline = setTimeout(() => child.kill('SIGKILL'), maxRunMs)
   child.stdin.end(input)
   const code = await exited
-  clearTimeout(patience)
+  clearTimeout(deadline)
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
-/** Milliseconds; far more than any verb needs, on the busiest machine. */
-const longest = 18_000
+/** Nothing of whoever runs the tests: their home, their tokens, their log level. */
+export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  HOME: os.tmpdir(),
+  TERM: 'xterm',
+  ...env,
+})
 
 export interface Started {
   readonly process: ChildProcessWithoutNullStreams
@@ -68,8 +77,7 @@ type StartOptions = Omit<RunOptions, 'input'>
 function start(words: readonly string[], { cwd = os.tmpdir(), env = {} }: StartOptions) {
   const child = spawn(process.execPath, [main, ...words], {
     cwd,
-    // Nothing of whoever runs the tests: their home, their tokens, their log level.
-    env: { PATH: process.env.PATH, HOME: os.tmpdir(), TERM: 'xterm', ...env },
+    env: toEnvironment(env),
   })
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

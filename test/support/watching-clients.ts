@@ -11,6 +11,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { onTestFinished } from 'vitest'
 import type { Door } from './doors.ts'
+import { Latch } from './latch.ts'
+import { fetchAndTell } from './official-clients.ts'
 
 /** Where a watcher finds its server: over HTTP a running one, over stdio one it starts itself. */
 export interface WhereTo {
@@ -100,10 +102,14 @@ async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
 
 async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
   const client = new ClientV1(identity)
+  const stream = new Latch()
   const requestInit = { headers: { ...where.headers } }
   await client.connect(
     (door.endsWith('HTTP')
-      ? new HttpV1(new URL(where.url), { requestInit })
+      ? new HttpV1(new URL(where.url), {
+          requestInit,
+          fetch: (...request) => fetchAndTell(request, stream.open),
+        })
       : new StdioV1(toStdio(where))) as never,
   )
   onTestFinished(() => client.close())
@@ -127,8 +133,7 @@ async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
     call: async (name, input = {}) => (await client.callTool({ name, arguments: input })) as never,
     watch: async (...uris) => {
       for (const uri of uris) await client.subscribeResource({ uri })
-      // The stream of a session opens beside it: a moment later everything is heard.
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      if (door.endsWith('HTTP')) await stream.opened
     },
   }
 }

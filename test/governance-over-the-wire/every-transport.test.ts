@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
 import { countingTools } from '../support/counting-tools.ts'
 import { type Answered, type Door, type DoorClient, doors, prefix } from '../support/doors.ts'
+import { aWhile, eventually } from '../support/eventually.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
@@ -191,7 +191,7 @@ describe('the same call', () => {
     )
     parties.sort((a, b) => doors.indexOf(a.door) - doors.indexOf(b.door))
     return () => Promise.all(parties.map(({ site }) => site.close()))
-  }, 30_000)
+  })
 
   test.each(Object.entries(scenarios))('%s, by whatever way it came', async (_, scenario) => {
     const { calls, verdicts, runs } = scenario
@@ -303,7 +303,7 @@ describe('a definition that changed while it was served', () => {
       ),
     )
     return () => site.close()
-  }, 30_000)
+  })
 
   test('is not what a call makes it look like: the store beside the configuration is no definition', async () => {
     const client = clients.get('2026 over HTTP')
@@ -311,7 +311,7 @@ describe('a definition that changed while it was served', () => {
     await client?.call('note', { order: 'a' })
     await client?.call('note', { order: 'b' })
     // Longer than a reload waits for quiet; there is nothing to wait for when all is well.
-    await sleep(500)
+    await aWhile(500)
 
     expect(server.stderr()).not.toContain('Reloaded')
   })
@@ -328,14 +328,11 @@ describe('a definition that changed while it was served', () => {
 
     for (const [door, client] of clients) {
       const old = known.get(door) ?? ''
-      const current = await vi.waitFor(
-        async () => {
-          const served = await fingerprintOf(client, 'charge')
-          expect(served).not.toBe(old)
-          return served
-        },
-        { timeout: 8000, interval: 50 },
-      )
+      const current = await eventually(async () => {
+        const served = await fingerprintOf(client, 'charge')
+        expect(served).not.toBe(old)
+        return served
+      })
       const expecting = (fingerprint: string) => ({ meta: { 'expect-fingerprint': fingerprint } })
       const refused = await client.call('charge', { order: 'a' }, expecting(old))
 
@@ -362,10 +359,7 @@ describe('a definition that changed while it was served', () => {
         'tools/all.ts',
         versionOf(description, 'z.object({ order: z.string() })', 'requiresConfirmation: true,'),
       )
-      await vi.waitFor(async () => expect(await fingerprintOf(client, 'charge')).not.toBe(before), {
-        timeout: 8000,
-        interval: 50,
-      })
+      await eventually(async () => expect(await fingerprintOf(client, 'charge')).not.toBe(before))
     }
     await serveAs('Charges a little.')
     const asked = await client.call('charge', { order: 'void' })
@@ -385,14 +379,11 @@ describe('a definition that changed while it was served', () => {
 
     const rules = 'policy:\n  rules:\n    - { match: note, approval: true }\n'
     await site.put('drawbridge.yaml', `${plain}${rules}`)
-    const words = await vi.waitFor(
-      () => {
-        const later = server.stderr().slice(said)
-        expect(later).toMatch(/reloaded|restart/i)
-        return later
-      },
-      { timeout: 8000, interval: 50 },
-    )
+    const words = await eventually(() => {
+      const later = server.stderr().slice(said)
+      expect(later).toMatch(/reloaded|restart/i)
+      return later
+    })
 
     const answered = await client?.call('note', { order: 'after the policy changed' })
     if (!/restart/i.test(words)) expect(answered?.verdict).toBe('approval_required')
@@ -428,7 +419,7 @@ export const greet = definePrompt({
     })
     await site.serve()
     return () => site.close()
-  }, 30_000)
+  })
 
   const input = { name: 'write_order', arguments: { order: 'a' } }
   const missing = ['orders:write', 'audit:read']

@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
+import type { Finished } from '../support/cli-host.ts'
 import { countingTools } from '../support/counting-tools.ts'
-import type { Finished } from '../support/run-cli.ts'
+import { eventually } from '../support/eventually.ts'
 
 const config = `name: acme
 sources:
@@ -67,7 +68,7 @@ describe('a store with a history', () => {
     const doomed = await site.serve()
     const first = await site.connect('2026 over HTTP')
     void first.call('hang', { order: 'a' }, { meta: { 'idempotency-key': 'lost-key' } })
-    await vi.waitFor(() => expect(site.ran('hang')).toHaveLength(1), { interval: 10 })
+    await eventually(() => expect(site.ran('hang')).toHaveLength(1))
     await site.stop(doomed, 'SIGKILL')
     await first.close()
 
@@ -386,7 +387,7 @@ describe('a store that is damaged', () => {
     await site.run('call', 'note', '{"order":"a"}')
     sound = readFileSync(path.join(site.folder, store))
     await site.close()
-  }, 30_000)
+  })
 
   test.each(Object.entries(damages))(
     'because it %s is refused, and left as it is',

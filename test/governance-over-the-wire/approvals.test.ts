@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
+import { atMost } from '../support/amount.ts'
 import { countingTools } from '../support/counting-tools.ts'
 import { type DoorClient, doors, type PersonsAnswer, prefix, says } from '../support/doors.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
@@ -12,7 +13,7 @@ const pay = {
 }
 
 /** A refusal for which nobody can be asked must not keep a model waiting. */
-const atOnce = 1000
+const atOnce = atMost(1000)
 
 let order = 0
 const anOrder = () => ({ order: `order-${order++}` })
@@ -42,7 +43,7 @@ policy:
       ]),
     )
     return () => site.close()
-  }, 30_000)
+  })
 
   const clientOf = (clients: Map<string, DoorClient>, door: string): DoorClient => {
     const client = clients.get(door)
@@ -457,7 +458,7 @@ ${httpWithTokens(
         }),
       )
     return () => site.close()
-  }, 30_000)
+  })
 
   const as = (subject: string): DoorClient => {
     const client = clients.get(subject)

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { RevocableReply } from '../../src/http/records/revocable-reply.ts'
 import type { EventStream, HttpReply } from '../../src/mcp/http-port.ts'
+import { eventually } from '../support/eventually.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
@@ -42,7 +43,7 @@ test.each<[string, (body: ReadableStreamDefaultController) => void]>([
   welcome.pipe(new Response(body))
   await piped[0]?.text().catch(() => {})
 
-  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(0))
+  await eventually(() => expect(vi.getTimerCount()).toBe(0))
 })
 
 test('who leaves while listening is not looked for, and who is not welcome any more hears no more', async () => {
@@ -58,6 +59,6 @@ test('who leaves while listening is not looked for, and who is not welcome any m
   vi.advanceTimersByTime(1000)
 
   expect(await heard).toBe('AbortError')
-  await vi.waitFor(() => expect(cancelled).toHaveBeenCalledTimes(2))
+  await eventually(() => expect(cancelled).toHaveBeenCalledTimes(2))
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -87,7 +87,7 @@ beforeAll(async () => {
     }),
   )
   return () => Promise.all(Object.values(played).map(({ site }) => site.close()))
-}, 30_000)
+})
 
 /** The same day at the office under one mode or the other, and what the audit says of it. */
 async function play(mode: string): Promise<Played> {

@@ -71,7 +71,7 @@ ${httpWithTokens({ subject: 'ann', scopes }, { subject: 'bob', scopes: ['payment
     await site.json('list')
   registry = listed.filter(({ effects }) => effects.writes)
   return () => site.close()
-}, 30_000)
+})
 
 const input = { order: 'a' }
 const key = () => ({ meta: { 'idempotency-key': crypto.randomUUID() } })

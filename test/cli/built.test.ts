@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { aManifest, toYaml } from '../support/a-manifest.ts'
+import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { drawbridgeProcess } from '../support/run-cli.ts'
+
+// Most tests run verbs one after the other in one process. Here each runs as users start it.
+const cwd = await aSharedProject({
+  'drawbridge.yaml': aConfig(),
+  'tools/echo.ts': aToolModule({
+    name: 'echo',
+    schema: 'z.object({ word: z.string().optional() })',
+    body: 'return input',
+  }),
+  'agent.yaml': toYaml(aManifest()),
+  'notes.ndjson': '{"id":"1","text":"one"}\n',
+})
+
+test.each<[string, number, RegExp]>([
+  ['', 0, /drawbridge/],
+  ['--version', 0, /^\d+\.\d+\.\d+\n$/],
+  ['serve --port many', 2, /--port/],
+  ['check', 0, /^1 tool, 0 errors/],
+  ['check ./no/such/folder', 2, /no\/such\/folder/],
+  ['list', 0, /^echo/],
+  ['call echo {"word":"hello"}', 0, /"hello"/],
+  ['call nothing {}', 1, /nothing/],
+  ['project agent.yaml', 0, /"look-up-order"/],
+  ['connect cursor', 0, /"mcpServers"/],
+  ['explain echo', 0, /^permissions +pass/],
+  ['diff . .', 0, /^0 changes/],
+  ['import openapi ./nothing.yaml', 2, /nothing\.yaml/],
+  ['approvals list', 0, /approval/],
+  ['runs list', 0, /^/],
+  ['executions', 0, /^/],
+  ['audit', 0, /echo done/],
+  ['records streams notes.ndjson --stream notes', 0, /"notes"/],
+  ['grants list', 2, /personal\.db/],
+  ['token --subject ann', 0, /ann/],
+])('drawbridge %s ends with %i', async (line, code, says) => {
+  const run = await drawbridgeProcess(line.split(' ').filter(Boolean), { cwd })
+
+  expect(run).toMatchObject({ code })
+  expect(run.stdout + run.stderr).toMatch(says)
+})
+
+test('the arguments of a call are read from standard input', async () => {
+  const call = (input: string) => drawbridgeProcess(['call', 'echo', '-'], { cwd, input })
+
+  expect(await call('{"word":"piped"}')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('piped'),
+  })
+  expect(await call('{')).toMatchObject({ code: 2, stdout: '' })
+})
