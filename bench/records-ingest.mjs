@@ -1,5 +1,5 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { BackgroundWriter, importRecords } from '../dist/runtime/records/owner-store.js'
+import { importRecords } from '../dist/runtime/records/import-records.js'
 import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
@@ -77,10 +77,9 @@ async function byHand({ file, source, lines }) {
 }
 
 async function asImport({ file, writer, source, lines }) {
-  const background = new BackgroundWriter(file)
   await importRecords({
     writer,
-    background,
+    store: file,
     source,
     file: lines,
     now: Date.now,
@@ -89,5 +88,4 @@ async function asImport({ file, writer, source, lines }) {
       throw new Error(`${line}: ${fault}`)
     },
   })
-  await background.close()
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { createGrant } from '../dist/runtime/records/owner-store.js'
+import { createGrant } from '../dist/sources/records/grants/issue-tokens.js'
 import { toEntry } from '../dist/sources/records/import/to-entry.js'
 import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import {

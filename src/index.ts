@@ -13,11 +13,8 @@ export { noRules, type Rules } from './capability/rules.ts'
 export { SetupError } from './capability/setup-error.ts'
 export type { Change, Reading, Source } from './capability/source.ts'
 export { readContract } from './contracts/read-contract.ts'
-export {
-  createDrawbridge,
-  Drawbridge,
-  type DrawbridgeOptions,
-} from './runtime/drawbridge.ts'
+export { createDrawbridge, Drawbridge } from './runtime/drawbridge.ts'
+export type { DrawbridgeOptions } from './runtime/drawbridge-options.ts'
 export { type ManifestSourceOptions, manifestSource } from './runtime/open-manifest.ts'
 export { recordSource } from './runtime/records/open-records.ts'
 export { definitionSource } from './sources/definitions/definition-source.ts'

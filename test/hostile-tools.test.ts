@@ -109,7 +109,7 @@ describe.each(ways)('over $way', ({ open }) => {
     const { error } = await client.request(method, params)
 
     expect(error?.code).toBe(-32603)
-    expect(error?.message).toMatch(/^Out of order\. Reference: [0-9a-f-]{36}\.$/)
+    expect(error?.message).toMatch(/^Temporarily unavailable\. Reference: [0-9a-f-]{36}\.$/)
   })
 
   test('all of it at once leaves the honest tool, the process and the secrets where they were', async () => {

@@ -5,58 +5,111 @@ import type { Json, JsonObject } from './json.ts'
 import type { Outcome } from './outcome.ts'
 import type { Answer } from './question.ts'
 
-/** One request to run one capability. Steps change it by passing a new one. */
+/** One request to run one capability. Immutable: a step passes a changed copy to the next one. */
 export interface Call {
+  /** Unique per call; audit entries and results refer to it. */
   readonly id: string
   readonly capability: Capability
-  /** Where clients find it: what is remembered of it is remembered for this place alone. */
+  /** Mount and served name. Idempotency keys, budgets and approvals are scoped to it. */
   readonly address: string
-  /** Of the definition that was found when the call came in. */
+  /** Fingerprint of the capability's definition when the call arrived. */
   readonly fingerprint: string
   readonly caller: Caller
-  /** As the client sent it; after the input step, as the capability's contract parsed it. */
+  /** The arguments as the client sent them; from the input step on, as the contract parsed them. */
   readonly input: unknown
-  /** As the client meant it: what was sent, less the key. */
+  /** The unparsed arguments less the idempotency key: digested, shown to approvers, audited. */
   readonly given: unknown
   readonly cancellation: Cancellation
-  /** What was answered to the questions of an earlier `asking` outcome of this call. */
+  /** Answers to the questions of an earlier `asking` outcome, by question name. */
   readonly answers: Readonly<Record<string, Answer>>
-  /** What that earlier outcome asked to be remembered; already verified. */
+  /** The `state` of that earlier outcome; its seal has been verified. */
   readonly state: Json | undefined
-  /** What the other side can be asked, see `Question`. */
+  /** The kinds of `Question` that the client can answer. */
   readonly canAsk: ReadonlySet<string>
-  /** What the client wants to be able to repeat this under. */
+  /** The idempotency key from the request's metadata or arguments. */
   readonly key: string | undefined
-  /** The same from the transport: counts when nothing nearer says one. */
+  /** The idempotency key from the transport (an HTTP header): used when `key` is absent. */
   readonly transportKey: string | undefined
-  /** The fingerprint the client believes in. */
+  /** The fingerprint the client has seen; the call is refused when the definition differs. */
   readonly expects: string | undefined
-  /** What its caller could use besides. */
+  /** What else is listed for the caller. */
   readonly reach: Reach
-  /** Where to tell what happens meanwhile. */
+  /** Receives progress and log entries while the call runs. */
   readonly listener: Listener
-  /** As W3C Trace Context writes it, where the client sent one. */
+  /** W3C Trace Context header, when the client sent a valid one. */
   readonly traceparent: string | undefined
   /** Runs another capability of the same source, for the same caller, through the same pipeline. */
   readonly run: RunInner
-  /** What became of it on its way, for the audit. The one thing here that steps write to. */
+  /** Collects what the audit records. The one mutable part: the steps write to it. */
   readonly trail: Trail
-  /** What has to be written down before it may take effect. */
+  /** Collected by the steps, committed to the ledger before the call may take effect. */
   readonly plan: Plan
 }
 
-/** Shared by all calls, so that making one costs nothing: the outer call is handed in. */
+/** The parts of a new call; the optional ones have neutral defaults. */
+export interface CallParts {
+  readonly id: string
+  readonly capability: Capability
+  readonly address: string
+  readonly fingerprint: string
+  readonly caller: Caller
+  readonly input: unknown
+  readonly cancellation: Cancellation
+  readonly answers?: Call['answers'] | undefined
+  readonly state?: Json | undefined
+  readonly canAsk?: Call['canAsk'] | undefined
+  readonly key?: string | undefined
+  readonly transportKey?: string | undefined
+  readonly expects?: string | undefined
+  readonly reach?: Reach | undefined
+  readonly listener?: Listener | undefined
+  readonly traceparent?: string | undefined
+  readonly run: RunInner
+}
+
+/**
+ * The one constructor of calls. Without the optional parts: a client that cannot be asked anything
+ * and receives no progress. Hot path: one literal with all keys in one order, so that every call has
+ * the same hidden class.
+ */
+export const createCall = (parts: CallParts): Call => ({
+  id: parts.id,
+  capability: parts.capability,
+  address: parts.address,
+  fingerprint: parts.fingerprint,
+  caller: parts.caller,
+  input: parts.input,
+  given: parts.input,
+  cancellation: parts.cancellation,
+  answers: parts.answers ?? noAnswers,
+  state: parts.state,
+  canAsk: parts.canAsk ?? noQuestionKinds,
+  key: parts.key,
+  transportKey: parts.transportKey,
+  expects: parts.expects,
+  reach: parts.reach ?? noReach,
+  listener: parts.listener ?? silentListener,
+  traceparent: parts.traceparent,
+  run: parts.run,
+  trail: { decisions: [] },
+  plan: emptyPlan,
+})
+
+const noAnswers: Call['answers'] = Object.freeze({})
+const noQuestionKinds: Call['canAsk'] = new Set()
+
+/** One function for all calls, which takes the outer call as an argument: no closure per call. */
 export type RunInner = (outer: Call, name: string, inner: InnerCall) => Promise<Outcome>
 
 export interface InnerCall {
-  /** Tells it from others within the same call. */
+  /** Unique within the outer call; part of the inner call's id and idempotency key. */
   readonly step: string
   readonly input: unknown
   readonly answers?: Call['answers']
   readonly state?: Json
 }
 
-/** What is listed for a caller at the moment it is asked for, under the names it is served by. */
+/** The capabilities and views listed for a caller right now, under their served names. */
 export interface Reach {
   capabilities(): readonly Capability[]
   views(): readonly View[]
@@ -66,12 +119,12 @@ export const noReach: Reach = { capabilities: () => [], views: () => [] }
 
 export interface Trail {
   readonly decisions: Decision[]
-  /** Of the arguments, as RFC 8785 writes them, once somebody needed it. */
+  /** SHA-256 of the arguments as canonical JSON (RFC 8785), computed on first use. */
   digest?: string
   cost?: number
 }
 
-/** One step's word that is worth remembering. */
+/** One step's decision, for the audit. */
 export interface Decision {
   readonly step: string
   readonly decision: 'refused' | 'asked' | 'allowed' | 'would_refuse' | 'would_ask'
@@ -79,16 +132,15 @@ export interface Decision {
   readonly note?: string
 }
 
-/** Gathered by the steps, committed at once by the one that begins the effect. */
+/** Collected by the steps, committed in one transaction by the step that begins the effect. */
 export interface Plan {
   readonly charges?: readonly PlannedCharge[]
-  /** The approval this call uses up. */
-  readonly approval?: string
-  /** Why a budget wants an approval, where one does. */
-  readonly reauthorise?: string
-  /** Where every budget it draws on would stand. */
-  readonly standings?: readonly string[]
-  /** Told with the result. */
+  readonly approvalId?: string
+  /** Set when a budget requires an approval: its balance, in words. */
+  readonly approvalReason?: string
+  /** The balance of every budget after this call, in words. */
+  readonly budgetTexts?: readonly string[]
+  /** Sent with the result. */
   readonly notices?: readonly Notice[]
 }
 
@@ -97,11 +149,11 @@ export interface PlannedCharge {
   readonly window: string
   readonly amount: number
   readonly unit: string
-  /** What the account may hold after it. */
+  /** The highest balance the account may have after this charge. */
   readonly ceiling: number
 }
 
-/** Something the reader of a result should know besides. */
+/** Additional information sent with a result. */
 export interface Notice {
   readonly about: 'budget' | 'replayed' | 'route'
   readonly text: string
@@ -110,18 +162,21 @@ export interface Notice {
 
 export const emptyPlan: Plan = Object.freeze({})
 
-/** Hears of a call while it runs. Must not throw. */
+/** Receives progress and log entries of a running call. Must not throw. */
 export interface Listener {
   progress(progress: Progress): void
   log(entry: LogEntry): void
 }
 
 export interface Progress {
+  /** Units of work done so far. */
   readonly done: number
+  /** Units of work altogether, when known. */
   readonly total?: number
   readonly message?: string
 }
 
+/** The severities of RFC 5424, lowest first. */
 export const logLevels = [
   'debug',
   'info',
@@ -138,6 +193,7 @@ export type LogLevel = (typeof logLevels)[number]
 export interface LogEntry {
   readonly level: LogLevel
   readonly data: unknown
+  /** Name of the logger that wrote it. */
   readonly logger?: string
 }
 

@@ -1,10 +1,13 @@
-/** Who a call is made for. Comes from a credential, never from what a client says of itself. */
+/** The identity a call is made for. Derived from a credential, never from what a client claims. */
 export interface Caller {
+  /** Stable id of the caller; audit entries, budgets and idempotency keys are kept per subject. */
   readonly subject: string
   readonly scopes: Scopes
+  /** The records grant (package) whose token was presented; absent for every other credential. */
+  readonly grantId?: string
 }
 
-/** `all` is the local user's: nobody stands above the person at the keyboard. */
+/** The scopes the caller holds; `all` is reserved for the local user. */
 export type Scopes = 'all' | ReadonlySet<string>
 
 export const localUser: Caller = { subject: 'local', scopes: 'all' }

@@ -1,15 +1,15 @@
 /**
- * The one switch that stops a call, shared by the transport (the client left) and the time limit.
- * The `AbortSignal` is made only when somebody looks at it: most calls never do, and making one
- * costs as much as the rest of the pipeline.
+ * Cancels a call: shared by the transport (the client disconnected) and the time limit. Its
+ * `AbortSignal` is created lazily: most calls never use one, and creating it costs as much as the
+ * rest of the pipeline.
  */
 export class Cancellation {
-  /** Somebody else's signal that stops it too: not listened to before somebody listens here. */
+  /** A signal that cancels this too; subscribed to on first use. */
   readonly #outer: AbortSignal | undefined
   #reason: string | undefined
   #controller: AbortController | undefined
-  #listeners: Listener[] | undefined
-  #listensOutside = false
+  #listeners: CancelListener[] | undefined
+  #subscribedToOuter = false
 
   constructor(outer?: AbortSignal) {
     this.#outer = outer
@@ -23,43 +23,43 @@ export class Cancellation {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
-      this.#listenOutside()
-      if (this.#reason !== undefined) this.#controller.abort(toAbort(this.#reason))
+      this.#subscribeToOuter()
+      if (this.#reason !== undefined) this.#controller.abort(toAbortError(this.#reason))
     }
     return this.#controller.signal
   }
 
-  /** The first reason counts. */
+  /** Idempotent: the first reason wins. */
   cancel(reason: string): void {
     if (this.#reason !== undefined) return
     this.#reason = reason
-    this.#controller?.abort(toAbort(reason))
+    this.#controller?.abort(toAbortError(reason))
     for (const listener of this.#listeners ?? []) listener(reason)
   }
 
-  /** Hears of it at most once, even when it happened before. Returns how to stop listening. */
-  onCancel(listener: Listener): () => void {
+  /** Calls the listener once, immediately if already cancelled. Returns an unsubscribe function. */
+  onCancel(listener: CancelListener): () => void {
     if (this.#reason !== undefined) {
       listener(this.#reason)
       return () => {}
     }
     this.#listeners = [...(this.#listeners ?? []), listener]
-    this.#listenOutside()
+    this.#subscribeToOuter()
     return () => {
-      this.#listeners = this.#listeners?.filter((one) => one !== listener)
+      this.#listeners = this.#listeners?.filter((other) => other !== listener)
     }
   }
 
-  #listenOutside(): void {
-    if (!this.#outer || this.#listensOutside) return
-    this.#listensOutside = true
+  #subscribeToOuter(): void {
+    if (!this.#outer || this.#subscribedToOuter) return
+    this.#subscribedToOuter = true
     if (this.#outer.aborted) this.cancel(outerReason)
     else this.#outer.addEventListener('abort', () => this.cancel(outerReason), { once: true })
   }
 }
 
-type Listener = (reason: string) => void
+type CancelListener = (reason: string) => void
 
 const outerReason = 'The client cancelled the request.'
 
-const toAbort = (reason: string): DOMException => new DOMException(reason, 'AbortError')
+const toAbortError = (reason: string): DOMException => new DOMException(reason, 'AbortError')

@@ -5,47 +5,56 @@ import type { JsonObject } from './json.ts'
 import type { Outcome } from './outcome.ts'
 import type { Rules } from './rules.ts'
 
-/** Where a capability was declared: for diagnostics, audit and `explain`. */
+/** The place of declaration, for diagnostics, audit and `explain`. */
 export interface Origin {
-  /** The source's id, as the operator named it. */
+  /** The source's id from the configuration. */
   readonly source: string
   /** JSON pointer into that source. */
   readonly pointer: string
-  /** Its name there, where the served one had to differ. */
+  /** The declared name, when the served name differs. */
   readonly name?: string
 }
 
-/** Something a client can call, whatever kind of source it came from. */
+/** Something a client can call, whatever kind of source it came from: plain, immutable data. */
 export interface Capability {
+  /** Unique per mount; clients call it by this name. */
   readonly name: string
-  /** The same for hosts that know no dots; its source vouches for it, so nobody is warned. */
+  /** A name without dots for hosts that reject them, chosen by the source: no diagnostic about it. */
   readonly portableName?: string
+  /** Display name for people. */
   readonly title?: string
-  /** The routing contract the model reads: copied whole, never shortened. */
+  /** The text a model decides by; passed on unabridged. */
   readonly description: string
+  /** Validates and documents the arguments. */
   readonly input: Contract
+  /** Validates and documents the result data. */
   readonly output?: Contract
+  /** Side effects; MCP tool annotations are derived from them. */
   readonly effects: Effects
+  /** Constraints that governance enforces on every call. */
   readonly rules: Rules
   readonly origin: Origin
-  /** Fields that only travel with the capability; nothing here is enforced. */
+  /** Metadata passed on to clients; nothing in it is enforced. */
   readonly extras: JsonObject
-  /** Callable by those who know it, but shown to nobody. */
+  /** Callable by name but not listed. */
   readonly hidden?: boolean
+  /** Runs the capability. Expected failures are returned as a `failed` outcome; a throw is a bug. */
   invoke(call: Call): Promise<Outcome>
 }
 
-/** Something readable at an address: a state, a document. Reading it is a call like any other. */
+/** Something readable at a URI: an MCP resource. Reading it is a governed call. */
 export interface View extends Capability {
   /** A URI, or an RFC 6570 template whose variables are the input. */
   readonly uri: string
   readonly mimeType?: string
+  /** Suggests values for the template's variables. */
   readonly completion?: Capability
 }
 
-/** A conversation a person can start from. Rendering it is a call like any other. */
+/** A prompt template that a person picks: an MCP prompt. Rendering is a governed call. */
 export interface Prompt extends Capability {
   readonly parameters: readonly PromptParameter[]
+  /** Suggests values for the parameters. */
   readonly completion?: Capability
 }
 

@@ -1,4 +1,4 @@
-/** One piece of an answer as a reader sees it. */
+/** One block of a result, as a model or person reads it. `data` is base64. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
@@ -6,18 +6,19 @@ export type Content =
   | { readonly type: 'resource'; readonly resource: Document }
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string }
 
-/** Something with an address, as text or as base64. */
+/** A document with its URI: either `text` or `blob` is present. */
 export interface Document {
   readonly uri: string
   readonly mimeType?: string
   readonly text?: string
+  /** Base64. */
   readonly blob?: string
 }
 
-/** One turn of a conversation. */
+/** One message of a conversation. */
 export interface Message {
   readonly role: 'user' | 'assistant'
   readonly content: Content
 }
 
-export const text = (words: string): Content => ({ type: 'text', text: words })
+export const text = (value: string): Content => ({ type: 'text', text: value })

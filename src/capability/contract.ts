@@ -1,8 +1,11 @@
+import type { Fault } from './fault.ts'
 import type { JsonObject } from './json.ts'
 
-/** What a value must look like: the JSON Schema that is shown, and the `parse` that runs. */
+/** A schema in two forms: the JSON Schema that clients see, and the `parse` that validates. */
 export interface Contract {
+  /** JSON Schema 2020-12. */
   readonly schema: JsonObject
+  /** Validates a value; may also convert it (defaults, transforms). */
   parse(value: unknown): Parsed | Promise<Parsed>
 }
 
@@ -16,10 +19,11 @@ export interface Issue {
   readonly message: string
 }
 
-/** A contract, or why there is none. Remarks are worth telling the operator but hurt nothing. */
+/** A contract, or why the schema cannot be used. Remarks are warnings for the operator. */
 export type ContractReading =
   | { readonly contract: Contract; readonly remarks: readonly string[] }
-  | { readonly fault: string }
+  | Fault
 
+/** Encodes a path as an RFC 6901 JSON pointer. */
 export const toPointer = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

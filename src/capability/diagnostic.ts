@@ -1,11 +1,13 @@
-/** Something the operator should know about what was loaded. */
+/** A finding about something that was loaded, for the operator: `check` and `serve` print it. */
 export interface Diagnostic {
+  /** Stable, in snake_case, such as `name_collision`. */
   readonly code: string
   readonly severity: 'error' | 'warning' | 'info'
   readonly message: string
-  /** The source, then a JSON pointer into it. */
+  /** Id of the source. */
   readonly source: string
+  /** JSON pointer into the source. */
   readonly pointer: string
-  /** `file:line:column` where it is known. */
+  /** `file:line:column`, when known. */
   readonly at?: string
 }

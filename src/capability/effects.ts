@@ -1,12 +1,12 @@
-/** What a call does to the world. Everything a client is told about it is computed from this. */
+/** Side effects of a call. MCP annotations and the rules for retries are derived from them. */
 export interface Effects {
   /** Changes something. */
   readonly writes: boolean
-  /** What it changes cannot be changed back, or costs much. */
+  /** The change cannot be undone, or is expensive. */
   readonly irreversible: boolean
-  /** A second identical call changes nothing further, so it may be tried again. */
+  /** Idempotent: a second identical call changes nothing more, so a retry is safe. */
   readonly repeatable: boolean
-  /** Talks to systems beyond this process. */
+  /** Talks to systems outside this process. */
   readonly reachesOut: boolean
 }
 

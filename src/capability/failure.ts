@@ -1,31 +1,44 @@
 import type { Json, JsonObject } from './json.ts'
 import type { Failed } from './outcome.ts'
 
-/** Who can put a failure right decides whom it is told. */
+/** The party that can fix a failure; it decides how the failure is reported. */
 export type FixedBy = 'model' | 'client' | 'operator'
 
-/** What went wrong with one call. */
+/** The reason why one call failed. */
 export interface Failure {
   readonly code: string
   readonly fixedBy: FixedBy
-  /** For the one who can fix it: what is wrong, and what to do next. */
+  /** Addressed to the party that can fix it: what is wrong, and what to do next. */
   readonly message: string
   readonly details?: JsonObject
   readonly retryable: boolean
-  /** For the log only, in words; never leaves the process. */
+  /** Technical cause for the log; never leaves the process. */
   readonly cause?: string
 }
 
-/** The closed set of failures a folder owns. */
+/** A closed set of failure codes; each folder owns one. */
 export type FailureTable = Readonly<Record<string, FixedBy>>
 
 export interface FailureOptions {
+  /** Machine-readable details, sent with the failure. */
   readonly details?: Readonly<Record<string, Json | undefined>>
+  /** Whether the same call may succeed later; `false` by default. */
   readonly retryable?: boolean
+  /** Technical cause for the log; never sent. */
   readonly cause?: string
 }
 
-/** Makes a folder's failures: a code that is not in the table does not compile. */
+/**
+ * Creates the constructor for a closed set of failures. A code that is not in the table does not
+ * compile.
+ *
+ * @example
+ * ```ts
+ * const refused = failureSet({ unknown_city: 'model', forecast_down: 'operator' } as const)
+ *
+ * const outcome = refused('unknown_city', 'Unknown city "Atlantis". Use a city from list_cities.')
+ * ```
+ */
 export const failureSet =
   <Table extends FailureTable>(table: Table) =>
   (code: keyof Table & string, message: string, options: FailureOptions = {}): Failed => ({

@@ -1,4 +1,4 @@
-/** Says why something could not be loaded or read. Used at load time; calls fail with a `Failed`. */
+/** The reason why loading, parsing or an operator's action failed. Calls fail with `Failed`. */
 export interface Fault {
   readonly fault: string
 }

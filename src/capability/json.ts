@@ -1,18 +1,18 @@
-/** A value as JSON can carry it. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 
 export interface JsonObject {
   readonly [key: string]: Json | undefined
 }
 
-/** A plain `{…}`: what JSON calls an object. Arrays, dates and class instances are not. */
+/** True for a plain `{…}` object; false for arrays, dates and class instances. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
-/** Sorts by code point: the order must not depend on the machine's locale. */
+/** Compares by UTF-16 code unit, so that the order does not depend on the machine's locale. */
 export const byCodePoint = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** The parsed value, or `undefined` when the text is not valid JSON. */

@@ -4,43 +4,55 @@ import type { Failure } from './failure.ts'
 import type { Json } from './json.ts'
 import type { Question } from './question.ts'
 
-/** How a call ended. */
+/** The result of a call: `done`, `asking` (needs an answer from the client first) or `failed`. */
 export type Outcome = Done | Asking | Failed
 
 export interface Done {
   readonly kind: 'done'
-  /** The answer as data. */
+  /** The result as structured data. */
   readonly data?: unknown
-  /** The answer as a reader sees it; made from `data` where absent. */
+  /** The result as content blocks; derived from `data` when absent. */
   readonly content?: readonly Content[]
-  /** When the data was true at its origin, ISO 8601. */
+  /** The time at which the data was current at its origin, ISO 8601. */
   readonly fetchedAt?: string
-  /** What it really cost, where that is known. */
+  /** The actual cost, when known. */
   readonly cost?: number
   readonly notices?: readonly Notice[]
-  /** The call whose answer this is, where it is not this one. */
+  /** Id of the call that produced this result, when it is replayed. */
   readonly callId?: string
 }
 
-/** Cannot go on without an answer; the same call is made again with it. */
+/** Needs answers from the client, which repeats the call with them. */
 export interface Asking {
   readonly kind: 'asking'
   readonly questions: Readonly<Record<string, Question>>
-  /** Comes back, sealed, with the answers. */
+  /** Handed to the client sealed, and back to the repeated call as `call.state`. */
   readonly state?: Json
 }
 
 export interface Failed {
   readonly kind: 'failed'
   readonly failure: Failure
-  /** What could be said all the same. */
+  /** Content that could be produced despite the failure. */
   readonly content?: readonly Content[]
   readonly notices?: readonly Notice[]
+  /** Id of the call that produced this result, when it is replayed. */
   readonly callId?: string
 }
 
+/**
+ * A successful outcome with structured data.
+ *
+ * @example
+ * ```ts
+ * const add: Capability['invoke'] = async ({ input }) => {
+ *   const { a, b } = input as { a: number; b: number }
+ *   return done({ sum: a + b })
+ * }
+ * ```
+ */
 export const done = (data: unknown): Done => ({ kind: 'done', data })
 
-/** The one test for a failed outcome, also for values that are either a `Failed` or something else. */
+/** Type guard for failed outcomes; also accepts unions of `Failed` and unrelated objects. */
 export const isFailed = (value: object): value is Failed =>
   'kind' in value && value.kind === 'failed' && 'failure' in value

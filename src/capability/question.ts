@@ -1,10 +1,10 @@
 import type { Message } from './content.ts'
 import type { JsonObject } from './json.ts'
 
-/** What a call can ask of the other side before it goes on. */
+/** Something a call can ask of the client before it continues. */
 export type Question = FormQuestion | LinkQuestion | ModelQuestion | RootsQuestion
 
-/** A few fields for a person to fill in. Never for secrets. */
+/** A short form for a person to fill in. Must not ask for secrets. */
 export interface FormQuestion {
   readonly kind: 'form'
   readonly message: string
@@ -12,14 +12,14 @@ export interface FormQuestion {
   readonly schema: JsonObject
 }
 
-/** A page for a person to visit. */
+/** A web page for a person to visit. */
 export interface LinkQuestion {
   readonly kind: 'link'
   readonly message: string
   readonly url: string
 }
 
-/** Words for the client's model to continue. */
+/** Messages for the client's model to continue (MCP sampling). */
 export interface ModelQuestion {
   readonly kind: 'model'
   readonly messages: readonly Message[]
@@ -27,10 +27,10 @@ export interface ModelQuestion {
   readonly systemPrompt?: string
 }
 
-/** Which folders the client works in. */
+/** Asks for the folders the client works in (MCP roots). */
 export interface RootsQuestion {
   readonly kind: 'roots'
 }
 
-/** What came back, as untrusted as any argument. */
+/** The client's answer to one question. Untrusted, like any argument. */
 export type Answer = JsonObject

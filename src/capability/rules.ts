@@ -1,60 +1,70 @@
-/** What governance enforces on every call of a capability. */
+/** Constraints that governance enforces on every call of a capability. */
 export interface Rules {
   /** Scopes the caller must hold, all of them. */
   readonly permissions: readonly string[]
-  /** A human must say yes to these very arguments first. */
+  /** A human must approve each call, with exactly its arguments, before it runs. */
   readonly approval: boolean
-  /** Who may say yes: anybody but the caller, or these. Whoever sits at the client where absent. */
+  /**
+   * The subjects who may approve; `others` is all but the caller. Absent: the person at the
+   * client, or any holder of the scope `approvals:decide`.
+   */
   readonly approvers?: 'others' | readonly string[]
-  /** A call must bring a key that makes it safe to repeat. */
+  /** Calls without an idempotency key are refused. */
   readonly idempotencyKey: boolean
-  /** The same call again is meant: a button may be pressed twice. */
+  /** Turns off duplicate detection: identical calls are intended, like a button pressed twice. */
   readonly repeatsAreMeant?: boolean
-  /** What one call is expected to cost. */
+  /** The expected cost of one call. */
   readonly cost?: Cost
   readonly budgets: readonly Budget[]
   readonly rates: readonly Rate[]
-  /** Milliseconds until the call is stopped; the operator's limit where absent. */
+  /** Time limit in milliseconds; the operator's default when absent. */
   readonly timeout?: number
-  /** The audit keeps the arguments themselves, not only their digest. */
+  /** Store the arguments themselves in the audit, not only their digest. */
   readonly recordArguments?: boolean
 }
 
-/** An amount of money, or of anything else that is counted. */
+/** An amount of money, or of any other countable unit. */
 export interface Cost {
   readonly amount: number
+  /** A currency, or any name that budgets refer to. */
   readonly unit: string
 }
 
-/** How much may be spent, and who shares it. */
+/** A spending limit, and who shares it. */
 export interface Budget {
-  /** The same for every capability that draws on it. */
+  /** Equal for all capabilities that draw on the same budget. */
   readonly id: string
   /** `calls`, or a currency. */
   readonly unit: string
   readonly limit: number
   readonly per: 'caller' | 'source' | 'capability'
+  /** Days and months are UTC. */
   readonly window: 'call' | 'day' | 'month'
-  /** In percent of the limit: where it is mentioned, where it must be agreed to, where it ends. */
   readonly thresholds: Thresholds
 }
 
+/** Percentages of a budget's limit. */
 export interface Thresholds {
+  /** From here on, results carry a notice. */
   readonly alert: number
+  /** Above this, a human must approve. */
   readonly reauthorise: number
+  /** Above this, calls are refused. */
   readonly stop: number
 }
 
 export const defaultThresholds: Thresholds = { alert: 80, reauthorise: 100, stop: 120 }
 
-/** How often one caller may call, or all of them together where it is shared. */
+/** A rate limit per caller, or for all callers together when shared. */
 export interface Rate {
   readonly id: string
   readonly shared?: boolean
+  /** Calls allowed per `seconds`, also the size of a burst. */
   readonly calls: number
   readonly seconds: number
 }
 
+/** No constraints; spread it to set single ones: `{ ...noRules, approval: true }`. */
 export const noRules: Rules = {
   permissions: [],
   approval: false,

@@ -2,20 +2,25 @@ import type { Capability, Prompt, View } from './capability.ts'
 import type { Diagnostic } from './diagnostic.ts'
 import type { JsonObject } from './json.ts'
 
-/** Where capabilities come from. */
+/** Provides capabilities, views and prompts, and announces when they change. */
 export interface Source {
+  /** Unique in the configuration; diagnostics and audit entries name it. */
   readonly id: string
   /**
-   * What it offers now. Never throws for one bad capability: that one is left out and said. A source
-   * that answers without a promise is read when somebody looks, however often it announces.
+   * Everything the source offers now. One bad capability must not throw: leave it out and add a
+   * diagnostic. A synchronous result is read lazily, however often the source announces.
    */
   read(): Reading | Promise<Reading>
-  /** Announces that a new reading is due, or that a view has a new value. Returns how to stop. */
+  /** Starts announcing changes. Returns an unsubscribe function. */
   watch?(announce: (change: Change) => void): () => void
+  /** Releases resources, once the last call has ended. */
   close?(): Promise<void>
 }
 
-/** All a source offers at one moment. */
+/**
+ * Everything a source offers at one moment. Entries that did not change should be the same objects
+ * as in the previous reading: the catalog compares by identity.
+ */
 export interface Reading {
   readonly capabilities: readonly Capability[]
   readonly views?: readonly View[]
@@ -24,14 +29,15 @@ export interface Reading {
   readonly about?: About
 }
 
-/** What a source says of itself as a whole. */
+/** Describes a source as a whole. */
 export interface About {
   readonly name: string
   readonly version: string
   readonly title?: string
   readonly description?: string
-  /** What has no place in any capability, and only travels. */
+  /** Server-level metadata that belongs to no single capability. */
   readonly extension: JsonObject
 }
 
+/** `reading`: a new reading is due. `view`: the view at this URI has a new value. */
 export type Change = { readonly kind: 'reading' } | { readonly kind: 'view'; readonly uri: string }

@@ -1,14 +1,15 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Reading } from '../capability/source.ts'
-import type { HeldReading } from './held-source.ts'
 import { toListDifference } from './list-difference.ts'
+import type { MountedReading } from './mounted-source.ts'
 import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
 import { type EntryChange, NameClaims } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Refine, Snapshot } from './snapshot.ts'
 
-/** What is found by other keys than before, part by part. */
+/** The entries that changed, by kind. */
 export interface EntryChanges {
   readonly capabilities: readonly EntryChange<Capability>[]
   readonly prompts: readonly EntryChange<Prompt>[]
@@ -16,11 +17,11 @@ export interface EntryChanges {
   readonly templates: readonly EntryChange<View>[]
 }
 
-const nothingRead: Reading = { capabilities: [] }
+const emptyReading: Reading = { capabilities: [] }
 
 /**
- * All that the sources of a mount offer, kept up as their readings change: only what has come or gone
- * since is looked at.
+ * Everything the sources of a mount offer, updated incrementally: the work is proportional to the
+ * entries that a new reading adds or removes.
  */
 export class CatalogIndex {
   readonly #naming: Naming
@@ -30,39 +31,35 @@ export class CatalogIndex {
   readonly #views = new NameClaims<View>()
   readonly #templates = new NameClaims<View>()
   readonly #claims = new WeakMap<Capability, NameClaim<Capability>>()
-  readonly #readings = new Map<unknown, HeldReading>()
+  readonly #readings = new Map<unknown, MountedReading>()
 
   constructor(naming: Naming, refine: Refine) {
     this.#naming = naming
     this.#refine = refine
   }
 
-  /** Takes a reading in place of the last one of the same holder. */
-  put(holder: unknown, held: HeldReading): void {
-    const former = this.#readings.get(holder)
-    if (former === held) return
-    this.#readings.set(holder, held)
-    const [before, now] = [former?.reading ?? nothingRead, held.reading]
-    const { prefix, count } = held
-    const terms = {
-      ...(prefix !== undefined && { prefix }),
-      naming: this.#naming,
-      refine: this.#refine,
-    }
-    const named = <T extends Capability>(one: T) => toNamedClaim(count(one), terms)
-    const addressed = (view: View) => toAddressedClaim(count(view), terms)
-    this.#exchange(before.capabilities, now.capabilities, () => this.#capabilities, named)
-    this.#exchange(before.prompts ?? [], now.prompts ?? [], () => this.#prompts, named)
-    const shelf = ({ uri }: View) => (uri.includes('{') ? this.#templates : this.#views)
-    this.#exchange(before.views ?? [], now.views ?? [], shelf, addressed)
+  /** Replaces the previous reading of the same source. */
+  put(source: unknown, mounted: MountedReading): void {
+    const former = this.#readings.get(source)
+    if (former === mounted) return
+    this.#readings.set(source, mounted)
+    const [before, after] = [former?.reading ?? emptyReading, mounted.reading]
+    const { prefix, track } = mounted
+    const options = dropUndefined({ prefix, naming: this.#naming, refine: this.#refine })
+    const toNamed = <T extends Capability>(entry: T) => toNamedClaim(track(entry), options)
+    const toAddressed = (view: View) => toAddressedClaim(track(view), options)
+    this.#update(before.capabilities, after.capabilities, () => this.#capabilities, toNamed)
+    this.#update(before.prompts ?? [], after.prompts ?? [], () => this.#prompts, toNamed)
+    const selectMap = ({ uri }: View) => (uri.includes('{') ? this.#templates : this.#views)
+    this.#update(before.views ?? [], after.views ?? [], selectMap, toAddressed)
   }
 
-  settle(): EntryChanges {
+  applyChanges(): EntryChanges {
     return {
-      capabilities: this.#capabilities.settle(),
-      prompts: this.#prompts.settle(),
-      views: this.#views.settle(),
-      templates: this.#templates.settle(),
+      capabilities: this.#capabilities.applyChanges(),
+      prompts: this.#prompts.applyChanges(),
+      views: this.#views.applyChanges(),
+      templates: this.#templates.applyChanges(),
     }
   }
 
@@ -78,31 +75,31 @@ export class CatalogIndex {
   }
 
   #diagnose(): readonly Diagnostic[] {
-    const all = [this.#capabilities, this.#prompts, this.#views, this.#templates]
+    const claims = [this.#capabilities, this.#prompts, this.#views, this.#templates]
     return [
       ...[...this.#readings.values()].flatMap(({ diagnostics }) => diagnostics),
-      ...all.flatMap(({ diagnostics }) => diagnostics),
+      ...claims.flatMap(({ diagnostics }) => diagnostics),
     ]
   }
 
-  #exchange<T extends Capability>(
+  #update<T extends Capability>(
     before: readonly T[],
-    now: readonly T[],
-    shelf: (capability: T) => NameClaims<T>,
-    make: (capability: T) => NameClaim<T>,
+    after: readonly T[],
+    selectMap: (capability: T) => NameClaims<T>,
+    toClaim: (capability: T) => NameClaim<T>,
   ): void {
-    const { gone, come } = toListDifference(before, now)
-    for (const capability of gone) {
+    const { removed, added } = toListDifference(before, after)
+    for (const capability of removed) {
       const claim = this.#claims.get(capability) as NameClaim<T> | undefined
-      if (claim) shelf(capability).remove(claim)
+      if (claim) selectMap(capability).remove(claim)
     }
-    for (const capability of come) {
+    for (const capability of added) {
       let claim = this.#claims.get(capability) as NameClaim<T> | undefined
       if (!claim) {
-        claim = make(capability)
+        claim = toClaim(capability)
         this.#claims.set(capability, claim)
       }
-      shelf(capability).add(claim)
+      selectMap(capability).add(claim)
     }
   }
 }

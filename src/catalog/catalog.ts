@@ -1,67 +1,68 @@
 import type { Capability, View } from '../capability/capability.ts'
 import { CatalogIndex, type EntryChanges } from './catalog-index.ts'
-import { type Heard, HeldSource, type Placement } from './held-source.ts'
 import { History } from './history.ts'
+import { MountedSource, type Placement, type SourceEvent } from './mounted-source.ts'
 import type { EntryChange } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Entry, Refine, Snapshot } from './snapshot.ts'
 
 export type { Placement }
 
-/** Milliseconds in which changes are gathered that nobody has asked for yet. */
-const gather = 5
+/** Changes within this time are read together, unless a client reads the catalog first. */
+const coalesceMs = 5
 
 export interface CatalogOptions {
   readonly naming: Naming
   readonly refine: Refine
 }
 
-const asItIs: Refine = (capability) => capability
+const noRefine: Refine = (capability) => capability
 
+/** New sources that have been read but do not serve yet. */
 export interface Preparation {
   readonly snapshot: Snapshot
   commit(): Promise<void>
   discard(): Promise<void>
 }
 
-/** What is different now, for those who hold a list: what came, what went, and both of what differs. */
+/** Added, removed and changed entries (old and new version), for subscribers that hold a list. */
 export interface CatalogChange {
   readonly capabilities: readonly Capability[]
   readonly prompts: readonly Capability[]
   readonly views: readonly View[]
-  /** Views that are the same but have a new value, or have gone. */
+  /** URIs of views that have a new value or were removed. */
   readonly updated: readonly string[]
 }
 
-/** All of a mount's sources as one frozen snapshot, replaced whole when a source announces. */
+/** All sources of a mount as one immutable snapshot, replaced as a whole when a source changes. */
 export class Catalog {
   readonly #options: CatalogOptions
   readonly #history = new History()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
-  #held: HeldSource[] = []
-  #due: NodeJS.Timeout | undefined
-  #stock: CatalogIndex
+  #sources: MountedSource[] = []
+  #readTimer: NodeJS.Timeout | undefined
+  #index: CatalogIndex
   #snapshot: Snapshot
 
   private constructor(options: CatalogOptions) {
     this.#options = options
-    this.#stock = new CatalogIndex(options.naming, options.refine)
-    this.#snapshot = this.#stock.toSnapshot()
+    this.#index = new CatalogIndex(options.naming, options.refine)
+    this.#snapshot = this.#index.toSnapshot()
   }
 
   static async open(
     placements: readonly Placement[],
     options: Partial<CatalogOptions> = {},
   ): Promise<Catalog> {
-    const catalog = new Catalog({ naming: 'portable', refine: asItIs, ...options })
+    const catalog = new Catalog({ naming: 'portable', refine: noRefine, ...options })
     const { commit } = await catalog.prepare(placements)
     await commit()
     return catalog
   }
 
-  /** Never older than what the sources have announced, as far as they answer at once. */
+  /** Includes all announced changes of sources that can be read synchronously. */
   get snapshot(): Snapshot {
-    if (this.#due) this.#catchUp()
+    if (this.#readTimer) this.#readAnnounced()
     return this.#snapshot
   }
 
@@ -70,34 +71,33 @@ export class Catalog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** What differs between two definitions that were served under a name, as far as is remembered. */
+  /** The parts that differ between two served definitions of a name, if both are remembered. */
   compare(name: string, former: string, present: string): readonly string[] | undefined {
     return this.#history.compare(name, former, present)
   }
 
   /**
-   * Reads new sources that may take the place of all old ones, so that several catalogs can change
-   * together or not at all. Calls in flight finish on what they began with.
+   * Reads new sources that replace all current ones on commit, so that several catalogs can change
+   * together or not at all. Calls in flight finish on the sources they started with.
    */
   async prepare(placements: readonly Placement[]): Promise<Preparation> {
-    const held = placements.map(
-      (placement) => new HeldSource(placement, (heard) => this.#hear(heard)),
+    const sources = placements.map(
+      (placement) => new MountedSource(placement, (event) => this.#onSourceEvent(event)),
     )
-    await Promise.all(held.map((one) => one.read()))
-    const stock = new CatalogIndex(this.#options.naming, this.#options.refine)
-    for (const one of held) stock.put(one, one.held)
-    stock.settle()
+    await Promise.all(sources.map((source) => source.read()))
+    const index = new CatalogIndex(this.#options.naming, this.#options.refine)
+    for (const source of sources) index.put(source, source.mounted)
+    index.applyChanges()
     return {
-      snapshot: stock.toSnapshot(),
-      discard: () => closeAll(held, longestCall),
+      snapshot: index.toSnapshot(),
+      discard: () => closeAll(sources, replacedSourceGraceMs),
       commit: () => {
-        const former = this.#held
-        this.#held = held
-        this.#stock = stock
-        const turns = toTurns(this.#snapshot, stock.toSnapshot())
-        this.#renew(turns)
-        for (const one of held) one.watch()
-        return closeAll(former, longestCall)
+        const former = this.#sources
+        this.#sources = sources
+        this.#index = index
+        this.#publish(toEntryChanges(this.#snapshot, index.toSnapshot()))
+        for (const source of sources) source.watch()
+        return closeAll(former, replacedSourceGraceMs)
       },
     }
   }
@@ -105,78 +105,78 @@ export class Catalog {
   async close(): Promise<void> {
     this.#listeners.clear()
     this.#stopTimer()
-    await closeAll(this.#held, lastWords)
+    await closeAll(this.#sources, shutdownGraceMs)
   }
 
-  #hear(heard: Heard): void {
-    switch (heard.kind) {
+  #onSourceEvent(event: SourceEvent): void {
+    switch (event.kind) {
       case 'due':
-        this.#due ??= setTimeout(() => this.#catchUp(), gather)
+        this.#readTimer ??= setTimeout(() => this.#readAnnounced(), coalesceMs)
         return
       case 'reading':
-        return this.#rebuild()
+        return this.#update()
       case 'view':
-        return this.#tell({ ...nothing, updated: [heard.uri] })
+        return this.#notify({ ...noChange, updated: [event.uri] })
     }
   }
 
-  #catchUp(): void {
+  #readAnnounced(): void {
     this.#stopTimer()
-    const before = this.#held.map(({ held }) => held)
-    for (const one of this.#held) one.readNow()
-    if (this.#held.some(({ held }, index) => held !== before[index])) this.#rebuild()
+    const before = this.#sources.map(({ mounted }) => mounted)
+    for (const source of this.#sources) source.readNow()
+    if (this.#sources.some(({ mounted }, index) => mounted !== before[index])) this.#update()
   }
 
   #stopTimer(): void {
-    clearTimeout(this.#due)
-    this.#due = undefined
+    clearTimeout(this.#readTimer)
+    this.#readTimer = undefined
   }
 
-  #rebuild(): void {
-    for (const one of this.#held) this.#stock.put(one, one.held)
-    this.#renew(this.#stock.settle())
+  #update(): void {
+    for (const source of this.#sources) this.#index.put(source, source.mounted)
+    this.#publish(this.#index.applyChanges())
   }
 
-  #renew(turns: EntryChanges): void {
-    this.#snapshot = this.#stock.toSnapshot()
-    this.#history.keep(turns.capabilities)
-    this.#tell(toChange(turns))
+  #publish(changes: EntryChanges): void {
+    this.#snapshot = this.#index.toSnapshot()
+    this.#history.record(changes.capabilities)
+    this.#notify(toCatalogChange(changes))
   }
 
-  #tell(change: CatalogChange): void {
+  #notify(change: CatalogChange): void {
     if (Object.values(change).every((part) => part.length === 0)) return
     for (const listener of this.#listeners) listener(change)
   }
 }
 
-const nothing: CatalogChange = { capabilities: [], prompts: [], views: [], updated: [] }
+const noChange: CatalogChange = { capabilities: [], prompts: [], views: [], updated: [] }
 
-const toChange = ({ capabilities, prompts, views, templates }: EntryChanges): CatalogChange => ({
-  capabilities: capabilities.flatMap(toDifferent),
-  prompts: prompts.flatMap(toDifferent),
-  views: [...views, ...templates].flatMap(toDifferent),
-  updated: views.filter(({ present }) => !present).map(({ key }) => key),
+const toCatalogChange = (changes: EntryChanges): CatalogChange => ({
+  capabilities: changes.capabilities.flatMap(toVisibleChange),
+  prompts: changes.prompts.flatMap(toVisibleChange),
+  views: [...changes.views, ...changes.templates].flatMap(toVisibleChange),
+  updated: changes.views.filter(({ present }) => !present).map(({ key }) => key),
 })
 
-/** What is shown to nobody makes no difference to anybody. */
-function toDifferent<T extends Capability>({ former, present }: EntryChange<T>): T[] {
-  if (isShown(former) && isShown(present) && isSame(former, present)) return []
-  return [former, present].filter(isShown).map(({ capability }) => capability)
+/** Hidden entries are in no list, so their changes are not announced. */
+function toVisibleChange<T extends Capability>({ former, present }: EntryChange<T>): T[] {
+  if (isListed(former) && isListed(present) && isSame(former, present)) return []
+  return [former, present].filter(isListed).map(({ capability }) => capability)
 }
 
-/** Between two snapshots that have nothing to do with each other. */
-function toTurns(former: Snapshot, present: Snapshot): EntryChanges {
-  const templates = (snapshot: Snapshot) =>
-    new Map(snapshot.templates.map((entry) => [entry.capability.uri, entry]))
+/** Compares two unrelated snapshots key by key. */
+function toEntryChanges(former: Snapshot, present: Snapshot): EntryChanges {
+  const byUri = ({ templates }: Snapshot) =>
+    new Map(templates.map((entry) => [entry.capability.uri, entry]))
   return {
-    capabilities: compareAll(former.capabilities, present.capabilities),
-    prompts: compareAll(former.prompts, present.prompts),
-    views: compareAll(former.views, present.views),
-    templates: compareAll(templates(former), templates(present)),
+    capabilities: compareMaps(former.capabilities, present.capabilities),
+    prompts: compareMaps(former.prompts, present.prompts),
+    views: compareMaps(former.views, present.views),
+    templates: compareMaps(byUri(former), byUri(present)),
   }
 }
 
-const compareAll = <T extends Capability>(
+const compareMaps = <T extends Capability>(
   former: ReadonlyMap<string, Entry<T>>,
   present: ReadonlyMap<string, Entry<T>>,
 ): EntryChange<T>[] =>
@@ -189,13 +189,13 @@ const compareAll = <T extends Capability>(
 const isSame = (a: Entry<Capability>, b: Entry<Capability>): boolean =>
   a.fingerprint === b.fingerprint
 
-const isShown = <T extends Capability>(entry: Entry<T> | undefined): entry is Entry<T> =>
+const isListed = <T extends Capability>(entry: Entry<T> | undefined): entry is Entry<T> =>
   entry !== undefined && entry.capability.hidden !== true
 
-/** Milliseconds for calls on sources that were replaced, and for what is left when all is over. */
-const longestCall = 10 * 60_000
-const lastWords = 100
+/** How long closing waits for calls in flight: on replaced sources, and at shutdown. */
+const replacedSourceGraceMs = 10 * 60_000
+const shutdownGraceMs = 100
 
-const closeAll = async (held: readonly HeldSource[], patience: number): Promise<void> => {
-  await Promise.all(held.map((one) => one.close(patience)))
+const closeAll = async (sources: readonly MountedSource[], graceMs: number): Promise<void> => {
+  await Promise.all(sources.map((source) => source.close(graceMs)))
 }

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { Capability } from '../capability/capability.ts'
 
-/** Changes when, and only when, something a client relies on changes. */
+/** Changes if and only if the definition changes. Throws for values without canonical JSON. */
 export const toFingerprint = (capability: Capability): string =>
-  hash('sha256', canonicalize(toRelied(capability)) ?? '').slice(0, 32)
+  hash('sha256', canonicalize(toDefinition(capability)) ?? '').slice(0, 32)
 
-/** What a client relies on, part by part. */
-export const toRelied = (capability: Capability) => ({
+/** The parts of a capability that clients rely on. */
+export const toDefinition = (capability: Capability) => ({
   name: capability.name,
   title: capability.title,
   description: capability.description,

@@ -1,36 +1,36 @@
 export interface ListDifference<T> {
-  readonly gone: readonly T[]
-  readonly come: readonly T[]
+  readonly removed: readonly T[]
+  readonly added: readonly T[]
 }
 
 /**
- * What one list has and the other has not. Lists that are nearly the same are walked along each
- * other, which is many times faster than looking everything up.
+ * The elements that only one of two lists has, by identity. Nearly equal lists are walked in
+ * parallel, which is many times faster than building sets; sets handle the rest.
  */
 export function toListDifference<T>(
   former: readonly T[],
   present: readonly T[],
 ): ListDifference<T> {
-  const gone: T[] = []
-  const come: T[] = []
+  const removed: T[] = []
+  const added: T[] = []
   let [i, j] = [0, 0]
   while (i < former.length && j < present.length) {
     if (former[i] === present[j]) {
       i++
       j++
-    } else if (former[i + 1] === present[j]) gone.push(former[i++] as T)
-    else if (former[i] === present[j + 1]) come.push(present[j++] as T)
+    } else if (former[i + 1] === present[j]) removed.push(former[i++] as T)
+    else if (former[i] === present[j + 1]) added.push(present[j++] as T)
     else if (former[i + 1] === present[j + 1]) {
-      gone.push(former[i++] as T)
-      come.push(present[j++] as T)
+      removed.push(former[i++] as T)
+      added.push(present[j++] as T)
     } else break
   }
   const [left, right] = [former.slice(i), present.slice(j)]
   if (left.length === 0 || right.length === 0)
-    return { gone: [...gone, ...left], come: [...come, ...right] }
-  const [before, now] = [new Set(left), new Set(right)]
+    return { removed: [...removed, ...left], added: [...added, ...right] }
+  const [leftSet, rightSet] = [new Set(left), new Set(right)]
   return {
-    gone: [...gone, ...left.filter((one) => !now.has(one))],
-    come: [...come, ...right.filter((one) => !before.has(one))],
+    removed: [...removed, ...left.filter((item) => !rightSet.has(item))],
+    added: [...added, ...right.filter((item) => !leftSet.has(item))],
   }
 }

@@ -1,33 +1,37 @@
 import type { Capability, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import { isFault } from '../capability/fault.ts'
 import { toFingerprint } from './fingerprint.ts'
 import { type Naming, toServedName } from './served-name.ts'
 import type { Entry, Refine } from './snapshot.ts'
 
-/** A capability that wants to be found by a name or an address. */
+/** A capability's claim to a key: its served name, or the URI of a view. */
 export interface NameClaim<T extends Capability> {
-  /** Absent when it cannot be found by anything. */
+  /** Absent when its name cannot be served. */
   readonly key?: string
-  /** Absent when it cannot be served. */
+  /** Absent when its definition cannot be served. */
   readonly entry?: Entry<T>
   readonly capability: T
   readonly diagnostics: readonly Diagnostic[]
 }
 
-export interface Terms {
+export interface ClaimOptions {
   readonly prefix?: string
   readonly naming: Naming
   readonly refine: Refine
 }
 
-export function toNamedClaim<T extends Capability>(capability: T, terms: Terms): NameClaim<T> {
-  const renamed = rename(capability, terms)
+export function toNamedClaim<T extends Capability>(
+  capability: T,
+  options: ClaimOptions,
+): NameClaim<T> {
+  const renamed = rename(capability, options)
   return renamed.capability
-    ? toClaim(renamed.capability.name, terms.refine(renamed.capability), renamed.diagnostics)
+    ? toClaim(renamed.capability.name, options.refine(renamed.capability), renamed.diagnostics)
     : { capability, diagnostics: renamed.diagnostics }
 }
 
-export const toAddressedClaim = (view: View, { refine }: Terms): NameClaim<View> =>
+export const toAddressedClaim = (view: View, { refine }: ClaimOptions): NameClaim<View> =>
   toClaim(view.uri, refine(view), [])
 
 function toClaim<T extends Capability>(
@@ -35,36 +39,42 @@ function toClaim<T extends Capability>(
   capability: T,
   diagnostics: readonly Diagnostic[],
 ): NameClaim<T> {
-  const fingerprint = findFingerprint(capability)
+  const fingerprint = tryFingerprint(capability)
   if (fingerprint !== undefined)
     return { key, capability, entry: Object.freeze({ capability, fingerprint }), diagnostics }
-  const message = `${JSON.stringify(key)} is left out: it has text or numbers that JSON has no form for.`
-  const unusable = { code: 'definition_unusable', severity: 'error', message } as const
-  return { key, capability, diagnostics: [...diagnostics, { ...unusable, ...capability.origin }] }
+  const message = `${JSON.stringify(key)} is left out: its definition contains text or numbers without a JSON representation.`
+  const diagnostic = { code: 'definition_unusable', severity: 'error', message } as const
+  return { key, capability, diagnostics: [...diagnostics, { ...diagnostic, ...capability.origin }] }
 }
 
 function rename<T extends Capability>(
   capability: T,
-  { prefix, naming }: Terms,
+  { prefix, naming }: ClaimOptions,
 ): { capability?: T; diagnostics: readonly Diagnostic[] } {
-  const { portableName, origin: at } = capability
-  const own = naming === 'portable' && portableName !== undefined ? portableName : capability.name
-  const declared = prefix === undefined ? own : `${prefix}_${own}`
+  const { portableName, origin: declaredAt } = capability
+  const baseName =
+    naming === 'portable' && portableName !== undefined ? portableName : capability.name
+  const declared = prefix === undefined ? baseName : `${prefix}_${baseName}`
   const served = toServedName(declared, naming)
-  if ('fault' in served) {
+  if (isFault(served)) {
     const message = `${JSON.stringify(declared)} is left out: ${served.fault}.`
-    return { diagnostics: [{ code: 'name_unusable', severity: 'error', message, ...at }] }
+    return { diagnostics: [{ code: 'name_unusable', severity: 'error', message, ...declaredAt }] }
   }
   if (served.name === capability.name) return { capability, diagnostics: [] }
-  const origin = { ...at, name: capability.name }
+  const origin = { ...declaredAt, name: capability.name }
   const renamed = Object.freeze({ ...capability, name: served.name, origin })
   if (served.name === declared) return { capability: renamed, diagnostics: [] }
-  const message = `${JSON.stringify(declared)} is served as ${served.name}: some hosts refuse a whole list for one such name. "names: literal" keeps it.`
-  const diagnostic = { code: 'name_rewritten', severity: 'warning', message, ...at } as const
+  const message = `${JSON.stringify(declared)} is served as ${served.name}: some hosts reject the whole tool list because of one such name. Set "names: literal" to keep it.`
+  const diagnostic = {
+    code: 'name_rewritten',
+    severity: 'warning',
+    message,
+    ...declaredAt,
+  } as const
   return { capability: renamed, diagnostics: [diagnostic] }
 }
 
-function findFingerprint(capability: Capability): string | undefined {
+function tryFingerprint(capability: Capability): string | undefined {
   try {
     return toFingerprint(capability)
   } catch {

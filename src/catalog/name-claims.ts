@@ -5,18 +5,18 @@ import type { NameClaim } from './name-claim.ts'
 import type { Entry } from './snapshot.ts'
 import { SortedMap } from './sorted-map.ts'
 
-/** What was found by a key before, and what is now. */
+/** The entry of one key before and after a change. */
 export interface EntryChange<T extends Capability> {
   readonly key: string
   readonly former: Entry<T> | undefined
   readonly present: Entry<T> | undefined
 }
 
-/** Who claims which key. Where two claim one, neither silently wins: both are left out, and named. */
+/** All claims by key. On a collision no claim wins silently: none is served, all are reported. */
 export class NameClaims<T extends Capability> {
   readonly #byKey = new Map<string, readonly NameClaim<T>[]>()
   readonly #contested = new Set<string>()
-  readonly #remarked = new Set<NameClaim<T>>()
+  readonly #withDiagnostics = new Set<NameClaim<T>>()
   readonly #touched = new Set<string>()
   #entries: SortedMap<Entry<T>> = SortedMap.from([])
 
@@ -26,7 +26,7 @@ export class NameClaims<T extends Capability> {
 
   get diagnostics(): readonly Diagnostic[] {
     return [
-      ...[...this.#remarked].flatMap(({ diagnostics }) => diagnostics),
+      ...[...this.#withDiagnostics].flatMap(({ diagnostics }) => diagnostics),
       ...[...this.#contested]
         .sort(byCodePoint)
         .flatMap((key) => toCollision(key, this.#byKey.get(key) ?? [])),
@@ -34,34 +34,34 @@ export class NameClaims<T extends Capability> {
   }
 
   add(claim: NameClaim<T>): void {
-    if (claim.diagnostics.length > 0) this.#remarked.add(claim)
+    if (claim.diagnostics.length > 0) this.#withDiagnostics.add(claim)
     if (claim.key !== undefined)
       this.#put(claim.key, [...(this.#byKey.get(claim.key) ?? []), claim])
   }
 
   remove(claim: NameClaim<T>): void {
-    this.#remarked.delete(claim)
+    this.#withDiagnostics.delete(claim)
     if (claim.key === undefined) return
     const others = [...(this.#byKey.get(claim.key) ?? [])]
     others.splice(others.indexOf(claim), 1)
     this.#put(claim.key, others)
   }
 
-  /** Brings the entries up to date with what was added and removed. */
-  settle(): readonly EntryChange<T>[] {
+  /** Updates the entries after additions and removals. */
+  applyChanges(): readonly EntryChange<T>[] {
     const differences = new Map<string, Entry<T> | undefined>()
-    const turns: EntryChange<T>[] = []
+    const changes: EntryChange<T>[] = []
     for (const key of this.#touched) {
-      const [only, ...others] = this.#byKey.get(key) ?? []
-      const present = others.length === 0 ? only?.entry : undefined
+      const [claim, ...others] = this.#byKey.get(key) ?? []
+      const present = others.length === 0 ? claim?.entry : undefined
       const former = this.#entries.get(key)
       if (present === former) continue
       differences.set(key, present)
-      turns.push({ key, former, present })
+      changes.push({ key, former, present })
     }
     this.#touched.clear()
     this.#entries = this.#entries.with(differences)
-    return turns
+    return changes
   }
 
   #put(key: string, claims: readonly NameClaim<T>[]): void {
@@ -74,10 +74,10 @@ export class NameClaims<T extends Capability> {
 }
 
 function toCollision(key: string, claims: readonly NameClaim<Capability>[]): Diagnostic[] {
-  const places = claims
+  const origins = claims
     .map(({ capability: { origin } }) => `${origin.source}#${origin.pointer}`)
     .join(' and ')
-  const message = `${key} is declared by ${places}; none of them is served. Rename one, or give a source a prefix.`
+  const message = `${key} is declared by ${origins}; none of them is served. Rename one, or give a source a prefix.`
   return claims.map(({ capability: { origin } }) => ({
     code: 'name_collision',
     severity: 'error',

@@ -1,29 +1,32 @@
 import { createHash } from 'node:crypto'
+import type { Fault } from '../capability/fault.ts'
 
-/** `portable` names pass every known host; `literal` keeps what the protocol allows. */
+/** `portable` names work in every known host; `literal` keeps all names that MCP allows. */
 export type Naming = 'portable' | 'literal'
 
-export type NameReading = { readonly name: string } | { readonly fault: string }
+export type NameReading = { readonly name: string } | Fault
 
-/** The name a client sees. The same declared name always gives the same served one. */
+/** The name that clients see: a pure function of the declared name. */
 export function toServedName(declared: string, naming: Naming): NameReading {
   if (declared === '') return { fault: 'the name is empty' }
   if (declared in Object.prototype || declared === 'prototype')
-    return { fault: `the name ${declared} means something else to JavaScript clients` }
+    return {
+      fault: `the name ${declared} is a property of every JavaScript object and breaks clients`,
+    }
   if (naming === 'literal')
     return /^[A-Za-z0-9_.-]{1,128}$/.test(declared)
       ? { name: declared }
-      : { fault: 'the protocol allows 1 to 128 of A-Z a-z 0-9 _ - . in a name' }
+      : { fault: 'MCP allows 1 to 128 characters of A-Z a-z 0-9 _ - . in a name' }
   return { name: portable.test(declared) ? declared : toPortable(declared) }
 }
 
 const portable = /^[A-Za-z0-9_-]{1,64}$/
 
-/** One dotted or overlong name makes some hosts drop the whole list, so it is rewritten. */
+/** Rewrites dotted and overlong names: one of them makes some hosts drop the whole list. */
 function toPortable(declared: string): string {
-  const plain = declared.replaceAll(/[./ ]/g, '_')
-  if (portable.test(plain)) return plain
-  // What was cut or replaced would make twins of different names: a digest keeps them apart.
+  const underscored = declared.replaceAll(/[./ ]/g, '_')
+  if (portable.test(underscored)) return underscored
+  // Cutting and replacing could make different names equal: a digest keeps them distinct.
   const digest = createHash('sha256').update(declared).digest('hex').slice(0, 8)
-  return `${plain.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 55)}_${digest}`
+  return `${underscored.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 55)}_${digest}`
 }

@@ -1,8 +1,11 @@
 import { byCodePoint } from '../capability/json.ts'
 
+/** More changes than this are cheaper by sorting again. */
+const maxSplices = 16
+
 /**
- * A map in code-point order of its keys that never changes. One with a few differences is made by
- * copying two arrays, so that a change of one costs the same among ten and among thousands.
+ * Immutable map, sorted by key. `with` copies two arrays and splices them: a small change of a map
+ * with thousands of entries needs no sorting or hashing.
  */
 export class SortedMap<V> implements ReadonlyMap<string, V> {
   readonly #keys: readonly string[]
@@ -34,19 +37,19 @@ export class SortedMap<V> implements ReadonlyMap<string, V> {
     return this.#keys[this.#find(key)] === key
   }
 
-  /** Where a value is absent, its key goes. */
-  with(differences: ReadonlyMap<string, V | undefined>): SortedMap<V> {
-    if (differences.size === 0) return this
-    if (differences.size > 16) return this.#rebuilt(differences)
+  /** A copy with these changes; `undefined` removes a key. */
+  with(changes: ReadonlyMap<string, V | undefined>): SortedMap<V> {
+    if (changes.size === 0) return this
+    if (changes.size > maxSplices) return this.#rebuild(changes)
     const [keys, values] = [this.#keys.slice(), this.#values.slice()]
-    for (const [key, value] of differences) {
+    for (const [key, value] of changes) {
       const index = search(keys, key)
-      const isThere = keys[index] === key
+      const exists = keys[index] === key
       if (value === undefined) {
-        if (!isThere) continue
+        if (!exists) continue
         keys.splice(index, 1)
         values.splice(index, 1)
-      } else if (isThere) values[index] = value
+      } else if (exists) values[index] = value
       else {
         keys.splice(index, 0, key)
         values.splice(index, 0, value)
@@ -71,22 +74,22 @@ export class SortedMap<V> implements ReadonlyMap<string, V> {
     return this.entries()
   }
 
-  forEach(tell: (value: V, key: string, map: ReadonlyMap<string, V>) => void): void {
-    for (const [key, value] of this) tell(value, key, this)
+  forEach(callback: (value: V, key: string, map: ReadonlyMap<string, V>) => void): void {
+    for (const [key, value] of this) callback(value, key, this)
   }
 
   #find(key: string): number {
     return search(this.#keys, key)
   }
 
-  #rebuilt(differences: ReadonlyMap<string, V | undefined>): SortedMap<V> {
+  #rebuild(changes: ReadonlyMap<string, V | undefined>): SortedMap<V> {
     const all = new Map<string, V | undefined>(this)
-    for (const [key, value] of differences) all.set(key, value)
+    for (const [key, value] of changes) all.set(key, value)
     return SortedMap.from([...all].filter((entry): entry is [string, V] => entry[1] !== undefined))
   }
 }
 
-/** Where a key is, or would be. */
+/** Binary search: the index of a key, or its insertion point. */
 function search(keys: readonly string[], key: string): number {
   let [low, high] = [0, keys.length]
   while (low < high) {

@@ -1,17 +1,16 @@
 import { defineCommand } from 'citty'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
-import { look } from './terminal/open.ts'
+import { openWithoutStore } from './terminal/open.ts'
 import { count, print, printJson, toLine } from './terminal/print.ts'
 
 export const check = defineCommand({
   meta: {
     name: 'check',
-    description:
-      'Loads everything and says what is wrong with it; exit code 1 when there is an error.',
+    description: 'Load everything and report all problems; exit code 1 when there is an error.',
   },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
-    const { bridge } = await look(args.what)
+    const { bridge } = await openWithoutStore(args.what)
     const diagnostics = [...bridge.diagnostics, ...(await bridge.probe())]
     const errors = diagnostics.filter(({ severity }) => severity === 'error').length
     if (args.json) printJson(diagnostics.map((one, index) => ({ id: String(index + 1), ...one })))

@@ -7,12 +7,12 @@ import { isPlainObject } from '../capability/json.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Config } from '../runtime/config/config-shape.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
-import { printJson, say } from './terminal/print.ts'
+import { printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 interface Client {
   readonly file: () => string
-  /** The key its servers stand under. */
+  /** The key of its server list in that file. */
   readonly key: string
   readonly restart: string
 }
@@ -43,7 +43,7 @@ const clients: Readonly<Record<string, Client>> = {
 export const connect = defineCommand({
   meta: {
     name: 'connect',
-    description: `Prints what ${Object.keys(clients).join(', ')} needs to start this server; --write puts it there.`,
+    description: `Print the configuration for ${Object.keys(clients).join(', ')}; --write merges it into the client's file.`,
   },
   args: {
     client: { type: 'positional', required: true, description: Object.keys(clients).join(', ') },
@@ -53,87 +53,87 @@ export const connect = defineCommand({
       default: '.',
       description: 'a drawbridge.yaml, its folder, or a module',
     },
-    mount: { type: 'string', description: 'which mount it starts, where there are several' },
-    url: { type: 'string', description: 'connect to a server that is already running there' },
-    name: { type: 'string', description: 'what the client calls it' },
-    write: { type: 'boolean', description: "merge it into the client's own file" },
-    json: { type: 'boolean', description: 'machine-readable output (it always is)' },
+    mount: { type: 'string', description: 'mount to serve, if there are several' },
+    url: { type: 'string', description: 'address of a server that is already running' },
+    name: { type: 'string', description: 'name of the server in the client' },
+    write: { type: 'boolean', description: "merge it into the client's file" },
+    json: { type: 'boolean', description: 'no effect: the output is always JSON' },
   },
   async run({ args }) {
     const client = Object.hasOwn(clients, args.client) ? clients[args.client] : undefined
     if (!client)
       throw new UsageError(
-        `There is no client "${args.client}". There is: ${Object.keys(clients).join(', ')}`,
+        `Unknown client "${args.client}". Available: ${Object.keys(clients).join(', ')}.`,
       )
-    const { name, entry, variables = [] } = await toEntry(args as Where)
+    const { name, entry, variables = [] } = await toEntry(args as ConnectFlags)
     const addition = { [client.key]: { [name]: entry } }
     if (variables.length > 0)
-      say(`It will need ${variables.join(', ')} in its environment: put them under "env".`)
+      printMessage(
+        `The server needs ${variables.join(', ')} in its environment: add them under "env".`,
+      )
     if (!args.write) {
       printJson(addition)
-      if (lacksToken(entry)) say(`Put ${tokenWords} where it says "${placeholder}".`)
-      say(`This belongs into ${client.file()}; --write merges it there.`)
+      if (lacksToken(entry)) printMessage(`Replace "${placeholder}" with ${tokenDescription}.`)
+      printMessage(`Add this to ${client.file()}; --write merges it there.`)
       return 0
     }
     const written = await merge(client, name, entry)
-    say(`${name} is in ${client.file()}. ${toNext(client, written)}`)
+    printMessage(`${name} is in ${client.file()}. ${toNextStep(client, written)}`)
     return 0
   },
 })
 
-const tokenWords = 'the token that "drawbridge grants create" printed'
+const tokenDescription = 'the token that "drawbridge grants create" printed'
 
-/** What is not there yet would only fail to start. */
-const toNext = ({ restart }: Client, written: object): string =>
+/** The next step is the token if it is missing, because the server does not start without one. */
+const toNextStep = ({ restart }: Client, written: object): string =>
   lacksToken(written)
-    ? `It has no token yet: set DRAWBRIDGE_TOKEN to ${tokenWords} and say this again, or put it there yourself where it says "${placeholder}".`
+    ? `The token is missing: set DRAWBRIDGE_TOKEN to ${tokenDescription} and run this again, or replace "${placeholder}" in the file.`
     : restart
 
-interface Where {
+interface ConnectFlags {
   readonly mount: string | undefined
   readonly url: string | undefined
   readonly name: string | undefined
   readonly what: string
 }
 
-/** A server that runs already is known by its address; one to be started, by its configuration. */
-async function toEntry({ url, name, what, mount }: Where) {
+/** An HTTP entry for a server that is running, or a stdio entry that starts one. */
+async function toEntry({ url, name, what, mount }: ConnectFlags) {
   const token = process.env.DRAWBRIDGE_TOKEN ?? placeholder
   if (url !== undefined) {
-    if (!URL.canParse(url))
-      throw new UsageError(`--url must be an address, not ${JSON.stringify(url)}.`)
+    if (!URL.canParse(url)) throw new UsageError(`--url must be a URL, not ${JSON.stringify(url)}.`)
     const config = (await findConfig(what, process.env).catch(() => undefined))?.config
-    const isReader = config !== undefined && asksForGrant(config, new URL(url).pathname)
+    const needsGrant = config !== undefined && isLocalRecords(config, new URL(url).pathname)
     const headers = { Authorization: `Bearer ${token}` }
     return {
       name: name ?? config?.name ?? 'drawbridge',
-      entry: { type: 'http', url, ...(isReader && { headers }) },
+      entry: { type: 'http', url, ...(needsGrant && { headers }) },
     }
   }
   const { config, file, variables } = await findConfig(what, process.env)
   const mounts = new Set(config.sources.map((source) => source.mount))
   if (mount !== undefined && !mounts.has(mount))
-    throw new UsageError(`There is no mount ${mount}. There is: ${[...mounts].join(', ')}.`)
-  const isReader = asksForGrant(config, mount ?? (mounts.size === 1 ? [...mounts][0] : '/mcp'))
+    throw new UsageError(`There is no mount ${mount}. Available: ${[...mounts].join(', ')}.`)
+  const needsGrant = isLocalRecords(config, mount ?? (mounts.size === 1 ? [...mounts][0] : '/mcp'))
   return {
     name: name ?? config.name ?? 'drawbridge',
-    entry: { ...toCommand(file, mount), ...(isReader && { env: { DRAWBRIDGE_TOKEN: token } }) },
+    entry: { ...toCommand(file, mount), ...(needsGrant && { env: { DRAWBRIDGE_TOKEN: token } }) },
     variables,
   }
 }
 
-/** Until somebody has put theirs in its place. */
 const placeholder = 'the token of a grant'
 
 const lacksToken = (entry: object): boolean => JSON.stringify(entry).includes(placeholder)
 
-/** Records that lie elsewhere are read with one grant that the configuration holds. */
-const asksForGrant = ({ sources }: Config, mount: string | undefined): boolean =>
+/** Clients of a local records store need a grant; for a remote one the configuration has the token. */
+const isLocalRecords = ({ sources }: Config, mount: string | undefined): boolean =>
   sources.some(
     (source) => 'records' in source && typeof source.records === 'string' && source.mount === mount,
   )
 
-/** How to start this very installation; through npx where it is only a cache of npx. */
+/** Starts this installation; a copy in the npx cache may be deleted, so that one is started with npx. */
 function toCommand(
   what: string,
   mount: string | undefined,
@@ -147,7 +147,7 @@ function toCommand(
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Nothing else in the file is touched, and what it was before stays beside it. */
+/** Keeps everything else in the file, and a backup beside it. */
 async function merge(client: Client, name: string, entry: Entry): Promise<object> {
   const file = client.file()
   const before = await readFile(file, 'utf8').catch(() => undefined)
@@ -164,16 +164,18 @@ async function merge(client: Client, name: string, entry: Entry): Promise<object
   return kept
 }
 
-/** A token is shown once: whoever has put theirs here, or anything else, finds it there again. */
+/** Keeps existing variables and headers; a token that was put in by hand cannot be shown again. */
 function keepToken(former: unknown, entry: Entry): object {
   if (!isPlainObject(former)) return entry
   const kept = (['env', 'headers'] as const).flatMap((key) => {
-    const [known, given] = [former[key], entry[key]].map((one) => (isPlainObject(one) ? one : {}))
-    const said = Object.entries(given ?? {}).filter(
-      ([name, value]) => !(lacksToken({ value }) && known && name in known),
+    const [existing = {}, added = {}] = [former[key], entry[key]].map((one) =>
+      isPlainObject(one) ? one : {},
     )
-    const all = { ...known, ...Object.fromEntries(said) }
-    return Object.keys(all).length > 0 ? [[key, all]] : []
+    const changed = Object.entries(added).filter(
+      ([name, value]) => !(lacksToken({ value }) && name in existing),
+    )
+    const merged = { ...existing, ...Object.fromEntries(changed) }
+    return Object.keys(merged).length > 0 ? [[key, merged]] : []
   })
   return { ...entry, ...Object.fromEntries(kept) }
 }
@@ -184,7 +186,7 @@ function parse(text: string, file: string): Record<string, unknown> {
     settings = JSON.parse(text)
   } catch (error) {
     const [reason] = (error as Error).message.split('\n')
-    throw new SetupError(`${file} is not JSON, so nothing was written: ${reason}`)
+    throw new SetupError(`${file} is not valid JSON, so nothing was written: ${reason}`)
   }
   if (isPlainObject(settings)) return settings
   throw new SetupError(`${file} is not a JSON object, so nothing was written.`)

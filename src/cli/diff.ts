@@ -1,28 +1,30 @@
 import { defineCommand } from 'citty'
 import { diffBridges, type MountedDifference } from '../runtime/diff-bridges.ts'
 import { jsonFlag } from './terminal/flags.ts'
-import { look } from './terminal/open.ts'
-import { count, print, printJson, say, toLine } from './terminal/print.ts'
+import { openWithoutStore } from './terminal/open.ts'
+import { count, print, printJson, printMessage, toLine } from './terminal/print.ts'
 
-const what = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
+const targets = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
 
 export const diff = defineCommand({
   meta: {
     name: 'diff',
-    description: 'What changed between two of them; exit code 1 when it widens or breaks.',
+    description:
+      'Compare two configurations; exit code 1 when a change widens access or breaks clients.',
   },
   args: {
-    old: { type: 'positional', required: true, description: `how it was: ${what}` },
-    new: { type: 'positional', required: true, description: 'how it is now: another' },
+    old: { type: 'positional', required: true, description: `the old state: ${targets}` },
+    new: { type: 'positional', required: true, description: 'the new state: another one' },
     json: jsonFlag,
   },
   async run({ args }) {
-    const before = await look(args.old)
+    const before = await openWithoutStore(args.old)
     try {
-      const now = await look(args.new)
+      const now = await openWithoutStore(args.new)
       try {
         for (const { bridge } of [before, now])
-          for (const one of bridge.diagnostics) if (one.severity === 'error') say(toLine(one))
+          for (const one of bridge.diagnostics)
+            if (one.severity === 'error') printMessage(toLine(one))
         const differences = diffBridges(before, now)
         if (args.json)
           printJson(differences.map((one, index) => ({ id: String(index + 1), ...one })))

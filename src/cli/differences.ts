@@ -7,7 +7,7 @@ export interface NamedDifference {
   readonly present: unknown
 }
 
-/** Where two values differ, as deep as can be said. */
+/** The deepest places where two JSON values differ. */
 export function toDifferences(former: unknown, present: unknown, pointer = ''): NamedDifference[] {
   if (isPlainObject(former) && isPlainObject(present)) {
     const keys = [...new Set([...Object.keys(former), ...Object.keys(present)])].sort()

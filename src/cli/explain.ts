@@ -1,51 +1,52 @@
 import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
-import { toInput, toParts } from './terminal/call-arguments.ts'
+import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { jsonFlag } from './terminal/flags.ts'
-import { open } from './terminal/open.ts'
-import { print, printJson, say } from './terminal/print.ts'
+import { openBridge } from './terminal/open.ts'
+import { fail, print, printJson } from './terminal/print.ts'
 
 export const explain = defineCommand({
   meta: {
     name: 'explain',
     description:
-      'What every step would decide about a call, without making it: [WHAT] NAME [JSON].',
+      'Show what every step would decide about a call, without making it: [WHAT] NAME [JSON].',
   },
   args: {
     words: { type: 'positional', required: true, description: '[WHAT] NAME [JSON]' },
-    as: { type: 'string', description: 'who would call (the local user, who holds every scope)' },
+    as: {
+      type: 'string',
+      description: 'subject of the caller (the local user, who has every scope)',
+    },
     scopes: {
       type: 'string',
       default: '',
-      description: 'what they would hold, separated by commas',
+      description: 'scopes of that caller, separated by commas',
     },
-    key: { type: 'string', description: 'the idempotency key they would send' },
-    mount: { type: 'string', description: 'which mount has the tool (/mcp)' },
+    key: { type: 'string', description: 'idempotency key of the call' },
+    mount: { type: 'string', description: 'mount of the tool (/mcp)' },
     json: jsonFlag,
   },
   async run({ args }) {
-    const { what, name, json } = toParts(args._, 'explain')
-    const input = toInput(json === '-' ? await text(process.stdin) : json)
+    const { what, name, json } = toCallWords(args._, 'explain')
+    const input = parseInput(json === '-' ? await text(process.stdin) : json)
     const caller: Caller =
       args.as === undefined
         ? localUser
         : { subject: args.as, scopes: new Set(args.scopes.split(',').filter((scope) => scope)) }
-    const { bridge } = await open(what, { remembers: 'if there is a store' })
+    const { bridge } = await openBridge(what, { usesStore: 'if it exists' })
     try {
-      const told = await bridge.explain(name, input, {
+      const explanations = await bridge.explain(name, input, {
         caller,
-        ...(args.mount !== undefined && { mount: args.mount }),
+        ...dropUndefined({ mount: args.mount }),
         ...(args.key !== undefined && { meta: { 'dev.drawbridge/idempotency-key': args.key } }),
       })
-      if (!told) {
-        say(`There is no tool ${name}. "drawbridge list" shows what there is.`)
-        return 1
-      }
-      if (args.json) printJson(told.map(({ step, ...rest }) => ({ id: step, ...rest })))
-      else for (const one of told) print(toLine(one))
-      return told.every(({ would }) => would === 'pass') ? 0 : 1
+      if (!explanations) return fail(`There is no tool ${name}. "drawbridge list" shows all tools.`)
+      if (args.json) printJson(explanations.map(({ step, ...rest }) => ({ id: step, ...rest })))
+      else for (const one of explanations) print(toLine(one))
+      return explanations.every(({ would }) => would === 'pass') ? 0 : 1
     } finally {
       await bridge.close()
     }

@@ -3,7 +3,7 @@ import { defineCommand } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { importOpenApi } from '../runtime/import-openapi.ts'
 import { jsonFlag } from './terminal/flags.ts'
-import { count, output, printJson, say } from './terminal/print.ts'
+import { count, output, printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const readers = { openapi: importOpenApi }
@@ -11,19 +11,20 @@ const readers = { openapi: importOpenApi }
 export const importDraft = defineCommand({
   meta: {
     name: 'import',
-    description: 'Drafts an agent.yaml from an OpenAPI document, every guess marked for review.',
+    description:
+      'Draft an agent.yaml from an OpenAPI document, with every guess marked for review.',
   },
   args: {
     format: { type: 'positional', required: true, description: Object.keys(readers).join(', ') },
     file: { type: 'positional', required: true, description: 'an OpenAPI 3.0 or 3.1 document' },
-    out: { type: 'string', description: 'write it there (standard output)' },
-    force: { type: 'boolean', description: 'even where a file is already' },
+    out: { type: 'string', description: 'file to write (standard output)' },
+    force: { type: 'boolean', description: 'replace an existing file' },
     json: jsonFlag,
   },
   async run({ args }) {
     if (!isFormat(args.format))
       throw new UsageError(
-        `There is no format "${args.format}". There is: ${Object.keys(readers).join(', ')}`,
+        `Unknown format "${args.format}". Available: ${Object.keys(readers).join(', ')}.`,
       )
     const { manifest, reviews, yaml } = await readers[args.format](args.file)
     if (args.out !== undefined) await write(args.out, yaml, args.force === true)
@@ -34,7 +35,7 @@ export const importDraft = defineCommand({
       })
     else if (args.out === undefined) output.write(yaml)
     const drafted = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
-    say(
+    printMessage(
       `${drafted}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
     )
     return 0
@@ -43,12 +44,12 @@ export const importDraft = defineCommand({
 
 const isFormat = (word: string): word is keyof typeof readers => Object.hasOwn(readers, word)
 
-/** What somebody wrote by hand is not ours to replace. */
+/** Does not overwrite a file without `--force`: it may be edited by hand. */
 async function write(file: string, text: string, force: boolean): Promise<void> {
   await writeFile(file, text, { flag: force ? 'w' : 'wx' }).catch(
     (error: NodeJS.ErrnoException) => {
       throw error.code === 'EEXIST'
-        ? new UsageError(`${file} is there already; --force replaces it.`)
+        ? new UsageError(`${file} already exists; --force replaces it.`)
         : new SetupError(`${file} cannot be written: ${error.code}`)
     },
   )

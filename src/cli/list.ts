@@ -1,12 +1,13 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
+import { dropUndefined } from '../capability/json.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
-import { look } from './terminal/open.ts'
-import { print, printJson, say, toLine } from './terminal/print.ts'
+import { openWithoutStore } from './terminal/open.ts'
+import { print, printJson, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const list = defineCommand({
-  meta: { name: 'list', description: 'Every capability with its origin, effects and rules.' },
+  meta: { name: 'list', description: 'List every capability with its origin, effects and rules.' },
   args: {
     what: whatArgument,
     json: jsonFlag,
@@ -14,14 +15,13 @@ export const list = defineCommand({
     mount: { type: 'string', description: 'only this mount' },
   },
   async run({ args }) {
-    const { bridge } = await look(args.what)
+    const { bridge } = await openWithoutStore(args.what)
     if (args.mount !== undefined && !bridge.mounts.has(args.mount))
       throw new UsageError(
-        `There is no mount ${args.mount}. There is: ${[...bridge.mounts.keys()].join(' ')}`,
+        `There is no mount ${args.mount}. Available: ${[...bridge.mounts.keys()].join(', ')}.`,
       )
-    for (const one of bridge.diagnostics) if (one.severity === 'error') say(toLine(one))
-    if (args.tools)
-      printJson(await bridge.list(args.mount === undefined ? {} : { mount: args.mount }))
+    for (const one of bridge.diagnostics) if (one.severity === 'error') printMessage(toLine(one))
+    if (args.tools) printJson(await bridge.list(dropUndefined({ mount: args.mount })))
     else {
       const mounts = [...bridge.mounts].filter(([path]) => (args.mount ?? path) === path)
       const rows = mounts.flatMap(([mount, { capabilities }]) =>
@@ -58,7 +58,7 @@ function toRow(mount: string, { name, effects, rules, origin, hidden }: Capabili
     ...(effects.repeatable ? ['repeatable'] : []),
     ...(effects.reachesOut ? ['reaches out'] : []),
     ...(rules.permissions.length > 0 ? [`needs ${rules.permissions.join(' ')}`] : []),
-    ...(rules.approval ? ['asks for approval'] : []),
+    ...(rules.approval ? ['needs approval'] : []),
     ...(hidden ? ['not listed'] : []),
   ]
   return `${name.padEnd(28)} ${marks.join(', ').padEnd(36)} ${mount} ${origin.source}#${origin.pointer}`

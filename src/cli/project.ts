@@ -1,9 +1,10 @@
 import path from 'node:path'
 import canonicalize from 'canonicalize'
 import { defineCommand } from 'citty'
+import { dropUndefined } from '../capability/json.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
-import { print, say, toLine } from './terminal/print.ts'
+import { print, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
@@ -11,7 +12,8 @@ const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
 export const project = defineCommand({
   meta: {
     name: 'project',
-    description: 'What a manifest becomes, as canonical JSON: the same bytes for the same input.',
+    description:
+      'Print the projection of a manifest as canonical JSON: the same bytes for the same input.',
   },
   args: {
     what: {
@@ -20,8 +22,8 @@ export const project = defineCommand({
       required: false,
       description: 'an agent.yaml, or a drawbridge.yaml with one manifest',
     },
-    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')} (mcp)` },
-    all: { type: 'boolean', description: 'also what is not offered over MCP' },
+    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')}` },
+    all: { type: 'boolean', description: 'include capabilities that are not offered over MCP' },
     namespace: { type: 'string', description: 'reverse DNS for server-json, such as com.acme' },
   },
   async run({ args }) {
@@ -31,20 +33,22 @@ export const project = defineCommand({
     const manifests = config.sources.flatMap((source) => ('manifest' in source ? [source] : []))
     const [manifest, ...others] = manifests
     if (!manifest || others.length > 0)
-      throw new UsageError(`${args.what} has ${manifests.length} manifests; point at one of them.`)
+      throw new UsageError(
+        `${args.what} has ${manifests.length} manifests; name one manifest file.`,
+      )
     const namespace = args.namespace ?? config.namespace
     if (target === 'server-json' && namespace === undefined)
       throw new UsageError(
-        'A registry wants a namespace: --namespace com.acme, or "namespace" in drawbridge.yaml.',
+        'server-json needs a namespace: --namespace com.acme, or "namespace" in drawbridge.yaml.',
       )
     const { json, diagnostics } = await projectManifest(target, {
       file: path.resolve(folder, manifest.manifest),
       extensions: manifest.extensions,
       strict: manifest.strict,
       all: args.all ?? manifest.all,
-      ...(namespace !== undefined && { namespace }),
+      ...dropUndefined({ namespace }),
     })
-    for (const diagnostic of diagnostics) say(toLine(diagnostic))
+    for (const diagnostic of diagnostics) printMessage(toLine(diagnostic))
     if (!json) return 1
     print(canonicalize(json) ?? '')
     return 0

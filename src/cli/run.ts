@@ -1,14 +1,13 @@
 import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
-import { CredentialError } from '../capability/credential-error.ts'
-import { SetupError } from '../capability/setup-error.ts'
-import { output, print, say } from './terminal/print.ts'
+import { CredentialError, SetupError } from '../capability/setup-error.ts'
+import { output, print, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
-/** Loaded when used, so that `--help` and each verb start without the others. */
+/** Loaded lazily, so that `--help` and each verb start without loading the others. */
 const verbs = {
   serve: async () => (await import('./serve.ts')).serve,
   check: async () => (await import('./check.ts')).check,
@@ -37,8 +36,7 @@ const main = defineCommand({
   meta: {
     name: 'drawbridge',
     version,
-    description:
-      'Puts what a team already has behind one MCP server, and enforces what it declares.',
+    description: 'Put the tools a team already has behind one governed MCP server.',
   },
   subCommands: verbs,
 })
@@ -53,7 +51,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     const isExpected = error instanceof SetupError || error instanceof UsageError
     const { name, message, stack } = error as Error
-    say(isExpected || name === 'CLIError' ? message : (stack ?? String(error)))
+    printMessage(isExpected || name === 'CLIError' ? message : (stack ?? String(error)))
     return error instanceof CredentialError ? error.exitCode : 2
   }
 }
@@ -70,13 +68,13 @@ async function dispatch(words: readonly string[]): Promise<number> {
     return 0
   }
   if (!isVerb(verb))
-    throw new UsageError(`There is no verb "${verb}". "drawbridge --help" lists them.`)
+    throw new UsageError(`Unknown verb "${verb}". "drawbridge --help" lists all verbs.`)
   const command = await loadVerb(verb)
   if (asksForHelp) {
     printUsage(await renderUsage(command, main))
     return 0
   }
-  checkWords(command.args as ArgsDef | undefined, rest)
+  checkArguments(command.args as ArgsDef | undefined, rest)
   const { result } = await runCommand(command, { rawArgs: [...rest] })
   return typeof result === 'number' ? result : 0
 }
@@ -86,26 +84,27 @@ const printUsage = (usage: string): void =>
 
 const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)
 
-/** What means nothing was meant to mean something. */
-function checkWords(args: ArgsDef = {}, words: readonly string[]): void {
+/** Rejects unknown flags and extra arguments, which citty ignores. */
+function checkArguments(args: ArgsDef = {}, words: readonly string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const types = new Map(flags.map(([name, { type }]) => [`--${name}`, type]))
-  const places = Object.keys(args).length - flags.length
-  // Several words of one kind go by one name.
-  const most = 'words' in args ? 3 : places
-  let positional = 0
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? ''
+  const positionals = Object.keys(args).length - flags.length
+  // The argument `words` stands for up to three words: [WHAT] NAME [JSON].
+  const maxPositionals = 'words' in args ? 3 : positionals
+  let seen = 0
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? ''
     if (word === '-' || !word.startsWith('-')) {
-      if (++positional > most) throw new UsageError(`What is ${JSON.stringify(word)} for?`)
+      if (++seen > maxPositionals)
+        throw new UsageError(`Unexpected argument ${JSON.stringify(word)}.`)
       continue
     }
-    const [flag = word, given] = word.split(/=(.*)/s)
+    const [flag = word, inlineValue] = word.split(/=(.*)/s)
     const type = types.get(flag) ?? types.get(flag.replace(/^--no-/, '--'))
     if (type === undefined)
-      throw new UsageError(`There is no flag ${flag}. There is: ${[...types.keys()].join(' ')}`)
+      throw new UsageError(`Unknown flag ${flag}. Available: ${[...types.keys()].join(' ')}`)
     if (type === 'boolean') continue
-    const value = given ?? words[++at]
+    const value = inlineValue ?? words[++index]
     if (value === undefined || value === '') throw new UsageError(`${flag} needs a value.`)
   }
 }

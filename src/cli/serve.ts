@@ -1,41 +1,48 @@
 import { defineCommand } from 'citty'
 import type { Logger } from 'pino'
+import { dropUndefined } from '../capability/json.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
 import { whatArgument } from './terminal/flags.ts'
-import { createLogger, open, toOpenOptions } from './terminal/open.ts'
-import { count, output, say, toLine } from './terminal/print.ts'
+import { createLogger, openBridge, toOpenOptions } from './terminal/open.ts'
+import { count, output, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const serve = defineCommand({
   meta: {
     name: 'serve',
-    description: 'Serves over Streamable HTTP, or over stdio with --stdio, until it is stopped.',
+    description: 'Serve over Streamable HTTP, or over stdio with --stdio, until stopped.',
   },
   args: {
     what: whatArgument,
     host: { type: 'string', description: 'address to listen on (127.0.0.1)' },
-    port: { type: 'string', description: 'port to listen on (4747; 0 takes a free one)' },
+    port: { type: 'string', description: 'port to listen on (4747; 0 chooses a free one)' },
     stdio: { type: 'boolean', description: 'serve one client on standard input and output' },
-    mount: { type: 'string', description: 'which mount stdio serves (/mcp)' },
+    mount: { type: 'string', description: 'mount to serve over stdio (/mcp)' },
     watch: { type: 'boolean', description: 'reload when a file changes' },
   },
   async run({ args }) {
     const log = createLogger()
     const port = args.port === undefined ? undefined : toPort(args.port)
-    const { bridge, found } = await open(args.what, {
+    const { bridge, found } = await openBridge(args.what, {
       log,
       fresh: args.watch ?? false,
-      ...(args.host !== undefined && { host: args.host }),
+      ...dropUndefined({ host: args.host }),
     })
     const stopSurviving = surviveToolErrors(log, bridge)
-    for (const diagnostic of bridge.diagnostics) say(toLine(diagnostic))
+    for (const diagnostic of bridge.diagnostics) printMessage(toLine(diagnostic))
     if (found.config.policy.mode === 'observe')
-      say('policy.mode is observe: what would be refused or asked is only written down')
+      printMessage('policy.mode is observe: refusals and approvals are only recorded, not enforced')
     let stopWatching: (() => void) | undefined
-    const watchNow = () => {
+    const startWatching = () => {
       if (args.watch)
-        stopWatching = watch(args.what, bridge, found, toOpenOptions({ log, fresh: true }), say)
+        stopWatching = watch(
+          args.what,
+          bridge,
+          found,
+          toOpenOptions({ log, fresh: true }),
+          printMessage,
+        )
     }
     const stop = async () => {
       stopWatching?.()
@@ -43,21 +50,24 @@ export const serve = defineCommand({
       stopSurviving()
     }
     if (args.stdio) {
-      const mount = args.mount === undefined ? {} : { mount: args.mount }
-      const connection = await bridge.stdio({ output, ...mount })
-      watchNow()
+      const connection = await bridge.stdio({ output, ...dropUndefined({ mount: args.mount }) })
+      startWatching()
       for (const signal of ['SIGINT', 'SIGTERM'] as const)
         process.once(signal, () => void connection.close())
       const reason = await connection.closed
       await stop()
-      if (reason) say(`The connection was given up: ${reason.message}`)
+      if (reason) printMessage(`The connection was closed: ${reason.message}`)
       return reason ? 1 : 0
     }
-    const address = await bridge.listen(port === undefined ? {} : { port })
-    watchNow()
+    const address = await bridge.listen(dropUndefined({ port }))
+    startWatching()
     const host = args.host ?? found.config.http.host
-    const used = new Set(found.config.sources.map(({ mount }) => mount))
-    welcome(bridge, used, `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`)
+    const usedMounts = new Set(found.config.sources.map(({ mount }) => mount))
+    printAddresses(
+      bridge,
+      usedMounts,
+      `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    )
     await new Promise<void>((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
     })
@@ -85,24 +95,31 @@ function surviveToolErrors(log: Logger, bridge: Drawbridge): () => void {
   }
 }
 
-function welcome(bridge: Drawbridge, used: ReadonlySet<string>, address: string): void {
+function printAddresses(
+  bridge: Drawbridge,
+  usedMounts: ReadonlySet<string>,
+  address: string,
+): void {
   const { name, version } = bridge.identity
-  say(`${name} ${version}`)
+  printMessage(`${name} ${version}`)
   for (const [path, snapshot] of bridge.mounts) {
-    // /mcp is there also when everything is elsewhere, and nobody needs to know.
-    if (used.size > 0 && !used.has(path)) continue
+    // /mcp always exists; leave it out when no source is mounted there.
+    if (usedMounts.size > 0 && !usedMounts.has(path)) continue
     const { capabilities, views, templates, prompts } = snapshot
     const offers = [
       count(capabilities.size, 'tool'),
       ...(views.size + templates.length > 0 ? [count(views.size + templates.length, 'view')] : []),
       ...(prompts.size > 0 ? [count(prompts.size, 'prompt')] : []),
     ]
-    say(`  ${address}${path}  ${offers.join(', ')}`)
+    printMessage(`  ${address}${path}  ${offers.join(', ')}`)
     const names = [...capabilities.keys()]
-    if (names.length > 0) say(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
-    // Two servers of one name would push each other out of the client.
-    const called = path === '/mcp' ? name : `${name}-${path.split('/').at(-1)}`
-    const proof = bridge.asksForToken(path) ? ' --header "Authorization: Bearer TOKEN"' : ''
-    say(`  connect a client: claude mcp add --transport http ${called} ${address}${path}${proof}`)
+    if (names.length > 0)
+      printMessage(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
+    // A client keeps only one server per name, so each mount gets its own.
+    const clientName = path === '/mcp' ? name : `${name}-${path.split('/').at(-1)}`
+    const header = bridge.asksForToken(path) ? ' --header "Authorization: Bearer TOKEN"' : ''
+    printMessage(
+      `  connect a client: claude mcp add --transport http ${clientName} ${address}${path}${header}`,
+    )
   }
 }

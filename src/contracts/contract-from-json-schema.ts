@@ -5,23 +5,26 @@ import type { JsonObject } from '../capability/json.ts'
 import type { Direction } from './read-contract.ts'
 
 /**
- * JSON Schema as it was written. It is checked against its own meta-schema now and compiled at the
- * first call: compiling takes about a millisecond, and a team may bring thousands of schemas.
+ * Serves JSON Schema unchanged. Checked against its meta-schema at load time, compiled at the first
+ * call: compiling takes about a millisecond, and a configuration may have thousands of schemas.
  */
 export function contractFromJsonSchema(schema: JsonObject, direction: Direction): ContractReading {
-  const { $schema, ...unmarked } = schema
+  const { $schema, ...body } = schema
   if ($schema !== undefined && !dialects.has(String($schema)))
-    return { fault: `its dialect ${JSON.stringify($schema)} is not JSON Schema 2020-12` }
-  if (!ajv().validateSchema(unmarked)) return { fault: `it is not valid: ${toFault(ajv().errors)}` }
-  const fillsIn = direction === 'input' && JSON.stringify(schema).includes('"default":')
+    return {
+      fault: `the schema dialect ${JSON.stringify($schema)} is not supported; use JSON Schema 2020-12`,
+    }
+  if (!ajv().validateSchema(body))
+    return { fault: `the schema is not valid: ${formatErrors(ajv().errors)}` }
+  const hasDefaults = direction === 'input' && JSON.stringify(schema).includes('"default":')
   let validate: ValidateFunction | undefined
   return {
     contract: {
       schema,
       parse(value) {
-        validate ??= ajv().compile(unmarked)
-        // Ajv writes defaults into what it checks: the caller's value is not ours to change.
-        const candidate = fillsIn ? structuredClone(value) : value
+        validate ??= ajv().compile(body)
+        // Ajv writes defaults into the value it validates: validate a copy.
+        const candidate = hasDefaults ? structuredClone(value) : value
         return validate(candidate)
           ? { ok: true, value: candidate }
           : { ok: false, issues: (validate.errors ?? []).map(toIssue) }
@@ -40,7 +43,7 @@ const dialects = new Set([
 
 let shared: Ajv2020 | undefined
 
-/** Loaded when the first JSON Schema is seen: a server of Zod tools starts without it. */
+/** Loaded with the first JSON Schema: a server with only Zod tools starts without Ajv. */
 function ajv(): Ajv2020 {
   if (!shared) {
     const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js')
@@ -48,22 +51,22 @@ function ajv(): Ajv2020 {
       strict: false,
       useDefaults: true,
       validateFormats: false,
-      // Two tools may carry the same `$id`.
+      // Ajv rejects a second schema with the same `$id`; two tools may share one.
       addUsedSchema: false,
     }) as Ajv2020
   }
   return shared
 }
 
-const toFault = (errors: readonly ErrorObject[] | null | undefined): string =>
+const formatErrors = (errors: readonly ErrorObject[] | null | undefined): string =>
   (errors ?? []).map((error) => `${error.instancePath || '/'} ${error.message}`).join('; ')
 
 const toIssue = (error: ErrorObject): Issue => ({
   pointer: error.instancePath,
-  message: [error.message ?? error.keyword, detail(error)].filter(Boolean).join(': '),
+  message: [error.message ?? error.keyword, toDetail(error)].filter(Boolean).join(': '),
 })
 
-function detail({ keyword, params }: ErrorObject): string | undefined {
+function toDetail({ keyword, params }: ErrorObject): string | undefined {
   if (keyword === 'enum') return JSON.stringify(params.allowedValues)
   if (keyword === 'additionalProperties') return JSON.stringify(params.additionalProperty)
   if (keyword === 'const') return JSON.stringify(params.allowedValue)

@@ -7,18 +7,18 @@ import {
 import type { JsonObject } from '../capability/json.ts'
 import type { Direction } from './read-contract.ts'
 
-/** The part of https://standardschema.dev that Valibot, ArkType, Zod and others share. */
+/** The part of Standard Schema (https://standardschema.dev) that contracts need. */
 export interface StandardSchema {
   readonly '~standard': {
     readonly vendor: string
-    readonly validate: (value: unknown) => Result | Promise<Result>
+    readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>
     readonly jsonSchema?: Readonly<
       Record<Direction, (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>>
     >
   }
 }
 
-type Result =
+type StandardResult =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
@@ -37,12 +37,12 @@ export function contractFromStandardSchema(
 ): ContractReading {
   const { vendor, jsonSchema } = schema['~standard']
   if (!jsonSchema)
-    return { fault: `${vendor} schemas cannot be shown as they are. ${remedy(vendor)}` }
-  const { $schema, ...shown } = jsonSchema[direction]({ target: 'draft-2020-12' })
-  return { contract: { schema: shown as JsonObject, parse: toParse(schema) }, remarks: [] }
+    return { fault: `${vendor} schemas cannot be converted to JSON Schema. ${toRemedy(vendor)}` }
+  const { $schema, ...body } = jsonSchema[direction]({ target: 'draft-2020-12' })
+  return { contract: { schema: body as JsonObject, parse: toParse(schema) }, remarks: [] }
 }
 
-const remedy = (vendor: string): string =>
+const toRemedy = (vendor: string): string =>
   vendor === 'valibot'
     ? 'Wrap it in toStandardJsonSchema() of @valibot/to-json-schema.'
     : vendor === 'zod'
@@ -57,12 +57,12 @@ export function toParse(schema: StandardSchema): Contract['parse'] {
   }
 }
 
-const toParsed = (result: Result): Parsed =>
+const toParsed = (result: StandardResult): Parsed =>
   result.issues
     ? { ok: false, issues: result.issues.map(toIssue) }
     : { ok: true, value: result.value }
 
 const toIssue = ({ message, path = [] }: StandardIssue) => ({
-  pointer: toPointer(path.map((step) => (typeof step === 'object' ? step.key : step))),
+  pointer: toPointer(path.map((segment) => (typeof segment === 'object' ? segment.key : segment))),
   message,
 })

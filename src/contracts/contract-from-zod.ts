@@ -8,21 +8,22 @@ type Zod = z.core.$ZodType
 
 export function contractFromZod(schema: Zod, direction: Direction): ContractReading {
   const remarks: string[] = []
-  const { $schema, ...shown } = z.toJSONSchema(schema, {
+  const { $schema, ...body } = z.toJSONSchema(schema, {
     io: direction,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema, path }) => {
       const { type } = zodSchema._zod.def
       if (type === 'date') Object.assign(jsonSchema, { type: 'string', format: 'date-time' })
-      else if (noJsonForm.has(type)) remarks.push(`/${path.join('/')} (${type}) has no JSON form`)
-      leaveOutWhatIsImplied(jsonSchema)
+      else if (notJson.has(type))
+        remarks.push(`/${path.join('/')} (${type}) has no JSON representation`)
+      dropImpliedKeywords(jsonSchema)
     },
   })
   const parse = toParse(schema as z.ZodType)
   const revive = direction === 'input' ? toReviver(schema) : undefined
   return {
     contract: {
-      schema: shown as JsonObject,
+      schema: body as JsonObject,
       parse: revive ? (value) => parse(revive(value)) : parse,
     },
     remarks,
@@ -32,13 +33,13 @@ export function contractFromZod(schema: Zod, direction: Direction): ContractRead
 export const isZod = (value: unknown): value is Zod =>
   typeof value === 'object' && value !== null && '_zod' in value
 
-/** The raw `{ city: z.string() }` that older examples pass. */
+/** A raw shape `{ city: z.string() }` instead of `z.object()`, as older MCP examples pass it. */
 export const isZodShape = (value: unknown): value is Record<string, Zod> =>
   isPlainObject(value) && Object.keys(value).length > 0 && Object.values(value).every(isZod)
 
 export const toZodObject = (shape: Record<string, Zod>): Zod => z.object(shape)
 
-const noJsonForm = new Set<string>([
+const notJson = new Set<string>([
   'bigint',
   'symbol',
   'undefined',
@@ -50,16 +51,16 @@ const noJsonForm = new Set<string>([
   'promise',
 ])
 
-/** Every byte of a tool list is read by a model: bounds no JSON number exceeds say nothing to it. */
-function leaveOutWhatIsImplied(shown: z.core.JSONSchema.BaseSchema): void {
-  if (shown.minimum === Number.MIN_SAFE_INTEGER) delete shown.minimum
-  if (shown.maximum === Number.MAX_SAFE_INTEGER) delete shown.maximum
-  if (shown.format !== undefined) delete shown.pattern
+/** Saves tokens: drops the safe-integer bounds that Zod adds, and patterns that a format implies. */
+function dropImpliedKeywords(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  if (schema.format !== undefined) delete schema.pattern
 }
 
 type Reviver = (value: unknown) => unknown
 
-/** JSON has no dates: turns the strings that stand where the schema wants a `Date` into one. */
+/** JSON has no dates: converts strings to `Date` wherever the schema expects one. */
 function toReviver(schema: Zod): Reviver | undefined {
   const { def } = schema._zod as z.core.$ZodTypes['_zod']
   switch (def.type) {

@@ -1,51 +1,52 @@
 import { isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Direction } from './read-contract.ts'
 
-const deepest = 64
-const longest = 256 * 1024
+const maxDepth = 64
+const maxLength = 256 * 1024
 
 /**
- * Why clients would choke on this schema, if they would. One such schema makes official clients
- * refuse the whole list, so it must be found before it is served.
+ * Finds the reason why MCP clients would reject this schema, if any. One bad schema makes official
+ * clients drop the whole tool list.
  */
 export function findSchemaFault(schema: JsonObject, direction: Direction): string | undefined {
   if (direction === 'input' && schema.type !== 'object')
-    return `its root must be "type": "object", not ${JSON.stringify(schema.type) ?? 'absent'}`
-  const found = { ids: new Set<string>(), references: [] as string[] }
-  const fault = walk(schema, '', 0, found)
+    return `the root of the schema must be "type": "object", not ${JSON.stringify(schema.type) ?? 'absent'}`
+  const links: Links = { ids: new Set(), references: [] }
+  const fault = walk(schema, '', 0, links)
   if (fault) return fault
-  if (JSON.stringify(schema).length > longest)
-    return `it is longer than ${longest} characters as JSON`
-  const dangling = found.references.find((reference) => !resolves(reference, schema, found.ids))
+  if (JSON.stringify(schema).length > maxLength)
+    return `the schema is longer than ${maxLength} characters as JSON`
+  const dangling = links.references.find((reference) => !resolves(reference, schema, links.ids))
   return dangling === undefined
     ? undefined
-    : `$ref ${JSON.stringify(dangling)} points to nothing inside the schema; nothing is fetched`
+    : `$ref ${JSON.stringify(dangling)} points to nothing inside the schema; external references are not fetched`
 }
 
-const values = new Set(['const', 'default', 'enum', 'examples'])
+/** Keywords whose content is data, not a subschema. */
+const dataKeywords = new Set(['const', 'default', 'enum', 'examples'])
 
-interface Found {
+interface Links {
   readonly ids: Set<string>
   readonly references: string[]
 }
 
-function walk(node: unknown, pointer: string, depth: number, found: Found): string | undefined {
+function walk(node: unknown, pointer: string, depth: number, links: Links): string | undefined {
   if (typeof node !== 'object' || node === null) return undefined
-  if (depth > deepest) return `it is nested deeper than ${deepest} levels`
+  if (depth > maxDepth) return `the schema is nested deeper than ${maxDepth} levels`
   if (!Array.isArray(node) && isPlainObject(node)) {
     for (const key of ['$ref', '$dynamicRef'])
-      if (typeof node[key] === 'string') found.references.push(node[key])
+      if (typeof node[key] === 'string') links.references.push(node[key])
     for (const key of ['$anchor', '$dynamicAnchor'])
-      if (typeof node[key] === 'string') found.ids.add(`#${node[key]}`)
-    if (typeof node.$id === 'string') found.ids.add(node.$id)
+      if (typeof node[key] === 'string') links.ids.add(`#${node[key]}`)
+    if (typeof node.$id === 'string') links.ids.add(node.$id)
     if (typeof node.pattern === 'string' && !compiles(node.pattern))
       return `${pointer}/pattern is not a valid regular expression`
   }
   for (const [key, child] of Object.entries(node)) {
     if (key === '__proto__') return `${pointer} has a property named __proto__`
-    // What looks like a reference inside a value is only a value.
-    const seen = values.has(key) ? { ids: new Set<string>(), references: [] } : found
-    const fault = walk(child, `${pointer}/${key}`, depth + 1, seen)
+    // A "$ref" inside data is not a reference: collect it into a throwaway object.
+    const target = dataKeywords.has(key) ? { ids: new Set<string>(), references: [] } : links
+    const fault = walk(child, `${pointer}/${key}`, depth + 1, target)
     if (fault) return fault
   }
   return undefined
@@ -64,8 +65,8 @@ function resolves(reference: string, schema: JsonObject, ids: ReadonlySet<string
   if (reference === '#' || ids.has(reference)) return true
   if (!reference.startsWith('#/')) return ids.has(reference.replace(/#$/, ''))
   let node: unknown = schema
-  for (const step of reference.slice(2).split('/')) {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const segment of reference.slice(2).split('/')) {
+    const key = decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~')
     if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return false
     node = (node as Record<string, unknown>)[key]
   }

@@ -1,16 +1,14 @@
 import type { Caller } from '../capability/caller.ts'
+import type { Fault } from '../capability/fault.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
-import { holds } from './permits.ts'
+import { hasScope } from './permits.ts'
 
-export type ApprovalResult =
-  | { readonly approval: Approval }
-  /** Why it was not decided. */
-  | { readonly problem: string }
+export type ApprovalResult = { readonly approval: Approval } | Fault
 
-/** What a token must hold to decide for others. */
+/** The scope that allows a caller to see and decide approvals. */
 export const decidingScope = 'approvals:decide'
 
-/** The human side of an approval, whatever door the human comes by. */
+/** Lists and decides approvals: behind the CLI, the HTTP routes and the library. */
 export class Approvals {
   readonly #ledger: Ledger
   readonly #now: () => number
@@ -20,9 +18,9 @@ export class Approvals {
     this.#now = now
   }
 
-  /** Whether this caller may see and decide at all. */
+  /** True when this caller may see and decide approvals. */
   admits(caller: Caller): boolean {
-    return holds(caller, decidingScope)
+    return hasScope(caller, decidingScope)
   }
 
   list(all: boolean, limit = 100): Approval[] {
@@ -39,18 +37,18 @@ export class Approvals {
     try {
       return await this.#ledger.write((writer): ApprovalResult => {
         const approval = writer.approval(id)
-        if (!approval) return { problem: `There is no approval ${id}.` }
-        if (approval.state !== 'pending') return { problem: `${id} is ${approval.state} already.` }
-        if (approval.expires <= at) return { problem: `${id} has expired.` }
+        if (!approval) return { fault: `There is no approval ${id}.` }
+        if (approval.state !== 'pending') return { fault: `${id} is already ${approval.state}.` }
+        if (approval.expires <= at) return { fault: `${id} has expired.` }
         const objection = findObjection(approval, by)
-        if (objection !== undefined) return { problem: objection }
+        if (objection !== undefined) return { fault: objection }
         writer.decideApproval(id, { state, by, at })
         const { caller, capability } = approval
         writer.append({ event: state, at, id, caller, capability, by })
         return { approval: { ...approval, state, decidedBy: by, decidedAt: at } }
       })
     } catch (error) {
-      if (error instanceof LedgerError) return { problem: error.message }
+      if (error instanceof LedgerError) return { fault: error.message }
       throw error
     }
   }
@@ -58,7 +56,7 @@ export class Approvals {
 
 function findObjection({ approvers, caller }: Approval, by: string): string | undefined {
   if (approvers === 'others' && by === caller)
-    return `${by} made the call, so somebody else has to decide.`
+    return `${by} made the call and cannot approve it: somebody else has to decide.`
   if (Array.isArray(approvers) && !approvers.includes(by))
     return `Only ${approvers.join(', ')} may decide, not ${by}.`
   return undefined

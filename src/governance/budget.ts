@@ -1,7 +1,7 @@
 import type { Call, Notice, PlannedCharge } from '../capability/call.ts'
 import type { Budget } from '../capability/rules.ts'
 
-/** Where one budget would stand after this call. */
+/** The balance of one budget after a call. */
 export interface BudgetBalance {
   readonly budget: Budget
   readonly charge: PlannedCharge
@@ -9,39 +9,39 @@ export interface BudgetBalance {
   readonly state: 'silent' | 'alert' | 'reauthorise' | 'stop'
 }
 
-/** The one state machine of every budget, whatever source it came from. */
+/** Decides the state of a budget: the same thresholds for budgets of all sources. */
 export function toBalance(budget: Budget, charge: PlannedCharge, spent: number): BudgetBalance {
   const { limit, thresholds } = budget
-  const after = round(spent + charge.amount)
-  const reaches = (percent: number) => round(after * 100) >= round(limit * percent)
-  const exceeds = (percent: number) => round(after * 100) > round(limit * percent)
-  // A budget of nothing is used up before it begins.
+  const after = roundAmount(spent + charge.amount)
+  const reaches = (percent: number) => roundAmount(after * 100) >= roundAmount(limit * percent)
+  const exceeds = (percent: number) => roundAmount(after * 100) > roundAmount(limit * percent)
   const state = exceeds(thresholds.stop)
     ? 'stop'
     : exceeds(thresholds.reauthorise)
       ? 'reauthorise'
-      : reaches(thresholds.alert) && limit > 0
+      : // A limit of 0 has no percentage to alert about.
+        reaches(thresholds.alert) && limit > 0
         ? 'alert'
         : 'silent'
   return { budget, charge, after, state }
 }
 
-/** What a call would draw on a budget: one call, or what it is expected to cost. */
+/** The charge of a call on a budget: one call, or the expected cost in the budget's unit. */
 export function toCharge(budget: Budget, call: Call, now: number): PlannedCharge | undefined {
   const { cost } = call.capability.rules
   const { reauthorise, stop } = budget.thresholds
   const amount = budget.unit === 'calls' ? 1 : cost?.unit === budget.unit ? cost.amount : 0
   if (amount === 0) return undefined
   return {
-    account: `${budget.id} ${accountOf(budget, call)}`,
-    window: windowOf(budget, call, now),
+    account: `${budget.id} ${toAccount(budget, call)}`,
+    window: toWindow(budget, call, now),
     amount,
     unit: budget.unit,
     ceiling: (budget.limit * Math.min(reauthorise, stop)) / 100,
   }
 }
 
-function accountOf({ per }: Budget, { caller, capability, address }: Call): string {
+function toAccount({ per }: Budget, { caller, capability, address }: Call): string {
   switch (per) {
     case 'caller':
       return caller.subject
@@ -52,7 +52,7 @@ function accountOf({ per }: Budget, { caller, capability, address }: Call): stri
   }
 }
 
-function windowOf({ window }: Budget, call: Call, now: number): string {
+function toWindow({ window }: Budget, call: Call, now: number): string {
   const day = new Date(now).toISOString().slice(0, 10)
   switch (window) {
     case 'call':
@@ -68,9 +68,10 @@ export function toNotice({ budget, after, state }: BudgetBalance): Notice {
   const { limit, unit, per, window } = budget
   const percent = Math.floor((after * 100) / limit)
   const verb = state === 'stop' ? 'would be' : 'are'
-  const text = `Budget: ${round(after)} of ${limit} ${unit} per ${per} and ${window} ${verb} used (${percent} %).`
-  return { about: 'budget', text, data: { state, unit, limit, used: round(after), per, window } }
+  const used = roundAmount(after)
+  const text = `Budget: ${used} of ${limit} ${unit} per ${per} and ${window} ${verb} used (${percent} %).`
+  return { about: 'budget', text, data: { state, unit, limit, used, per, window } }
 }
 
-/** Sums of decimal fractions are not what people expect. */
-export const round = (amount: number): number => Math.round(amount * 1e6) / 1e6
+/** Rounds to six decimals: sums of binary floats like 0.1 + 0.2 are not exact. */
+export const roundAmount = (amount: number): number => Math.round(amount * 1e6) / 1e6

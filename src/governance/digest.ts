@@ -1,23 +1,27 @@
-import type { Call } from '../capability/call.ts'
+import type { Call, Trail } from '../capability/call.ts'
 import { digestJson } from '../capability/digest-json.ts'
 
-type Digested = Pick<Call, 'given' | 'trail'>
-
-/** Of what the client meant, found once and only for who needs it: most reads never do. */
-export const digestOf = ({ given, trail }: Digested): string => {
-  trail.digest ??= digestJson(given)
-  return trail.digest
+/** The part of a call that its digest is computed from and cached in. */
+export interface Digestible {
+  readonly given: unknown
+  readonly trail: Trail
 }
 
-/** `undefined` where there is no canonical form: half a pair of surrogates, a number like 1e999. */
-export function findDigest(call: Digested): string | undefined {
+/** Digest of the arguments, computed on first use: most reads never need it. */
+export const digestArguments = (call: Digestible): string => {
+  call.trail.digest ??= digestJson(call.given)
+  return call.trail.digest
+}
+
+/** `undefined` without a canonical form: an unpaired surrogate, or a number like 1e999. */
+export function tryDigestArguments(call: Digestible): string | undefined {
   try {
-    return digestOf(call)
+    return digestArguments(call)
   } catch {
     return undefined
   }
 }
 
-/** What an approval is good for: this caller, this very definition, these very arguments. */
-export const toBinding = (call: Call): string =>
-  digestJson([call.caller.subject, call.address, call.fingerprint, digestOf(call)])
+/** Binds an approval to one caller, one definition and one set of arguments. */
+export const toApprovalBinding = (call: Call): string =>
+  digestJson([call.caller.subject, call.address, call.fingerprint, digestArguments(call)])

@@ -1,7 +1,7 @@
 import type { Call } from '../capability/call.ts'
 import type { Check } from './steps/check.ts'
 
-/** What one step would say. */
+/** The decision one check would make. */
 export interface Explanation {
   readonly step: string
   readonly would: 'pass' | 'refuse' | 'ask' | 'replay'
@@ -9,26 +9,27 @@ export interface Explanation {
   readonly why?: string
 }
 
-/** Lets a call pass the checks without taking effect anywhere, and tells what each would decide. */
+/** Runs the checks on a call without side effects, and reports what each would decide. */
 export async function explainCall(checks: readonly Check[], call: Call): Promise<Explanation[]> {
-  const told: Explanation[] = []
+  const explanations: Explanation[] = []
   let current = call
   for (const check of checks) {
-    const verdict = await check.decide(current, true)
+    const step = check.name
+    const verdict = await check.decide(current, 'explain')
     if ('passes' in verdict) {
       const { note } = verdict
-      told.push({ step: check.name, would: 'pass', ...(note !== undefined && { why: note }) })
+      explanations.push({ step, would: 'pass', ...(note !== undefined && { why: note }) })
       current = verdict.passes
       continue
     }
-    const { ends, otherwise } = verdict
+    const { ends, continuesAs } = verdict
     if (ends.kind === 'failed') {
       const { code, message } = ends.failure
-      told.push({ step: check.name, would: 'refuse', code, why: message })
-    } else told.push({ step: check.name, would: ends.kind === 'asking' ? 'ask' : 'replay' })
-    // Nothing sensible can be said about what is not valid.
-    if (check.name === 'input' || ends.kind === 'done') break
-    current = otherwise ?? current
+      explanations.push({ step, would: 'refuse', code, why: message })
+    } else explanations.push({ step, would: ends.kind === 'asking' ? 'ask' : 'replay' })
+    // Later checks rely on parsed input, and a replay ends the call.
+    if (step === 'input' || ends.kind === 'done') break
+    current = continuesAs ?? current
   }
-  return told
+  return explanations
 }

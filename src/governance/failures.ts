@@ -1,6 +1,6 @@
 import { type FailureTable, failureSet } from '../capability/failure.ts'
 
-/** Why governance ends a call, and who can put it right. */
+/** Reasons why governance refuses a call, by who can fix them. */
 export const governanceFailures = {
   insufficient_scope: 'client',
   definition_changed: 'model',

@@ -1,39 +1,38 @@
 import type { Outcome } from '../capability/outcome.ts'
 import type { AuditEntry } from './steps/record-audit.ts'
 
-/** What governance remembers. What a promise here acknowledges survives a crash. */
+/** The durable memory of governance. A write is on disk when its promise resolves. */
 export interface Ledger {
   readonly read: LedgerReader
   /**
-   * All or nothing. Whatever is asked for at the same time shares one transaction and one flush to
-   * the disk; work that throws is undone alone. Rejects with `LedgerError` when nothing can be
-   * written.
+   * Atomic. Group commit: concurrent writes share one transaction and one fsync; work that throws
+   * is rolled back alone. Rejects with `LedgerError` when the ledger cannot be written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
-  /** Written soon, in the order of the calls; nobody waits for it, so it is made only then. */
+  /** Queues an audit entry, in call order. Built lazily, when it is written. */
   record(make: () => AuditEntry): void
   close(): Promise<void>
 }
 
 export interface LedgerReader {
   runByKey(caller: string, capability: string, key: string): Run | undefined
-  /** The latest run with these very arguments, under any key or none. */
+  /** The latest run with the same arguments, with any key or none. */
   runByDigest(caller: string, capability: string, digest: string): Run | undefined
   run(id: string): Run | undefined
   runs(state: Run['state'] | undefined, limit: number): Run[]
   spent(account: string, window: string): number
   approval(id: string): Approval | undefined
-  /** The approval for exactly this that is good for longest; a used one where there is no other. */
+  /** The approval with this binding that expires last; a used one only if there is no other. */
   approvalFor(binding: string): Approval | undefined
   approvals(state: Approval['state'] | undefined, limit: number): Approval[]
-  /** How many questions of a caller nobody has answered yet. */
+  /** Number of a caller's pending approvals. */
   waiting(caller: string, now: number): number
 }
 
 export interface LedgerWriter extends LedgerReader {
   beginRun(run: NewRun): void
   endRun(id: string, end: RunEnd): void
-  /** As if it had never begun. */
+  /** Deletes a run that did not take effect. */
   forgetRun(id: string): void
   charge(account: string, window: string, amount: number): void
   addApproval(approval: Approval): void
@@ -41,9 +40,9 @@ export interface LedgerWriter extends LedgerReader {
   append(entry: AuditEntry): void
 }
 
-/** One execution of something that has effects. */
+/** One execution of a capability that is recorded in the ledger. */
 export interface Run extends NewRun {
-  /** `unknown`: it was begun, and nobody can say how it ended. */
+  /** `unknown`: the run was interrupted, and its outcome is not known. */
   readonly state: 'running' | 'done' | 'failed' | 'unknown'
   readonly finished?: number
   readonly outcome?: Outcome
@@ -71,10 +70,10 @@ export interface Charge {
   readonly amount: number
 }
 
-/** A question to a human, and what became of it. */
+/** A request for human approval, and its decision. */
 export interface Approval {
   readonly id: string
-  /** Digest of caller, capability, its fingerprint and the arguments: good for nothing else. */
+  /** Digest of caller, capability, fingerprint and arguments: valid for this combination only. */
   readonly binding: string
   readonly caller: string
   readonly capability: string
@@ -83,9 +82,9 @@ export interface Approval {
   readonly expires: number
   readonly decidedBy?: string
   readonly decidedAt?: number
-  /** Who may decide, as the rules said when it was asked. */
+  /** The capability's `approvers` rule at the time of the request. */
   readonly approvers?: 'others' | readonly string[]
-  /** What the human sees. */
+  /** Shown to the human who decides. */
   readonly shown: ApprovalView
 }
 
@@ -103,7 +102,7 @@ export interface ApprovalDecision {
   readonly at: number
 }
 
-/** Nothing can be written or trusted: disk full, file damaged, file locked. */
+/** The ledger cannot be read or written: disk full, file damaged, file locked. */
 export class LedgerError extends Error {
   override readonly name = 'LedgerError'
 }

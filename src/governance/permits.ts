@@ -12,8 +12,7 @@ export function missingScopes(caller: Caller, capability: Capability): readonly 
   return permissions.filter((permission) => !covers(scopes, permission))
 }
 
-/** The same for a single scope. */
-export const holds = ({ scopes }: Caller, scope: string): boolean =>
+export const hasScope = ({ scopes }: Caller, scope: string): boolean =>
   scopes === 'all' || covers(scopes, scope)
 
 /** `orders:*` covers `orders:read` and `orders:items:read`; `*` covers everything. */

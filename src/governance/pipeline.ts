@@ -3,40 +3,40 @@ import type { Ledger } from './ledger.ts'
 import { beginEffect } from './steps/begin-effect.ts'
 import { catchEverything } from './steps/catch-everything.ts'
 import { type Check, toStep } from './steps/check.ts'
-import { type Compare, checkDefinition } from './steps/check-definition.ts'
+import { type CompareDefinitions, checkDefinition } from './steps/check-definition.ts'
 import { checkInput } from './steps/check-input.ts'
 import { checkOutput } from './steps/check-output.ts'
 import { checkPermissions } from './steps/check-permissions.ts'
 import { limitRate } from './steps/limit-rate.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnFault, recordAudit } from './steps/record-audit.ts'
+import { redactSecrets } from './steps/redact-secrets.ts'
 import { type RepeatWindows, replayRepeats, requireKey } from './steps/replay-repeats.ts'
 import { type ApprovalTimes, requireApproval } from './steps/require-approval.ts'
 import { spendBudget } from './steps/spend-budget.ts'
 import type { Next, Step } from './steps/step.ts'
-import { withholdSecrets } from './steps/withhold-secrets.ts'
 
-/** What the steps need from outside. */
+/** Dependencies of the steps. */
 export interface Governance {
   readonly ledger: Ledger
   readonly onFault: OnFault
-  /** Milliseconds since the epoch. */
+  /** Wall clock, in milliseconds since the epoch. */
   readonly now: () => number
-  /** The same, but nobody can set it: it does not jump while this process lives. */
+  /** Like `now`, but monotonic: setting the system clock does not move it. */
   readonly steadyNow: () => number
   readonly newId: () => string
-  readonly compare: Compare
-  /** Values that must never be part of an answer. */
+  readonly compare: CompareDefinitions
+  /** Values that must never be part of a result. */
   readonly secrets: readonly string[]
   readonly settings: Settings
 }
 
 export interface Settings {
-  /** Policy is only written down, not enforced. */
+  /** Policy violations are recorded but not enforced. */
   readonly observes: boolean
-  /** Milliseconds a call may take where its capability does not say. */
+  /** Default time limit of a call, in milliseconds. */
   readonly timeout: number
-  /** How large an answer may be, in characters of JSON. */
+  /** Maximum size of a result, in characters of JSON. */
   readonly resultSize: number
   readonly windows: RepeatWindows
   readonly approvals: ApprovalTimes
@@ -44,56 +44,46 @@ export interface Settings {
 
 export interface Pipeline {
   readonly govern: Next
-  /** The checks in order, for explaining what they would say. */
+  /** The checks among the steps, in order: `explainCall` rehearses them. */
   readonly checks: readonly Check[]
 }
 
-/** Every call passes these top to bottom; its outcome comes back bottom to top. */
 export function createPipeline(governance: Governance): Pipeline {
-  const { ledger, now, steadyNow, settings, onFault } = governance
+  const { ledger, now, steadyNow, newId, settings, onFault } = governance
   const { windows, observes } = settings
-  const permissions = checkPermissions
-  const definition = checkDefinition(governance.compare)
-  const rate = limitRate(steadyNow)
-  const repeats = replayRepeats(ledger, windows, now)
-  const budget = spendBudget(ledger, steadyNow)
-  const approval = requireApproval(ledger, settings.approvals, governance)
-  const steps = [
+  /** Every call passes these top to bottom; its outcome comes back bottom to top. */
+  const steps: readonly (Step | Check)[] = [
     recordAudit(ledger, now, onFault), // first, so that refused calls are recorded too
     catchEverything,
-    ...withholdSecrets(governance.secrets), // outside all that makes text
-    toStep(permissions, observes), // before anything is said about the input
-    toStep(counting(rate), observes),
-    toStep(definition, false),
-    toStep(checkInput, false),
-    toStep(requireKey, observes),
-    toStep(repeats, false), // a repeated call costs nothing and needs nobody's approval again
-    toStep(budget, observes), // before the approval, which may be about money
-    toStep(approval, observes),
-    beginEffect(ledger, windows, now), // looks at all of it again, and writes it down
-    ...withholdSecrets(governance.secrets).map(whereItIsKept),
+    ...redactSecrets(governance.secrets), // outside every step that produces text
+    checkPermissions, // before any message about the input
+    limitRate(steadyNow),
+    checkDefinition(governance.compare),
+    checkInput,
+    requireKey,
+    replayRepeats(ledger, windows, now), // a replay is not charged and needs no second approval
+    spendBudget(ledger, steadyNow), // before the approval, which a budget may require
+    requireApproval(ledger, settings.approvals, { now, newId }),
+    beginEffect(ledger, windows, now), // checks all of it again, in the transaction that records it
+    ...redactSecrets(governance.secrets).map(onlyForWrites), // stored outcomes are redacted too
     limitTime(settings.timeout), // last, so that waiting for anything above does not count
     checkOutput(settings.resultSize),
   ]
   return {
-    govern: compose(steps),
-    checks: [permissions, rate, definition, checkInput, requireKey, repeats, budget, approval],
+    govern: compose(steps.map((step) => (isCheck(step) ? toStep(step, observes) : step))),
+    checks: steps.filter(isCheck),
   }
 }
 
-/** Counted even where it is only observed: else nothing would ever be too often. */
-const counting = (check: Check): Check => ({
-  ...check,
-  decide: (call) => check.decide(call, false),
-})
+const isCheck = (step: Step | Check): step is Check => typeof step === 'object'
 
-/** Only what has effects is kept for a repeat; everything else is struck out on its way out. */
-const whereItIsKept =
+/** Only the outcomes of writes are stored for replay; the outer step redacts all others. */
+const onlyForWrites =
   (step: Step): Step =>
   (call, next) =>
     call.capability.effects.writes ? step(call, next) : next(call)
 
-/** Linked once, from the last step up: nothing is looked up while a call passes. */
+/** Linked once, from the last step to the first: no lookup or allocation of links per call. */
 const compose = (steps: readonly Step[]): Next =>
   steps.reduceRight<Next>(
     (next, step) => (call) => step(call, next),

@@ -1,11 +1,12 @@
 import type { Capability } from '../capability/capability.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
 
-/** What an operator adds to some of the capabilities, whatever their source says of itself. */
+/** A rule that the operator adds to all capabilities it matches. */
 export interface PolicyRule {
-  /** Names, with `*` for anything. */
+  /** Name patterns; `*` matches any characters. */
   readonly match: readonly string[]
-  /** Only those that write, or only those that do not. */
+  /** Restricts the match to capabilities that write, or to those that do not. */
   readonly writes?: boolean
   readonly permissions?: readonly string[]
   readonly approval?: boolean
@@ -19,28 +20,29 @@ export interface PolicyRule {
 }
 
 /**
- * Adds policy to the rules of a capability, once, when it is loaded. From then on it is part of the
- * definition: what a caller is shown, what is enforced, and what a fingerprint stands for.
+ * Merges policy into a capability's rules once, at load time. The result is part of the definition:
+ * shown to callers, enforced, and covered by the fingerprint.
  */
 export function createRefine(
   rules: readonly PolicyRule[],
 ): <T extends Capability>(capability: T) => T {
   const compiled = rules.map((rule) => ({ rule, matches: toMatcher(rule) }))
   return (capability) => {
-    const applying = compiled.filter(({ matches }) => matches(capability))
-    if (applying.length === 0) return capability
-    const refined = applying.reduce((sum, { rule }) => tighten(sum, rule), capability.rules)
-    const completion = completionOf(capability)
+    const matching = compiled.filter(({ matches }) => matches(capability))
+    if (matching.length === 0) return capability
+    const refined = matching.reduce((merged, { rule }) => tighten(merged, rule), capability.rules)
+    const completion = getCompletion(capability)
     return Object.freeze({
       ...capability,
       rules: refined,
-      // Whoever may not use it may not learn from it what to fill in.
+      // Completions could leak data: they get the same rules.
       ...(completion && { completion: { ...completion, rules: refined } }),
     })
   }
 }
 
-const completionOf = (capability: Capability & { completion?: Capability }) => capability.completion
+const getCompletion = (capability: Capability & { completion?: Capability }) =>
+  capability.completion
 
 function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
   const patterns = match.map(
@@ -52,27 +54,22 @@ function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => b
     patterns.some((pattern) => pattern.test(name))
 }
 
-/** Where both say something, the stricter wins: a policy adds and never takes away. */
+/** The stricter value wins: a policy never loosens a capability's own rules. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {
   const id = policy.match.join(',')
-  const approvers = policy.approvers ?? rules.approvers
-  const cost = policy.cost ?? rules.cost
-  const timeout = Math.min(
-    rules.timeout ?? Number.MAX_SAFE_INTEGER,
-    policy.timeout ?? Number.MAX_SAFE_INTEGER,
-  )
-  return {
+  const timeouts = [rules.timeout, policy.timeout].filter((timeout) => timeout !== undefined)
+  return dropUndefined({
     permissions: [...new Set([...rules.permissions, ...(policy.permissions ?? [])])],
     approval: rules.approval || (policy.approval ?? policy.approvers !== undefined),
-    ...(approvers !== undefined && { approvers }),
+    approvers: policy.approvers ?? rules.approvers,
     idempotencyKey: rules.idempotencyKey || (policy.idempotencyKey ?? false),
-    ...(rules.repeatsAreMeant && { repeatsAreMeant: true }),
-    ...(cost && { cost }),
+    repeatsAreMeant: rules.repeatsAreMeant || undefined,
+    cost: policy.cost ?? rules.cost,
     budgets: [
       ...rules.budgets,
       ...(policy.budgets ?? []).map((budget) => ({
         ...budget,
-        // What it limits, not how much: a new limit must not empty the account.
+        // The id leaves out the limit: changing it must not reset the account.
         id: `${id} ${budget.unit} ${budget.per} ${budget.window}`,
       })),
     ],
@@ -83,7 +80,7 @@ function tighten(rules: Rules, policy: PolicyRule): Rules {
         id: `${id} ${rate.calls}/${rate.seconds}`,
       })),
     ],
-    ...(timeout !== Number.MAX_SAFE_INTEGER && { timeout }),
-    ...((rules.recordArguments || policy.recordArguments) && { recordArguments: true }),
-  }
+    timeout: timeouts.length > 0 ? Math.min(...timeouts) : undefined,
+    recordArguments: rules.recordArguments || policy.recordArguments || undefined,
+  })
 }

@@ -1,4 +1,5 @@
 import { text } from '../capability/content.ts'
+import type { Fault } from '../capability/fault.ts'
 import type { Done, Failed } from '../capability/outcome.ts'
 import { refused } from './failures.ts'
 import type { Ledger, Run } from './ledger.ts'
@@ -6,27 +7,29 @@ import type { Ledger, Run } from './ledger.ts'
 export interface Settlement {
   readonly by: string
   readonly at: number
-  /** What came of it, where that is known. */
+  /** The actual outcome, when known. */
   readonly outcome?: Done | Failed
 }
 
-/** An operator who found out what became of a run says so; from then on its key answers that. */
+/** Records the operator's finding about a run with an unknown outcome; repeats get it replayed. */
 export const settleRun = (
   ledger: Ledger,
   id: string,
   state: 'done' | 'failed',
-  { by, at, outcome: known }: Settlement,
-): Promise<Run | string> =>
+  settlement: Settlement,
+): Promise<Run | Fault> =>
   ledger.write((writer) => {
+    const { by, at } = settlement
     const run = writer.run(id)
-    if (!run) return `There is no run ${id}.`
-    if (run.state !== 'unknown') return `${id} is ${run.state}: there is nothing to settle.`
-    const words = `Settled by ${by}: it ${state === 'done' ? 'took effect' : 'did not take effect'}.`
+    if (!run) return { fault: `There is no run ${id}.` }
+    if (run.state !== 'unknown')
+      return { fault: `${id} is ${run.state}: there is nothing to settle.` }
+    const message = `Settled by ${by}: it ${state === 'done' ? 'took effect' : 'did not take effect'}.`
     const outcome =
-      known ??
+      settlement.outcome ??
       (state === 'done'
-        ? ({ kind: 'done', content: [text(words)] } as const)
-        : refused('outcome_unknown', words))
+        ? ({ kind: 'done', content: [text(message)] } as const)
+        : refused('outcome_unknown', message))
     writer.endRun(id, { state, finished: at, outcome })
     if (state === 'failed')
       for (const { account, window, amount } of run.charges) writer.charge(account, window, -amount)

@@ -1,12 +1,12 @@
 import type { Call } from '../capability/call.ts'
 import type { ApprovalView } from './ledger.ts'
 
-const longest = 4000
+const maxLength = 4000
 
-/** What a human needs to see to say yes or no, from what is known for sure. */
-export function toView({ capability, given, plan }: Call): ApprovalView {
-  const { description, effects, origin, rules } = capability
-  const words = [
+/** The facts a human needs to decide, all of them from the definition and the call itself. */
+export function toApprovalView(call: Call): ApprovalView {
+  const { description, effects, origin, rules } = call.capability
+  const effectTexts = [
     effects.writes
       ? effects.irreversible
         ? 'changes something for good'
@@ -14,33 +14,33 @@ export function toView({ capability, given, plan }: Call): ApprovalView {
       : 'only reads',
     ...(effects.reachesOut ? ['talks to other systems'] : []),
   ]
-  const cost = rules.cost ? `${rules.cost.amount} ${rules.cost.unit}` : undefined
-  const costs = [cost && `costs ${cost}`, ...(plan.standings ?? [])].filter(Boolean).join('. ')
+  const cost = rules.cost ? `costs ${rules.cost.amount} ${rules.cost.unit}` : undefined
+  const costs = [cost, ...(call.plan.budgetTexts ?? [])].filter(Boolean).join('. ')
   return {
     source: `${origin.source}${origin.pointer === '' ? '' : `#${origin.pointer}`}`,
-    description: toSafe(description),
-    arguments: toSafe(JSON.stringify(given, null, 2) ?? '{}'),
-    effects: words.join(', '),
+    description: escapeInvisible(description),
+    arguments: escapeInvisible(JSON.stringify(call.given, null, 2) ?? '{}'),
+    effects: effectTexts.join(', '),
     ...(costs !== '' && { cost: costs }),
   }
 }
 
-export const toMessage = (capability: string, shown: ApprovalView): string =>
+export const toMessage = (capability: string, view: ApprovalView): string =>
   [
-    `Allow ${capability}? It ${shown.effects}.`,
-    `Arguments: ${shown.arguments}`,
-    `What it is for: ${shown.description}`,
-    ...(shown.cost === undefined ? [] : [`Cost: ${shown.cost}`]),
-    `From: ${shown.source}`,
+    `Allow ${capability}? It ${view.effects}.`,
+    `Arguments: ${view.arguments}`,
+    `What it is for: ${view.description}`,
+    ...(view.cost === undefined ? [] : [`Cost: ${view.cost}`]),
+    `From: ${view.source}`,
   ].join('\n')
 
-/** Nothing in it may move the cursor, hide itself or turn the reading direction. */
-function toSafe(text: string): string {
+/** Escapes control and bidirectional characters, against spoofing in terminals and dialogs. */
+function escapeInvisible(text: string): string {
   const visible = text.replaceAll(
     /[^\P{C}\n\t]|[\u2028\u2029]/gu,
     (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   )
-  return visible.length <= longest
+  return visible.length <= maxLength
     ? visible
-    : `${visible.slice(0, longest)}… (${visible.length - longest} more characters)`
+    : `${visible.slice(0, maxLength)}… (${visible.length - maxLength} more characters)`
 }

@@ -3,8 +3,10 @@ import { Readable } from 'node:stream'
 import { Cancellation } from '../capability/cancellation.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
-import { Admission, isSmall } from './admission.ts'
-import type { Arrival, Handler } from './handler.ts'
+import { codes, toErrorBody } from '../mcp/rpc-error.ts'
+import type { Arrival } from './arrival.ts'
+import { BodyMemory, isSmallBody } from './body-memory.ts'
+import type { Handler } from './handler.ts'
 
 export interface ListenOptions {
   readonly host: string
@@ -13,17 +15,17 @@ export interface ListenOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Sending slower than this is an attack, or a client that nobody can help. */
-const slowest = 10_000
-/** A reader who is this many bytes behind is not reading. */
-const mostBehind = 1024 * 1024
+/** Slowloris: a client that takes longer to send its headers or its body is disconnected. */
+const receiveTimeoutMs = 10_000
+/** Backpressure: a client with more unread bytes of a stream is disconnected. */
+const maxUnreadBytes = 1024 * 1024
 
-/** How long answers that are written may take to arrive. */
-const lastWords = 1000
-/** How long somebody may go on sending what nobody wants, so that they get to read why. */
-const listening = 2000
+/** The time that responses have to reach their clients when the server closes. */
+const shutdownGraceMs = 1000
+/** The time that an oversized body is received and discarded, so that the client can read the 413. */
+const discardTimeoutMs = 2000
 
-/** The server on a socket. Requests are read and answered without a web `Request` in between. */
+/** The HTTP server. It uses Node's own request and response: web `Request` objects are slower. */
 export class NodeServer {
   readonly #server: Server
   #closed: Promise<void> | undefined
@@ -33,29 +35,27 @@ export class NodeServer {
   }
 
   static listen({ host, port, handler, onError }: ListenOptions): Promise<NodeServer> {
-    const admission = new Admission()
+    const bodyMemory = new BodyMemory()
     const server = createServer(
       {
-        headersTimeout: slowest,
-        requestTimeout: slowest,
+        headersTimeout: receiveTimeoutMs,
+        requestTimeout: receiveTimeoutMs,
         connectionsCheckingInterval: 1000,
         keepAliveTimeout: 60_000,
         maxHeaderSize: 32 * 1024,
-        // Two of what there may be one of is neither: a joined Host or token is nobody's.
+        // Two Host or Authorization headers become one that fails validation. By default Node
+        // would keep the first.
         joinDuplicateHeaders: true,
       },
       (request, response) => {
         const cancellation = new Cancellation()
         response.on('close', () => {
-          if (!response.writableFinished) cancellation.cancel('The client left.')
+          if (!response.writableFinished) cancellation.cancel('The client disconnected.')
         })
         const reply = new NodeReply(response)
-        handler(toArrival(request, response, cancellation, admission), reply).catch((error) => {
+        handler(toArrival(request, response, cancellation, bodyMemory), reply).catch((error) => {
           onError(error)
-          reply.answer(
-            500,
-            '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}',
-          )
+          reply.answer(500, toErrorBody({ code: codes.internal, message: 'Internal error' }))
         })
       },
     )
@@ -72,26 +72,26 @@ export class NodeServer {
     return typeof address === 'object' && address !== null ? address.port : 0
   }
 
-  /** Takes nothing new; what is under way goes on. */
+  /** Accepts no new connections; requests in progress continue. */
   refuse(): void {
     this.#closed ??= new Promise<void>((resolve) => this.#server.close(() => resolve()))
     this.#server.closeIdleConnections()
   }
 
-  /** Lets what is being written go out, and then closes whatever is left. */
+  /** Waits for responses in progress, then closes the remaining connections. */
   async close(): Promise<void> {
     this.refuse()
-    const idle = setInterval(() => this.#server.closeIdleConnections(), 20)
-    const timer = setTimeout(() => this.#server.closeAllConnections(), lastWords)
+    const idleCloser = setInterval(() => this.#server.closeIdleConnections(), 20)
+    const timer = setTimeout(() => this.#server.closeAllConnections(), shutdownGraceMs)
     await this.#closed
-    clearInterval(idle)
+    clearInterval(idleCloser)
     clearTimeout(timer)
   }
 }
 
 function toSetupError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE')
-    return new SetupError(`Port ${port} on ${host} is taken. Choose another one with --port.`)
+    return new SetupError(`Port ${port} on ${host} is in use. Choose another one with --port.`)
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
 }
 
@@ -99,60 +99,62 @@ function toArrival(
   request: IncomingMessage,
   response: ServerResponse,
   cancellation: Cancellation,
-  admission: Admission,
+  bodyMemory: BodyMemory,
 ): Arrival {
   const url = request.url ?? '/'
-  const query = url.indexOf('?')
+  const queryStart = url.indexOf('?')
+  const receive = (maxBytes: number) => receiveBody(request, response, bodyMemory, maxBytes)
   return {
     method: request.method ?? 'GET',
-    path: query < 0 ? url : url.slice(0, query),
-    query: query < 0 ? '' : url.slice(query + 1),
-    // Node joins what may repeat and keeps the first of what may not.
+    path: queryStart < 0 ? url : url.slice(0, queryStart),
+    query: queryStart < 0 ? '' : url.slice(queryStart + 1),
+    // All values are strings except Set-Cookie, which Node keeps as an array.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBody: async (limit) => (await admit(request, response, admission, limit))?.toString(),
-    readBytes: (limit) => admit(request, response, admission, limit),
+    readBody: async (maxBytes) => (await receive(maxBytes))?.toString(),
+    readBytes: receive,
   }
 }
 
-/** What is small, as nearly everything is, does not wait for anything. */
-function admit(
+/** Small bodies, nearly all of them, are read at once; large ones wait for memory. */
+function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
-  admission: Admission,
-  limit: number,
+  bodyMemory: BodyMemory,
+  maxBytes: number,
 ): Promise<Buffer | undefined> {
-  const said = request.headers['content-length']
-  const size = said === undefined ? limit : Math.min(Number(said), limit)
-  return isSmall(size) ? readBytes(request, limit) : wait(request, response, admission, size, limit)
+  const length = request.headers['content-length']
+  const expectedBytes = length === undefined ? maxBytes : Math.min(Number(length), maxBytes)
+  if (isSmallBody(expectedBytes)) return readBytes(request, maxBytes)
+  const reserved = bodyMemory.reserve(expectedBytes)
+  return receiveLargeBody(request, response, reserved, maxBytes)
 }
 
-async function wait(
+async function receiveLargeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  admission: Admission,
-  size: number,
-  limit: number,
+  reserved: Promise<() => void>,
+  maxBytes: number,
 ): Promise<Buffer | undefined> {
-  const leave = await admission.enter(size)
-  response.once('close', leave)
-  const bytes = await readBytes(request, limit)
-  // Its length was not said, and it was short after all: its answer may be a stream for a day.
-  if (isSmall(bytes?.length ?? 0)) leave()
+  const release = await reserved
+  response.once('close', release)
+  const bytes = await readBytes(request, maxBytes)
+  // A chunked body can turn out small, and its response can be a stream that stays open for hours.
+  if (isSmallBody(bytes?.length ?? 0)) release()
   return bytes
 }
 
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer | undefined> {
-  if (Number(request.headers['content-length']) > limit) return hearOut(request)
+function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+  if (Number(request.headers['content-length']) > maxBytes) return discardBody(request)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     const take = (chunk: Buffer) => {
       size += chunk.length
-      if (size <= limit) chunks.push(chunk)
+      if (size <= maxBytes) chunks.push(chunk)
       else {
         request.off('data', take)
-        resolve(hearOut(request))
+        resolve(discardBody(request))
       }
     }
     request.on('data', take)
@@ -164,10 +166,10 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer | un
   })
 }
 
-/** Whoever is cut off while sending never reads the answer: listens a while, and keeps nothing. */
-function hearOut(request: IncomingMessage): Promise<undefined> {
+/** A client that is disconnected while it sends never reads the response: receive, and keep nothing. */
+function discardBody(request: IncomingMessage): Promise<undefined> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), listening)
+    const timer = setTimeout(() => resolve(undefined), discardTimeoutMs)
     request.on('end', () => {
       clearTimeout(timer)
       resolve(undefined)
@@ -184,7 +186,7 @@ class NodeReply implements HttpReply {
     this.#response = response
   }
 
-  allow(headers: Headers): void {
+  setHeaders(headers: Headers): void {
     for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
@@ -195,7 +197,7 @@ class NodeReply implements HttpReply {
     let length = 0
     for (const part of parts) length += Buffer.byteLength(part)
     const fields = { 'content-type': 'application/json', 'content-length': length, ...headers }
-    // What the client is still sending will not be read: the connection is of no further use.
+    // The rest of the body is not read, so the connection cannot be reused.
     if (status === 413 || status === 415) response.shouldKeepAlive = false
     response.writeHead(status, length === 0 ? headers : fields)
     if (parts.length === 1) response.end(parts[0])
@@ -217,7 +219,7 @@ class NodeReply implements HttpReply {
     response.flushHeaders()
     const write = (frame: string) => {
       if (response.destroyed || response.writableEnded) return
-      if (response.writableLength > mostBehind) response.destroy()
+      if (response.writableLength > maxUnreadBytes) response.destroy()
       else response.write(frame)
     }
     return {

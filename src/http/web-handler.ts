@@ -2,12 +2,14 @@ import { Cancellation } from '../capability/cancellation.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
 import type { Handler } from './handler.ts'
 
-/** The same handler for runtimes and frameworks that speak web `Request` and `Response`. */
+/** Adapts the handler to web `Request` and `Response`, for other runtimes and frameworks. */
 export function toFetch(handler: Handler): (request: Request) => Promise<Response> {
   return (request) =>
     new Promise((resolve, reject) => {
       const cancellation = new Cancellation()
-      request.signal.addEventListener('abort', () => cancellation.cancel('The client left.'))
+      request.signal.addEventListener('abort', () =>
+        cancellation.cancel('The client disconnected.'),
+      )
       const url = new URL(request.url)
       const headers = Object.fromEntries(request.headers)
       handler(
@@ -15,23 +17,23 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
           method: request.method,
           path: url.pathname,
           query: url.search.slice(1),
-          // A `Request` made in process has no Host header: its address says the same.
+          // A `Request` that was created in process has no Host header; its URL has the host.
           headers: { ...headers, host: headers.host ?? url.host },
           cancellation,
-          readBody: async (limit) => (await readBytes(request, limit))?.toString(),
-          readBytes: (limit) => readBytes(request, limit),
+          readBody: async (maxBytes) => (await readBytes(request, maxBytes))?.toString(),
+          readBytes: (maxBytes) => readBytes(request, maxBytes),
         },
         new WebReply(resolve, cancellation),
       ).catch(reject)
     })
 }
 
-async function readBytes(request: Request, limit: number): Promise<Buffer | undefined> {
+async function readBytes(request: Request, maxBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
     size += chunk.length
-    if (size > limit) return undefined
+    if (size > maxBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -40,24 +42,24 @@ async function readBytes(request: Request, limit: number): Promise<Buffer | unde
 class WebReply implements HttpReply {
   readonly #resolve: (response: Response) => void
   readonly #cancellation: Cancellation
-  #allowed: Headers = {}
+  #headers: Headers = {}
 
   constructor(resolve: (response: Response) => void, cancellation: Cancellation) {
     this.#resolve = resolve
     this.#cancellation = cancellation
   }
 
-  allow(headers: Headers): void {
-    this.#allowed = headers
+  setHeaders(headers: Headers): void {
+    this.#headers = headers
   }
 
   answer(status: number, body: Body, headers?: Headers): void {
     if (body === '')
       return this.#resolve(
-        new Response(null, { status, headers: { ...this.#allowed, ...headers } }),
+        new Response(null, { status, headers: { ...this.#headers, ...headers } }),
       )
     const bytes = typeof body === 'string' ? body : Buffer.concat(body.map(toBytes))
-    const fields = { ...this.#allowed, 'content-type': 'application/json', ...headers }
+    const fields = { ...this.#headers, 'content-type': 'application/json', ...headers }
     this.#resolve(new Response(bytes, { status, headers: fields }))
   }
 
@@ -70,16 +72,16 @@ class WebReply implements HttpReply {
       for (const listener of listeners.splice(0)) listener()
     }
     const body = new ReadableStream<Uint8Array>({
-      start: (started) => {
-        controller = started
+      start: (streamController) => {
+        controller = streamController
       },
       cancel: () => {
-        this.#cancellation.cancel('The client left.')
+        this.#cancellation.cancel('The client disconnected.')
         close()
       },
     })
     const fields = {
-      ...this.#allowed,
+      ...this.#headers,
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache',
       ...headers,
@@ -98,7 +100,7 @@ class WebReply implements HttpReply {
   }
 
   pipe(response: Response): void {
-    for (const [name, value] of Object.entries(this.#allowed)) response.headers.set(name, value)
+    for (const [name, value] of Object.entries(this.#headers)) response.headers.set(name, value)
     this.#resolve(response)
   }
 }

@@ -1,22 +1,22 @@
 import type { Capability } from '../capability/capability.ts'
 import type { CatalogChange } from '../catalog/catalog.ts'
 
-/** A change as clients are told of it. It carries no data: they read again. */
+/** A change that clients are notified of. It carries no data: clients read again. */
 export type Announcement =
   | { readonly kind: ListKind; readonly about: AffectedCapabilities }
   | { readonly kind: 'updated'; readonly uri: string; readonly about: AffectedCapabilities }
 
 export type ListKind = 'tools' | 'prompts' | 'resources'
 
-/** One capability for each set of permissions that was touched: enough to know whom it concerns. */
+/** One affected capability per set of permissions: enough to decide which callers to notify. */
 export type AffectedCapabilities = ReadonlyMap<string, Capability>
 
-/** Milliseconds in which changes of one thing are gathered. */
-const gather = 5
-/** Milliseconds between two tellings of the same thing: ten a second. */
-const spacing = 100
+/** Changes of the same list or view within this time are sent as one. */
+const coalesceMs = 5
+/** The minimum time between two notifications about the same list or view. */
+const minIntervalMs = 100
 
-interface Due {
+interface PendingAnnouncement {
   readonly kind: Announcement['kind']
   readonly uri: string
   readonly about: Map<string, Capability>
@@ -24,15 +24,15 @@ interface Due {
 }
 
 /**
- * Gathers changes, so that a burst of a thousand is told once: the first 5 ms after it happened,
- * and what follows at most ten times a second, each list and each view by itself.
+ * Coalesces changes, so that a burst of a thousand becomes one notification. Each list and each
+ * view is announced 5 ms after its first change, and then at most ten times a second.
  */
 export class Announcements {
   readonly #now: () => number
   readonly #listeners = new Set<(announcement: Announcement) => void>()
-  readonly #due = new Map<string, Due>()
-  /** When each was told last, oldest first. */
-  readonly #told = new Map<string, number>()
+  readonly #pending = new Map<string, PendingAnnouncement>()
+  /** The time of each last notification, oldest first. */
+  readonly #lastSent = new Map<string, number>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -45,52 +45,53 @@ export class Announcements {
 
   announce({ capabilities, prompts, views, updated }: CatalogChange): void {
     if (this.#listeners.size === 0) return
-    if (capabilities.length > 0) this.#gather('tools', '', capabilities)
-    if (prompts.length > 0) this.#gather('prompts', '', prompts)
-    if (views.length > 0) this.#gather('resources', '', views)
-    // Of what has gone, only this says who could read it.
-    const gone = new Map(views.map((view) => [view.uri, view]))
+    if (capabilities.length > 0) this.#enqueue('tools', '', capabilities)
+    if (prompts.length > 0) this.#enqueue('prompts', '', prompts)
+    if (views.length > 0) this.#enqueue('resources', '', views)
+    // A removed view is not in the catalog any more; this copy still has its permissions.
+    const changedViews = new Map(views.map((view) => [view.uri, view]))
     for (const uri of updated) {
-      const view = gone.get(uri)
-      this.#gather('updated', uri, view ? [view] : [])
+      const view = changedViews.get(uri)
+      this.#enqueue('updated', uri, view ? [view] : [])
     }
   }
 
   close(): void {
     this.#listeners.clear()
-    for (const { timer } of this.#due.values()) clearTimeout(timer)
-    this.#due.clear()
+    for (const { timer } of this.#pending.values()) clearTimeout(timer)
+    this.#pending.clear()
   }
 
-  #gather(kind: Announcement['kind'], uri: string, touched: readonly Capability[]): void {
+  #enqueue(kind: Announcement['kind'], uri: string, affected: readonly Capability[]): void {
     const key = `${kind} ${uri}`
-    let due = this.#due.get(key)
-    if (!due) {
-      const told = this.#told.get(key) ?? Number.NEGATIVE_INFINITY
-      const wait = Math.max(gather, told + spacing - this.#now())
-      due = { kind, uri, about: new Map(), timer: setTimeout(() => this.#tell(key), wait) }
-      this.#due.set(key, due)
+    let pending = this.#pending.get(key)
+    if (!pending) {
+      const lastSent = this.#lastSent.get(key) ?? Number.NEGATIVE_INFINITY
+      const delayMs = Math.max(coalesceMs, lastSent + minIntervalMs - this.#now())
+      const timer = setTimeout(() => this.#send(key), delayMs)
+      pending = { kind, uri, about: new Map(), timer }
+      this.#pending.set(key, pending)
     }
-    for (const capability of touched)
-      due.about.set(capability.rules.permissions.join(' '), capability)
+    for (const capability of affected)
+      pending.about.set(capability.rules.permissions.join(' '), capability)
   }
 
-  #tell(key: string): void {
-    const due = this.#due.get(key)
-    if (!due) return
-    this.#due.delete(key)
+  #send(key: string): void {
+    const pending = this.#pending.get(key)
+    if (!pending) return
+    this.#pending.delete(key)
     this.#remember(key, this.#now())
-    const { kind, uri, about } = due
+    const { kind, uri, about } = pending
     const announcement = kind === 'updated' ? { kind, uri, about } : { kind, about }
     for (const listener of this.#listeners) listener(announcement)
   }
 
   #remember(key: string, now: number): void {
-    this.#told.delete(key)
-    this.#told.set(key, now)
-    for (const [old, at] of this.#told) {
-      if (at > now - spacing) return
-      this.#told.delete(old)
+    this.#lastSent.delete(key)
+    this.#lastSent.set(key, now)
+    for (const [oldKey, sentAt] of this.#lastSent) {
+      if (sentAt > now - minIntervalMs) return
+      this.#lastSent.delete(oldKey)
     }
   }
 }

@@ -3,20 +3,20 @@ import { type Listener, silentListener } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
 
-/** What surrounds one request, whatever transport and era it came by. */
+/** The context of one request, the same for every transport and protocol era. */
 export interface Exchange {
   readonly caller: Caller
   readonly client: ClientCapabilities
   readonly cancellation: Cancellation
   readonly listener: Listener
-  /** As they came: hostile until parsed. */
+  /** Unvalidated input from the client, like `requestState`. */
   readonly inputResponses: unknown
   readonly requestState: unknown
-  /** The headers, where the transport has them and they must agree with the arguments. */
+  /** HTTP headers, which must agree with the arguments. */
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
-/** A call without a client at its other end: nobody to tell, nobody to ask. */
+/** A call without a connected client: no notifications and no questions. */
 export const detachedExchange = {
   client: {},
   listener: silentListener,

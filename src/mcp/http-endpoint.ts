@@ -1,11 +1,11 @@
 import type { HttpReply, HttpRequest } from './http-port.ts'
 import { LegacySessions, type SessionLimits } from './legacy/sessions.ts'
-import { serveModern, toRpcError } from './modern/modern-http.ts'
+import { serveModern } from './modern/modern-http.ts'
 import { readInbound } from './modern/modern-request.ts'
-import { toId } from './rpc-error.ts'
+import { toErrorBody, toId, toRpcError } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
 
-/** One mount over HTTP: both eras on the same address. */
+/** One mount over HTTP: both protocol eras at the same address. */
 export class HttpEndpoint {
   readonly #surface: Surface
   readonly #sessions: LegacySessions
@@ -27,9 +27,10 @@ export class HttpEndpoint {
           return await this.#sessions.handle(request, reply)
       }
     } catch (error) {
-      const { code, message, data, status, headers } = toRpcError(error)
-      const body = { jsonrpc: '2.0', error: { code, message, data }, id: toId(request.body) }
-      reply.answer(status === 200 ? 500 : status, JSON.stringify(body), headers)
+      const rpcError = toRpcError(error)
+      const { status, headers } = rpcError
+      const body = toErrorBody(rpcError, toId(request.body))
+      reply.answer(status === 200 ? 500 : status, body, headers)
     }
   }
 

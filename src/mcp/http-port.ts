@@ -1,27 +1,27 @@
 import type { Caller } from '../capability/caller.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
 
-/** One HTTP request whose body is already bounded and parsed, and whose caller is already known. */
+/** An HTTP request with a parsed body of limited size and an authenticated caller. */
 export interface HttpRequest {
   readonly method: string
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Absent for requests without a body. */
+  /** `undefined` for requests without a body. */
   readonly body: unknown
   readonly caller: Caller
-  /** Is cancelled when the client leaves. */
+  /** Is cancelled when the client disconnects. */
   readonly cancellation: Cancellation
 }
 
-/** The way back to the client: used once, one way or the other. */
+/** Sends one response, by exactly one of `answer`, `stream` and `pipe`. */
 export interface HttpReply {
-  /** Headers that go with whatever is answered. */
-  allow(headers: Headers): void
-  /** One whole answer. A list of parts is written as it is, so that cached bytes are not copied. */
+  /** Adds headers to the response, whichever way it is sent. */
+  setHeaders(headers: Headers): void
+  /** Sends a complete body. The parts of an array are written one by one: cached bytes are not copied. */
   answer(status: number, body: Body, headers?: Headers): void
-  /** Server-sent events, for as long as either side likes. */
+  /** Opens a stream of server-sent events. */
   stream(headers?: Headers): EventStream
-  /** Somebody else's whole answer. */
+  /** Sends a web `Response`, such as one from the SDK's transport. */
   pipe(response: Response): void
 }
 
@@ -29,9 +29,9 @@ export type Body = '' | string | readonly (string | Uint8Array)[]
 export type Headers = Readonly<Record<string, string>>
 
 export interface EventStream {
-  /** Anything after the end, or to a reader who does not keep up, is dropped. */
+  /** Messages after the end are dropped. A client that does not read is disconnected. */
   send(message: object): void
-  /** Keeps proxies from closing a silent stream. */
+  /** Sends a comment, so that proxies do not close an idle stream. */
   keepAlive(): void
   end(): void
   onClose(listener: () => void): void

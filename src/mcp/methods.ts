@@ -1,13 +1,13 @@
 import type { Result } from '@modelcontextprotocol/server'
-import { type Call, emptyPlan } from '../capability/call.ts'
+import { type Call, createCall } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Message } from '../capability/content.ts'
-import { isPlainObject, type Json } from '../capability/json.ts'
+import { dropUndefined, isPlainObject, type Json } from '../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Exchange } from './exchange.ts'
 import { checkParamHeaders } from './modern/param-headers.ts'
-import { noAnswers, toAnswers, toAskable, toInputRequests } from './questions.ts'
+import { toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { StateBinding } from './request-state.ts'
 import { brief, invalidParams } from './rpc-error.ts'
 import { type Surface, toCallAddress, toServerCapabilities } from './surface.ts'
@@ -17,47 +17,47 @@ import { modernRevision, requestMeta } from './wire-names.ts'
 
 export type Params = Readonly<Record<string, unknown>>
 
-/** From a request and its surroundings to a result. Throws `RpcError` and nothing else. */
+/** Turns a request and its context into a result. Expected errors are thrown as `RpcError`. */
 export type Method = (
   surface: Surface,
   params: Params,
   exchange: Exchange,
 ) => Result | Promise<Result>
 
-/** Every request a client can make, in both eras and on every transport. */
+/** Every request that a client can make, in both protocol eras and on every transport. */
 export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', discover],
-  ['tools/list', (surface, params, { caller }) => page(params, surface.lists(caller).tools)],
+  ['tools/list', (surface, params, { caller }) => toPage(params, surface.lists(caller).tools)],
   ['tools/call', callTool],
   [
     'resources/list',
-    (surface, params, { caller }) => page(params, surface.lists(caller).resources),
+    (surface, params, { caller }) => toPage(params, surface.lists(caller).resources),
   ],
   [
     'resources/templates/list',
-    (surface, params, { caller }) => page(params, surface.lists(caller).templates),
+    (surface, params, { caller }) => toPage(params, surface.lists(caller).templates),
   ],
   ['resources/read', readResource],
-  ['prompts/list', (surface, params, { caller }) => page(params, surface.lists(caller).prompts)],
+  ['prompts/list', (surface, params, { caller }) => toPage(params, surface.lists(caller).prompts)],
   ['prompts/get', getPrompt],
   ['completion/complete', complete],
 ])
 
-/** By method: the parameter that says what it is about, which a modern client repeats in a header. */
-export const subjects: ReadonlyMap<string, string> = new Map([
+/** The parameter that names a method's target; modern clients repeat it in the `Mcp-Name` header. */
+export const targetParams: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
-/** What a request is about, where there is such a thing. */
-export function findSubject(
+/** The capability that a request names, if it names one. */
+export function findTarget(
   { projection }: Surface,
   method: string,
   params: Params,
 ): Capability | undefined {
-  const subject = subjects.get(method)
-  const name = subject === undefined ? undefined : params[subject]
+  const param = targetParams.get(method)
+  const name = param === undefined ? undefined : params[param]
   if (typeof name !== 'string') return undefined
   const entry =
     method === 'tools/call'
@@ -69,31 +69,31 @@ export function findSubject(
 }
 
 function discover(surface: Surface): Result {
-  return {
+  return dropUndefined({
     supportedVersions: [modernRevision],
     capabilities: toServerCapabilities(surface),
-    ...(surface.instructions !== undefined && { instructions: surface.instructions }),
+    instructions: surface.instructions,
     ttlMs: 60_000,
     cacheScope: 'public',
-  }
+  })
 }
 
-/** There is only one page, so no cursor was ever given out. */
-function page<T>({ cursor }: Params, result: T): T {
+/** Lists have a single page, so every cursor is unknown. */
+function toPage<T>({ cursor }: Params, result: T): T {
   if (cursor !== undefined) throw invalidParams('Unknown cursor')
   return result
 }
 
 async function callTool(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const name = stringParam(params, 'name')
-  const found = surface.projection.findTool(name)
-  if (!found) throw invalidParams(`Unknown tool: ${brief(name)}`)
+  const tool = surface.projection.findTool(name)
+  if (!tool) throw invalidParams(`Unknown tool: ${brief(name)}`)
   const input = objectParam(params, 'arguments')
-  if (exchange.headers && found.paramHeaders.length > 0)
-    checkParamHeaders(found.paramHeaders, input, exchange.headers)
+  if (exchange.headers && tool.paramHeaders.length > 0)
+    checkParamHeaders(tool.paramHeaders, input, exchange.headers)
   const id = surface.newId()
   const binding = { method: 'tools/call', name, input }
-  const outcome = await run(surface, { id, entry: found.entry, binding, params }, exchange)
+  const outcome = await govern(surface, { id, entry: tool.entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : toResult(outcome, id)
@@ -101,12 +101,12 @@ async function callTool(surface: Surface, params: Params, exchange: Exchange): P
 
 async function readResource(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const uri = stringParam(params, 'uri')
-  const found = surface.projection.findView(uri)
-  if (!found) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
-  const { entry, variables } = found
+  const match = surface.projection.findView(uri)
+  if (!match) throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
+  const { entry, variables } = match
   const view = entry.capability
   const binding = { method: 'resources/read', name: uri, input: variables }
-  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
+  const outcome = await governOrThrow(surface, { entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : { contents: toContents(outcome, view, uri), ttlMs: 0, cacheScope: 'private' }
@@ -118,14 +118,14 @@ async function getPrompt(surface: Surface, params: Params, exchange: Exchange): 
   if (!entry) throw invalidParams(`Unknown prompt: ${brief(name)}`)
   const prompt = entry.capability
   const binding = { method: 'prompts/get', name, input: objectParam(params, 'arguments') }
-  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
+  const outcome = await governOrThrow(surface, { entry, binding, params }, exchange)
   return outcome.kind === 'asking'
     ? toInputRequired(surface, outcome, binding, exchange)
     : { description: prompt.description, messages: (outcome.data ?? []) as Message[] }
 }
 
-/** The protocol allows no more. */
-const mostCompletions = 100
+/** The protocol's limit. */
+const maxCompletions = 100
 
 async function complete(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const { completion, name, fingerprint } = findCompletion(surface, objectParam(params, 'ref'))
@@ -138,13 +138,13 @@ async function complete(surface: Surface, params: Params, exchange: Exchange): P
   if (!completion) return { completion: { values: [], total: 0, hasMore: false } }
   const binding = { method: 'completion/complete', name, input }
   const entry = { capability: completion, fingerprint }
-  const outcome = await runOrThrow(surface, { entry, binding, params }, exchange)
+  const outcome = await governOrThrow(surface, { entry, binding, params }, exchange)
   const values = outcome.kind === 'done' ? (outcome.data as string[]) : []
   return {
     completion: {
-      values: values.slice(0, mostCompletions),
+      values: values.slice(0, maxCompletions),
       total: values.length,
-      hasMore: values.length > mostCompletions,
+      hasMore: values.length > maxCompletions,
     },
   }
 }
@@ -170,41 +170,43 @@ function findCompletion(surface: Surface, ref: Params) {
   return { name: uri, completion: view.capability.completion, fingerprint: view.fingerprint }
 }
 
-type Bound = Omit<StateBinding, 'subject'>
+type RequestBinding = Omit<StateBinding, 'subject'>
 
-interface Run {
+interface CallRequest {
   readonly id: string
   readonly entry: Entry<Capability>
-  readonly binding: Bound
+  readonly binding: RequestBinding
   readonly params: Params
 }
 
-/** The one way in: everything a client can have done passes here into the pipeline. */
-function run(surface: Surface, run: Run, exchange: Exchange): Promise<Outcome> {
+/** The single entry to the pipeline for everything that a client can request. */
+function govern(surface: Surface, request: CallRequest, exchange: Exchange): Promise<Outcome> {
   const { requestState, caller } = exchange
-  const go = (state: Json | undefined) => surface.govern(toCall(surface, run, exchange, state))
-  if (requestState === undefined) return go(undefined)
-  return surface.states.open(requestState, { subject: caller.subject, ...run.binding }).then(go)
+  const { subject } = caller
+  if (requestState === undefined)
+    return surface.govern(toCall(surface, request, exchange, undefined))
+  return surface.states
+    .open(requestState, { subject, ...request.binding })
+    .then((state) => surface.govern(toCall(surface, request, exchange, state)))
 }
 
 export function toCall(
   surface: Surface,
-  { id, entry, binding, params }: Run,
+  { id, entry, binding, params }: CallRequest,
   exchange: Exchange,
   state: Json | undefined,
 ): Call {
   const { caller, cancellation, listener, inputResponses, headers } = exchange
-  const meta = isPlainObject(params._meta) ? params._meta : nothing
-  return {
+  const meta = isPlainObject(params._meta) ? params._meta : noParams
+  return createCall({
     id,
     capability: entry.capability,
     address: toCallAddress(surface.mount, entry.capability),
     fingerprint: entry.fingerprint,
     caller,
     input: binding.input,
-    given: binding.input,
     cancellation,
-    answers: inputResponses === undefined ? noAnswers : toAnswers(inputResponses),
+    answers: inputResponses === undefined ? undefined : toAnswers(inputResponses),
     state,
     canAsk: toAskable(exchange.client),
     key: optionalString(meta, requestMeta.idempotencyKey),
@@ -214,26 +216,24 @@ export function toCall(
     listener,
     traceparent: toTraceparent(meta, headers),
     run: surface.run,
-    trail: { decisions: [] },
-    plan: emptyPlan,
-  }
+  })
 }
 
-/** Anything else is not worth passing on, and not worth refusing a call for. */
+/** W3C Trace Context. A malformed value is dropped: it is no reason to refuse a call. */
 function toTraceparent(meta: Params, headers: Exchange['headers']): string | undefined {
-  const said = meta[requestMeta.traceparent] ?? headers?.traceparent
-  return typeof said === 'string' && /^[0-9a-f]{2}(-[0-9a-f]{2,32}){3}$/.test(said)
-    ? said
+  const value = meta[requestMeta.traceparent] ?? headers?.traceparent
+  return typeof value === 'string' && /^[0-9a-f]{2}(-[0-9a-f]{2,32}){3}$/.test(value)
+    ? value
     : undefined
 }
 
-async function runOrThrow(
+async function governOrThrow(
   surface: Surface,
-  parts: Omit<Run, 'id'>,
+  request: Omit<CallRequest, 'id'>,
   exchange: Exchange,
 ): Promise<Done | Asking> {
   const id = surface.newId()
-  const outcome: Done | Asking | Failed = await run(surface, { id, ...parts }, exchange)
+  const outcome: Done | Asking | Failed = await govern(surface, { id, ...request }, exchange)
   if (outcome.kind === 'failed') throw toProtocolError(outcome.failure, id)
   return outcome
 }
@@ -241,7 +241,7 @@ async function runOrThrow(
 async function toInputRequired(
   surface: Surface,
   asking: Asking,
-  binding: Bound,
+  binding: RequestBinding,
   { caller, client }: Exchange,
 ): Promise<Result> {
   const { questions, state } = asking
@@ -266,11 +266,11 @@ function optionalString(params: Params, key: string): string | undefined {
   return value
 }
 
-const nothing: Params = Object.freeze({})
+const noParams: Params = Object.freeze({})
 
 function objectParam(params: Params, key: string): Params {
   const value = params[key]
-  if (value === undefined) return nothing
+  if (value === undefined) return noParams
   if (!isPlainObject(value)) throw invalidParams(`${key} must be an object`)
   return value
 }

@@ -15,12 +15,12 @@ import { toPrompt } from './to-prompt.ts'
 import { toResource, toTemplate } from './to-resource.ts'
 import { toTool } from './to-tool.ts'
 
-/** How long a list may be kept by those who do not listen for changes. */
-const listLifetime = 30_000
+/** How long a client may cache a list without listening for changes. */
+const listTtlMs = 30_000
 
 export type Cached<T> = T & { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
 
-/** The four lists as one kind of caller sees them. */
+/** The four lists that callers with the same scopes see. */
 export interface Lists {
   readonly tools: Cached<ListToolsResult>
   readonly resources: Cached<ListResourcesResult>
@@ -35,25 +35,25 @@ export interface ProjectedTool {
 }
 
 /**
- * A snapshot in the protocol's shape, made once. Lists are made once per set of scopes, so that
- * answering a request never depends on how much there is.
+ * A snapshot in the shape of the protocol. Lists are built once per set of scopes, so that the time
+ * to answer a request does not depend on the number of capabilities.
  */
 export class Projection {
   readonly snapshot: Snapshot
   readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
-  readonly #callersProveThemselves: boolean
-  #mayDepend: boolean | undefined
-  #forAll: Lists | undefined
-  #inner: ReadonlyMap<string, Entry<Capability>> | undefined
+  readonly #requiresCredentials: boolean
+  #hasPermissions: boolean | undefined
+  #unfiltered: Lists | undefined
+  #byOrigin: ReadonlyMap<string, Entry<Capability>> | undefined
 
-  constructor(snapshot: Snapshot, callersProveThemselves: boolean) {
+  constructor(snapshot: Snapshot, requiresCredentials: boolean) {
     this.snapshot = snapshot
     this.#templates = snapshot.templates.map((entry) => ({
       entry,
       pattern: new UriTemplate(entry.capability.uri),
     }))
-    this.#callersProveThemselves = callersProveThemselves
+    this.#requiresCredentials = requiresCredentials
   }
 
   findTool(name: string): ProjectedTool | undefined {
@@ -61,21 +61,21 @@ export class Projection {
     return entry && toProjected(entry)
   }
 
-  /** By the source it came from and its name there; what is served may be called otherwise. */
+  /** Looks up a capability by its source and its name there; the served name can differ. */
   findInner(source: string, name: string): Entry<Capability> | undefined {
-    this.#inner ??= new Map(
+    this.#byOrigin ??= new Map(
       [...this.snapshot.capabilities.values()].map((entry) => {
-        const { origin, name: served } = entry.capability
-        return [`${origin.source}\n${origin.name ?? served}`, entry]
+        const { origin, name: servedName } = entry.capability
+        return [`${origin.source}\n${origin.name ?? servedName}`, entry]
       }),
     )
-    return this.#inner.get(`${source}\n${name}`)
+    return this.#byOrigin.get(`${source}\n${name}`)
   }
 
   lists(caller: Caller): Lists {
     if (!this.#dependsOnCaller || caller.scopes === 'all') {
-      this.#forAll ??= this.#toLists(() => true)
-      return this.#forAll
+      this.#unfiltered ??= this.#toLists(() => true)
+      return this.#unfiltered
     }
     let lists = this.#byScopes.get(caller.scopes)
     if (!lists) {
@@ -85,7 +85,7 @@ export class Projection {
     return lists
   }
 
-  /** The view at a URI, and the variables that its template found in it. */
+  /** The view at a URI, and the variables of its URI template. */
   findView(uri: string): { entry: Entry<View>; variables: Record<string, unknown> } | undefined {
     const exact = this.snapshot.views.get(uri)
     if (exact) return { entry: exact, variables: {} }
@@ -96,36 +96,36 @@ export class Projection {
     return undefined
   }
 
-  /** Looked at with the first list: a snapshot may pass without anybody asking for one. */
+  /** Computed lazily: many snapshots are replaced before any client requests a list. */
   get #dependsOnCaller(): boolean {
-    this.#mayDepend ??= entriesOf(this.snapshot).some(
+    this.#hasPermissions ??= entriesOf(this.snapshot).some(
       ({ capability }) => capability.rules.permissions.length > 0,
     )
-    return this.#mayDepend
+    return this.#hasPermissions
   }
 
-  #toLists(mayUse: (capability: Capability) => boolean): Lists {
+  #toLists(isAllowed: (capability: Capability) => boolean): Lists {
     const { snapshot } = this
-    const isPrivate = this.#callersProveThemselves || this.#dependsOnCaller
+    const isPrivate = this.#requiresCredentials || this.#dependsOnCaller
     const cacheScope = isPrivate ? ('private' as const) : ('public' as const)
-    const caching = { ttlMs: listLifetime, cacheScope }
-    const shown = <T extends Capability>(entries: Iterable<Entry<T>>) =>
-      [...entries].filter(({ capability }) => !capability.hidden && mayUse(capability))
+    const caching = { ttlMs: listTtlMs, cacheScope }
+    const visible = <T extends Capability>(entries: Iterable<Entry<T>>) =>
+      [...entries].filter(({ capability }) => !capability.hidden && isAllowed(capability))
     return {
       tools: {
-        tools: shown(snapshot.capabilities.values()).map((entry) => toProjected(entry).tool),
+        tools: visible(snapshot.capabilities.values()).map((entry) => toProjected(entry).tool),
         ...caching,
       },
-      resources: { resources: shown(snapshot.views.values()).map(toResource), ...caching },
-      templates: { resourceTemplates: shown(snapshot.templates).map(toTemplate), ...caching },
-      prompts: { prompts: shown(snapshot.prompts.values()).map(toPrompt), ...caching },
+      resources: { resources: visible(snapshot.views.values()).map(toResource), ...caching },
+      templates: { resourceTemplates: visible(snapshot.templates).map(toTemplate), ...caching },
+      prompts: { prompts: visible(snapshot.prompts.values()).map(toPrompt), ...caching },
     }
   }
 }
 
 const projected = new WeakMap<Entry<Capability>, ProjectedTool>()
 
-/** Once per entry, which outlives the snapshot: a change of one tool costs one tool. */
+/** Cached by entry, which outlives its snapshot: changing one tool rebuilds one tool. */
 function toProjected(entry: Entry<Capability>): ProjectedTool {
   let tool = projected.get(entry)
   if (!tool) {
@@ -136,7 +136,7 @@ function toProjected(entry: Entry<Capability>): ProjectedTool {
   return tool
 }
 
-/** The SDK throws at addresses that are too long to look at; nothing is there. */
+/** The SDK throws on URIs that are too long; these match no view. */
 function matchSafely(pattern: UriTemplate, uri: string) {
   try {
     return pattern.match(uri)

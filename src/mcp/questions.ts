@@ -5,7 +5,7 @@ import { codes, RpcError } from './rpc-error.ts'
 
 type Kind = Question['kind']
 
-/** Per kind of question: what a client must have declared, and how it is put to it. */
+/** The client capability that each kind of question needs, and its request to the client. */
 const kinds: {
   readonly [K in Kind]: {
     readonly needs: ClientCapabilities
@@ -15,7 +15,7 @@ const kinds: {
 } = {
   form: {
     needs: { elicitation: { form: {} } },
-    // Before there were modes, an empty `elicitation` meant forms.
+    // Older clients declare an empty `elicitation` object, which means forms.
     canAsk: ({ elicitation }) =>
       isPlainObject(elicitation) && (elicitation.form !== undefined || !elicitation.url),
     toRequest: ({ message, schema }) => ({
@@ -43,18 +43,19 @@ const kinds: {
   },
 }
 
-const nothing: ReadonlySet<Kind> = new Set()
+const noKinds: ReadonlySet<Kind> = new Set()
 
-/** What this client said it can be asked. */
+/** The kinds of question that a client has declared support for. */
 export function toAskable(client: ClientCapabilities): ReadonlySet<Kind> {
+  // Fast path: most clients declare nothing. The loop body runs once, if there is any key.
   for (const _ in client) {
     const names = Object.keys(kinds) as Kind[]
     return new Set(names.filter((kind) => kinds[kind].canAsk(client)))
   }
-  return nothing
+  return noKinds
 }
 
-/** The questions as embedded requests; a client that cannot answer one of them is told what lacks. */
+/** The questions as embedded requests; throws when the client lacks a capability for one of them. */
 export function toInputRequests(
   questions: Readonly<Record<string, Question>>,
   client: ClientCapabilities,
@@ -63,11 +64,11 @@ export function toInputRequests(
   if (missing.length > 0)
     throw new RpcError(
       codes.missingClientCapability,
-      'The client cannot be asked for this input.',
+      'The client does not support this kind of input request.',
       {
         status: 400,
         data: {
-          requiredCapabilities: Object.assign({}, ...missing.map((q) => kinds[q.kind].needs)),
+          requiredCapabilities: Object.assign({}, ...missing.map(({ kind }) => kinds[kind].needs)),
         },
       },
     )
@@ -79,7 +80,7 @@ export function toInputRequests(
   ) as InputRequests
 }
 
-/** What came back, less what nobody could have sent as an answer. */
+/** The client's answers; values that are not objects are dropped. */
 export function toAnswers(responses: unknown): Readonly<Record<string, Answer>> {
   if (!isPlainObject(responses)) return noAnswers
   return Object.fromEntries(
@@ -87,4 +88,4 @@ export function toAnswers(responses: unknown): Readonly<Record<string, Answer>> 
   ) as Record<string, Answer>
 }
 
-export const noAnswers: Readonly<Record<string, Answer>> = Object.freeze({})
+const noAnswers: Readonly<Record<string, Answer>> = Object.freeze({})

@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize'
 import type { Json } from '../capability/json.ts'
 import { invalidParams } from './rpc-error.ts'
 
-/** What a state belongs to: it is worth nothing for anything else. */
+/** The request that a state is bound to. It is rejected for any other request. */
 export interface StateBinding {
   readonly subject: string
   readonly method: string
@@ -13,18 +13,18 @@ export interface StateBinding {
 
 export interface RequestStates {
   seal(state: Json | undefined, binding: StateBinding): Promise<string>
-  /** Throws the same error whatever is wrong with it. */
+  /** Throws one and the same error for every kind of invalid state. */
   open(sealed: unknown, binding: StateBinding): Promise<Json | undefined>
 }
 
-/** How long a person has to answer. */
+/** The time that a person has to answer. */
 const lifetimeSeconds = 600
 
-/** What a call asked to remember travels through the client, so it is encrypted and bound. */
+/** The state of a call travels through the client, so it is encrypted and bound to its request. */
 export function createRequestStates(key: Uint8Array, now: () => number): RequestStates {
   return {
     seal: async (state, binding) => {
-      const { EncryptJWT } = await import('jose') // most servers never ask anything
+      const { EncryptJWT } = await import('jose') // loaded lazily: most servers never ask questions
       return new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
@@ -33,7 +33,7 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
     open: async (sealed, binding) => {
       const { jwtDecrypt } = await import('jose')
       try {
-        if (typeof sealed !== 'string' || !isCanonical(sealed)) throw new Error('not as it was')
+        if (typeof sealed !== 'string' || !isCanonical(sealed)) throw new Error('not canonical')
         const { payload } = await jwtDecrypt(sealed, key, {
           currentDate: new Date(now()),
           keyManagementAlgorithms: ['dir'],
@@ -41,14 +41,14 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
         })
         if (payload.for === toDigest(binding)) return payload.state as Json | undefined
       } catch {
-        // One answer for every cause: why a state was refused helps only those who forge them.
+        // The cause is not reported: it would only help an attacker who forges states.
       }
       throw invalidParams('Invalid or expired requestState')
     },
   }
 }
 
-/** The last bits of base64 may differ without a difference: what was changed at all is refused. */
+/** Base64 malleability: the unused last bits can change without changing the decoded bytes. */
 const isCanonical = (sealed: string): boolean =>
   sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
@@ -57,7 +57,7 @@ function toDigest({ subject, method, name, input }: StateBinding): string {
   return createHash('sha256').update(toText(parts)).digest('base64url')
 }
 
-/** Half a character has no canonical form; then the text as it came has to do. */
+/** Canonical JSON, or plain JSON for text with an unpaired surrogate, which has no canonical form. */
 function toText(value: unknown): string {
   try {
     return canonicalize(value) ?? ''

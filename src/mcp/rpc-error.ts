@@ -1,4 +1,6 @@
-/** A JSON-RPC error on its way out, with the HTTP status that goes with it. */
+import type { JSONRPCErrorResponse } from '@modelcontextprotocol/server'
+
+/** A JSON-RPC error to be sent, with the HTTP status and headers that go with it. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
@@ -27,20 +29,47 @@ export const codes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
+  /** JSON-RPC's generic server error: the HTTP request was refused before any method ran. */
+  server: -32000,
+  sessionNotFound: -32001,
   headerMismatch: -32020,
   missingClientCapability: -32021,
   unsupportedVersion: -32022,
-  /** Ours: outside what the protocol keeps for itself. */
+  /** Our own code, outside the range that JSON-RPC reserves. */
   refused: -31403,
 } as const
 
-/** What a client sent, as far as it is worth repeating to it. */
-export const brief = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text)
+export interface RpcErrorContent {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** The JSON-RPC error response: the only place that builds one, for every transport. */
+export const toErrorMessage = (
+  { code, message, data }: RpcErrorContent,
+  id: string | number,
+): JSONRPCErrorResponse => ({
+  jsonrpc: '2.0',
+  id,
+  error: data === undefined ? { code, message } : { code, message, data },
+})
+
+/** The error response as text. `id` is `null` when the request's own id could not be read. */
+export const toErrorBody = (error: RpcErrorContent, id: string | number | null = null): string =>
+  JSON.stringify(toErrorMessage(error, id as string | number))
+
+/** Unexpected errors become a plain "Internal error": their messages may hold private data. */
+export const toRpcError = (error: unknown): RpcError =>
+  error instanceof RpcError ? error : new RpcError(codes.internal, 'Internal error')
 
 export const invalidParams = (message: string, data?: unknown): RpcError =>
   new RpcError(codes.invalidParams, message, { data })
 
-/** An error carries the id of its request wherever that can be read. */
+/** Shortens text from a client before an error message quotes it. */
+export const brief = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}…` : text)
+
+/** The id of a request body, or `null` when it has none. */
 export function toId(body: unknown): string | number | null {
   if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body))
     return null

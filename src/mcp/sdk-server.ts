@@ -17,59 +17,61 @@ import {
 } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
+import { dropUndefined } from '../capability/json.ts'
 import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy/legacy-questions.ts'
 import { type Method, methods, type Params } from './methods.ts'
 import { concerns, mayRead } from './modern/listen.ts'
-import { toRpcError } from './modern/modern-http.ts'
-import { brief, codes, invalidParams, RpcError } from './rpc-error.ts'
+import { isBelow } from './modern/modern-http.ts'
+import { brief, codes, invalidParams, RpcError, toRpcError } from './rpc-error.ts'
 import { type Surface, toServerCapabilities } from './surface.ts'
 
 export type Era = 'legacy' | 'modern'
 
 /**
- * The same methods behind one of the SDK's server objects, for the transports that keep a
- * connection: stdio in both eras, and the sessions of 2025 over HTTP. The SDK does the handshake,
- * the framing and the era's shape of a result; parameters are checked by the methods themselves,
- * so that every transport says the same about them.
+ * Serves the methods through an SDK server object, for the transports that keep a connection:
+ * stdio in both eras, and 2025 sessions over HTTP. The SDK does the handshake, the framing and the
+ * era's result format. The methods check their own parameters, so that every transport reports the
+ * same errors.
  */
 export function createSdkServer(
   surface: Surface,
   era: Era,
-  owner: Caller,
-  callerOf: (context: ServerContext) => Caller = () => owner,
+  sessionCaller: Caller,
+  findCaller: (context: ServerContext) => Caller = () => sessionCaller,
 ): Server {
-  const server = new Server(surface.identity, {
-    capabilities: toServerCapabilities(surface),
-    ...(surface.instructions !== undefined && { instructions: surface.instructions }),
-  })
-  // The SDK calls a level that does not exist its own internal error.
+  const { identity, instructions } = surface
+  const capabilities = toServerCapabilities(surface)
+  const server = new Server(identity, dropUndefined({ capabilities, instructions }))
+  // The SDK answers an unknown level with an internal error; ours is invalid params.
   server.removeRequestHandler('logging/setLevel')
   const subscriptions = new Map<string, Caller>()
   const session: Session = { level: 'debug' }
-  const own =
-    era === 'legacy' ? new Map([...subscribing(subscriptions), ...logging(session)]) : noMethods
+  const legacyMethods =
+    era === 'legacy'
+      ? new Map([...toSubscriptionMethods(subscriptions), ...toLoggingMethods(session)])
+      : noMethods
   server.fallbackRequestHandler = async (request, context) => {
     const { method: name, params = {} } = request
     try {
-      const method = methods.get(name) ?? own.get(name)
+      const method = methods.get(name) ?? legacyMethods.get(name)
       if (!method) throw new RpcError(codes.methodNotFound, `Method not found: ${brief(name)}`)
       const listener = new ContextListener(context, era, session)
-      const exchange = toExchange(server, era, callerOf(context), context, listener)
+      const exchange = toExchange(server, era, findCaller(context), context, listener)
       if (era === 'modern') return await method(surface, params, exchange)
-      const answer = (again: Exchange) => method(surface, params, again)
+      const answer = (attempt: Exchange) => method(surface, params, attempt)
       const result = await askLegacyClient(server, context, answer, exchange, surface.newId)
-      return toLegacy(server, name, result, surface, params)
+      return toLegacyResult(server, name, result, surface, params)
     } catch (error) {
       const { code, message, data } = toRpcError(error)
       throw new ProtocolError(code, message, data)
     }
   }
   forward(server, surface, (announcement) => {
-    // 2026 over stdio: the SDK holds the subscriptions and picks from what it is told.
+    // 2026 over stdio: the SDK keeps the subscriptions and filters what it is given.
     if (era === 'modern' || announcement.kind !== 'updated')
-      return concerns(surface, owner, announcement)
+      return concerns(surface, sessionCaller, announcement)
     const caller = subscriptions.get(announcement.uri)
     return caller !== undefined && concerns(surface, caller, announcement)
   })
@@ -78,9 +80,9 @@ export function createSdkServer(
 
 const noMethods: ReadonlyMap<string, Method> = new Map()
 
-/** What only 2025 has: list changes go to everybody, updates to those who subscribed. */
-function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Method> {
-  const uriOf = ({ uri }: Params): string => {
+/** 2025 only: list changes go to every session, resource updates to those that subscribed. */
+function toSubscriptionMethods(subscriptions: Map<string, Caller>): ReadonlyMap<string, Method> {
+  const toUri = ({ uri }: Params): string => {
     if (typeof uri !== 'string') throw invalidParams('uri must be a string')
     return uri
   }
@@ -88,7 +90,7 @@ function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Me
     [
       'resources/subscribe',
       (surface, params, { caller }) => {
-        const uri = uriOf(params)
+        const uri = toUri(params)
         if (!mayRead(surface, caller, uri))
           throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
         subscriptions.set(uri, caller)
@@ -98,7 +100,7 @@ function subscribing(subscriptions: Map<string, Caller>): ReadonlyMap<string, Me
     [
       'resources/unsubscribe',
       (_, params) => {
-        subscriptions.delete(uriOf(params))
+        subscriptions.delete(toUri(params))
         return {}
       },
     ],
@@ -130,25 +132,25 @@ function toExchange(
 }
 
 interface Session {
-  /** What is below it is not told. */
+  /** The minimum level that is sent. */
   level: LogLevel
 }
 
-/** 2025 says for a whole session how much it wants to hear; 2026 says it with every request. */
-const logging = (session: Session): ReadonlyMap<string, Method> =>
+/** 2025 sets the log level for a session; 2026 sends it with every request. */
+const toLoggingMethods = (session: Session): ReadonlyMap<string, Method> =>
   new Map<string, Method>([
     [
       'logging/setLevel',
       (_, { level }) => {
-        const known = logLevels.find((one) => one === level)
-        if (!known) throw invalidParams(`level must be one of ${logLevels.join(', ')}`)
-        session.level = known
+        const logLevel = logLevels.find((name) => name === level)
+        if (!logLevel) throw invalidParams(`level must be one of ${logLevels.join(', ')}`)
+        session.level = logLevel
         return {}
       },
     ],
   ])
 
-/** A class, because one is made for every request and hardly any is ever told anything. */
+/** A class, because one is created per request and most are never used: closures would cost more. */
 class ContextListener implements Listener {
   readonly #request: ServerContext['mcpReq']
   readonly #era: Era
@@ -163,31 +165,28 @@ class ContextListener implements Listener {
   progress({ done, total, message }: Progress): void {
     const progressToken = this.#request._meta?.progressToken
     if (progressToken === undefined) return
-    const params = {
-      progressToken,
-      progress: done,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-    }
-    this.#request.notify({ method: 'notifications/progress', params }).catch(gone)
+    const params = dropUndefined({ progressToken, progress: done, total, message })
+    this.#request.notify({ method: 'notifications/progress', params }).catch(ignoreDisconnect)
   }
 
   log({ level, data, logger }: LogEntry): void {
-    const asked = (this.#request.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
-    const wanted = (this.#era === 'modern' ? asked : this.#session.level) as LogLevel | undefined
-    if (wanted === undefined || logLevels.indexOf(level) < logLevels.indexOf(wanted)) return
+    const requestLevel = (this.#request.envelope as Params | undefined)?.[LOG_LEVEL_META_KEY]
+    const threshold = this.#era === 'modern' ? requestLevel : this.#session.level
+    if (threshold === undefined || isBelow(level, threshold as LogLevel)) return
     const params = { level, data, logger }
-    this.#request.notify({ method: 'notifications/message', params } as Note).catch(gone)
+    this.#request
+      .notify({ method: 'notifications/message', params } as Notification)
+      .catch(ignoreDisconnect)
   }
 }
 
-type Note = Parameters<ServerContext['mcpReq']['notify']>[0]
+type Notification = Parameters<ServerContext['mcpReq']['notify']>[0]
 
-/** Nobody is left to be told. */
-const gone = (): void => {}
+/** A notification fails only when the client has disconnected. */
+const ignoreDisconnect = (): void => {}
 
-/** 2025 knows no caching, and no structured content but objects. */
-function toLegacy(
+/** 2025 has no caching hints, and allows structured content only as an object. */
+function toLegacyResult(
   server: Server,
   name: string,
   result: Result,
@@ -206,13 +205,15 @@ function toLegacy(
 function forward(
   server: Server,
   surface: Surface,
-  wants: (announcement: Announcement) => boolean,
+  isWanted: (announcement: Announcement) => boolean,
 ): void {
   const stop = surface.announcements.subscribe((announcement) => {
-    if (!wants(announcement)) return
+    if (!isWanted(announcement)) return
     const { method, params } = toNotification(announcement)
-    const note = announcement.kind === 'updated' ? { method, params } : { method }
-    server.notification(note as Parameters<Server['notification']>[0]).catch(gone)
+    const notification = announcement.kind === 'updated' ? { method, params } : { method }
+    server
+      .notification(notification as Parameters<Server['notification']>[0])
+      .catch(ignoreDisconnect)
   })
   server.onclose = stop
 }

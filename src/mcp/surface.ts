@@ -4,7 +4,7 @@ import type {
   JSONObject,
   ServerCapabilities,
 } from '@modelcontextprotocol/server'
-import { emptyPlan, type Reach, type RunInner } from '../capability/call.ts'
+import { createCall, type Reach, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -16,25 +16,25 @@ import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
 import { manifestExtension } from './wire-names.ts'
 
-/** How the server calls itself. */
+/** The server's name, version and description in the protocol. */
 export type { Identity }
 
 export interface SurfaceOptions {
-  /** The path it is served at. */
+  /** The path of this mount. */
   readonly mount: string
   readonly identity: Identity
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
-  /** Whether a call would end for want of a scope, so that HTTP can say so in its own words. */
+  /** Whether a call would be refused for a missing scope, so that HTTP can answer 403. */
   readonly forbids: (caller: Caller, capability: Capability) => boolean
   readonly states: RequestStates
   readonly newId: () => string
-  /** Whether callers come with credentials, so that nothing may be cached for all. */
+  /** Whether callers need credentials; lists must then not be cached in shared caches. */
   readonly callersProveThemselves: boolean
 }
 
-/** Everything a client can reach on one mount, whatever transport and era it comes by. */
+/** Everything that clients can reach on one mount, the same for every transport and era. */
 export class Surface {
   readonly mount: string
   readonly identity: Identity
@@ -45,10 +45,10 @@ export class Surface {
   readonly states: RequestStates
   readonly newId: () => string
   readonly announcements = new Announcements()
-  /** Open streams per caller. */
-  readonly listeners = new Map<string, number>()
-  readonly #closing = new Set<() => void>()
-  readonly #callersProveThemselves: boolean
+  /** The number of open subscription streams per caller. */
+  readonly openStreams = new Map<string, number>()
+  readonly #closeListeners = new Set<() => void>()
+  readonly #requiresCredentials: boolean
   readonly #unsubscribe: () => void
   #projection: Projection
 
@@ -61,12 +61,12 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.#callersProveThemselves = options.callersProveThemselves
+    this.#requiresCredentials = options.callersProveThemselves
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
 
-  /** A snapshot may be new without any difference that clients are told of. */
+  /** Compared by snapshot: not every new snapshot comes with a change event. */
   get projection(): Projection {
     if (this.#projection.snapshot !== this.catalog.snapshot) this.#projection = this.#project()
     return this.#projection
@@ -76,63 +76,66 @@ export class Surface {
     return this.projection.lists(caller)
   }
 
-  /** A step inside a call: looked up as it is served, and governed like any call. */
-  readonly run: RunInner = async (outer, name, { step, input, answers = {}, state }) => {
+  /** Runs a step of a call as a call of its own, with the full pipeline. */
+  readonly run: RunInner = async (outer, name, { step, input, answers, state }) => {
     const { source } = outer.capability.origin
     const entry = this.projection.findInner(source, name)
-    if (!entry) throw new Error(`${source} serves no ${name}`)
+    if (!entry) throw new Error(`${source} has no capability ${name}`)
     const { capability, fingerprint } = entry
-    return this.govern({
-      ...outer,
-      id: `${outer.id}/${step}`,
-      capability,
-      fingerprint,
-      address: toCallAddress(this.mount, capability),
-      input,
-      given: input,
-      answers,
-      state,
-      key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
-      transportKey: undefined,
-      expects: undefined,
-      trail: { decisions: [] },
-      plan: emptyPlan,
-    })
+    return this.govern(
+      createCall({
+        id: `${outer.id}/${step}`,
+        capability,
+        address: toCallAddress(this.mount, capability),
+        fingerprint,
+        caller: outer.caller,
+        input,
+        cancellation: outer.cancellation,
+        answers,
+        state,
+        canAsk: outer.canAsk,
+        key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
+        reach: outer.reach,
+        listener: outer.listener,
+        traceparent: outer.traceparent,
+        run: outer.run,
+      }),
+    )
   }
 
   reachOf(caller: Caller): Reach {
-    return new ReachOnSurface(this, caller)
+    return new SurfaceReach(this, caller)
   }
 
-  /** Told before everything ends, so that open streams can say goodbye. */
+  /** Called before the surface closes, so that open streams can send their last message. */
   onClose(listener: () => void): () => void {
-    this.#closing.add(listener)
-    return () => this.#closing.delete(listener)
+    this.#closeListeners.add(listener)
+    return () => this.#closeListeners.delete(listener)
   }
 
   close(): void {
-    for (const listener of this.#closing) listener()
+    for (const listener of this.#closeListeners) listener()
     this.#unsubscribe()
     this.announcements.close()
   }
 
   #project(): Projection {
-    return new Projection(this.catalog.snapshot, this.#callersProveThemselves)
+    return new Projection(this.catalog.snapshot, this.#requiresCredentials)
   }
 }
 
 export const toCallAddress = (mount: string, { name }: Capability): string =>
   mount === '/mcp' ? name : `${mount} ${name}`
 
-const longestKey = 255
+const maxKeyLength = 255
 
-/** The same step under the same key is the same, whatever else the call does. */
+/** The idempotency key of a step: derived from the call's key, so that a retry replays the step. */
 function toStepKey(key: string, step: string): string {
-  const whole = `${key}/${step}`
-  return whole.length <= longestKey ? whole : hash('sha256', whole, 'base64url')
+  const stepKey = `${key}/${step}`
+  return stepKey.length <= maxKeyLength ? stepKey : hash('sha256', stepKey, 'base64url')
 }
 
-/** What is offered is always the same: a source may begin to offer anything at any time. */
+/** Always all capabilities, even without any prompts: a source can add some at any time. */
 export function toServerCapabilities({ projection }: Surface): ServerCapabilities {
   const { abouts } = projection.snapshot
   if (abouts.length === 0) return serverCapabilities
@@ -140,8 +143,8 @@ export function toServerCapabilities({ projection }: Surface): ServerCapabilitie
   return { ...serverCapabilities, extensions: { [manifestExtension]: byName as JSONObject } }
 }
 
-/** Looked at by few calls, so nothing is made until then. */
-class ReachOnSurface implements Reach {
+/** Built lazily, because few calls look at what their caller can reach. */
+class SurfaceReach implements Reach {
   readonly #surface: Surface
   readonly #caller: Caller
 
@@ -151,14 +154,14 @@ class ReachOnSurface implements Reach {
   }
 
   capabilities(): readonly Capability[] {
-    return this.#pick(this.#surface.catalog.snapshot.capabilities)
+    return this.#findAllowed(this.#surface.catalog.snapshot.capabilities)
   }
 
   views(): readonly View[] {
-    return this.#pick(this.#surface.catalog.snapshot.views)
+    return this.#findAllowed(this.#surface.catalog.snapshot.views)
   }
 
-  #pick<T extends Capability>(entries: ReadonlyMap<string, Entry<T>>): T[] {
+  #findAllowed<T extends Capability>(entries: ReadonlyMap<string, Entry<T>>): T[] {
     return [...entries.values()]
       .map(({ capability }) => capability)
       .filter((capability) => !capability.hidden && permits(this.#caller, capability))

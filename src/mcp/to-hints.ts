@@ -1,12 +1,14 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
+import { dropUndefined } from '../capability/json.ts'
 
-/** The only place where MCP hints are made. */
-export const toHints = ({ title, effects, rules }: Capability): ToolAnnotations => ({
-  ...(title !== undefined && { title }),
-  readOnlyHint: !effects.writes,
-  // A write that somebody has to confirm is one that a host should warn about.
-  destructiveHint: effects.irreversible || (effects.writes && rules.approval),
-  idempotentHint: effects.repeatable,
-  openWorldHint: effects.reachesOut,
-})
+/** MCP's tool annotations, derived from effects and rules here alone. */
+export const toHints = ({ title, effects, rules }: Capability): ToolAnnotations =>
+  dropUndefined({
+    title,
+    readOnlyHint: !effects.writes,
+    // Hosts should also warn about writes that need an approval.
+    destructiveHint: effects.irreversible || (effects.writes && rules.approval),
+    idempotentHint: effects.repeatable,
+    openWorldHint: effects.reachesOut,
+  })

@@ -1,16 +1,16 @@
 import type { Prompt as McpPrompt } from '@modelcontextprotocol/server'
 import type { Prompt } from '../capability/capability.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { toolMeta } from './wire-names.ts'
 
-export const toPrompt = ({ capability, fingerprint }: Entry<Prompt>): McpPrompt => ({
-  name: capability.name,
-  ...(capability.title !== undefined && { title: capability.title }),
-  description: capability.description,
-  arguments: capability.parameters.map(({ name, description, required }) => ({
-    name,
-    ...(description !== undefined && { description }),
-    required,
-  })),
-  _meta: { [toolMeta.origin]: capability.origin, [toolMeta.fingerprint]: fingerprint },
-})
+export const toPrompt = ({ capability, fingerprint }: Entry<Prompt>): McpPrompt =>
+  dropUndefined({
+    name: capability.name,
+    title: capability.title,
+    description: capability.description,
+    arguments: capability.parameters.map(({ name, description, required }) =>
+      dropUndefined({ name, description, required }),
+    ),
+    _meta: { [toolMeta.origin]: capability.origin, [toolMeta.fingerprint]: fingerprint },
+  })

@@ -5,6 +5,7 @@ import type {
 } from '@modelcontextprotocol/server'
 import type { View } from '../capability/capability.ts'
 import type { Document } from '../capability/content.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Done } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { toolMeta } from './wire-names.ts'
@@ -19,19 +20,20 @@ export const toTemplate = (entry: Entry<View>): ResourceTemplateType => ({
   ...toDescription(entry),
 })
 
-const toDescription = ({ capability, fingerprint }: Entry<View>) => ({
-  name: capability.name,
-  ...(capability.title !== undefined && { title: capability.title }),
-  description: capability.description,
-  ...(capability.mimeType !== undefined && { mimeType: capability.mimeType }),
-  _meta: {
-    [toolMeta.origin]: capability.origin,
-    ...(capability.output && { [toolMeta.schema]: capability.output.schema }),
-    [toolMeta.fingerprint]: fingerprint,
-  },
-})
+const toDescription = ({ capability, fingerprint }: Entry<View>) =>
+  dropUndefined({
+    name: capability.name,
+    title: capability.title,
+    description: capability.description,
+    mimeType: capability.mimeType,
+    _meta: dropUndefined({
+      [toolMeta.origin]: capability.origin,
+      [toolMeta.schema]: capability.output?.schema,
+      [toolMeta.fingerprint]: fingerprint,
+    }),
+  })
 
-/** A view answers with documents, or with data that becomes one. */
+/** The documents of a view's answer, or its data as one document. */
 export function toContents(outcome: Done, view: View, uri: string): ReadResourceResult['contents'] {
   const documents = (outcome.content ?? []).flatMap((block) =>
     block.type === 'resource' ? [toDocument(block.resource, view)] : [],
@@ -43,7 +45,6 @@ export function toContents(outcome: Done, view: View, uri: string): ReadResource
 }
 
 function toDocument({ uri, mimeType, text, blob }: Document, view: View) {
-  const type = mimeType ?? view.mimeType
-  const kind = type === undefined ? {} : { mimeType: type }
-  return blob === undefined ? { uri, ...kind, text: text ?? '' } : { uri, ...kind, blob }
+  const document = dropUndefined({ uri, mimeType: mimeType ?? view.mimeType })
+  return blob === undefined ? { ...document, text: text ?? '' } : { ...document, blob }
 }

@@ -2,26 +2,30 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Notice } from '../capability/call.ts'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
+import { dropUndefined } from '../capability/json.ts'
 import type { Done, Failed } from '../capability/outcome.ts'
 import { codes, RpcError } from './rpc-error.ts'
 import { resultMeta } from './wire-names.ts'
 
 export type { CallToolResult }
 
-/** What came of a call, as `tools/call` answers it. */
+/** The outcome of a call as a `tools/call` result. */
 export function toResult(outcome: Done | Failed, callId: string): CallToolResult {
   const id = outcome.callId ?? callId
-  const result = outcome.kind === 'done' ? toSuccess(outcome, id) : toTrouble(outcome, id)
+  const result = outcome.kind === 'done' ? toSuccess(outcome, id) : toErrorResult(outcome, id)
   return outcome.notices === undefined ? result : withNotices(result, outcome.notices)
 }
 
-/** In the metadata for programs, and in words for those who see nothing else. */
+/** Adds notices to the metadata for programs, and those about budgets as text for the model. */
 function withNotices(result: CallToolResult, notices: readonly Notice[]): CallToolResult {
   const meta = notices.map(({ about, data }) => [resultMeta[about], data])
-  const words = notices.filter(({ about }) => about === 'budget').map(({ text }) => text)
+  const texts = notices.filter(({ about }) => about === 'budget').map(({ text }) => text)
   return {
     ...result,
-    content: [...result.content, ...words.map((word) => ({ type: 'text' as const, text: word }))],
+    content: [
+      ...result.content,
+      ...texts.map((notice) => ({ type: 'text' as const, text: notice })),
+    ],
     _meta: { ...result._meta, ...Object.fromEntries(meta) },
   }
 }
@@ -30,20 +34,20 @@ function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallTool
   const _meta: Record<string, unknown> = { [resultMeta.callId]: callId }
   if (fetchedAt !== undefined) _meta[resultMeta.fetchedAt] = fetchedAt
   const blocks = (content ?? toContent(data)) as CallToolResult['content']
-  // Where nothing is said, that it went well is said in so many words.
+  // An empty answer states its success explicitly.
   if (data === undefined && content === undefined) return { content: blocks, isError: false, _meta }
-  // A bare string has said everything as text.
+  // A string is already complete as text.
   return data === undefined || typeof data === 'string'
     ? { content: blocks, _meta }
     : { content: blocks, structuredContent: data as Record<string, unknown>, _meta }
 }
 
-/** Many hosts show only text, so the text holds all of it. */
+/** Data as text, because many hosts show nothing else to the model. */
 const toContent = (data: unknown): readonly Content[] => [
   text(data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data)),
 ]
 
-function toTrouble({ failure, content }: Failed, callId: string): CallToolResult {
+function toErrorResult({ failure, content }: Failed, callId: string): CallToolResult {
   switch (failure.fixedBy) {
     case 'model':
       return {
@@ -55,31 +59,29 @@ function toTrouble({ failure, content }: Failed, callId: string): CallToolResult
       throw toProtocolError(failure)
     case 'operator': {
       const { code, retryable } = failure
-      const words = `Error: this tool is out of order. Whoever runs the server can look up the reference ${callId}.`
+      const message = `Error: the tool is temporarily unavailable. The operator of this server can look up the reference ${callId}.`
       return {
         isError: true,
-        content: [{ type: 'text', text: words }],
+        content: [{ type: 'text', text: message }],
         _meta: {
           [resultMeta.callId]: callId,
-          [resultMeta.failure]: { code, message: 'out of order', retryable },
+          [resultMeta.failure]: { code, message: 'temporarily unavailable', retryable },
         },
       }
     }
   }
 }
 
-const toFailureMeta = ({ code, message, details, retryable }: Failure) => ({
-  code,
-  message,
-  ...(details && { details }),
-  retryable,
-})
+const toFailureMeta = ({ code, message, details, retryable }: Failure) =>
+  dropUndefined({ code, message, details, retryable })
 
-/** For what has no `isError`: reading a view, rendering a prompt, or a call that may not be made. */
+/** A JSON-RPC error, for results without `isError`: reading a view, rendering a prompt, a forbidden call. */
 export function toProtocolError(failure: Failure, callId?: string): RpcError {
   const { code, message, fixedBy, details } = failure
   if (fixedBy === 'operator')
-    return new RpcError(codes.internal, `Out of order. Reference: ${callId}.`, { data: { code } })
+    return new RpcError(codes.internal, `Temporarily unavailable. Reference: ${callId}.`, {
+      data: { code },
+    })
   if (fixedBy === 'model')
     return new RpcError(codes.invalidParams, message, { data: { code, ...details } })
   const scopes = Array.isArray(details?.missing) ? details.missing.join(' ') : undefined

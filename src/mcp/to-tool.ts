@@ -1,6 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
-import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import { dropUndefined, isPlainObject, type JsonObject } from '../capability/json.ts'
 import type { Rules } from '../capability/rules.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { keyArgument } from '../governance/steps/check-input.ts'
@@ -9,28 +9,28 @@ import { toolMeta } from './wire-names.ts'
 
 export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
   const { name, title, description, input, output, effects, extras, origin } = capability
-  return {
+  return dropUndefined({
     name,
-    ...(title !== undefined && { title }),
+    title,
     description,
     inputSchema: toInputSchema(input.schema, capability.rules) as Tool['inputSchema'],
-    ...(output && { outputSchema: output.schema as NonNullable<Tool['outputSchema']> }),
-    annotations: { ...literalKeys(extras), ...toHints(capability) },
-    _meta: {
+    outputSchema: output?.schema as Tool['outputSchema'],
+    annotations: { ...toExtraAnnotations(extras), ...toHints(capability) },
+    _meta: dropUndefined({
       [toolMeta.origin]: origin,
       [toolMeta.effects]: effects,
-      ...toRulesMeta(capability.rules),
+      [toolMeta.rules]: toActiveRules(capability.rules),
       [toolMeta.fingerprint]: fingerprint,
-      ...(Object.keys(extras).length > 0 && { [toolMeta.extras]: extras }),
-    },
-  }
+      [toolMeta.extras]: nonEmpty(extras),
+    }),
+  })
 }
 
-/** Keys that a mapping asks for by name; official clients strip them, so `_meta` has them too. */
-const literalKeys = ({ annotations }: JsonObject): JsonObject =>
+/** Annotations that a mapping sets by name. Official clients strip unknown ones, so `_meta` repeats them. */
+const toExtraAnnotations = ({ annotations }: JsonObject): JsonObject =>
   isPlainObject(annotations) ? (annotations as JsonObject) : {}
 
-/** A model can only send what a schema lets it send, so the key has a place there. */
+/** Adds the idempotency key, because a model can only send what the schema declares. */
 function toInputSchema(schema: JsonObject, { idempotencyKey }: Rules): JsonObject {
   if (!idempotencyKey) return schema
   const properties = isPlainObject(schema.properties) ? (schema.properties as JsonObject) : {}
@@ -45,18 +45,21 @@ const keySchema = {
     'Required unless the client sends a key itself: unique to what you want done, and the same when you try again.',
 }
 
-/** Only what is in force: most capabilities have no rules, and every list carries them all. */
-function toRulesMeta({ permissions, approval, approvers, ...rules }: Rules): object {
+/** Leaves out rules with default values: most capabilities have none, and lists contain them all. */
+function toActiveRules({ permissions, approval, approvers, ...rules }: Rules): object | undefined {
   const { idempotencyKey, cost, budgets, rates, timeout } = rules
-  const inForce = {
-    ...(permissions.length > 0 && { permissions }),
-    ...(approval && { approval }),
-    ...(approvers !== undefined && { approvers }),
-    ...(idempotencyKey && { idempotencyKey }),
-    ...(cost && { cost }),
-    ...(budgets.length > 0 && { budgets: budgets.map(({ id, ...budget }) => budget) }),
-    ...(rates.length > 0 && { rates: rates.map(({ id, ...rate }) => rate) }),
-    ...(timeout !== undefined && { timeout }),
-  }
-  return Object.keys(inForce).length > 0 ? { [toolMeta.rules]: inForce } : {}
+  const activeRules = dropUndefined({
+    permissions: nonEmpty(permissions),
+    approval: approval || undefined,
+    approvers,
+    idempotencyKey: idempotencyKey || undefined,
+    cost,
+    budgets: nonEmpty(budgets.map(({ id, ...budget }) => budget)),
+    rates: nonEmpty(rates.map(({ id, ...rate }) => rate)),
+    timeout,
+  })
+  return nonEmpty(activeRules)
 }
+
+const nonEmpty = <T extends object>(value: T): T | undefined =>
+  Object.keys(value).length > 0 ? value : undefined

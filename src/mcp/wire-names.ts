@@ -1,33 +1,33 @@
-/** Every name of ours on the wire; `docs/wire.md` describes them. */
-const ours = <const Name extends string>(name: Name) => `dev.drawbridge/${name}` as const
+/** Every protocol name that Drawbridge defines; `docs/wire.md` describes them. */
+const toWireName = <const Name extends string>(name: Name) => `dev.drawbridge/${name}` as const
 
 export const toolMeta = {
-  origin: ours('origin'),
-  effects: ours('effects'),
-  rules: ours('rules'),
-  fingerprint: ours('fingerprint'),
-  extras: ours('extras'),
-  schema: ours('schema'),
+  origin: toWireName('origin'),
+  effects: toWireName('effects'),
+  rules: toWireName('rules'),
+  fingerprint: toWireName('fingerprint'),
+  extras: toWireName('extras'),
+  schema: toWireName('schema'),
 } as const
 
 export const resultMeta = {
-  callId: ours('call-id'),
-  failure: ours('failure'),
-  fetchedAt: ours('fetched-at'),
-  budget: ours('budget'),
-  replayed: ours('replayed'),
-  route: ours('route'),
+  callId: toWireName('call-id'),
+  failure: toWireName('failure'),
+  fetchedAt: toWireName('fetched-at'),
+  budget: toWireName('budget'),
+  replayed: toWireName('replayed'),
+  route: toWireName('route'),
 } as const
 
 export const requestMeta = {
-  idempotencyKey: ours('idempotency-key'),
-  expectFingerprint: ours('expect-fingerprint'),
-  /** Not ours: the name that the protocol reserves for it. */
+  idempotencyKey: toWireName('idempotency-key'),
+  expectFingerprint: toWireName('expect-fingerprint'),
+  /** Reserved by the protocol for W3C Trace Context. */
   traceparent: 'traceparent',
 } as const
 
-/** Of the server as a whole, by the id of the manifest it comes from. */
-export const manifestExtension = ours('manifest')
+/** The server extension that holds what each manifest says of itself, by its name. */
+export const manifestExtension = toWireName('manifest')
 
-/** The one revision of the stateless era that is spoken here. */
+/** The supported protocol revision of the stateless era. */
 export const modernRevision = '2026-07-28'

@@ -1,4 +1,4 @@
-/** Time that goes on evenly, whatever is done to the clock of the machine meanwhile. */
+/** A monotonic clock in epoch milliseconds: unaffected when the system clock is set. */
 export function createSteadyClock(): () => number {
   const start = Date.now() - performance.now()
   return () => start + performance.now()

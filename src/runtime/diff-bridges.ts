@@ -5,7 +5,7 @@ import type { Difference } from '../catalog/diff/difference.ts'
 import type { Config } from './config/config-shape.ts'
 import type { OpenedDrawbridge } from './open-drawbridge.ts'
 
-/** A difference, and the mount it is on. */
+/** A difference on one mount, or of the policy. */
 export interface MountedDifference extends Omit<Difference, 'noun'> {
   readonly noun: Difference['noun'] | 'policy'
   readonly mount: string
@@ -13,7 +13,7 @@ export interface MountedDifference extends Omit<Difference, 'noun'> {
 
 const empty = new CatalogIndex('portable', (capability) => capability).toSnapshot()
 
-/** What changed between two configurations: first what holds for all, then mount by mount. */
+/** Differences between two configurations: first the policy, then mount by mount. */
 export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): MountedDifference[] {
   const [old, current] = [before.bridge.mounts, now.bridge.mounts]
   const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodePoint)
@@ -28,44 +28,44 @@ export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): Mo
   ]
 }
 
-interface Watch {
+interface PolicySetting {
   readonly pointer: string
-  /** More lets more happen. */
-  readonly of: (config: Config) => number
+  /** A larger value is less strict. */
+  readonly looseness: (config: Config) => number
   readonly looser: string
-  readonly tighter: string
-  /** Whether a call that got through may be refused once it is tighter. */
+  readonly stricter: string
+  /** The stricter value may refuse calls that were allowed. */
   readonly breaks: boolean
 }
 
-/** What an operator decides for everything at once, and no capability shows. */
-const watches: readonly Watch[] = [
+/** Settings that apply to all capabilities, so that no single capability shows the change. */
+const policySettings: readonly PolicySetting[] = [
   {
     pointer: '/policy/mode',
-    of: ({ policy }) => (policy.mode === 'observe' ? 1 : 0),
-    looser: 'Rules are only observed, no longer enforced.',
-    tighter: 'Rules are enforced, no longer only observed.',
+    looseness: ({ policy }) => (policy.mode === 'observe' ? 1 : 0),
+    looser: 'Rules are only observed, and no longer enforced.',
+    stricter: 'Rules are enforced, and no longer only observed.',
     breaks: true,
   },
   {
     pointer: '/http/tokens',
-    of: ({ http }) => (http.tokens === undefined ? 1 : 0),
-    looser: 'Over HTTP nobody has to prove who they are any more.',
-    tighter: 'Over HTTP callers must prove who they are now.',
+    looseness: ({ http }) => (http.tokens === undefined ? 1 : 0),
+    looser: 'HTTP callers no longer have to authenticate.',
+    stricter: 'HTTP callers now have to authenticate.',
     breaks: true,
   },
   {
     pointer: '/policy/limits/timeout',
-    of: ({ policy }) => policy.limits.timeout,
-    looser: 'Calls without a limit of their own may take longer.',
-    tighter: 'Calls without a limit of their own are stopped earlier.',
+    looseness: ({ policy }) => policy.limits.timeout,
+    looser: 'Calls without a timeout of their own may take longer.',
+    stricter: 'Calls without a timeout of their own are stopped earlier.',
     breaks: false,
   },
 ]
 
 const diffPolicies = (before: Config, now: Config): MountedDifference[] =>
-  watches.flatMap(({ pointer, of, looser, tighter, breaks }) => {
-    const [old, current] = [of(before), of(now)]
+  policySettings.flatMap(({ pointer, looseness, looser, stricter, breaks }) => {
+    const [old, current] = [looseness(before), looseness(now)]
     if (old === current) return []
     const isLooser = current > old
     return [
@@ -77,7 +77,7 @@ const diffPolicies = (before: Config, now: Config): MountedDifference[] =>
         kind: 'policy_changed',
         effect: isLooser ? ('widening' as const) : ('narrowing' as const),
         breaking: breaks && !isLooser,
-        message: isLooser ? looser : tighter,
+        message: isLooser ? looser : stricter,
       },
     ]
   })

@@ -1,3 +1,4 @@
+import { isFault } from '../capability/fault.ts'
 import type { Ledger } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import type { KeyRing } from '../sources/intents/crypto/key-ring.ts'
@@ -16,7 +17,7 @@ import { toResumption } from '../sources/intents/log/resumption.ts'
 export type { ExecutionEvent, ExecutionSummary, LoggedExecution }
 export { executionStates, isSealed }
 
-/** The log of executions as an operator sees it. */
+/** The execution log for operators, with payloads decrypted. */
 export class ExecutionHistory {
   readonly #log: ExecutionLog
   readonly #keys: readonly KeyRing[]
@@ -30,7 +31,7 @@ export class ExecutionHistory {
     return this.#log.read.list(filter)
   }
 
-  /** With its payloads, where there is a key for them. */
+  /** Decrypts the payloads that a configured key can open. */
   find(id: string): LoggedExecution | undefined {
     const execution = this.#log.read.find(id)
     return execution && this.#keys.reduce(openExecution, execution)
@@ -42,7 +43,7 @@ export class ExecutionHistory {
 }
 
 export interface ResumeParts {
-  readonly desk: ExecutionHistory
+  readonly history: ExecutionHistory
   readonly sources: readonly IntentSource[]
   readonly ledger: Ledger
   readonly now: () => number
@@ -50,26 +51,26 @@ export interface ResumeParts {
 
 export type ResumeResult = { readonly refused: string } | { readonly execution: LoggedExecution }
 
-/** Goes on with an interrupted execution; what came of it is then known of its run, too. */
+/** Resumes an interrupted execution, and settles the run that belongs to it. */
 export async function resumeExecution(
-  { desk, sources, ledger, now }: ResumeParts,
+  { history, sources, ledger, now }: ResumeParts,
   id: string,
   by: string,
 ): Promise<ResumeResult> {
-  const execution = desk.find(id)
+  const execution = history.find(id)
   if (!execution) return { refused: `There is no execution ${id}.` }
   const resumption = toResumption(execution)
-  if (resumption.kind === 'refused') return { refused: resumption.why }
-  // What cannot be trusted is no reason to do anything.
-  const { broken } = desk.verify()
+  if (isFault(resumption)) return { refused: resumption.fault }
+  // A log that was tampered with must not cause any effect.
+  const { broken } = history.verify()
   if (broken) return { refused: `Event ${broken.number} of the log: ${broken.reason}.` }
   const { source: name } = resumption.begun
   const source = sources.find((one) => one.id === name)
-  if (!source) return { refused: `There is no source ${name} any more.` }
+  if (!source) return { refused: `The source ${name} is no longer configured.` }
   const resumed = await source.resume(resumption, by)
-  if ('refused' in resumed) return resumed
+  if (isFault(resumed)) return { refused: resumed.fault }
   const { routed, outcome } = resumed
   if (routed.state !== 'unknown' && outcome.kind !== 'asking')
     await settleRun(ledger, id, routed.state, { by, at: now(), outcome })
-  return { execution: desk.find(id) ?? execution }
+  return { execution: history.find(id) ?? execution }
 }

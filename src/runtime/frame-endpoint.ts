@@ -1,28 +1,28 @@
-import type { Call, RunInner } from '../capability/call.ts'
+import { type Call, createCall, type RunInner } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Identify } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frames/frame-route.ts'
+import { toCallAddress } from '../mcp/surface.ts'
 import { toErrorInfo } from '../sources/intents/envelope/response.ts'
 import { toFrame } from '../sources/intents/transport/frame.ts'
 import type { FrameReceiver } from '../sources/intents/transport/frame-receiver.ts'
 import type { Receive } from '../sources/intents/transport/nats/responder.ts'
-import { toPlainCall } from './plain-call.ts'
 
 export interface FrameParts {
-  readonly desk: FrameReceiver
+  readonly receiver: FrameReceiver
   readonly mount: string
-  /** By the name it has in its source: as it is served, with everything that is enforced on it. */
+  /** Finds the served capability, with its policy applied, by the name that its source gives it. */
   readonly find: (name: string) => Entry<Capability> | undefined
   readonly govern: (call: Call) => Promise<Outcome>
   readonly run: RunInner
   readonly newId: () => string
 }
 
-/** What another runtime asks for is a call like any other, and passes the same pipeline. */
+/** Turns a frame from another runtime into a governed call. */
 export const toFrameEndpoint = ({
-  desk,
+  receiver,
   mount,
   find,
   govern,
@@ -30,17 +30,17 @@ export const toFrameEndpoint = ({
   newId,
 }: FrameParts): FrameEndpoint => ({
   async receive(frame, { caller, cancellation }) {
-    const accepted = desk.accept(frame)
+    const accepted = receiver.accept(frame)
     if ('refused' in accepted) return accepted.refused
     const entry = find(accepted.name)
     if (!entry) return accepted.answer(undefined)
     const { capability, fingerprint } = entry
     const { input, key, traceparent, invoke } = accepted
     const outcome = await govern(
-      toPlainCall({
+      createCall({
         id: newId(),
         capability: { ...capability, invoke },
-        mount,
+        address: toCallAddress(mount, capability),
         fingerprint,
         caller,
         input,
@@ -54,7 +54,7 @@ export const toFrameEndpoint = ({
   },
 })
 
-/** The same for frames that come by other ways than HTTP; who sent them is found out alike. */
+/** Receives frames from other transports than HTTP, and authenticates their sender the same way. */
 export const toReceive =
   (endpoint: FrameEndpoint, identify: Identify): Receive =>
   async (frame, { authorization, cancellation }) => {
@@ -66,6 +66,6 @@ const unknownSender = toFrame(
   'error',
   toErrorInfo(
     'UNAUTHORIZED',
-    'The token that this agent is asked with is missing, or not known to it. Asking again does not help: whoever runs the server must configure another one.',
+    'The bearer token for this agent is missing or unknown. Do not retry: the operator of the calling server must configure a valid token.',
   ),
 )

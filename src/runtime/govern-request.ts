@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { createCall } from '../capability/call.ts'
 import type { Contract } from '../capability/contract.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Refine } from '../catalog/snapshot.ts'
 import { refused } from '../governance/failures.ts'
 import type { Next } from '../governance/steps/step.ts'
-import type { RestRequest } from '../http/records/records-routes.ts'
-import type { Surface } from '../mcp/surface.ts'
-import { toPlainCall } from './plain-call.ts'
+import type { RestRequest } from '../http/records/records-api.ts'
+import { type Surface, toCallAddress } from '../mcp/surface.ts'
 
 export interface GovernOptions {
   readonly surface: Surface
@@ -14,26 +14,27 @@ export interface GovernOptions {
   readonly govern: Next
 }
 
-/** What is read or put in without MCP passes what a call of a tool would pass. */
+/** Governs a REST request for records like a tool call. */
 export async function governRequest(
-  { capability: wanted, invoke, ...rest }: RestRequest,
+  { capability: requested, invoke, ...rest }: RestRequest,
   { surface, refine, govern }: GovernOptions,
 ): Promise<Outcome> {
   const { mount, projection, run } = surface
   const entry =
-    typeof wanted === 'string'
+    typeof requested === 'string'
       ? [...projection.snapshot.capabilities.values()].find(
-          ({ capability: { origin } }) => origin.pointer === `/${wanted}`,
+          ({ capability: { origin } }) => origin.pointer === `/${requested}`,
         )
-      : { capability: refine(wanted), fingerprint: '' }
-  if (!entry) return refused('internal', `${mount} serves no ${wanted}`)
+      : { capability: refine(requested), fingerprint: '' }
+  if (!entry) return refused('internal', `${mount} has no capability ${requested}`)
   const { fingerprint } = entry
-  const capability = { ...entry.capability, input: asItIs, invoke }
-  return govern(toPlainCall({ ...rest, id: randomUUID(), capability, fingerprint, mount, run }))
+  const capability = { ...entry.capability, input: acceptAny, invoke }
+  const address = toCallAddress(mount, capability)
+  return govern(createCall({ ...rest, id: randomUUID(), capability, address, fingerprint, run }))
 }
 
-/** Read by whoever answers it. */
-const asItIs: Contract = {
+/** The route validates its own input. */
+const acceptAny: Contract = {
   schema: { type: 'object' },
   parse: (value) => ({ ok: true, value }),
 }

@@ -3,7 +3,7 @@ import { SetupError } from '../capability/setup-error.ts'
 import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/openapi/from-openapi.ts'
 import { toReadError } from './file-errors.ts'
 
-/** Reads an OpenAPI document from a file; every complaint names file, line and column. */
+/** Reads an OpenAPI document from a file; every error message names file, line and column. */
 export async function importOpenApi(file: string): Promise<OpenApiDraft> {
   const text = await readFile(file, 'utf8').catch((error) => {
     throw toReadError(file, error)

@@ -1,33 +1,35 @@
 import type { Call } from '../capability/call.ts'
 import type { Outcome } from '../capability/outcome.ts'
 
-/** The calls that are under way, so that a stop can wait for them. */
+/** Tracks running calls, so that shutdown can wait for them. */
 export class InFlight {
   readonly #calls = new Set<Call>()
-  #emptied: (() => void) | undefined
+  #onEmpty: (() => void) | undefined
 
   watch(call: Call, govern: (call: Call) => Promise<Outcome>): Promise<Outcome> {
     this.#calls.add(call)
     const outcome = govern(call)
-    const leave = () => {
+    const remove = () => {
       this.#calls.delete(call)
-      if (this.#calls.size === 0) this.#emptied?.()
+      if (this.#calls.size === 0) this.#onEmpty?.()
     }
-    outcome.then(leave, leave)
+    outcome.then(remove, remove)
     return outcome
   }
 
-  /** Waits for them, and ends those that take too long: they are answered that they were. */
-  async settle(patience: number): Promise<void> {
+  /** Waits for running calls, and cancels those that run longer than `graceMs`. */
+  async settle(graceMs: number): Promise<void> {
     const timer = setTimeout(() => {
       for (const { cancellation } of this.#calls) cancellation.cancel('The server stops.')
-    }, patience)
+    }, graceMs)
     if (this.#calls.size > 0)
       await new Promise<void>((resolve) => {
-        this.#emptied = resolve
+        this.#onEmpty = resolve
       })
     clearTimeout(timer)
-    // Their answers are made, but not yet written.
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    // Responses are created at this point, but not yet written to their sockets.
+    await new Promise((resolve) => setTimeout(resolve, flushMs))
   }
 }
+
+const flushMs = 20

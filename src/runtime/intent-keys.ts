@@ -12,7 +12,7 @@ export const toMapping = (
 ): Pick<Mapping, 'agents' | 'keys'> & Partial<Mapping> =>
   typeof config === 'string' || Array.isArray(config) ? { agents: config, keys: {} } : config
 
-/** The text of each key, wherever it is kept. */
+/** The text of each key, inline or from its file. */
 export async function readKeys(
   keys: Mapping['keys'],
   folder: string,
@@ -21,7 +21,7 @@ export async function readKeys(
     if (typeof key === 'string') return [kid, key] as const
     const file = path.resolve(folder, key.file)
     const text = await readFile(file, 'utf8').catch((error: Error) => {
-      throw new SetupError(`The key ${kid} cannot be read: ${error.message}`)
+      throw new SetupError(`The file of key ${kid} cannot be read: ${error.message}`)
     })
     return [kid, text.trim()] as const
   })

@@ -6,19 +6,19 @@ import { glob } from 'tinyglobby'
 import { byCodePoint } from '../capability/json.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
 
-/** What `import … from 'drawbridge-mcp'` gives in a user's module: this very library. */
+/** The exports that `import … from 'drawbridge-mcp'` resolves to in a user's module: this installation. */
 export type Library = Readonly<Record<string, unknown>>
 
 export interface LoaderOptions {
   readonly folder: string
   readonly library: Library
-  /** Whether a file that has changed must be read again: Node itself never does. */
+  /** Reloads changed files. Node's own module cache never does. */
   readonly fresh: boolean
 }
 
 /**
- * Loads modules, TypeScript or not, without a build step. What Node can load as it is, it loads:
- * the translator takes as long to start as everything else together.
+ * Loads JavaScript and TypeScript modules without a build step. Plain JavaScript goes to Node directly,
+ * because starting jiti takes as long as everything else together.
  */
 export class ModuleLoader {
   readonly #options: LoaderOptions
@@ -30,53 +30,53 @@ export class ModuleLoader {
     this.#options = options
   }
 
-  /** Every file that was read, and those that would be read now, for those who watch them. */
+  /** All files to watch: those that were loaded, and those that match the patterns now. */
   async files(): Promise<readonly string[]> {
-    const translated = Object.keys(this.#jiti?.cache ?? {}).filter(isOwn)
+    const transpiled = Object.keys(this.#jiti?.cache ?? {}).filter(isUserFile)
     const present = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
-    return [...new Set([...this.#loaded, ...translated, ...present])]
+    return [...new Set([...this.#loaded, ...transpiled, ...present])]
   }
 
-  /** A file that is no module, and that is watched like one. */
-  note(file: string): void {
+  /** Adds a file that is not a module, such as a manifest, to the watched files. */
+  watchFile(file: string): void {
     this.#loaded.add(file)
   }
 
   async load(file: string): Promise<Readonly<Record<string, unknown>>> {
     this.#loaded.add(file)
-    if (!this.#options.fresh && isPlain(file))
+    if (!this.#options.fresh && isPlainJavaScript(file))
       return { ...(await import(pathToFileURL(file).href)) }
-    const jiti = await this.#translator()
+    const jiti = await this.#openJiti()
     return { ...(await jiti.import<Record<string, unknown>>(file)) }
   }
 
-  async #translator(): Promise<Jiti> {
+  async #openJiti(): Promise<Jiti> {
     if (!this.#jiti) {
       const { createJiti } = await import('jiti')
       this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
         virtualModules: { 'drawbridge-mcp': this.#options.library },
       })
-      // Modules share what they import, but not with those of an earlier load.
+      // jiti's cache is global: drop the modules of an earlier load, so that they are read again.
       for (const file of Object.keys(this.#jiti.cache))
-        if (isOwn(file)) delete this.#jiti.cache[file]
+        if (isUserFile(file)) delete this.#jiti.cache[file]
     }
     return this.#jiti
   }
 
   loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
     for (const pattern of patterns) this.#patterns.add(pattern)
-    // One source after the other: what a module prints while it loads must be known to be its own.
-    turn = turn.then(
+    // Sequential, so that output captured during a load belongs to that module.
+    queue = queue.then(
       () => this.#loadAll(patterns, folder),
       () => this.#loadAll(patterns, folder),
     )
-    return turn as Promise<LoadedModule[]>
+    return queue as Promise<LoadedModule[]>
   }
 
   async #loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
     const files = await glob([...patterns], { cwd: folder, absolute: false, onlyFiles: true })
     if (files.length === 0)
-      return [{ file: patterns.join(', '), exports: {}, error: 'no file has this name' }]
+      return [{ file: patterns.join(', '), exports: {}, error: 'no file matches' }]
     const modules: LoadedModule[] = []
     for (const file of files.sort(byCodePoint)) modules.push(await this.#tryLoad(file, folder))
     return modules
@@ -90,18 +90,18 @@ export class ModuleLoader {
       return { file, exports, ...(printed !== '' && { printed }) }
     } catch (error) {
       capture.end()
-      const at = findPlace(error, path.resolve(folder, file))
+      const at = findPosition(error, path.resolve(folder, file))
       return { file, exports: {}, error: toLine(error), ...(at !== undefined && { at }) }
     }
   }
 }
 
-let turn: Promise<unknown> = Promise.resolve()
+let queue: Promise<unknown> = Promise.resolve()
 
-const isOwn = (file: string): boolean => !/[\\/]node_modules[\\/]/.test(file)
+const isUserFile = (file: string): boolean => !/[\\/]node_modules[\\/]/.test(file)
 
-/** JavaScript that finds this package by itself. */
-function isPlain(file: string): boolean {
+/** JavaScript that Node can load by itself: it resolves this package without an alias. */
+function isPlainJavaScript(file: string): boolean {
   if (!/\.[cm]?js$/.test(file)) return false
   try {
     createRequire(file).resolve('drawbridge-mcp')
@@ -114,8 +114,8 @@ function isPlain(file: string): boolean {
 const toLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split('\n')[0]?.trim() ?? ''
 
-/** Where in the file it went wrong: a syntax error says so in its message, others in their stack. */
-function findPlace(error: unknown, file: string): string | undefined {
+/** File, line and column of an error: syntax errors have it in their message, others in their stack. */
+function findPosition(error: unknown, file: string): string | undefined {
   if (!(error instanceof Error)) return undefined
   for (const text of [error.message, error.stack ?? '']) {
     const found = text.split(file)[1]?.match(/^:\d+:\d+/)
@@ -124,15 +124,15 @@ function findPlace(error: unknown, file: string): string | undefined {
   return undefined
 }
 
-/** Standard output belongs to results and the protocol; what a module writes goes to the side. */
+/** Sends what a module prints to standard error: standard output is for results and the protocol. */
 function captureOutput(): { end(): string } {
   const { write } = process.stdout
-  // Taken now: over stdio both names mean the same stream.
-  const aside = process.stderr.write.bind(process.stderr)
+  // Bound before stdout is replaced: in the CLI, stdout and stderr are the same object.
+  const writeToStderr = process.stderr.write.bind(process.stderr)
   let printed = ''
   process.stdout.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
     printed += String(chunk)
-    return aside(chunk, ...(rest as []))
+    return writeToStderr(chunk, ...(rest as []))
   }
   return {
     end: () => {

@@ -11,18 +11,19 @@ export interface Mount {
   readonly endpoint: HttpEndpoint
 }
 
-export type Accepts = (snapshot: Snapshot) => boolean
+/** Decides whether a new snapshot may replace the one that is served. */
+export type AcceptSnapshot = (snapshot: Snapshot) => boolean
 
 export interface MountsOptions {
   readonly open: (path: string, placed: readonly PlacedSource[]) => Promise<Mount>
   readonly onError: (error: unknown) => void
 }
 
-/** What is served where. A mount that was once open stays, even when nothing is left on it. */
+/** All mounts by path. A mount stays open when its last source is removed, because clients may be connected. */
 export class Mounts {
-  /** By path. */
+  /** HTTP endpoints by path, for the request handler. */
   readonly endpoints = new Map<string, HttpEndpoint>()
-  readonly #all = new Map<string, Mount>()
+  readonly #mounts = new Map<string, Mount>()
   readonly #options: MountsOptions
 
   constructor(options: MountsOptions) {
@@ -30,69 +31,69 @@ export class Mounts {
   }
 
   at(path: string): Mount {
-    const mount = this.#all.get(path)
+    const mount = this.#mounts.get(path)
     if (mount) return mount
-    const known = [...this.#all.keys()].join(', ')
-    throw new SetupError(`There is no mount ${path}. There is: ${known}.`)
+    const available = [...this.#mounts.keys()].join(', ')
+    throw new SetupError(`There is no mount ${path}. Available: ${available}.`)
   }
 
   get snapshots(): ReadonlyMap<string, Snapshot> {
-    return new Map([...this.#all].map(([path, { catalog }]) => [path, catalog.snapshot]))
+    return new Map([...this.#mounts].map(([path, { catalog }]) => [path, catalog.snapshot]))
   }
 
-  /** The only mount that offers anything, where there is only one. */
-  get usual(): string {
-    const [only, ...others] = [...this.snapshots].filter(([, snapshot]) => !isEmpty(snapshot))
-    return only && others.length === 0 ? only[0] : '/mcp'
+  /** The only mount that offers anything, or `/mcp` when there are several. */
+  get defaultPath(): string {
+    const [first, ...others] = [...this.snapshots].filter(([, snapshot]) => !isEmpty(snapshot))
+    return first && others.length === 0 ? first[0] : '/mcp'
   }
 
-  /** What changed in a capability between two of its fingerprints, wherever it is. */
+  /** Differences between two fingerprints of a capability; `undefined` when no mount has both. */
   compare(name: string, former: string, present: string): readonly string[] | undefined {
-    for (const { catalog } of this.#all.values()) {
-      const changed = catalog.compare(name, former, present)
-      if (changed) return changed
+    for (const { catalog } of this.#mounts.values()) {
+      const changes = catalog.compare(name, former, present)
+      if (changes) return changes
     }
     return undefined
   }
 
-  /** On every mount or on none; `taken` comes between the two. */
+  /** Replaces the sources of every mount or of none. New mounts are opened after `onAccepted`. */
   async replace(
     placed: readonly PlacedSource[],
-    accepts: Accepts,
-    taken: () => void,
+    accepts: AcceptSnapshot,
+    onAccepted: () => void,
   ): Promise<boolean> {
-    const paths = new Set([...this.#all.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
-    const here = (path: string) => placed.filter(({ mount }) => mount === path)
-    const known = [...paths].filter((path) => this.#all.has(path))
+    const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
+    const placedAt = (path: string) => placed.filter(({ mount }) => mount === path)
+    const openPaths = [...paths].filter((path) => this.#mounts.has(path))
     const prepared = await Promise.all(
-      known.map((path) => this.at(path).catalog.prepare(here(path))),
+      openPaths.map((path) => this.at(path).catalog.prepare(placedAt(path))),
     )
-    const accepted = prepared.every(({ snapshot }) => accepts(snapshot))
-    // Not awaited: what was there before goes when its last call has ended.
+    const isAccepted = prepared.every(({ snapshot }) => accepts(snapshot))
+    // Do not await: an old source is closed only when its last call has ended.
     for (const { commit, discard } of prepared)
-      void (accepted ? commit() : discard()).catch(this.#options.onError)
-    if (!accepted) return false
-    taken()
+      void (isAccepted ? commit() : discard()).catch(this.#options.onError)
+    if (!isAccepted) return false
+    onAccepted()
     for (const path of paths)
-      if (!this.#all.has(path)) {
-        const mount = await this.#options.open(path, here(path))
-        this.#all.set(path, mount)
+      if (!this.#mounts.has(path)) {
+        const mount = await this.#options.open(path, placedAt(path))
+        this.#mounts.set(path, mount)
         this.endpoints.set(path, mount.endpoint)
       }
     return true
   }
 
-  /** Tells everybody who listens that this is the end. */
-  hush(): void {
-    for (const { surface } of this.#all.values()) surface.close()
+  /** Ends all subscriptions and open streams of clients. */
+  closeSurfaces(): void {
+    for (const { surface } of this.#mounts.values()) surface.close()
   }
 
   async closeEndpoints(): Promise<void> {
-    for (const { endpoint } of this.#all.values()) await endpoint.close()
+    for (const { endpoint } of this.#mounts.values()) await endpoint.close()
   }
 
   async closeCatalogs(): Promise<void> {
-    for (const { catalog } of this.#all.values()) await catalog.close()
+    for (const { catalog } of this.#mounts.values()) await catalog.close()
   }
 }
 

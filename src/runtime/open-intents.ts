@@ -2,7 +2,7 @@ import { type IntentSource, intentSource } from '../sources/intents/intent-sourc
 import { type IntentsConfig, readKeys, toMapping } from './intent-keys.ts'
 import type { ModuleLoader } from './load-modules.ts'
 
-/** From configuration to a source: agents in modules, agents elsewhere, and how they are asked. */
+/** A source of intents from its configuration: local agents from modules, remote agents, and routing. */
 export async function openIntents(
   config: IntentsConfig,
   loader: ModuleLoader,

@@ -6,12 +6,13 @@ export const openLedger = (
 ): SqliteLedger =>
   new SqliteLedger({ ...options, boot: randomUUID(), pid: process.pid, now: Date.now, isAlive })
 
+/** Signal 0 checks whether a process exists without sending it a signal. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Somebody else's process is alive, too.
+    // EPERM: the process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -9,21 +9,37 @@ import { createLoadReference } from '../sources/manifest/schemas/load-reference.
 import type { SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
 
+/** Options of `manifestSource`. */
 export interface ManifestSourceOptions {
+  /** Id of the source in diagnostics and origins. Default: the name of the file. */
   readonly id?: string
-  /** By the id of the capability they do the work of. */
+  /** Functions that implement capabilities, by capability id; others are called over their interface. */
   readonly handlers?: Readonly<Record<string, ManifestHandler>>
+  /** Namespaces of extension fields to project, such as `x-acme`. */
   readonly extensions?: readonly string[]
+  /** Treats unknown fields as errors; otherwise they are left out with a warning. Default: `true`. */
   readonly strict?: boolean
+  /** Serves also capabilities that are not offered over MCP. Default: `false`. */
   readonly all?: boolean
+  /** Serves the composition as one more tool, named after the agent. Default: `false`. */
   readonly compose?: boolean
-  /** Addresses of schemas that may be fetched, each with its hash. */
+  /** Schema URLs that may be fetched, each with the expected hash (`sha256:…`). */
   readonly schemas?: Readonly<Record<string, string>>
-  /** What `vault://` and `kms://` stand for; `env://` is read from the environment. */
+  /** Resolves secret references such as `vault://…` and `kms://…`. Default: `env://` from the environment. */
   readonly resolveSecret?: (reference: string) => Promise<string | undefined>
 }
 
-/** The manifest in a file, for those who put a server together in code. */
+/**
+ * A source that serves the capabilities of an agent manifest (`agent.yaml`).
+ *
+ * @example
+ * ```ts
+ * const orders = manifestSource('./agent.yaml', {
+ *   handlers: { 'refund-order': async (input) => refund(input) },
+ * })
+ * const bridge = createDrawbridge({ sources: [orders] })
+ * ```
+ */
 export const manifestSource = (file: string, options: ManifestSourceOptions = {}): Source =>
   toSource({
     id: options.id ?? path.basename(file),
@@ -40,7 +56,7 @@ export const manifestSource = (file: string, options: ManifestSourceOptions = {}
     }),
     protocols,
     resolveSecret:
-      options.resolveSecret ?? ((reference) => fromEnvironment(reference, process.env)),
+      options.resolveSecret ?? ((reference) => resolveFromEnvironment(reference, process.env)),
   })
 
 const protocols: Protocols = { MCP: (options) => new McpUpstream(options), HTTP: httpUpstream }
@@ -52,7 +68,7 @@ export function openManifest(
   { loader, folder, environment }: SourceContext,
 ): Source {
   const file = path.resolve(folder, config.manifest)
-  loader.note(file)
+  loader.watchFile(file)
   const { handlers } = config
   return toSource({
     id: config.manifest,
@@ -66,16 +82,16 @@ export function openManifest(
     compose: config.compose,
     loadReference: createLoadReference({ folder: path.dirname(file), pinned: config.schemas }),
     protocols,
-    resolveSecret: (reference) => fromEnvironment(reference, environment),
+    resolveSecret: (reference) => resolveFromEnvironment(reference, environment),
   })
 }
 
-/** A module exports them by id, one by one or together; `refundOrder` stands for `refund-order`. */
+/** Handlers by capability id, from named exports or the default export; `refundOrder` also matches `refund-order`. */
 function toHandlers(
   exported: Readonly<Record<string, unknown>>,
 ): ReadonlyMap<string, ManifestHandler> {
-  const { default: together, ...single } = exported
-  const all = { ...single, ...(typeof together === 'object' ? together : {}) }
+  const { default: defaultExport, ...named } = exported
+  const all = { ...named, ...(typeof defaultExport === 'object' ? defaultExport : {}) }
   return new Map(
     Object.entries(all).flatMap(([name, value]): [string, ManifestHandler][] =>
       typeof value === 'function'
@@ -91,7 +107,7 @@ function toHandlers(
 const toSlug = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-async function fromEnvironment(
+async function resolveFromEnvironment(
   reference: string,
   environment: SourceContext['environment'],
 ): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { dropUndefined } from '../capability/json.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import type { Placement } from '../catalog/catalog.ts'
@@ -14,37 +15,37 @@ import { openManifest } from './open-manifest.ts'
 import { openRecords } from './records/open-records.ts'
 import { openRemoteRecords } from './records/open-remote-records.ts'
 
+/** A source and the mount it is served on. */
 export interface PlacedSource extends Placement {
   readonly mount: string
-  /** Where it looks at tokens itself, callers of its mount come in by it alone. */
-  readonly door?: TokenGate
+  /** Authenticates all callers of the mount, instead of `http.tokens`. */
+  readonly gate?: TokenGate
   readonly instructions?: string
-  /** Shares its mount with nobody. */
-  readonly standsAlone?: true
-  /** Whom to tell of what goes wrong while it runs; it may be opened before anybody is there. */
-  readonly tellTo?: (onTrouble: (error: unknown) => void) => void
+  /** Must be the only source on its mount. */
+  readonly isExclusive?: true
+  /** Sets the listener for operational errors: the source may be opened before the server exists. */
+  readonly reportTo?: (onTrouble: (error: unknown) => void) => void
 }
 
-/** The one place that knows which kinds of source there are. */
+/** Opens the sources of a configuration. No other place knows all kinds of source. */
 export async function openSources(
   sources: readonly SourceConfig[],
-  surroundings: SourceContext,
+  context: SourceContext,
 ): Promise<PlacedSource[]> {
   return Promise.all(
     sources.map(async (config) => {
       const { prefix, mount } = config
-      const named = { mount, ...(prefix !== undefined && { prefix }) }
+      const placement = { mount, ...dropUndefined({ prefix }) }
       if ('records' in config)
-        return { ...(await openStore(config.records, surroundings)), ...named }
-      return { source: await openSource(config, surroundings), ...named }
+        return { ...(await openRecordsConfig(config.records, context)), ...placement }
+      return { source: await openSource(config, context), ...placement }
     }),
   )
 }
 
-/** What sources are opened with. */
 export interface SourceContext {
   readonly loader: ModuleLoader
-  /** What paths are relative to. */
+  /** Base of relative paths. */
   readonly folder: string
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -52,16 +53,16 @@ export interface SourceContext {
 type RecordsConfig = Extract<SourceConfig, { records: unknown }>
 type OtherSource = Exclude<SourceConfig, RecordsConfig>
 
-/** Here, or at another server. */
-async function openStore(where: RecordsConfig['records'], surroundings: SourceContext) {
-  if (typeof where === 'string') return openRecords(where, surroundings.folder)
-  const isLiteral = !Object.values(surroundings.environment).includes(where.token)
-  return openRemoteRecords(where, isLiteral)
+/** A local store, or a remote server. */
+async function openRecordsConfig(location: RecordsConfig['records'], context: SourceContext) {
+  if (typeof location === 'string') return openRecords(location, context.folder)
+  const isLiteral = !Object.values(context.environment).includes(location.token)
+  return openRemoteRecords(location, isLiteral)
 }
 
-async function openSource(config: OtherSource, surroundings: SourceContext): Promise<Source> {
-  const { loader, folder } = surroundings
-  if ('manifest' in config) return openManifest(config, surroundings)
+async function openSource(config: OtherSource, context: SourceContext): Promise<Source> {
+  const { loader, folder } = context
+  if ('manifest' in config) return openManifest(config, context)
   if ('definitions' in config) return openDefinitions(config.definitions, loader, folder)
   if ('module' in config) {
     const modules = await loader.loadAll([config.module], folder)
@@ -75,28 +76,28 @@ async function openSource(config: OtherSource, surroundings: SourceContext): Pro
   return orUnreadable(config.source, async () => {
     const { default: source } = await loader.load(path.resolve(folder, config.source))
     if (isSource(source)) return source
-    throw new SetupError('it must export a source as default: { id, read() }')
+    throw new SetupError('The default export must be a source: { id, read() }.')
   })
 }
 
-function openDefinitions(where: string | string[], loader: ModuleLoader, folder: string): Source {
-  const patterns = [where].flat()
+function openDefinitions(paths: string | string[], loader: ModuleLoader, folder: string): Source {
+  const patterns = [paths].flat()
   return definitionSource(() => loader.loadAll(patterns, folder), patterns.join(', '))
 }
 
 const openService = (
-  { service: file, mount, prefix, ...said }: ServiceConfig,
+  { service: file, mount, prefix, ...options }: ServiceConfig,
   modules: readonly LoadedModule[],
 ): Promise<Source> =>
   orUnreadable(file, async () => {
     const [{ exports = {}, error } = {}] = modules
     if (error !== undefined) throw new SetupError(`${file} does not load: ${error}`)
-    return toServiceSource(exports, { id: file, ...said } as ServiceOptions)
+    return toServiceSource(exports, { id: file, ...options } as ServiceOptions)
   })
 
 type ServiceConfig = Extract<SourceConfig, { service: string }>
 
-/** Told like any source that cannot be read: its neighbours are served. */
+/** A source that fails to open becomes one that fails to read, so that the others are still served. */
 const orUnreadable = (id: string, open: () => Promise<Source>): Promise<Source> =>
   open().catch((error) => ({ id, read: () => Promise.reject(error) }))
 

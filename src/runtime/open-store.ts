@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { Approvals } from '../governance/approvals.ts'
 import type { Approval, Run } from '../governance/ledger.ts'
@@ -9,7 +10,7 @@ import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
-import { type Found, findConfig, toStore } from './config/find-config.ts'
+import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
@@ -17,27 +18,27 @@ import { openLedger } from './open-ledger.ts'
 export type { Approval, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
 
-/** A ledger as an operator sees it. */
-export interface Store {
+/** The ledger for operators. */
+export interface OperatorStore {
   readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
-  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | string>
+  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
   close(): Promise<void>
 }
 
-/** The store of a configuration, for those who look into it from a terminal. */
+/** Opens the store of a configuration. */
 export async function openStore(
   what: string,
   environment: Readonly<Record<string, string | undefined>>,
   onError: (error: unknown) => void,
-): Promise<Store> {
+): Promise<OperatorStore> {
   const found = await findConfig(what, environment)
   const file = toStore(found)
   if (!(await stat(file).catch(() => undefined)))
-    throw new SetupError(`There is no store ${file} yet: nothing has been called.`)
+    throw new SetupError(`There is no store ${file} yet: no call has been made.`)
   const ledger = openLedger({ file, keep: found.config.policy.keys.window * 1000, onError })
   return {
     approvals: new Approvals(ledger, Date.now),
@@ -45,7 +46,7 @@ export async function openStore(
     audit: ledger.audit,
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
-      await readRings(found),
+      await readKeyRings(found),
     ),
     describe: ({ capability, shown }) => toMessage(capability, shown),
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
@@ -53,8 +54,8 @@ export async function openStore(
   }
 }
 
-/** The keys that its log may be sealed with. */
-const readRings = async ({ config, folder }: Found): Promise<readonly KeyRing[]> =>
+/** The keys that the execution log may be sealed with. */
+const readKeyRings = async ({ config, folder }: FoundConfig): Promise<readonly KeyRing[]> =>
   Promise.all(
     config.sources.flatMap((source) =>
       'intents' in source ? [readKeys(toMapping(source.intents).keys, folder).then(toKeyRing)] : [],

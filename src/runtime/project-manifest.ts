@@ -7,18 +7,19 @@ import { byCodePoint, type JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
 import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
+import { toDropped } from '../sources/manifest/dropped-fields.ts'
 import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
 import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
 import { readManifest, type ValidManifest } from '../sources/manifest/reading/read-manifest.ts'
 import { toInputSchema, toOutputSchema } from '../sources/manifest/schemas/to-schema.ts'
 import { findAgentInterface, toCapability } from '../sources/manifest/to-capability.ts'
-import { toDropped, toExtension } from '../sources/manifest/to-extension.ts'
+import { toExtension } from '../sources/manifest/to-extension.ts'
 
 export interface ProjectOptions {
   readonly file: string
   readonly extensions: readonly string[]
   readonly strict: boolean
-  /** Whether capabilities that are not offered over MCP are projected too. */
+  /** Includes capabilities that are not offered over MCP. */
   readonly all: boolean
   readonly namespace?: string
 }
@@ -26,12 +27,12 @@ export interface ProjectOptions {
 export type Target = 'mcp' | 'server-json' | 'a2a'
 
 export interface ManifestProjection {
-  /** Absent when the manifest is not valid, or has no form of this kind. */
+  /** Absent when the manifest is invalid or cannot be exported to this target. */
   readonly json?: JsonObject
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** From the text of a manifest alone to what the world is told of it: same input, same bytes. */
+/** Projects a manifest deterministically: the same text gives the same JSON. */
 export async function projectManifest(
   target: Target,
   { file, extensions, strict, all, namespace }: ProjectOptions,
@@ -52,8 +53,8 @@ export async function projectManifest(
     target === 'a2a'
       ? toAgentCard(manifest)
       : toServerJson(manifest, { namespace: namespace ?? 'local', digest })
-  const complaints = 'warnings' in exported ? exported.warnings : []
-  const said = complaints.map(({ path: pointer, message }) => ({
+  const exportWarnings = 'warnings' in exported ? exported.warnings : []
+  const warnings = exportWarnings.map(({ path: pointer, message }) => ({
     code: 'export_inexact',
     severity: 'warning' as const,
     message,
@@ -74,7 +75,7 @@ export async function projectManifest(
         },
       ],
     }
-  return { json: exported.json, diagnostics: [...diagnostics, ...said] }
+  return { json: exported.json, diagnostics: [...diagnostics, ...warnings] }
 }
 
 function toDeclarations(
@@ -100,7 +101,7 @@ function toDeclarations(
       },
       endpoint: endpoint ?? null,
       tools: offered
-        .map((capability) => toDeclared(manifest, capability))
+        .map((capability) => toDeclaredTool(manifest, capability))
         .sort((a, b) => byCodePoint(a.name, b.name)),
       extensions: {
         ...(composition && { 'agenthub.composition': composition }),
@@ -111,13 +112,16 @@ function toDeclarations(
   ) as JsonObject
 }
 
-/** The tool as the mapping says, before anything is added for serving it. */
-function toDeclared(manifest: ValidManifest, capability: ValidManifest['capabilities'][number]) {
+/** The tool as the manifest mapping defines it, without additions for serving. */
+function toDeclaredTool(
+  manifest: ValidManifest,
+  capability: ValidManifest['capabilities'][number],
+) {
   const { input_schema, output_schema } = capability
-  const by = findAgentInterface(manifest, capability)
+  const agentInterface = findAgentInterface(manifest, capability)
   const inputSchema = toInputSchema(input_schema)
   const declared: Capability = {
-    ...toCapability(manifest, capability, by, manifest.identity.id),
+    ...toCapability(manifest, capability, agentInterface, manifest.identity.id),
     input: { schema: inputSchema, parse: neverCalled },
     output: { schema: toOutputSchema(output_schema), parse: neverCalled },
     invoke: neverCalled,
@@ -126,5 +130,5 @@ function toDeclared(manifest: ValidManifest, capability: ValidManifest['capabili
 }
 
 function neverCalled(): never {
-  throw new Error('a projection is only printed')
+  throw new Error('A projected capability cannot be called.')
 }

@@ -1,7 +1,7 @@
 import type { Explanation } from '../governance/explain.ts'
 import type { RoutingDecision } from '../sources/intents/router/choose-agents.ts'
 
-/** Who would be asked, in which order, and why not the others. */
+/** The agents that would be asked, in order, and why the others would be skipped. */
 export function toRouteExplanation(decision: RoutingDecision): Explanation {
   const { strategy, plan, candidates, refusal, order } = decision
   if (refusal) return { step: 'route', would: 'refuse', code: refusal.code, why: refusal.message }

@@ -29,12 +29,12 @@ export interface RoutingParts {
   readonly onTrouble: (error: unknown) => void
 }
 
-/** The sources that route intents, and what only they can do. */
+/** The sources that route intents, with their execution log and frame endpoints. */
 export class Routing {
   readonly #parts: RoutingParts
   readonly #log: SqliteExecutionLog
   #placed: readonly PlacedIntents[] = []
-  /** Where they are asked in other ways than HTTP. */
+  /** Responders on other transports than HTTP. */
   #servings: readonly Serving[] = []
 
   constructor(parts: RoutingParts) {
@@ -46,19 +46,18 @@ export class Routing {
     return this.#placed
   }
 
-  /** Before they are read. */
+  /** Gives sources their host. Call before they are read. */
   connect(placed: readonly PlacedIntents[]): void {
     const { steadyNow, onTrouble } = this.#parts
-    const machine = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble }
-    for (const { source } of placed) source.connect(machine)
+    const host = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble }
+    for (const { source } of placed) source.connect(host)
   }
 
-  /** From now on these are asked. */
-  take(placed: readonly PlacedIntents[]): void {
+  /** Replaces the sources that are served. */
+  setSources(placed: readonly PlacedIntents[]): void {
     this.#placed = placed
   }
 
-  /** What was routed where, and how. */
   get executions(): ExecutionHistory {
     return new ExecutionHistory(
       this.#log,
@@ -69,16 +68,16 @@ export class Routing {
   resume(id: string, by: string): Promise<ResumeResult> {
     const sources = this.#placed.map(({ source }) => source)
     const { ledger } = this.#parts
-    return resumeExecution({ desk: this.executions, sources, ledger, now: Date.now }, id, by)
+    return resumeExecution({ history: this.executions, sources, ledger, now: Date.now }, id, by)
   }
 
-  /** What cannot be reached at this moment. */
+  /** Diagnostics for NATS servers that cannot be reached now. */
   async probe(): Promise<readonly Diagnostic[]> {
     return (await Promise.all(this.#placed.map(({ source }) => source.probe()))).flat()
   }
 
-  /** Whom a router would ask, where there is one. */
-  foresee(call: Call): readonly Explanation[] {
+  /** The routing decision for a call; empty when its capability is not routed. */
+  explain(call: Call): readonly Explanation[] {
     const { source: id } = call.capability.origin
     const decision = this.#placed.find(({ source }) => source.id === id)?.source.foresee(call)
     return decision ? [toRouteExplanation(decision)] : []
@@ -89,7 +88,7 @@ export class Routing {
     return placed && this.#toEndpoint(placed)
   }
 
-  /** Besides HTTP. The old ones are shut when the new ones stand open: nobody finds nobody. */
+  /** Serves on other transports than HTTP. Starts the new responders before stopping the old ones, so that there is no gap. */
   async serve(): Promise<void> {
     const former = this.#servings
     this.#servings = this.#placed.flatMap((placed) => {
@@ -105,17 +104,17 @@ export class Routing {
     for (const serving of this.#servings) serving.stop()
   }
 
-  /** What is still under way when nobody waits for it any more. */
+  /** Cancels requests that are still running after the grace period. */
   abandon(): void {
     for (const serving of this.#servings) serving.abandon()
   }
 
   #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
-    const { desk } = source
-    if (!desk) return undefined
+    const { desk: receiver } = source
+    if (!receiver) return undefined
     const surface = this.#parts.surfaceAt(mount)
     return toFrameEndpoint({
-      desk,
+      receiver,
       mount,
       find: (name) => surface.projection.findInner(source.id, name),
       run: surface.run,

@@ -1,57 +1,64 @@
 import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { Found } from './config/find-config.ts'
+import type { FoundConfig } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
-import { type OpenedDrawbridge, type OpenOptions, type Read, readAll } from './open-drawbridge.ts'
+import {
+  type LoadedConfig,
+  loadConfig,
+  type OpenedDrawbridge,
+  type OpenOptions,
+} from './open-drawbridge.ts'
 
-/** Looked at twice a second: notifications of file systems miss what editors and git do to files. */
-const interval = 500
+/** Polls instead of using `fs.watch`, which misses how editors and git replace files. */
+const pollIntervalMs = 500
 
 /**
- * Reloads when a file that was loaded changes, wherever it lies, or one appears that belongs to it.
- * What is worse than what is served now is refused: the old one goes on serving, and it is said why.
+ * Reloads when a loaded file changes, or a new file matches. A version with new errors is rejected: the
+ * former one keeps serving, and the errors are printed.
  */
 export function watch(
   what: string,
   bridge: Drawbridge,
   opened: OpenedDrawbridge['found'],
   options: OpenOptions,
-  say: (text: string) => void,
+  print: (text: string) => void,
 ): () => void {
   let { files, since } = opened
-  let known: Stamp | undefined
+  let last: Fingerprint | undefined
   let timer: NodeJS.Timeout
   let stopped = false
-  const look = async () => {
-    const now = await toStamp(await files())
-    // The first look comes after the load: what was written since it began was not read.
+  const poll = async () => {
+    const present = await readFingerprint(await files())
+    // The first poll after a load has no fingerprint to compare with: look for files written since it began.
     const changed =
-      known === undefined ? now.isIncomplete || now.newest > since : now.text !== known.text
-    known = now
+      last === undefined
+        ? present.isIncomplete || present.newestMs > since
+        : present.text !== last.text
+    last = present
     if (changed) {
-      const read = await reload(what, bridge, opened, options, say)
+      const read = await reload(what, bridge, opened, options, print)
       if (read) {
         ;({ files, since } = read)
-        known = undefined
+        last = undefined
       }
     }
-    if (!stopped) timer = setTimeout(look, interval)
+    if (!stopped) timer = setTimeout(poll, pollIntervalMs)
   }
-  void look()
+  void poll()
   return () => {
     stopped = true
     clearTimeout(timer)
   }
 }
 
-interface Stamp {
-  /** Changes when a file changes, is replaced, appears or goes. */
+interface Fingerprint {
+  /** Differs when a file is changed, replaced, added or removed. */
   readonly text: string
-  readonly newest: number
+  readonly newestMs: number
   readonly isIncomplete: boolean
 }
 
-async function toStamp(files: readonly string[]): Promise<Stamp> {
+async function readFingerprint(files: readonly string[]): Promise<Fingerprint> {
   const states = await Promise.all(
     files.map(async (file) => ({ file, state: await stat(file).catch(() => undefined) })),
   )
@@ -61,7 +68,7 @@ async function toStamp(files: readonly string[]): Promise<Stamp> {
   return {
     text: lines.sort().join('\n'),
     isIncomplete: states.some(({ state }) => !state),
-    newest: Math.max(
+    newestMs: Math.max(
       ...states.map(({ state }) => Math.max(state?.mtimeMs ?? 0, state?.ctimeMs ?? 0)),
     ),
   }
@@ -70,33 +77,37 @@ async function toStamp(files: readonly string[]): Promise<Stamp> {
 async function reload(
   what: string,
   bridge: Drawbridge,
-  opened: Found,
+  opened: FoundConfig,
   options: OpenOptions,
-  say: (text: string) => void,
-): Promise<Read | undefined> {
+  print: (text: string) => void,
+): Promise<LoadedConfig | undefined> {
   try {
-    const read = await readAll(what, options)
+    const read = await loadConfig(what, options)
     const { placed, found } = read
-    const known = new Set(bridge.diagnostics.map(toKey))
-    const accepted = await bridge.replace(placed, ({ diagnostics }) => {
-      const worse = diagnostics.filter((one) => one.severity === 'error' && !known.has(toKey(one)))
-      for (const { source, pointer, message } of worse) say(`  ${source}#${pointer} ${message}`)
-      return worse.length === 0
+    const present = new Set(bridge.diagnostics.map(toKey))
+    const isAccepted = await bridge.replace(placed, ({ diagnostics }) => {
+      const newErrors = diagnostics.filter(
+        (one) => one.severity === 'error' && !present.has(toKey(one)),
+      )
+      for (const { source, pointer, message } of newErrors)
+        print(`  ${source}#${pointer} ${message}`)
+      return newErrors.length === 0
     })
-    const stale = partsThatNeedARestart.filter(
+    const changedParts = partsThatNeedARestart.filter(
       (part) => JSON.stringify(found.config[part]) !== JSON.stringify(opened.config[part]),
     )
-    if (stale.length > 0) say(`A change of ${stale.join(', ')} needs a restart to take effect.`)
-    say(accepted ? 'Reloaded.' : refusal)
-    return accepted ? read : undefined
+    if (changedParts.length > 0)
+      print(`Changes of ${changedParts.join(', ')} need a restart to take effect.`)
+    print(isAccepted ? 'Reloaded.' : rejection)
+    return isAccepted ? read : undefined
   } catch (error) {
-    say(`${refusal} ${(error as Error).message}`)
+    print(`${rejection} ${(error as Error).message}`)
     return undefined
   }
 }
 
 const partsThatNeedARestart = ['name', 'version', 'http', 'policy', 'mounts', 'store'] as const
 
-const refusal = 'Not reloaded, the former version goes on serving.'
+const rejection = 'Not reloaded, the former version keeps serving.'
 
 const toKey = ({ code, pointer, message }: Diagnostic): string => `${code} ${pointer} ${message}`

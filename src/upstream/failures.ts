@@ -1,7 +1,7 @@
 import { type FailureTable, failureSet } from '../capability/failure.ts'
 import type { Failed } from '../capability/outcome.ts'
 
-/** What can go wrong on the way to an agent and back, and who can put it right. */
+/** Failures of calls to upstream agents, by who can fix them. */
 export const upstreamFailures = {
   upstream_refused: 'model',
   upstream_tool_error: 'model',
@@ -21,42 +21,44 @@ export const upstreamFailed = failureSet(upstreamFailures)
 export const upstreamRefused = (message: string): Failed =>
   upstreamFailed('upstream_refused', message)
 
-/** It did not answer, or said that it cannot: another time it may. */
-export const upstreamUnavailable = (cause: string, retryAfter?: number): Failed =>
-  upstreamFailed('upstream_unavailable', 'The agent behind this cannot be reached.', {
+/** No answer, or a temporary error such as 503: a retry may succeed. */
+export const upstreamUnavailable = (cause: string, retryAfterMs?: number): Failed =>
+  upstreamFailed('upstream_unavailable', 'The agent behind this tool cannot be reached.', {
     retryable: true,
     cause,
-    ...(retryAfter !== undefined && { details: { retry_after_ms: retryAfter } }),
+    ...(retryAfterMs !== undefined && { details: { retry_after_ms: retryAfterMs } }),
   })
 
-/** It answered with something that means nothing here. */
+/** The answer violates the protocol or cannot be parsed. */
 export const upstreamInvalid = (cause: string): Failed =>
-  upstreamFailed('upstream_invalid', 'The agent behind this does not answer as it should.', {
+  upstreamFailed('upstream_invalid', 'The agent behind this tool sent an invalid answer.', {
     cause,
   })
 
 export const upstreamUnauthorized = (cause: string): Failed =>
-  upstreamFailed('upstream_credentials', 'The agent behind this does not accept who we are.', {
+  upstreamFailed('upstream_credentials', 'The agent behind this tool rejected our credentials.', {
     cause,
   })
 
 export const unusableEndpoint = (cause: string): Failed =>
-  upstreamFailed('upstream_endpoint', 'The agent behind this has no address to call.', { cause })
+  upstreamFailed('upstream_endpoint', 'The agent behind this tool has no usable endpoint.', {
+    cause,
+  })
 
-export const upstreamBusy = (retryAfter: number | undefined): Failed => {
-  const when = retryAfter === undefined ? 'later' : `in ${Math.ceil(retryAfter / 1000)} s`
-  return upstreamFailed('upstream_busy', `The agent has too much to do. Try again ${when}.`, {
+export const upstreamBusy = (retryAfterMs: number | undefined): Failed => {
+  const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1000)} s`
+  return upstreamFailed('upstream_busy', `The agent is busy. Try again ${when}.`, {
     retryable: true,
-    ...(retryAfter !== undefined && { details: { retry_after_ms: retryAfter } }),
+    ...(retryAfterMs !== undefined && { details: { retry_after_ms: retryAfterMs } }),
   })
 }
 
-export const upstreamTooLarge = (limit: number): Failed =>
+export const upstreamTooLarge = (maxBytes: number): Failed =>
   upstreamFailed(
     'upstream_too_large',
-    `The agent's answer is larger than ${limit} bytes. Ask for less.`,
-    { details: { limit } },
+    `The agent's answer is larger than ${maxBytes} bytes. Ask for less.`,
+    { details: { limit: maxBytes } },
   )
 
 export const upstreamStopped = (): Failed =>
-  upstreamFailed('upstream_stopped', 'The call was stopped before the agent had answered.')
+  upstreamFailed('upstream_stopped', 'The call was cancelled before the agent answered.')

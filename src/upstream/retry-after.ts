@@ -1,13 +1,13 @@
-type Header = string | null | undefined
+type HeaderValue = string | null | undefined
 
 /**
- * How many milliseconds an answer asks to wait: seconds, or until a date. That date is the other
- * side's, so it is measured against the one its answer carries, and not against a clock here.
+ * Parses a `Retry-After` header (seconds or an HTTP date) to milliseconds. A date is compared with
+ * the response's own `Date` header, not with the local clock: the clocks may differ.
  */
-export function toRetryAfter(header: Header, answeredAt: Header): number | undefined {
+export function toRetryAfter(header: HeaderValue, responseDate: HeaderValue): number | undefined {
   const value = header?.trim()
   if (value === undefined) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
-  const wait = Date.parse(value) - Date.parse(answeredAt ?? '')
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait)
+  const waitMs = Date.parse(value) - Date.parse(responseDate ?? '')
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs)
 }

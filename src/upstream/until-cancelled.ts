@@ -1,12 +1,12 @@
-/** Waits for what cannot be stopped, but not longer than the call lasts: then it throws. */
+/** Awaits work that cannot be aborted; rejects with the abort reason if the signal fires first. */
 export function untilCancelled<T>(
   work: Promise<T>,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason)
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }

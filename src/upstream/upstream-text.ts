@@ -1,9 +1,9 @@
-const longest = 1000
+const maxLength = 1000
 
-/** What somebody else's program said, as far as it is worth repeating: one bounded line of text. */
-export function quoteUpstreamText(words: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  const plain = words.slice(0, 2 * longest).replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
-  const trimmed = plain.trim()
-  return trimmed.length > longest ? `${trimmed.slice(0, longest)}…` : trimmed
+/** Quotes text from an upstream server: one line, no control characters, bounded length. */
+export function quoteUpstreamText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this removes them
+  const singleLine = text.slice(0, 2 * maxLength).replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ')
+  const trimmed = singleLine.trim()
+  return trimmed.length > maxLength ? `${trimmed.slice(0, maxLength)}…` : trimmed
 }

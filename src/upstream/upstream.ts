@@ -2,21 +2,21 @@ import type { Listener } from '../capability/call.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { Outcome } from '../capability/outcome.ts'
 
-/** One way to reach an agent. */
+/** A connection to an upstream agent, over one protocol. */
 export interface Upstream {
-  /** Never throws; ends at the latest when the request is cancelled. */
+  /** Does not reject; settles at the latest when the request is cancelled. */
   call(request: UpstreamRequest): Promise<UpstreamAnswer>
   close(): Promise<void>
 }
 
 export interface UpstreamRequest {
-  /** Its id at the agent. */
+  /** Id of the capability at the agent. */
   readonly capability: string
   readonly input: unknown
   readonly cancellation: Cancellation
   readonly listener: Listener
   readonly idempotencyKey?: string
-  /** As W3C Trace Context writes it. */
+  /** W3C Trace Context header. */
   readonly traceparent?: string
 }
 
@@ -26,29 +26,29 @@ export interface UpstreamAnswer {
 }
 
 /**
- * Whether the agent got to work on it.
- * - `no`: certainly not, so that even what writes may be tried again.
- * - `yes`: it said itself what came of it, and its word counts.
- * - `maybe`: it may have, and nothing certain came back. What writes must not be called failed.
+ * Tells if the agent may have executed the request.
+ * - `no`: certainly not, so that even a write may be retried.
+ * - `yes`: the agent reported the outcome itself.
+ * - `maybe`: no reliable answer. A write must be reported as `outcome_unknown`, not as failed.
  */
 export type Reached = 'no' | 'maybe' | 'yes'
 
 export interface UpstreamOptions {
   readonly endpoint: string
-  /** Looked up when a connection needs it, so that no secret is kept in text. */
+  /** Called when a connection is made, so that the secret is not kept in memory. */
   readonly credential?: () => Promise<Credential | undefined>
   readonly limits?: UpstreamLimits
 }
 
-/** A header that proves to the agent who we are. Never the caller's own. */
+/** The HTTP header that authenticates Drawbridge to the agent. Never the caller's token. */
 export interface Credential {
   readonly header: string
   readonly value: string
 }
 
 export interface UpstreamLimits {
-  /** Bytes of one answer. */
+  /** Maximum size of one answer, in bytes. */
   readonly answer?: number
-  /** Milliseconds until a connection that others will share must stand. */
+  /** Milliseconds for establishing a shared connection. */
   readonly connect?: number
 }

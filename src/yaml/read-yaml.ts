@@ -14,18 +14,18 @@ import {
 
 type Path = readonly PropertyKey[]
 
-/** A YAML 1.2 or JSON text as data, and where everything in it stands. */
+/** Parsed YAML 1.2 or JSON, with the source position of every value. */
 export interface YamlReading {
   readonly value: unknown
-  /** Why it could not be read, at its place; then there is no value. */
+  /** Syntax errors; when there are any, `value` is undefined. */
   readonly faults: readonly YamlFault[]
-  /** What can be read, but not by everybody in the same way. */
+  /** Warnings about values that YAML 1.1 and 1.2 read differently. */
   readonly remarks: readonly YamlRemark[]
-  /** `file:line:column` of a value, or of the nearest thing around it. */
+  /** `file:line:column` of a value, or of its nearest existing ancestor. */
   at(path: Path): string
-  /** The same of a key inside a mapping. */
+  /** `file:line:column` of a key in the mapping at `path`. */
   keyAt(path: Path, key: string): string
-  /** The keys written at a place. */
+  /** Keys of the mapping at `path`, in written order; empty for anything else. */
   keys(path: Path): string[]
 }
 
@@ -38,33 +38,34 @@ export interface YamlRemark extends YamlFault {
   readonly path: Path
 }
 
-/** As much as an honest file has; a bomb has more. */
-const mostAliases = 100
-const deepest = 1000
-const longest = 8 * 1024 * 1024
+/** Limits against alias bombs ("billion laughs") and deep nesting, far above ordinary files. */
+const maxAliases = 100
+const maxDepth = 1000
+const maxLength = 8 * 1024 * 1024
 
 export function readYaml(text: string, file: string): YamlReading {
-  if (text.length > longest) return toNothing(file, `it is longer than ${longest} characters`)
-  // The parser itself runs out of memory over thousands of levels.
-  if (opensDeeper(text, deepest))
-    return toNothing(file, `it is nested deeper than ${deepest} levels`)
+  if (text.length > maxLength)
+    return toUnreadable(file, `the file is longer than ${maxLength} characters`)
+  // Checked first: the parser itself runs out of memory at thousands of levels.
+  if (nestsBrackets(text, maxDepth))
+    return toUnreadable(file, `the file is nested deeper than ${maxDepth} levels`)
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
-  const toPlace = (offset: number | undefined): string => {
+  const toPosition = (offset: number | undefined): string => {
     const { line, col } = lines.linePos(offset ?? 0)
     return `${file}:${line || 1}:${col || 1}`
   }
   const faults = document.errors.map(({ pos, message }) => ({
-    at: toPlace(pos[0]),
+    at: toPosition(pos[0]),
     message: message.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '') ?? '',
   }))
-  const value = faults.length > 0 ? undefined : toValue(document, faults, toPlace)
+  const value = faults.length > 0 ? undefined : toValue(document, faults, toPosition)
   return {
     value,
     faults,
-    remarks: faults.length > 0 ? [] : toRemarks(document, toPlace),
-    at: (path) => toPlace(offsetOf(document, path)),
-    keyAt: (path, key) => toPlace(keyOffset(document, path, key)),
+    remarks: faults.length > 0 ? [] : toRemarks(document, toPosition),
+    at: (path) => toPosition(offsetOf(document, path)),
+    keyAt: (path, key) => toPosition(keyOffset(document, path, key)),
     keys(path) {
       const map = nodeAt(document, path)
       return isMap(map) ? map.items.map(({ key }) => String(key)) : []
@@ -75,19 +76,20 @@ export function readYaml(text: string, file: string): YamlReading {
 function toValue(
   document: Document,
   faults: YamlFault[],
-  toPlace: (offset: number | undefined) => string,
+  toPosition: (offset: number | undefined) => string,
 ): unknown {
   try {
-    const value = document.toJS({ maxAliasCount: mostAliases })
-    if (isDeeper(value, deepest)) throw new Error(`it is nested deeper than ${deepest} levels`)
+    const value = document.toJS({ maxAliasCount: maxAliases })
+    if (isDeeper(value, maxDepth))
+      throw new Error(`the file is nested deeper than ${maxDepth} levels`)
     return value
   } catch (error) {
-    faults.push({ at: toPlace(0), message: (error as Error).message })
+    faults.push({ at: toPosition(0), message: (error as Error).message })
     return undefined
   }
 }
 
-const toNothing = (file: string, message: string): YamlReading => ({
+const toUnreadable = (file: string, message: string): YamlReading => ({
   value: undefined,
   faults: [{ at: `${file}:1:1`, message }],
   remarks: [],
@@ -96,8 +98,8 @@ const toNothing = (file: string, message: string): YamlReading => ({
   keys: () => [],
 })
 
-/** By brackets alone: those in quotes count too, but nobody leaves so many of them open. */
-function opensDeeper(text: string, levels: number): boolean {
+/** Counts brackets, also those in quotes: real files stay far below the limit either way. */
+function nestsBrackets(text: string, levels: number): boolean {
   let open = 0
   for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
     open = Math.max(0, open + (bracket === '[' || bracket === '{' ? 1 : -1))
@@ -111,7 +113,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
-/** Plain words that older readers, of YAML 1.1, take for something else than text. */
+/** Unquoted strings that YAML 1.1 parsers read as another type (the "Norway problem"). */
 const ambiguous: readonly (readonly [RegExp, string])[] = [
   [/^(?:y|n|yes|no|on|off)$/i, 'a boolean'],
   [/^\d{4}-\d\d?-\d\d?(?:[Tt ]\S+)?$/, 'a date'],
@@ -119,27 +121,27 @@ const ambiguous: readonly (readonly [RegExp, string])[] = [
 
 function toRemarks(
   document: Document,
-  toPlace: (offset: number | undefined) => string,
+  toPosition: (offset: number | undefined) => string,
 ): YamlRemark[] {
   const remarks: YamlRemark[] = []
   visit(document, {
     Scalar(key, { value, type, range }, ancestors) {
       if (type !== 'PLAIN' || typeof value !== 'string') return
-      const other = ambiguous.find(([pattern]) => pattern.test(value))?.[1]
-      if (other === undefined) return
-      const message = `${value} is text here and ${other} to readers of YAML 1.1. Write "${value}".`
-      remarks.push({ at: toPlace(range?.[0]), message, path: toPath(key, ancestors) })
+      const type11 = ambiguous.find(([pattern]) => pattern.test(value))?.[1]
+      if (type11 === undefined) return
+      const message = `${value} is a string in YAML 1.2 and ${type11} in YAML 1.1. Write "${value}".`
+      remarks.push({ at: toPosition(range?.[0]), message, path: toPath(key, ancestors) })
     },
   })
   return remarks
 }
 
-/** The keys and indexes that lead to what a visitor has come to. */
+/** The path of keys and indexes to the node being visited. */
 function toPath(key: unknown, ancestors: readonly unknown[]): Path {
-  const path = ancestors.flatMap((one, index): PropertyKey[] => {
-    if (isPair(one)) return [String(one.key)]
+  const path = ancestors.flatMap((ancestor, index): PropertyKey[] => {
+    if (isPair(ancestor)) return [String(ancestor.key)]
     const next = ancestors[index + 1]
-    return isSeq(one) && next !== undefined ? [one.items.indexOf(next)] : []
+    return isSeq(ancestor) && next !== undefined ? [ancestor.items.indexOf(next)] : []
   })
   return typeof key === 'number' && isSeq(ancestors.at(-1)) ? [...path, key] : path
 }
@@ -149,13 +151,13 @@ const nodeAt = (document: Document, path: Path): unknown =>
 
 function offsetOf(document: Document, path: Path): number | undefined {
   for (let length = path.length; length >= 0; length--) {
-    const node = find(document, path.slice(0, length))
+    const node = findNode(document, path.slice(0, length))
     if (node?.range) return node.range[0]
   }
   return undefined
 }
 
-function find(document: Document, path: Path): Node | undefined {
+function findNode(document: Document, path: Path): Node | undefined {
   const node = nodeAt(document, path)
   if (!isNode(node)) return undefined
   return isAlias(node) ? (node.resolve(document) ?? node) : node

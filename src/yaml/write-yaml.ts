@@ -5,7 +5,7 @@ export interface YamlComment {
   readonly text: string
 }
 
-/** Data as YAML that every reader takes the same way, with comments above what they are about. */
+/** Writes YAML that 1.1 and 1.2 parsers read alike, with comments above the nodes they describe. */
 export function writeYaml(
   value: unknown,
   { head, comments }: { readonly head: string; readonly comments: readonly YamlComment[] },
@@ -13,7 +13,7 @@ export function writeYaml(
   const document = new Document(value, { aliasDuplicateObjects: false, compat: 'yaml-1.1' })
   document.commentBefore = toComment(head)
   for (const { path, text } of comments) {
-    const node = nearest(document.contents, path)
+    const node = findNearest(document.contents, path)
     if (node) node.commentBefore = [node.commentBefore, toComment(text)].filter(Boolean).join('\n')
   }
   return document.toString({ lineWidth: 0 })
@@ -25,19 +25,19 @@ const toComment = (text: string): string =>
     .map((line) => ` ${line}`)
     .join('\n')
 
-/** The key or item at a path, or the last one on the way there. */
-function nearest(from: unknown, path: readonly PropertyKey[]): Node | undefined {
+/** The key or item at a path, or the deepest existing one on the way. */
+function findNearest(root: unknown, path: readonly PropertyKey[]): Node | undefined {
   let found: Node | undefined
-  let node = from
-  for (const step of path) {
+  let node = root
+  for (const segment of path) {
     if (!isCollection(node)) return found
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => String(key) === String(step))
+      const pair = node.items.find(({ key }) => String(key) === String(segment))
       if (!isNode(pair?.key)) return found
       found = pair.key
       node = pair.value
     } else if (isSeq(node)) {
-      const item = node.items[Number(step)]
+      const item = node.items[Number(segment)]
       if (!isNode(item)) return found
       found = item
       node = item

@@ -66,7 +66,7 @@ describe('Zod', () => {
 
   test('what JSON cannot carry is remarked upon', () => {
     expect(readContract(z.object({ big: z.bigint() }), 'input')).toMatchObject({
-      remarks: ['/properties/big (bigint) has no JSON form'],
+      remarks: ['/properties/big (bigint) has no JSON representation'],
     })
   })
 })

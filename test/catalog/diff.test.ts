@@ -12,8 +12,8 @@ import { aCapability, aContract } from '../support/builders.ts'
 
 const toSnapshot = (reading: Reading) => {
   const stock = new CatalogIndex('literal', (one) => one)
-  stock.put('test', { reading, diagnostics: [], count: (one) => one })
-  stock.settle()
+  stock.put('test', { reading, diagnostics: [], track: (one) => one })
+  stock.applyChanges()
   return stock.toSnapshot()
 }
 

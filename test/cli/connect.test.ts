@@ -43,7 +43,7 @@ describe('drawbridge connect', () => {
     expect(people.args.slice(-2)).toEqual(['--mount', '/mcp/people'])
     expect(running).toMatchObject({ headers: { Authorization: 'Bearer the token of a grant' } })
     expect(nowhere).toMatchObject({ code: 2 })
-    expect(nowhere.stderr).toContain('There is no mount /mcp/pepole. There is: /mcp, /mcp/people.')
+    expect(nowhere.stderr).toContain('There is no mount /mcp/pepole. Available: /mcp, /mcp/people.')
   })
 
   test('asks for no grant where the configuration holds the one that records elsewhere are read with', async () => {
@@ -57,7 +57,7 @@ describe('drawbridge connect', () => {
 
     expect(JSON.parse(stdout).mcpServers.drawbridge).not.toHaveProperty('env.DRAWBRIDGE_TOKEN')
     expect(stderr).not.toContain('grants create')
-    expect(stderr).toContain('It will need FAR_TOKEN in its environment')
+    expect(stderr).toContain('The server needs FAR_TOKEN in its environment')
   })
 
   test('a second time leaves what else somebody has put into its environment', async () => {
@@ -83,7 +83,7 @@ describe('drawbridge connect', () => {
     const second = await connect(cwd, 'claude-code', '--write')
 
     expect(await readFile(file, 'utf8')).toBe(mine)
-    expect(first.stderr).toContain('It has no token yet')
+    expect(first.stderr).toContain('The token is missing')
     expect(second.stderr).toMatch(/\.mcp\.json\. Start claude in this folder\.\n$/)
   })
 

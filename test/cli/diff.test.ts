@@ -33,10 +33,10 @@ describe('drawbridge diff', () => {
     for (const said of [
       /widening .*\/policy\/mode: Rules are only observed/,
       /widening .*\/rules\/permissions: .*refund/,
-      /widening .*\/rules\/approval: No human/,
+      /widening .*\/rules\/approval: Calls no longer require/,
       /widening .*\/effects\/writes/,
       /breaking, narrowing .*\/input\/required: reason/,
-      /breaking, narrowing .*It is gone/,
+      /breaking, narrowing .*It was removed/,
     ])
       expect(stdout).toMatch(said)
   })

@@ -128,7 +128,7 @@ describe('drawbridge project', () => {
   test.each([
     ['a target there is not', ['agent.yaml', '--to', 'yaml'], /mcp, server-json, a2a/],
     ['a flag without its value', ['agent.yaml', '--to'], /--to needs a value/],
-    ['a flag there is not', ['agent.yaml', '--form', 'mcp'], /no flag --form/],
+    ['a flag there is not', ['agent.yaml', '--form', 'mcp'], /Unknown flag --form/],
     ['two files', ['agent.yaml', 'agent.json'], /agent\.json/],
     ['a file there is not', ['nowhere.yaml'], /nowhere\.yaml does not exist/],
     ['a folder without a configuration', ['upstream'], /no drawbridge\.yaml/],
@@ -166,7 +166,9 @@ describe('drawbridge project --to server-json', () => {
       remotes: [{ type: 'streamable-http', url: 'https://agents.acme.example/mcp' }],
     })
     expect(entry.description.length).toBeLessThanOrEqual(100)
-    expect(stderr).toMatch(/warning .*agent\.yaml:\d+:\d+ export_inexact: Cut from \d+ to 100/)
+    expect(stderr).toMatch(
+      /warning .*agent\.yaml:\d+:\d+ export_inexact: Shortened from \d+ to 100/,
+    )
     expect(stdout).toMatch(/sha256:[0-9a-f]{64}/)
   })
 

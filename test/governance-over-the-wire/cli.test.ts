@@ -192,7 +192,7 @@ describe('a store with a history', () => {
         site.run('approvals', 'approve', 'no-such-id'),
       ])
 
-      expectOneLine(noId, 2, /Say which one/)
+      expectOneLine(noId, 2, /An id is required/)
       expectOneLine(unknown, 1, /There is no approval no-such-id/)
     })
   })
@@ -254,7 +254,7 @@ describe('a store with a history', () => {
       expect(places[1]).toBeLessThan(places[2] ?? 0)
       expect(sound).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/^\d+ records, all sound/),
+        stdout: expect.stringMatching(/^\d+ records, all intact/),
       })
 
       const number = records.findIndex(({ capability }) => capability === 'look')
@@ -344,7 +344,7 @@ describe('a store with a history', () => {
       ])
 
       expectOneLine(unknown, 1, /There is no tool no_such_tool/)
-      expectOneLine(noJson, 2, /not JSON/)
+      expectOneLine(noJson, 2, /not valid JSON/)
     })
   })
 })

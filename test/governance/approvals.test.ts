@@ -100,7 +100,7 @@ test('an approval that was used is not good for another run', async () => {
 
   expect(wordOf(again)).toBe('approval_required')
   expect(detailsOf(again).approval).not.toBe(id)
-  expect(decidedAgain).toEqual({ problem: `${id} is used already.` })
+  expect(decidedAgain).toEqual({ fault: `${id} is already used.` })
   expect(ran).toHaveLength(1)
 })
 
@@ -268,9 +268,9 @@ test('a decision is made once, in time, about something that exists', async () =
   const late = await approve(expired)
   const none = await approve('nothing')
 
-  expect(changed).toEqual({ problem: `${denied} is denied already.` })
-  expect(late).toEqual({ problem: `${expired} has expired.` })
-  expect(none).toEqual({ problem: 'There is no approval nothing.' })
+  expect(changed).toEqual({ fault: `${denied} is already denied.` })
+  expect(late).toEqual({ fault: `${expired} has expired.` })
+  expect(none).toEqual({ fault: 'There is no approval nothing.' })
   expect(desk.list(false)).toEqual([])
   expect(desk.list(true)).toHaveLength(2)
 })
@@ -295,7 +295,7 @@ test('where somebody else has to agree, the caller cannot', async () => {
   const before = await call()
   const other = await approve(id, 'eve')
 
-  expect(own).toEqual({ problem: expect.stringContaining('somebody else') })
+  expect(own).toEqual({ fault: expect.stringContaining('somebody else') })
   expect(wordOf(before)).toBe('approval_required')
   expect(other).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
   expect(wordOf(await call())).toBe('done')
@@ -309,7 +309,7 @@ test('where only some may agree, nobody else can', async () => {
   const outsider = await approve(id, 'bob')
   const insider = await approve(id, 'ken')
 
-  expect(outsider).toEqual({ problem: 'Only eve, ken may decide, not bob.' })
+  expect(outsider).toEqual({ fault: 'Only eve, ken may decide, not bob.' })
   expect(insider).toMatchObject({ approval: { decidedBy: 'ken' } })
   expect(wordOf(await call())).toBe('done')
 })
@@ -552,7 +552,7 @@ test('a budget that wants an agreement, and an approval that is needed anyway, a
 test('an explanation asks nobody and writes nothing', async () => {
   const { checks, desk, pay } = aDesk()
   const approval = checks.find(({ name }) => name === 'approval')
-  const verdict = await approval?.decide(aCall({ capability: pay }), true)
+  const verdict = await approval?.decide(aCall({ capability: pay }), 'explain')
   expect(verdict).toMatchObject({ ends: { kind: 'asking' } })
   expect(desk.list(true)).toEqual([])
 })

@@ -230,7 +230,7 @@ test('a file of a later version is refused, and left exactly as it is', async ()
   database.close()
   const bytes = readFileSync(file)
 
-  expect(() => aLedger(file)).toThrow(/later version \(1000\)/)
+  expect(() => aLedger(file)).toThrow(/later version of Drawbridge \(schema 1000\)/)
 
   expect(readFileSync(file).equals(bytes)).toBe(true)
 })

@@ -535,7 +535,7 @@ test.each([
     expect(settled).toMatchObject({ id: call.id, state })
     expect(wordOf(underKey)).toBe(word)
     expect(JSON.stringify(underKey)).toContain(words)
-    expect(settledAgain).toContain('nothing to settle')
+    expect(settledAgain).toEqual({ fault: expect.stringContaining('nothing to settle') })
     // What took effect is done, and the same again looks like a mistake; what did not may be tried.
     expect(wordOf(anew)).toBe(runs === 1 ? 'done' : 'possible_duplicate')
     expect(ran).toHaveLength(before)
@@ -554,9 +554,9 @@ test('what runs, is done or does not exist cannot be settled', async () => {
   await outcome
   const finished = await settle(call.id)
 
-  expect(running).toContain('is running')
-  expect(finished).toContain('is done')
-  expect(await settle('nothing')).toBe('There is no run nothing.')
+  expect(running).toEqual({ fault: expect.stringContaining('is running') })
+  expect(finished).toEqual({ fault: expect.stringContaining('is done') })
+  expect(await settle('nothing')).toEqual({ fault: 'There is no run nothing.' })
 })
 
 test('an operator finds what nobody knows the end of, however much happened since', async () => {
@@ -610,7 +610,7 @@ test('the same arguments under a new key, within a minute, look like a mistake; 
 
 test.each([
   [true, 'call again with idempotency_key again-'],
-  [false, 'No argument says'],
+  [false, 'No argument can confirm'],
 ])(
   'where a key is an argument (%s), a doubt names it, and only there',
   async (idempotencyKey, words) => {

@@ -37,10 +37,10 @@ test('the example falls back, and the log explains it', async () => {
   expect(listed).toMatchObject([{ intent: 'quote_price', state: 'done', caller: 'local' }])
   expect(shown.stdout).toMatch(/market +asked: AGENT_UNAVAILABLE .*The market is closed/)
   expect(shown.stdout).toMatch(/clerk +asked: ok/)
-  expect(shown.stdout).toMatch(/warehouse +not asked: it was over before/)
+  expect(shown.stdout).toMatch(/warehouse +not asked: the execution had already ended/)
   expect(JSON.parse(rerun.stdout)).toMatchObject({ former: listed[0].id, differences: [] })
   expect(rerun.code).toBe(0)
-  expect(verified.stdout).toMatch(/events, all sound/)
+  expect(verified.stdout).toMatch(/events, all intact/)
 })
 
 test('what is sealed with a key that is gone is not run again as it stands', async () => {
@@ -77,7 +77,10 @@ test('what takes effect is not run again by mistake', async () => {
 
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--again')])
   // Governance still stands in between: the same call a moment ago looks like a mistake.
-  expect([meant.code, meant.stderr]).toEqual([1, expect.stringContaining('It was not routed')])
+  expect([meant.code, meant.stderr]).toEqual([
+    1,
+    expect.stringContaining('The call was not routed'),
+  ])
   expect([resumed.code, resumed.stderr]).toEqual([
     1,
     expect.stringContaining('there is nothing to resume'),

@@ -68,16 +68,16 @@ test('another process makes the same decisions, byte for byte', async () => {
   const built = pathToFileURL(`${repository}/dist/sources/intents/`).href
   const script = startScript(
     `
-    const { readAgent } = await import('${built}read-agent.js')
-    const { toRegistry } = await import('${built}registry.js')
-    const { decide } = await import('${built}decide.js')
-    const { readRouting, toPolicy } = await import('${built}routing-options.js')
+    const { readAgent } = await import('${built}agents/read-agent.js')
+    const { toRegistry } = await import('${built}agents/registry.js')
+    const { chooseAgents } = await import('${built}router/choose-agents.js')
+    const { readRouting, toPolicy } = await import('${built}router/routing-options.js')
     const { agents, envelopes } = JSON.parse(words[0])
     const read = (one) => readAgent({ ...one, handle() {} }, { source: 'test', pointer: '' }).agent
     const registry = toRegistry(agents.reverse().map(read))
     const policy = toPolicy(readRouting({}))
     for (const envelope of envelopes)
-      console.log(JSON.stringify(decide({ envelope, registry, health: {}, policy }).decision))
+      console.log(JSON.stringify(chooseAgents({ envelope, registry, health: {}, policy }).decision))
     `,
     [JSON.stringify({ agents, envelopes })],
   )

@@ -87,7 +87,7 @@ class Books {
   /** Whatever was interrupted is tried once; what was acknowledged must be there. */
   async resumeAll(): Promise<void> {
     const environment = { ROUTING_STORE: this.#store }
-    const { bridge } = await openDrawbridge(fixture, { library, environment, remembers: true })
+    const { bridge } = await openDrawbridge(fixture, { library, environment, usesStore: true })
     try {
       expect(bridge.executions.verify().broken).toBeUndefined()
       const unseen = [...this.#acknowledged].filter(([id]) => !this.#found.has(id))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { isFault } from '../../src/capability/fault.ts'
 import { intentSource } from '../../src/index.ts'
 import { Drawbridge } from '../../src/runtime/drawbridge.ts'
 import { AgentError } from '../../src/sources/intents/agents/agent.ts'
@@ -230,8 +231,8 @@ describe('what may be resumed', () => {
   const judge = (
     events: readonly ExecutionEvent[],
     state: LoggedExecution['state'] = 'interrupted',
-  ) =>
-    toResumption({
+  ) => {
+    const resumption = toResumption({
       id: 'e1',
       intent: 'Pay',
       version: '1.0',
@@ -239,7 +240,9 @@ describe('what may be resumed', () => {
       state,
       started: 0,
       events,
-    }).kind
+    })
+    return isFault(resumption) ? 'refused' : resumption.kind
+  }
 
   test.each([
     ['nobody was asked', [begun(false)], 'continue'],

@@ -606,7 +606,7 @@ describeWithNats('what check says of a server', () => {
     const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
     expect(wrong).toMatchObject({
       code: 0,
-      said: [{ ...unreachable, message: expect.stringContaining('what "access" shows it') }],
+      said: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
     })
     expect(gone).toMatchObject({
       code: 0,
@@ -618,7 +618,7 @@ describeWithNats('what check says of a server', () => {
 test('a node that others ask over NATS needs a name, and a public server needs tokens', async () => {
   const nats = { url: 'nats://nats.example:4222' }
 
-  expect(() => intentSource({ serve: { nats } })).toThrow(/needs a name of its own/)
+  expect(() => intentSource({ serve: { nats } })).toThrow(/needs a "node" name/)
   await expect(serve({ node: 'shop', serve: { nats } })).rejects.toThrow(/http.tokens/)
 })
 
@@ -627,7 +627,7 @@ test('two sources of one server cannot be the same node', async () => {
     intentSource({ id, node: 'shop', serve: { nats: { url: 'nats://127.0.0.1:4222' } } })
 
   await expect(serveHere({ sources: [aSource('a'), aSource('b')] })).rejects.toThrow(
-    /something else is there/,
+    /already in use/,
   )
 })
 

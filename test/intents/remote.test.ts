@@ -225,7 +225,7 @@ describe('two runtimes', () => {
   test('frames and tools cannot share an address', async () => {
     const source = intentSource({ agents: [anAgent('a')], serve: { path: '/mcp' } })
 
-    await expect(serveHere({ sources: [source] })).rejects.toThrow(/something else is there/)
+    await expect(serveHere({ sources: [source] })).rejects.toThrow(/already in use/)
   })
 
   test('the wire is what other runtimes send: camel case, no fields of ours in the body', async () => {

@@ -31,7 +31,7 @@ test('an agent hears that its time is over', async () => {
 
   await route()
 
-  expect(heard).toEqual(['a gave no answer within 20 ms.'])
+  expect(heard).toEqual(['a did not answer within 20 ms.'])
 })
 
 test('a client that leaves stops the agent, and nobody else is asked', async () => {
@@ -89,7 +89,7 @@ test('an agent that keeps failing is left alone, probed once, and taken back', a
     routing: { ejection: { failures: 3, seconds: 10 } },
   })
   for (let i = 0; i < 3; i++) expect((await route()).response.payload).toEqual({ from: 'b' })
-  expect(health.look()).toEqual({ a: 'ejected' })
+  expect(health.snapshot()).toEqual({ a: 'ejected' })
 
   expect((await route()).route.decision).toMatchObject({
     plan: ['b'],
@@ -98,18 +98,18 @@ test('an agent that keeps failing is left alone, probed once, and taken back', a
   expect(asked).toBe(3)
 
   clock.pass(11_000)
-  expect(health.look()).toEqual({ a: 'probe' })
+  expect(health.snapshot()).toEqual({ a: 'probe' })
   const plans = await Promise.all([route(), route(), route()])
   expect(asked).toBe(4)
   expect(plans.map(({ response }) => response.payload)).toEqual(Array(3).fill({ from: 'b' }))
-  expect(health.look()).toEqual({ a: 'ejected' })
+  expect(health.snapshot()).toEqual({ a: 'ejected' })
 
   clock.pass(11_000)
-  expect(health.look()).toEqual({ a: 'ejected' })
+  expect(health.snapshot()).toEqual({ a: 'ejected' })
   clock.pass(10_000)
   ill = false
   expect((await route()).response.payload).toEqual({ from: 'a' })
-  expect(health.look()).toEqual({})
+  expect(health.snapshot()).toEqual({})
 })
 
 test('an agent is given no more than it takes at a time', async () => {

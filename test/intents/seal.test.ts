@@ -5,10 +5,10 @@ import { openRequest, sealRequest } from '../../src/sources/intents/crypto/envel
 import { toKeyRing } from '../../src/sources/intents/crypto/key-ring.ts'
 import { ReplayCache } from '../../src/sources/intents/crypto/replay-cache.ts'
 import {
-  open,
+  openMessage,
   type SealedMessage,
   type SealOptions,
-  seal,
+  sealMessage,
 } from '../../src/sources/intents/crypto/seal.ts'
 import { aClock, minute } from '../support/a-clock.ts'
 import { anEnvelope } from '../support/agents.ts'
@@ -30,14 +30,19 @@ function setUp(clock = aClock()) {
     now: clock.now,
     randomBytes,
   }
-  const message = seal(options, 'k1', { ...label, identityChain: ['caller:ann'] }, { amount: 7 })
+  const message = sealMessage(
+    options,
+    'k1',
+    { ...label, identityChain: ['caller:ann'] },
+    { amount: 7 },
+  )
   return { options, message, clock }
 }
 
 test('what was sealed is opened by whoever it was meant for', () => {
   const { options, message } = setUp()
 
-  expect(open(options, message, { direction: 'request', recipient: 'bank' })).toMatchObject({
+  expect(openMessage(options, message, { direction: 'request', recipient: 'bank' })).toMatchObject({
     plain: { amount: 7 },
   })
   expect(JSON.stringify(message)).not.toContain('amount')
@@ -58,7 +63,7 @@ test('no byte of a sealed message can be changed', () => {
       }
       // Another spelling of the same message is the same message.
       if (JSON.stringify(value) === text) continue
-      if ('plain' in open(options, value, { direction: 'request' })) accepted.push(changed)
+      if ('plain' in openMessage(options, value, { direction: 'request' })) accepted.push(changed)
     }
 
   expect(accepted).toEqual([])
@@ -78,7 +83,7 @@ test.each([
   const { options, message } = setUp()
   const forged = { ...message, [name]: value }
 
-  expect(open(options, forged, { direction: forged.direction })).toHaveProperty('fault')
+  expect(openMessage(options, forged, { direction: forged.direction })).toHaveProperty('fault')
 })
 
 test('it is good once, for a while, and for nobody who began later', () => {
@@ -86,21 +91,25 @@ test('it is good once, for a while, and for nobody who began later', () => {
   const replays = new ReplayCache(clock.now)
   const expected = { direction: 'request', replays } as const
 
-  expect(open(options, message, expected)).toHaveProperty('plain')
-  expect(open(options, message, expected)).toEqual({ fault: 'it came before' })
-  expect(open(options, message, { direction: 'request', since: clock.now() + minute })).toEqual({
-    fault: 'it is older than this process',
+  expect(openMessage(options, message, expected)).toHaveProperty('plain')
+  expect(openMessage(options, message, expected)).toEqual({ fault: 'it is a replay' })
+  expect(
+    openMessage(options, message, { direction: 'request', since: clock.now() + minute }),
+  ).toEqual({
+    fault: 'it was issued before this process started',
   })
   clock.pass(2 * minute)
-  expect(open(options, message, { direction: 'request' })).toEqual({ fault: 'it has expired' })
+  expect(openMessage(options, message, { direction: 'request' })).toEqual({
+    fault: 'it has expired',
+  })
 })
 
 test('a key that was replaced still opens, and one that was removed does not', () => {
   const { options, message } = setUp()
   const without = { ...options, ring: toKeyRing({ k2: key }) }
 
-  expect(open(options, message, { direction: 'request' })).toHaveProperty('plain')
-  expect(open(without, message, { direction: 'request' })).toHaveProperty('fault')
+  expect(openMessage(options, message, { direction: 'request' })).toHaveProperty('plain')
+  expect(openMessage(without, message, { direction: 'request' })).toHaveProperty('fault')
 })
 
 const nonces = amount(4_000, 1_000_000)
@@ -126,7 +135,7 @@ test('keys are 32 bytes or stretched, and never a short word', () => {
   expect(ring.get('hex')).toEqual(bytes)
   expect(ring.get('base64')).toEqual(bytes)
   expect(ring.get('long')).toHaveLength(32)
-  expect(() => toKeyRing({ short: 'password' })).toThrow(/8 bytes; it needs 32/)
+  expect(() => toKeyRing({ short: 'password' })).toThrow(/8 bytes; it needs at least 32/)
 })
 
 test('the other side seals its answer to this very request', () => {
@@ -174,7 +183,7 @@ test.each([null, 7, 'text', [], {}])(
   'what was sealed and is no envelope is refused: %j',
   (plain) => {
     const { options } = setUp()
-    const message = seal(options, 'k1', { ...label, identityChain: [] }, plain)
+    const message = sealMessage(options, 'k1', { ...label, identityChain: [] }, plain)
     const reception = { node: 'bank', replays: new ReplayCache(options.now), since: 0 }
 
     expect(openRequest(options, { format: 'v2', key: 'k1' }, message, reception)).toHaveProperty(

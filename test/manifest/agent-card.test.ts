@@ -156,8 +156,8 @@ describe('an agent card', () => {
     const { warnings } = carded(aManifest({ interfaces: [anA2aInterface({ auth: 'oauth2' })] }))
     const told = Object.fromEntries(warnings.map(({ path, message }) => [path, message]))
 
-    expect(told['/interfaces/0/protocol']).toMatch(/JSONRPC.*guess/)
-    expect(told['/interfaces/0/auth']).toMatch(/where tokens come from/)
+    expect(told['/interfaces/0/protocol']).toMatch(/JSONRPC.*assumed/)
+    expect(told['/interfaces/0/auth']).toMatch(/authorization server/)
     expect(told).toHaveProperty(['/capabilities/0/input_schema'])
     expect(told).toHaveProperty(['/trust'])
   })

@@ -147,8 +147,8 @@ test.each([
   ['application/problem+json', '{"title":"Bad","detail":"No such order."}', 'No such order.'],
   ['text/plain', 'No such order.', 'No such order.'],
   ['text/plain', 'ö'.repeat(100_000), `${'ö'.repeat(1000)}…`],
-  ['text/html', '<html>', 'The agent refused this with HTTP 400.'],
-  ['application/json', '', 'The agent refused this with HTTP 400.'],
+  ['text/html', '<html>', 'The agent rejected the request with HTTP 400.'],
+  ['application/json', '', 'The agent rejected the request with HTTP 400.'],
 ])('a refusal of type %s is told in the words of the agent', async (type, body, message) => {
   const { upstream } = await answering(400, body, { 'content-type': type })
 

@@ -199,7 +199,7 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
   }
 
   test.each<[string, string, Record<string, string>, RegExp]>([
-    ['to nothing', 'gone.json', {}, /no such file/],
+    ['to nothing', 'gone.json', {}, /does not exist/],
     ['out of the folder', '../../../../../../etc/passwd', {}, /outside/],
     [
       'out of the folder, in disguise',
@@ -212,7 +212,7 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
     ['to plain http', 'http://127.0.0.1:9/a.json', {}, /only files and https/],
     ['to data', 'data:application/json,1', {}, /only files and https|cannot be read/],
     ['to what is no JSON', 'a.json', { 'a.json': '{"type": ' }, /a\.json:1:/],
-    ['to what is no schema', 'a.json', { 'a.json': '[1]' }, /no JSON Schema object/],
+    ['to what is no schema', 'a.json', { 'a.json': '[1]' }, /not a JSON Schema object/],
     ['to what is no object', 'a.json', { 'a.json': json({ type: 'string' }) }, /"type": "object"/],
     ['to a folder', 'sub', { 'sub/a.json': '{}' }, /cannot be read/],
     [

@@ -24,7 +24,7 @@ async function tries(answers: readonly UpstreamAnswer[], options: Partial<RetryO
   let made = 0
   const answer = await withRetries(async () => answers[made++] ?? good, {
     retries: 3,
-    safe: true,
+    repeatable: true,
     cancellation: new Cancellation(),
     delay: async (milliseconds) => {
       waits.push(milliseconds)
@@ -52,13 +52,13 @@ test('after so many retries the last answer stands', async () => {
 })
 
 test('what is not safe to repeat is repeated only when nothing can have arrived', async () => {
-  expect(await tries([lost('maybe')], { safe: false })).toMatchObject({ made: 1 })
+  expect(await tries([lost('maybe')], { repeatable: false })).toMatchObject({ made: 1 })
   expect(
-    await tries([{ outcome: upstreamBusy(1), reached: 'yes' }], { safe: false }),
+    await tries([{ outcome: upstreamBusy(1), reached: 'yes' }], { repeatable: false }),
   ).toMatchObject({
     made: 1,
   })
-  expect(await tries([lost('no')], { safe: false })).toMatchObject({ made: 2, answer: good })
+  expect(await tries([lost('no')], { repeatable: false })).toMatchObject({ made: 2, answer: good })
 })
 
 test.each([

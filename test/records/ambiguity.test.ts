@@ -67,7 +67,7 @@ test('where only one of several has the stream, it is named', async () => {
 
   expect(failure).toMatchObject({
     code: 'ambiguous_connection',
-    message: expect.stringContaining('it can only be "team"'),
+    message: expect.stringContaining('Only "team" is possible here'),
     details: { available_connections: [{ connection_id: 'team' }] },
   })
 })

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
+import type { RequestedTerms } from '../../src/sources/records/grants/issue-tokens.ts'
 import { type RecordEntry, toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
@@ -20,7 +20,7 @@ interface Page {
   readonly has_more: boolean
 }
 
-async function aFeed(terms: Partial<WantedTerms> = {}) {
+async function aFeed(terms: Partial<RequestedTerms> = {}) {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', someMessages(10))
   const given = store.grant({ stream: 'messages', ...terms })

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
-import { createGrant, issueToken } from '../../src/runtime/records/owner-store.ts'
+import { createGrant, issueToken } from '../../src/sources/records/grants/issue-tokens.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { aProject, put } from '../support/a-project.ts'
 import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
@@ -59,8 +59,10 @@ test('a file is taken in, what is wrong with it is told by its line and set asid
   const third = await drawbridge([...words, '--again', '--json'], { cwd })
 
   expect(first.code).toBe(1)
-  expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line set aside')
-  expect(first.stderr).toContain('orders.csv:5 is set aside: it has 2 cells, not 5')
+  expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line rejected')
+  expect(first.stderr).toContain(
+    'orders.csv:5 is rejected: the row has 2 cells, but the header has 5',
+  )
   expect(await readFile(path.join(cwd, 'orders.csv.rejected'), 'utf8')).toBe('3,2026-01-03\n')
   expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, skipped: 4 })
   expect(JSON.parse(third.stdout)).toMatchObject({ same: 3, skipped: 0, rejected: 1 })
@@ -149,7 +151,7 @@ test('a declaration that cannot be right is refused with its place', async () =>
 
   expect(code).toBe(2)
   expect(stderr).toMatch(
-    /streams\.yaml:5:19 orders\/cursor_field: nope is no property of the schema/,
+    /streams\.yaml:5:19 orders\/cursor_field: nope is not a property of the schema/,
   )
 })
 
@@ -222,7 +224,7 @@ test('streams are declared without records, for an owner who sends them by HTTP'
     cwd,
   })
 
-  expect(listed.stdout).toMatch(/^orders +shop +declared, in no connection yet\n$/)
+  expect(listed.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
   expect(early.stderr).toContain('orders is declared, but no connection has records of it yet')
   expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
@@ -286,11 +288,11 @@ test('no second token of a single use is given out, whoever asks', async () => {
   const other = new RecordWriter(store.file, Date.now)
   onTestFinished(() => other.close())
   const wanted = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
-  const { given } = createGrant(store.writer, wanted, Date.now())
+  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
 
   const issued = [store.writer, other].map((writer) => issueToken(writer, given.id, Date.now()))
 
-  expect(issued).toEqual([{ refusal: 'grant_consumed' }, { refusal: 'grant_consumed' }])
+  expect(issued).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
   expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })
 
@@ -315,15 +317,17 @@ test('a stream with records keeps its primary key, and what else does not fit th
 
   expect(empty).toMatchObject({ code: 0, stderr: '' })
   expect(refused).toMatchObject({ code: 2, stdout: '' })
-  expect(refused.stderr).toContain('orders has records that go by id.')
-  expect(refused.stderr).toContain('Declare a stream of another name, or delete the records first.')
+  expect(refused.stderr).toContain('orders has records with the primary_key id.')
+  expect(refused.stderr).toContain(
+    'Declare a stream with another name, or delete the records first.',
+  )
   expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, same: 3 })
   expect(changed.code).toBe(0)
   const [consent, price, gift] = changed.stderr.split('\n')
   expect(consent).toMatch(/^warning changed.yaml#\S+consent_time_field consent_time_changed:/)
-  expect(consent).toContain('given for placed_at are about paid_at from now on. 3 of 3 records')
+  expect(consent).toContain('a time range on placed_at now apply it to paid_at. 3 of 3 records')
   expect(price).toContain(
-    'declared as number, and is string now. 3 of 3 records have another value',
+    'type changed from number to string. 3 of 3 records have a value of another type',
   )
   expect(gift).toContain('#/streams/orders/schema/properties/gift field_removed:')
 })
@@ -346,13 +350,13 @@ test('an import that takes nothing leaves no connection behind', async () => {
   const sent = await send('{"nope":1}')
 
   expect(bad.code).toBe(1)
-  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines set aside')
-  expect(bad.stderr).toContain('bad.ndjson:2 is set aside: it is no JSON')
-  expect(bad.stderr).toContain('typo was not made')
+  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected')
+  expect(bad.stderr).toContain('bad.ndjson:2 is rejected: not valid JSON')
+  expect(bad.stderr).toContain('typo was not created')
   expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
     '{"nope":1}\nnot JSON\n',
   )
-  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is no JSON array\n' })
+  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
   expect(await sent.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
   const writer = new RecordWriter(path.join(cwd, 'personal.db'), Date.now)
   onTestFinished(() => writer.close())
@@ -377,7 +381,7 @@ test('a file that cannot be read, written or placed is named in one line, and no
     'folder is a folder, not a file.': ['import', 'folder', '--connection', 'c'],
     'none.csv does not exist.': ['streams', 'none.csv'],
     'none.yaml does not exist.': ['declare', 'none.yaml'],
-    'The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: none':
+    'The store does not declare this stream. Declare it with --streams streams.yaml ("drawbridge records streams FILE" drafts one). Available: none':
       ['import', 'folder/file.ndjson', '--connection', 'c'],
   }
 
@@ -412,7 +416,7 @@ test('a draft of what was exported is one of its records, stream by stream', asy
   expect(Object.keys(drafts.messages.schema.properties)).toContain('author')
   expect(Object.keys(JSON.parse(one.stdout).streams)).toEqual(['letters'])
   expect(none).toMatchObject({ code: 2, stdout: '' })
-  expect(none.stderr).toContain('has no record of nope. It has: letters, messages')
+  expect(none.stderr).toContain('has no record of nope. Available: letters, messages')
 })
 
 test('an import says which values nobody will find', async () => {
@@ -426,5 +430,7 @@ test('an import says which values nobody will find', async () => {
   const { code, stdout, stderr } = await drawbridge(words, { cwd })
 
   expect([code, stdout]).toEqual([0, expect.stringContaining('3 added')])
-  expect(stderr).toContain('tx.csv:3 amount is no number, nor in 1 later record: it is kept')
+  expect(stderr).toContain(
+    'tx.csv:3 amount is not of type number, nor in 1 later record: it is kept',
+  )
 })

@@ -41,7 +41,7 @@ test('what cannot be written down now is said, kept, and written down later', as
 
   await reader.call('query_records', { stream: 'messages' })
   await reader.call('fetch', { id: 'work:messages:m1' })
-  const said = [`Error: What is read cannot be written down in ${store.file}`]
+  const said = [`Error: Reads cannot be logged in ${store.file}`]
   await eventually(() => expect(troubles.map(String)).toEqual(said))
   other.exec('alter table away rename to reads')
 

@@ -40,7 +40,7 @@ test('a file without a record is no draft, and the reason is said', async () => 
 
   expect(code).toBe(2)
   expect(stderr).toContain(
-    'mail.ndjson has no record to draft a stream from: line 1: it is no JSON',
+    'mail.ndjson has no record to draft a stream from: line 1: not valid JSON',
   )
   expect(draft).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGrant } from '../../src/runtime/records/owner-store.ts'
+import { createGrant } from '../../src/sources/records/grants/issue-tokens.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { drawbridge } from '../support/run-cli.ts'
@@ -97,7 +97,7 @@ test('an owner’s token has an end when that is said, and no terms', async () =
 
   expect(JSON.parse(ending.stdout)).toMatchObject({ expires_at: '2999-01-01T00:00:00.000Z' })
   expect(termed).toMatchObject({ code: 2, stdout: '' })
-  expect(termed.stderr).toContain('--owner goes without --client, --stream, --single')
+  expect(termed.stderr).toContain('--owner cannot be combined with --client, --stream, --single')
   expect(past).toMatchObject({ code: 2, stdout: '' })
   expect(store.writer.owners).toHaveLength(1)
 })
@@ -132,7 +132,7 @@ const impossible: Readonly<Record<string, { words: string[]; said: string }>> = 
     said: '--expires 2001-01-01 is in the past',
   },
   'a field that does not exist': { words: ['--fields', 'id,nope'], said: 'has no field nope' },
-  'fields that are none': { words: ['--fields', ','], said: '--fields names nothing' },
+  'fields that are none': { words: ['--fields', ','], said: '--fields needs at least one name' },
 }
 
 test('a grant of what cannot be is refused, and nothing is given out', async () => {
@@ -162,7 +162,7 @@ test('records that are granted by id and are not there are named', async () => {
   )
 
   expect(made.code).toBe(0)
-  expect(made.stderr).toContain('There is no record m7 now.')
+  expect(made.stderr).toContain('The store has no record m7 yet.')
   expect(made.stderr).not.toContain('m2')
 })
 
@@ -180,7 +180,7 @@ test('whoever names none, the wrong one or a part is told what to name', async (
     grants('token', owner),
   ])
 
-  expect(none).toMatchObject({ code: 2, stderr: 'Say which one: drawbridge grants show ID\n' })
+  expect(none).toMatchObject({ code: 2, stderr: 'An id is required: drawbridge grants show ID\n' })
   expect(wrong).toMatchObject({ code: 1, stdout: '' })
   expect(wrong?.stderr).toContain('There is no grant grt_nope. "drawbridge grants list"')
   expect(part).toMatchObject({ code: 1, stdout: '' })
@@ -192,7 +192,7 @@ test('every time of a grant is shown in one form, wherever it is shown', async (
   const { store, grants } = await aStoreWithVerbs()
   const streams = [{ stream: 'messages', since: '2026-01-02', until: '2026-01-03T00:00+02:00' }]
   const wanted = { client: 'c', streams, expires: '2999-01-01 12:00', mode: 'single_use' } as const
-  const { given } = createGrant(store.writer, wanted, Date.now())
+  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
   store.writer.revoke(given.grants[0]?.id ?? '', Date.now())
 
   const shown = JSON.parse((await grants('show', given.id)).stdout)

@@ -1,11 +1,8 @@
 import { readFile, truncate, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import {
-  BackgroundWriter,
-  importRecords,
-  readLines,
-} from '../../src/runtime/records/owner-store.ts'
+import { expect, test } from 'vitest'
+import { importRecords } from '../../src/runtime/records/import-records.ts'
+import { readLines } from '../../src/sources/records/import/read-lines.ts'
 import { aProject } from '../support/a-project.ts'
 import { aMessage, aReader, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
@@ -18,12 +15,10 @@ test('what an interrupted import has set aside is still there when a second one 
   lines[20] = '{"author":"nobody"}'
   lines[5000] = '[]'
   await writeFile(file, lines.join('\n'))
-  const background = new BackgroundWriter(store.file)
-  onTestFinished(() => background.close())
   const run = (onProgress: () => void) =>
     importRecords({
       writer: store.writer,
-      background,
+      store: store.file,
       source,
       file,
       now: Date.now,
@@ -50,11 +45,9 @@ async function anImport(name: string, content: string | Buffer, stream = numbere
   await writeFile(file, content)
   const faults: [number, string][] = []
   const run = async (more: object = {}) => {
-    const background = new BackgroundWriter(store.file)
-    onTestFinished(() => background.close())
     return importRecords({
       writer: store.writer,
-      background,
+      store: store.file,
       source,
       file,
       now: Date.now,
@@ -94,7 +87,7 @@ test('integers that would be rounded are set aside by name, and no two records b
 
   expect(await run()).toMatchObject({ added: 3, rejected: 4 })
 
-  const fault = 'has an integer too long to be kept exactly: write it as text'
+  const fault = 'has an integer too large to be stored exactly: write it as a string'
   expect(faults).toEqual([
     [1, `id ${fault}`],
     [2, `id ${fault}`],
@@ -131,11 +124,11 @@ test('a table is read as it was written: empty cells first, quotes within, lines
     { name: 'é', id: 7, size: 1000 },
   ])
   expect(faults).toEqual([
-    [7, 'something follows a quote that closes a cell'],
-    [10, 'it has 2 cells, not 4'],
+    [7, 'there is text after the closing quote of a cell'],
+    [10, 'the row has 2 cells, but the header has 4'],
     [
       12,
-      'the quote opened in line 12 is never closed: everything from there to the end of the file, line 12, is in this row',
+      'the quote opened in line 12 is never closed: this row includes everything up to the end of the file, line 12',
     ],
   ])
 })
@@ -149,7 +142,7 @@ test('a quote that is never closed costs one long row, and what follows is read'
 
   await run()
 
-  expect(faults[0]).toEqual([2, 'it is too long: the quote opened in line 2 is not closed'])
+  expect(faults[0]).toEqual([2, 'the row is too long: the quote opened in line 2 is not closed'])
   expect(bodies()).toEqual([{ id: 2, name: 'good' }])
 })
 
@@ -160,10 +153,10 @@ test('a quote that is never closed is named by the line it stands in, and all be
   expect(await run()).toMatchObject({ added: 1, rejected: 2, aside: `${file}.rejected` })
 
   expect(faults).toEqual([
-    [3, 'it has 3 cells, not 2'],
+    [3, 'the row has 3 cells, but the header has 2'],
     [
       5,
-      'the quote opened in line 5 is never closed: everything from there to the end of the file, line 7, is in this row',
+      'the quote opened in line 5 is never closed: this row includes everything up to the end of the file, line 7',
     ],
   ])
   expect(bodies()).toEqual([{ id: 1, name: 'one' }])
@@ -174,7 +167,7 @@ test('a table with two columns of one name is refused by that name, and two with
   const twice = await anImport('twice.csv', 'id,name,size,name\n1,a,2,b\n')
   const nameless = await anImport('nameless.csv', ',id,\n0,1,x\n')
 
-  await expect(twice.run()).rejects.toThrow('has two columns that are called "name"')
+  await expect(twice.run()).rejects.toThrow('has two columns named "name"')
   await nameless.run()
 
   expect(twice.bodies()).toEqual([])
@@ -195,12 +188,12 @@ test('numbers and texts that would become something else are set aside by name',
   await run()
   await array.run()
 
-  const tooLarge = 'has a number too large to be kept: write it as text'
+  const tooLarge = 'has a number too large to be stored: write it as a string'
   expect(faults).toEqual([
     [1, `size ${tooLarge}`],
     [2, `more ${tooLarge}`],
-    [3, 'name holds a NUL character (\\u0000), where a text ends for a database'],
-    [5, 'its id holds a character that no id can have'],
+    [3, 'name contains a NUL character (\\u0000), which would truncate it in the database'],
+    [5, 'id contains a NUL character or an unpaired surrogate'],
   ])
   expect(bodies()).toEqual([{ id: 4, other: 'kept\0whole' }])
   expect(array.faults.map(([line]) => line)).toEqual([1, 2])
@@ -266,7 +259,7 @@ test('a line without an end is named and set aside by its beginning, and what fo
 
   await run()
 
-  expect(faults).toEqual([[2, 'it is longer than 16 MB']])
+  expect(faults).toEqual([[2, 'the line is longer than 16 MB']])
   expect(bodies()).toEqual([{ id: 1 }, { id: 2 }])
   expect(await readFile(`${file}.rejected`, 'utf8')).toBe(`${'x'.repeat(1000)}\n`)
 })
@@ -298,11 +291,11 @@ test('ids that would become one, and depths without measure, are set aside alone
 
   await run()
 
-  const character = 'id holds a character that no id can have'
+  const character = 'id contains a NUL character or an unpaired surrogate'
   expect(faults).toEqual([
     [1, character],
     [2, character],
-    [3, 'it is nested too deeply'],
+    [3, 'the record is nested too deeply'],
   ])
   expect(bodies()).toEqual([{ id: 'n' }])
 })
@@ -331,20 +324,20 @@ test('what is not UTF-8 is set aside by its line, never kept as something else',
   const marked = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
 
   await Promise.all([table.run(), lines.run(), marked.run()])
-  await expect(array.run()).rejects.toThrow('array.json is not UTF-8')
-  await expect(wide.run()).rejects.toThrow('it is not UTF-8')
+  await expect(array.run()).rejects.toThrow('array.json is not valid UTF-8')
+  await expect(wide.run()).rejects.toThrow('the line is not valid UTF-8')
 
   expect(table.bodies().map(({ id }) => id)).toEqual([1, 3])
-  expect(table.faults).toEqual([[3, expect.stringContaining('it is not UTF-8')]])
+  expect(table.faults).toEqual([[3, expect.stringContaining('the line is not valid UTF-8')]])
   expect(lines.bodies()).toEqual([{ id: 2 }])
-  expect(lines.faults).toEqual([[1, expect.stringContaining('it is not UTF-8')]])
+  expect(lines.faults).toEqual([[1, expect.stringContaining('the line is not valid UTF-8')]])
   expect(marked.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
 })
 
 test('an object around the records is refused as a whole, with the name they have in it', async () => {
   const wrapped = await anImport('tx.json', '{\n "count": 1,\n "transactions": [{"id":1}]\n}')
 
-  await expect(wrapped.run()).rejects.toThrow('Its "transactions" is one')
+  await expect(wrapped.run()).rejects.toThrow('Its property "transactions" is an array')
 
   expect(wrapped.faults).toEqual([])
 })
@@ -357,6 +350,6 @@ test('a time of arrival that is no time is set aside', async () => {
 
   await run()
 
-  expect(faults).toEqual([[1, 'its emitted_at is no time such as 2026-01-31T12:00:00Z']])
+  expect(faults).toEqual([[1, 'emitted_at must be a time such as 2026-01-31T12:00:00Z']])
   expect(bodies()).toEqual([{ id: 2 }])
 })

@@ -158,7 +158,7 @@ test('records that are too long for one text are shortened there, and it says ho
   const { text } = await reader.call('query_records', { stream: 'messages', limit: 100 })
 
   expect(bytes(text)).toBeLessThanOrEqual(60_000)
-  expect(text).toContain('fetch one to read it whole')
+  expect(text).toContain('fetch a record to read it in full')
 })
 
 test('a cursor is good for the very read it came from and for no other', async () => {
@@ -185,10 +185,13 @@ test('a cursor is good for the very read it came from and for no other', async (
 
 const wrong: readonly [Data, string][] = [
   [{ changes_since: 'junk' }, 'changes_since must be "beginning", or the next_changes_since'],
-  [{ filter: { size: null } }, 'filter.size must be a number, not null: there is no filter for'],
+  [
+    { filter: { size: null } },
+    'filter.size must be a number, not null: records without a value cannot be',
+  ],
   [{ filter: { size: { gte: null } } }, 'filter.size must be a number, not null'],
   [{ filter: { size: [1, 2] } }, 'filter.size must be a number, not a list: read once for each'],
-  [{ filter: { labels: 'x' } }, 'labels cannot be filtered: it is no single value.'],
+  [{ filter: { labels: 'x' } }, 'labels cannot be filtered because it is not a single value.'],
   [{ filter: { author: 7 } }, 'filter.author must be a string, not 7.'],
   [{ filter: 'size>5' }, '/filter: must be an object, such as {"field": value}'],
   [{ filter: null }, '/filter: must be an object, such as {"field": value}'],
@@ -275,7 +278,7 @@ test('relations are followed within the grant', async () => {
     expand: ['replies'],
     expand_limit: { replies: 100_000 },
   })
-  expect(most.text).toMatch(/expand_limit of replies was set to \d+\./)
+  expect(most.text).toMatch(/expand_limit of replies was reduced to \d+\./)
 })
 
 test('what all records of a page have in common is said once', async () => {

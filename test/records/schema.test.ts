@@ -274,6 +274,6 @@ describe('schema in full', () => {
     const { text, whole } = await reader.call('schema', { stream: 'wide', detail: 'full' })
 
     expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
-    expect(text).toContain('Shortened, because they are long:')
+    expect(text).toContain('Shortened because of their length:')
   })
 })

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import {
   createBuckets,
   granularities,
-  stepOf,
+  toStepMs,
 } from '../../src/sources/records/aggregate/time-buckets.ts'
 import type { Scope } from '../../src/sources/records/grants/scope.ts'
 import type { Field } from '../../src/sources/records/model/stream.ts'
@@ -110,7 +110,7 @@ const aGroup = fc.oneof(
     .tuple(fc.constantFrom('time', 'day'), fc.constantFrom(...granularities), zone)
     .map(([name, granularity, timeZone]) => ({
       field: fieldOf(name),
-      step: stepOf(granularity),
+      step: toStepMs(granularity),
       buckets: createBuckets(granularity, timeZone),
     })),
 ) as fc.Arbitrary<TallyQuery['group']>

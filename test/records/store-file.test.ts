@@ -23,8 +23,8 @@ for (const [kind, made] of Object.entries(foreign))
     other.close()
     const before = readFileSync(file)
 
-    expect(() => openOwnerStore(file, true)).toThrow('no store of records')
-    expect(() => new SqliteRecords(file, Date.now, () => {})).toThrow('no store of records')
+    expect(() => openOwnerStore(file, true)).toThrow('not a records store')
+    expect(() => new SqliteRecords(file, Date.now, () => {})).toThrow('not a records store')
 
     expect(readFileSync(file).equals(before)).toBe(true)
   })

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { isFailed } from '../../src/capability/outcome.ts'
-import type { WantedTerms } from '../../src/runtime/records/owner-store.ts'
 import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-records.ts'
-import { toReadResult } from '../../src/sources/records/answers/answers.ts'
+import { toSearchResult } from '../../src/sources/records/answers/search-answer.ts'
+import type { RequestedTerms } from '../../src/sources/records/grants/issue-tokens.ts'
 import { ingest } from '../../src/sources/records/import/ingest.ts'
 import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
@@ -33,7 +33,7 @@ const scarce: ReadBounds = {
 
 function aReaderOf(
   store: TestStore,
-  terms: Partial<WantedTerms>,
+  terms: Partial<RequestedTerms>,
   bounds = scarce,
   now = Date.now,
 ): () => Reader {
@@ -65,7 +65,7 @@ async function inTurns<T extends object>(work: Promise<T>) {
 
 const firstHours = { until: '2026-01-01T05:00:00Z' }
 
-test.each<[string, Partial<WantedTerms>, Data | undefined]>([
+test.each<[string, Partial<RequestedTerms>, Data | undefined]>([
   ['of a granted time', firstHours, undefined],
   ['that a filter leaves', {}, { size: { lt: 5 } }],
 ])(
@@ -290,7 +290,7 @@ test.each([
   const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
   const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
 
-  expect(answer.hits.map((hit) => toReadResult(hit).snippet)).toEqual([
+  expect(answer.hits.map((hit) => toSearchResult(hit).snippet)).toEqual([
     expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
   ])
   expect(turns).toBeGreaterThan(200_000 / 50_000)

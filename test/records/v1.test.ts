@@ -52,14 +52,14 @@ test('what the owner sends is taken as it is, or refused by its line', async () 
 
   const answer = await post('ingest/numbers', lines.join('\n'))
 
-  const inexact = 'its key is no text and no number that is exact: write it as text'
+  const inexact = 'key must be a string or an exact number: write it as a string'
   expect(answer).toMatchObject({
     records_accepted: 2,
     records_rejected: 6,
     rejections: [
       ...[1, 2, 3, 4].map((line) => ({ line, message: inexact })),
-      { line: 5, message: 'size has a number too large to be kept: write it as text' },
-      { line: 6, message: expect.stringContaining('name holds a NUL character') },
+      { line: 5, message: 'size has a number too large to be stored: write it as a string' },
+      { line: 6, message: expect.stringContaining('name contains a NUL character') },
     ],
     warnings: [{ code: 'type_mismatch', field: 'size', type: 'number', count: 1, line: 7 }],
   })

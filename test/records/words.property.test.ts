@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { toSnippet } from '../../src/sources/records/search/snippet.ts'
-import { eachWord, listWords, toIndexed, toWords } from '../../src/sources/records/search/words.ts'
+import {
+  eachWord,
+  listWords,
+  toIndexTerms,
+  toWords,
+} from '../../src/sources/records/search/words.ts'
 
 const characters = [
   ...'東京都庁茶がカｶﾞー々𠮷ゟ〱㊀㈩aB1é ,。น้ำดีกາຳកាမြकी한',
@@ -26,7 +31,7 @@ test('whatever is found in a text is found by the index, and is marked there', (
           .toLowerCase()
           .match(/[^\s\p{P}]+/gu),
       )
-      for (const piece of toIndexed([...found])) expect([...indexed]).toContain(piece)
+      for (const piece of toIndexTerms([...found])) expect([...indexed]).toContain(piece)
       const snippet = toSnippet(text, wanted)
       expect(snippet.match(/<mark>/g)?.length).toBe(snippet.match(/<\/mark>/g)?.length)
       expect(snippet.includes('<mark>')).toBe(found.size > 0)

@@ -9,7 +9,7 @@ import { drawbridge } from '../support/run-cli.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
 const what = path.resolve('examples/services')
-const open = async () => openDrawbridge(what, { library, environment: {}, remembers: false })
+const open = async () => openDrawbridge(what, { library, environment: {}, usesStore: false })
 
 describe('the home of examples/services, watched while it lives', () => {
   let bridge: Drawbridge
@@ -82,7 +82,7 @@ export default async () => ({
 
   const serve = async (yaml: string, module = lights) => {
     const folder = await aProject({ 'drawbridge.yaml': yaml, 'lights.ts': module })
-    return openDrawbridge(folder, { library, environment: {}, remembers: false })
+    return openDrawbridge(folder, { library, environment: {}, usesStore: false })
   }
 
   test('says everything the options say, and the module says the rest', async () => {
@@ -107,14 +107,14 @@ export default async () => ({
     const { bridge } = await openDrawbridge(path.join(folder, 'lights.ts'), {
       library,
       environment: {},
-      remembers: false,
+      usesStore: false,
     })
     expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state', 'go'])
     await bridge.close(0)
   })
 
   test.each([
-    ['export default 7', 'must export a service'],
+    ['export default 7', 'default export must be a service'],
     ['export default () => { throw new Error("no") }', 'no'],
     ['import "./missing.ts"', 'does not load'],
   ])('one that is none is said, and its neighbours are served: %s', async (module, words) => {

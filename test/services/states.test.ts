@@ -102,7 +102,7 @@ describe.each(overHttp)('%s', (door) => {
     })
     const missing = await client.call('get_state', { key: 'colour' })
     expect(missing.isError).toBe(true)
-    expect(missing.content[0]?.text).toContain('There is: level, mood.')
+    expect(missing.content[0]?.text).toContain('Available: level, mood.')
     states.set({ level: { schema, value: 5 } })
     expect((await client.call('get_state')).structuredContent).toEqual({ level: 5 })
   })

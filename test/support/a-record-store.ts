@@ -5,9 +5,9 @@ import { onTestFinished } from 'vitest'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
   createGrant,
-  createOwner,
-  type WantedTerms,
-} from '../../src/runtime/records/owner-store.ts'
+  createOwnerToken,
+  type RequestedTerms,
+} from '../../src/sources/records/grants/issue-tokens.ts'
 import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
@@ -94,7 +94,7 @@ export interface TestStore {
   readonly writer: RecordWriter
   put(stream: Stream, connection: string, records: readonly Data[], label?: string): RecordSource
   remove(source: RecordSource, key: string): void
-  grant(...streams: readonly WantedTerms[]): {
+  grant(...streams: readonly RequestedTerms[]): {
     token: string
     id: string
     grants: readonly string[]
@@ -133,14 +133,14 @@ export async function aRecordStore(): Promise<TestStore> {
     },
     remove: (source, key) => writer.write(source, [{ key, emittedAt }]),
     grant(...streams) {
-      const { given, token } = createGrant(
+      const { grantPackage: given, token } = createGrant(
         writer,
         { client: 'test', streams, mode: 'continuous' },
         Date.now(),
       )
       return { token, id: given.id, grants: given.grants.map(({ id }) => id) }
     },
-    owner: () => createOwner(writer, undefined, Date.now()).token,
+    owner: () => createOwnerToken(writer, undefined, Date.now()).token,
   }
 }
 

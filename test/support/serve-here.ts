@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { Drawbridge, type DrawbridgeOptions } from '../../src/runtime/drawbridge.ts'
+import { Drawbridge } from '../../src/runtime/drawbridge.ts'
+import type { DrawbridgeOptions } from '../../src/runtime/drawbridge-options.ts'
 
 export interface ServedHere {
   readonly bridge: Drawbridge

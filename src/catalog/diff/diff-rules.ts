@@ -1,9 +1,9 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Effects } from '../../capability/effects.ts'
 import type { Budget, Rate, Rules } from '../../capability/rules.ts'
-import { type Effect, type Finding, opposite, pair, toEffect } from './difference.ts'
+import { type Effect, type Finding, opposite, pairById, toEffect } from './difference.ts'
 
-/** What a call may do to the world, who may make it, and who watches. */
+/** Compares effects and rules: what calls may do, who may make them, and which limits apply. */
 export const diffRules = (before: Capability, now: Capability): Finding[] => [
   ...diffSwitches(before, now),
   ...diffPermissions(before.rules.permissions, now.rules.permissions),
@@ -17,12 +17,17 @@ export const diffRules = (before: Capability, now: Capability): Finding[] => [
 interface Switch {
   readonly pointer: string
   readonly is: (capability: Capability) => boolean
-  /** What it means that it is on now, and that it is off now. */
-  readonly on: Turn
-  readonly off: Turn
+  /** The findings when it was switched on, and off. */
+  readonly on: SwitchFinding
+  readonly off: SwitchFinding
 }
 
-type Turn = readonly [kind: string, effect: Effect, breaks: 'breaks' | 'fits', message: string]
+type SwitchFinding = readonly [
+  kind: string,
+  effect: Effect,
+  breaks: 'breaks' | 'fits',
+  message: string,
+]
 
 const effect = (name: keyof Effects) => ({
   pointer: `/effects/${name}`,
@@ -37,26 +42,26 @@ const rule = (name: 'approval' | 'idempotencyKey' | 'recordArguments') => ({
 // biome-ignore format: table
 const switches: readonly Switch[] = [
   { ...effect('writes'),
-    on:  ['newly_writing',        'widening',  'fits',   'It changes something now.'],
-    off: ['no_longer_writing',    'narrowing', 'fits',   'It no longer changes anything.'] },
+    on:  ['newly_writing',        'widening',  'fits',   'It now has side effects.'],
+    off: ['no_longer_writing',    'narrowing', 'fits',   'It no longer has side effects.'] },
   { ...effect('irreversible'),
-    on:  ['newly_irreversible',   'widening',  'fits',   'What it does cannot be undone now.'],
-    off: ['no_longer_irreversible', 'narrowing', 'fits', 'What it does can be undone now.'] },
+    on:  ['newly_irreversible',   'widening',  'fits',   'Its effects can no longer be undone.'],
+    off: ['no_longer_irreversible', 'narrowing', 'fits', 'Its effects can now be undone.'] },
   { ...effect('reachesOut'),
-    on:  ['newly_reaching_out',   'widening',  'fits',   'It talks to other systems now.'],
+    on:  ['newly_reaching_out',   'widening',  'fits',   'It now talks to other systems.'],
     off: ['no_longer_reaching_out', 'narrowing', 'fits', 'It no longer talks to other systems.'] },
   { ...effect('repeatable'),
-    on:  ['newly_repeatable',     'neutral',   'fits',   'A second identical call is harmless now.'],
-    off: ['no_longer_repeatable', 'neutral',   'breaks', 'A second identical call is no longer harmless.'] },
+    on:  ['newly_repeatable',     'neutral',   'fits',   'It is now idempotent: a retry is safe.'],
+    off: ['no_longer_repeatable', 'neutral',   'breaks', 'It is no longer idempotent: a retry may have effects.'] },
   { ...rule('approval'),
-    on:  ['newly_approved',       'narrowing', 'breaks', 'A human must say yes to every call now.'],
-    off: ['newly_unapproved',     'widening',  'fits',   'No human has to say yes any more.'] },
+    on:  ['newly_approved',       'narrowing', 'breaks', 'Every call now requires human approval.'],
+    off: ['newly_unapproved',     'widening',  'fits',   'Calls no longer require human approval.'] },
   { ...rule('idempotencyKey'),
-    on:  ['key_required',         'narrowing', 'breaks', 'A call must bring an idempotency key now.'],
-    off: ['key_optional',         'widening',  'fits',   'A call need not bring an idempotency key any more.'] },
+    on:  ['key_required',         'narrowing', 'breaks', 'Calls now require an idempotency key.'],
+    off: ['key_optional',         'widening',  'fits',   'Calls no longer require an idempotency key.'] },
   { ...rule('recordArguments'),
-    on:  ['arguments_recorded',   'narrowing', 'fits',   'The audit keeps the arguments now.'],
-    off: ['arguments_unrecorded', 'widening',  'fits',   'The audit no longer keeps the arguments.'] },
+    on:  ['arguments_recorded',   'narrowing', 'fits',   'The audit now stores the arguments.'],
+    off: ['arguments_unrecorded', 'widening',  'fits',   'The audit no longer stores the arguments.'] },
 ]
 
 const diffSwitches = (before: Capability, now: Capability): Finding[] =>
@@ -66,7 +71,7 @@ const diffSwitches = (before: Capability, now: Capability): Finding[] =>
     return [{ pointer, kind, effect, breaking: breaks === 'breaks', message }]
   })
 
-/** Every scope is a condition: one less lets more callers in, one more shuts some out. */
+/** All listed scopes are required: an added one excludes callers, a removed one admits more. */
 const diffPermissions = (before: readonly string[], now: readonly string[]): Finding[] => [
   ...now
     .filter((scope) => !before.includes(scope))
@@ -75,7 +80,7 @@ const diffPermissions = (before: readonly string[], now: readonly string[]): Fin
       kind: 'permission_added',
       effect: 'narrowing' as const,
       breaking: true,
-      message: `A caller needs ${scope} now.`,
+      message: `A caller now needs ${scope}.`,
     })),
   ...before
     .filter((scope) => !now.includes(scope))
@@ -93,9 +98,9 @@ type Approvers = Rules['approvers']
 function diffApprovers(before: Rules, now: Rules): Finding[] {
   const [old, current] = [before.approvers, now.approvers]
   if (showApprovers(old) === showApprovers(current)) return []
-  // Where nobody is asked, or was, it makes no difference who would be.
+  // Matters only if approval was and is required.
   const effect = before.approval && now.approval ? compareApprovers(old, current) : 'neutral'
-  const message = `Who may say yes was ${showApprovers(old)} and is ${showApprovers(current)}.`
+  const message = `Approvers changed from ${showApprovers(old)} to ${showApprovers(current)}.`
   return [
     { pointer: '/rules/approvers', kind: 'approvers_changed', effect, breaking: false, message },
   ]
@@ -103,9 +108,9 @@ function diffApprovers(before: Rules, now: Rules): Finding[] {
 
 const showApprovers = (approvers: Approvers): string =>
   approvers === undefined
-    ? 'whoever sits at the client'
+    ? 'the person at the client'
     : approvers === 'others'
-      ? 'anybody but the caller'
+      ? 'all but the caller'
       : [...approvers].sort().join(', ')
 
 function compareApprovers(before: Approvers, now: Approvers): Effect {
@@ -119,7 +124,7 @@ function compareApprovers(before: Approvers, now: Approvers): Effect {
 const toBreadth = (approvers: Approvers): number =>
   approvers === undefined ? 2 : approvers === 'others' ? 1 : 0
 
-/** Of a cheaper call, the same budget pays for more. */
+/** A lower cost is widening: the same budget pays for more calls. */
 function diffCost({ cost: before }: Rules, { cost: now }: Rules): Finding[] {
   const [old, current] = [before?.amount ?? 0, now?.amount ?? 0]
   const sameUnit = !before || !now || before.unit === now.unit
@@ -131,16 +136,16 @@ function diffCost({ cost: before }: Rules, { cost: now }: Rules): Finding[] {
       kind: 'cost_changed',
       effect: sameUnit ? toEffect(current, old) : 'neutral',
       breaking: !sameUnit,
-      message: `A call cost ${show(before)} and costs ${show(now)}.`,
+      message: `The cost of a call changed from ${show(before)} to ${show(now)}.`,
     },
   ]
 }
 
 function diffBudgets(before: readonly Budget[], now: readonly Budget[]): Finding[] {
-  const { both, gone, added } = pair(before, now, ({ id }) => id)
+  const { both, removed, added } = pairById(before, now, ({ id }) => id)
   return [
-    ...gone.map((budget) => removed('budget', showBudget(budget))),
-    ...added.map((budget) => put('budget', showBudget(budget))),
+    ...removed.map((budget) => limitRemoved('budget', showBudget(budget))),
+    ...added.map((budget) => limitAdded('budget', showBudget(budget))),
     ...both.flatMap(([old, current]) => diffBudget(old, current)),
   ]
 }
@@ -150,10 +155,10 @@ const showBudget = ({ limit, unit, per, window }: Budget): string =>
 
 const windows = ['call', 'day', 'month']
 
-/** What can be ordered, and by what; more of it lets more happen. */
-const amounts: readonly (readonly [name: string, of: (budget: Budget) => number])[] = [
+/** The comparable parts of a budget; a higher number allows more. */
+const amounts: readonly (readonly [name: string, toAmount: (budget: Budget) => number])[] = [
   ['limit', ({ limit }) => limit],
-  // The same amount, for a longer time, is less.
+  // Negated: the same limit for a longer window allows less.
   ['window', ({ window }) => -windows.indexOf(window)],
   ['alert', ({ thresholds }) => thresholds.alert],
   ['reauthorise', ({ thresholds }) => thresholds.reauthorise],
@@ -161,19 +166,19 @@ const amounts: readonly (readonly [name: string, of: (budget: Budget) => number]
 ]
 
 function diffBudget(before: Budget, now: Budget): Finding[] {
-  const was = `${showBudget(before)} became ${showBudget(now)}`
+  const change = `changed from ${showBudget(before)} to ${showBudget(now)}`
   const incomparable = before.unit !== now.unit || before.per !== now.per
   return [
-    ...(incomparable ? [unordered('budget', `The budget of ${was}.`)] : []),
-    ...amounts.flatMap(([name, of]) => {
-      const effect = toEffect(of(before), of(now))
+    ...(incomparable ? [limitIncomparable('budget', `The budget ${change}.`)] : []),
+    ...amounts.flatMap(([name, toAmount]) => {
+      const effect = toEffect(toAmount(before), toAmount(now))
       return effect === 'neutral'
         ? []
         : [
-            changed(
+            limitChanged(
               'budget',
               effect,
-              `The budget of ${was}: its ${name} is ${comparative[effect]}.`,
+              `The budget ${change}: its ${name} is ${comparative[effect]}.`,
             ),
           ]
     }),
@@ -183,17 +188,23 @@ function diffBudget(before: Budget, now: Budget): Finding[] {
 const comparative = { widening: 'looser', narrowing: 'tighter', neutral: 'other' }
 
 function diffRates(before: readonly Rate[], now: readonly Rate[]): Finding[] {
-  const { both, gone, added } = pair(before, now, ({ id }) => id)
+  const { both, removed, added } = pairById(before, now, ({ id }) => id)
   return [
-    ...gone.map((rate) => removed('rate', showRate(rate))),
-    ...added.map((rate) => put('rate', showRate(rate))),
+    ...removed.map((rate) => limitRemoved('rate', showRate(rate))),
+    ...added.map((rate) => limitAdded('rate', showRate(rate))),
     ...both.flatMap(([old, current]) => {
-      const steady = toEffect(old.calls / old.seconds, current.calls / current.seconds)
-      // At the same pace, more calls over more time are a longer burst.
-      const effect = steady === 'neutral' ? toEffect(old.calls, current.calls) : steady
+      const average = toEffect(old.calls / old.seconds, current.calls / current.seconds)
+      // At the same average rate, a larger number of calls allows a larger burst.
+      const effect = average === 'neutral' ? toEffect(old.calls, current.calls) : average
       return effect === 'neutral'
         ? []
-        : [changed('rate', effect, `The rate of ${showRate(old)} became ${showRate(current)}.`)]
+        : [
+            limitChanged(
+              'rate',
+              effect,
+              `The rate limit changed from ${showRate(old)} to ${showRate(current)}.`,
+            ),
+          ]
     }),
   ]
 }
@@ -203,17 +214,17 @@ const showRate = ({ calls, seconds }: Rate): string => `${calls} calls in ${seco
 function diffTimeout(before: number | undefined, now: number | undefined): Finding[] {
   if (before === now) return []
   const show = (limit: number | undefined) =>
-    limit === undefined ? "the operator's limit" : `${limit} ms`
-  // What the operator's limit is, a capability does not know.
+    limit === undefined ? "the operator's default" : `${limit} ms`
+  // The operator's default is unknown here, so it cannot be compared.
   const effect = before === undefined || now === undefined ? 'neutral' : toEffect(before, now)
-  const message = `A call was stopped after ${show(before)} and is after ${show(now)}.`
+  const message = `The time limit changed from ${show(before)} to ${show(now)}.`
   return [{ pointer: '/rules/timeout', kind: 'timeout_changed', effect, breaking: false, message }]
 }
 
-/** How much and how often does not decide whether a call is understood: limits never break. */
+/** Limits change how often a call succeeds, not how it is made: they are never breaking. */
 type Limit = 'budget' | 'rate'
 
-const changed = (limit: Limit, effect: Effect, message: string): Finding => ({
+const limitChanged = (limit: Limit, effect: Effect, message: string): Finding => ({
   pointer: `/rules/${limit}s`,
   kind: `${limit}_${effect === 'widening' ? 'raised' : 'lowered'}`,
   effect,
@@ -221,19 +232,19 @@ const changed = (limit: Limit, effect: Effect, message: string): Finding => ({
   message,
 })
 
-const put = (limit: Limit, what: string): Finding => ({
-  ...changed(limit, 'narrowing', `There is a ${limit} now: ${what}.`),
+const limitAdded = (limit: Limit, description: string): Finding => ({
+  ...limitChanged(limit, 'narrowing', `New ${limit} limit: ${description}.`),
   kind: `${limit}_added`,
 })
 
-const removed = (limit: Limit, what: string): Finding => ({
-  ...changed(limit, opposite.narrowing, `There is no ${limit} of ${what} any more.`),
+const limitRemoved = (limit: Limit, description: string): Finding => ({
+  ...limitChanged(limit, opposite.narrowing, `Removed ${limit} limit: ${description}.`),
   kind: `${limit}_removed`,
 })
 
-/** Nobody can say which of the two allows more: somebody should look. */
-const unordered = (limit: Limit, message: string): Finding => ({
-  ...changed(limit, 'neutral', message),
+/** The two cannot be ordered, so a human has to judge: reported as breaking. */
+const limitIncomparable = (limit: Limit, message: string): Finding => ({
+  ...limitChanged(limit, 'neutral', message),
   kind: `${limit}_changed`,
   breaking: true,
 })

@@ -2,46 +2,46 @@ import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
 import { toPointer } from '../../capability/contract.ts'
 import { byCodePoint, isPlainObject } from '../../capability/json.ts'
-import { type Finding, pair } from './difference.ts'
-import { compareKeyword, isWords, type KeywordVerdict } from './schema-keywords.ts'
+import { type Finding, pairById } from './difference.ts'
+import { compareKeyword, isAnnotation, type KeywordVerdict } from './schema-keywords.ts'
 
-/** How the forms of what goes in and what comes out changed. */
+/** Compares the input and output schemas. */
 export function diffContracts(before: Capability, now: Capability): Finding[] {
-  const found = new Comparison('input').run(before.input.schema, now.input.schema)
+  const findings = new Comparison('input').run(before.input.schema, now.input.schema)
   const [old, current] = [before.output?.schema, now.output?.schema]
-  if (old && current) return [...found, ...new Comparison('output').run(old, current)]
-  if (!old && !current) return found
+  if (old && current) return [...findings, ...new Comparison('output').run(old, current)]
+  if (!old && !current) return findings
   return [
-    ...found,
+    ...findings,
     old
       ? {
           pointer: '/output',
           kind: 'output_removed',
           ...judge('output', 'looser'),
-          message: 'The form of its answers is no longer promised.',
+          message: 'Its results no longer have a declared schema.',
         }
       : {
           pointer: '/output',
           kind: 'output_added',
           ...judge('output', 'tighter'),
-          message: 'The form of its answers is promised now.',
+          message: 'Its results now have a declared schema.',
         },
   ]
 }
 
 type Direction = 'input' | 'output'
 
-/** A caller who sends what it always sent minds what is refused; one who reads, what is new. */
+/** Tighter inputs break clients that send the same as before; looser outputs break readers. */
 // biome-ignore format: table
 const judgements = {
   input:  { tighter: { effect: 'narrowing', breaking: true },
             looser:  { effect: 'widening',  breaking: false },
             other:   { effect: 'neutral',   breaking: true },
-            words:   { effect: 'neutral',   breaking: false } },
+            annotation: { effect: 'neutral',   breaking: false } },
   output: { tighter: { effect: 'narrowing', breaking: false },
             looser:  { effect: 'widening',  breaking: true },
             other:   { effect: 'neutral',   breaking: true },
-            words:   { effect: 'neutral',   breaking: false } },
+            annotation: { effect: 'neutral',   breaking: false } },
 } as const satisfies Record<Direction, Record<KeywordVerdict, Pick<Finding, 'effect' | 'breaking'>>>
 
 const judge = (direction: Direction, verdict: KeywordVerdict) => judgements[direction][verdict]
@@ -50,16 +50,16 @@ type Schema = Readonly<Record<string, unknown>>
 type Path = readonly PropertyKey[]
 interface Side {
   readonly root: Schema
-  /** A schema with a reference, and what it amounts to. */
+  /** Schemas that contain a $ref, with the reference resolved. */
   readonly resolved: Map<object, Schema>
 }
 
-/** Two schemas, walked side by side; what was compared once is not compared again. */
+/** Walks two schemas in parallel; memoizes compared pairs, so that recursive schemas end. */
 class Comparison {
   readonly #direction: Direction
-  readonly #found: Finding[] = []
+  readonly #findings: Finding[] = []
   readonly #seen = new Map<object, Set<object>>()
-  #sides: readonly [Side, Side] = [nothing, nothing]
+  #sides: readonly [Side, Side] = [emptySide, emptySide]
 
   constructor(direction: Direction) {
     this.#direction = direction
@@ -71,7 +71,7 @@ class Comparison {
       { root: now, resolved: new Map() },
     ]
     this.#compare(before, now, [this.#direction])
-    return this.#found
+    return this.#findings
   }
 
   #compare(left: unknown, right: unknown, path: Path): void {
@@ -79,8 +79,8 @@ class Comparison {
       if (left === right) return
       const verdict = right === false ? 'tighter' : 'looser'
       const message =
-        right === false ? 'Nothing is allowed here now.' : 'Something is allowed here now.'
-      this.#say(verdict, path, 'schema_changed', message)
+        right === false ? 'No value is allowed here any more.' : 'Values are now allowed here.'
+      this.#report(verdict, path, 'schema_changed', message)
       return
     }
     const [before, now] = [this.#resolve(0, left), this.#resolve(1, right)]
@@ -91,91 +91,98 @@ class Comparison {
     for (const keyword of [...keywords].sort(byCodePoint)) {
       const walk = walks[keyword]
       if (walk) this[walk](before, now, keyword, path)
-      else this.#compareWhole(keyword, before, now, [...path, keyword])
+      else this.#compareKeyword(keyword, before, now, [...path, keyword])
     }
   }
 
-  #compareWhole(keyword: string, before: Schema, now: Schema, path: Path): void {
+  #compareKeyword(keyword: string, before: Schema, now: Schema, path: Path): void {
     const changes = compareKeyword(keyword, before, now)
-    for (const { verdict, kind, message } of changes) this.#say(verdict, path, kind, message)
+    for (const { verdict, kind, message } of changes) this.#report(verdict, path, kind, message)
     if (changes.length > 0) return
     const [old, current] = this.#sides
     if (toTargets(before[keyword], old.root) !== toTargets(now[keyword], current.root))
-      this.#say('other', path, 'schema_changed', `What ${keyword} refers to changed.`)
+      this.#report(
+        'other',
+        path,
+        'schema_changed',
+        `The target of a $ref inside ${keyword} changed.`,
+      )
   }
 
-  /** Whether a property is named, and whether it must be there, are two questions. */
+  /** Compares declared properties; `required` is compared on its own. */
   properties(before: Schema, now: Schema, _: string, path: Path): void {
     const [old, current] = [toRecord(before.properties), toRecord(now.properties)]
     const names = new Set([...Object.keys(old), ...Object.keys(current)])
     for (const name of [...names].sort(byCodePoint)) {
-      const here = [...path, 'properties', name]
-      const [was, is] = [Object.hasOwn(old, name), Object.hasOwn(current, name)]
-      if (was && is) this.#compare(old[name], current[name], here)
-      else if (is) this.#say('words', here, 'property_added', `${name} is new.`)
+      const propertyPath = [...path, 'properties', name]
+      const [wasDeclared, isDeclared] = [Object.hasOwn(old, name), Object.hasOwn(current, name)]
+      if (wasDeclared && isDeclared) this.#compare(old[name], current[name], propertyPath)
+      else if (isDeclared)
+        this.#report('annotation', propertyPath, 'property_added', `Property ${name} was added.`)
       else {
-        // An answer never promised to hold what was not required.
-        const mattered = this.#direction === 'input' || toNames(before.required).includes(name)
-        const verdict = mattered ? 'other' : 'words'
-        this.#say(verdict, here, 'property_removed', `${name} is gone.`)
+        // Readers of a result could not rely on an optional property.
+        const isRelevant = this.#direction === 'input' || toNames(before.required).includes(name)
+        const verdict = isRelevant ? 'other' : 'annotation'
+        this.#report(verdict, propertyPath, 'property_removed', `Property ${name} was removed.`)
       }
     }
   }
 
-  /** Absent means anything goes. */
-  within(before: Schema, now: Schema, keyword: string, path: Path): void {
+  /** An absent keyword allows any value. */
+  subschema(before: Schema, now: Schema, keyword: string, path: Path): void {
     this.#compare(before[keyword] ?? true, now[keyword] ?? true, [...path, keyword])
   }
 
-  rest(before: Schema, now: Schema, keyword: string, path: Path): void {
+  additional(before: Schema, now: Schema, keyword: string, path: Path): void {
     const [old, current] = [before[keyword] ?? true, now[keyword] ?? true]
-    if (old !== false && current !== false) return this.within(before, now, keyword, path)
+    if (old !== false && current !== false) return this.subschema(before, now, keyword, path)
     if (old === current) return
-    const closed = current === false
-    const [kind, message] = closed
-      ? ['properties_closed', 'Only what is named may be there now.']
-      : ['properties_opened', 'More than what is named may be there now.']
-    const { effect, breaking } = judge(this.#direction, closed ? 'tighter' : 'looser')
-    this.#found.push({
+    const isClosed = current === false
+    const [kind, message] = isClosed
+      ? ['properties_closed', 'Undeclared properties are no longer allowed.']
+      : ['properties_opened', 'Undeclared properties are now allowed.']
+    const { effect, breaking } = judge(this.#direction, isClosed ? 'tighter' : 'looser')
+    this.#findings.push({
       pointer: toPointer([...path, keyword]),
       kind,
       effect,
-      // Whoever reads an answer skips what it does not know.
+      // Readers of a result ignore unknown properties.
       breaking: breaking && this.#direction === 'input',
       message,
     })
   }
 
-  /** One of several must fit, or all of them. */
-  alternatives(before: Schema, now: Schema, keyword: string, path: Path): void {
-    const here = [...path, keyword]
+  /** `anyOf`, `oneOf` and `allOf`. */
+  combinator(before: Schema, now: Schema, keyword: string, path: Path): void {
+    const keywordPath = [...path, keyword]
     const [old, current] = [toList(before[keyword]), toList(now[keyword])]
     if (old.length === 0 || current.length === 0) {
       const isNew = old.length === 0
-      this.#say(
+      this.#report(
         isNew ? 'tighter' : 'looser',
-        here,
+        keywordPath,
         'schema_changed',
-        `${keyword} is ${isNew ? 'new' : 'gone'}.`,
+        `${keyword} was ${isNew ? 'added' : 'removed'}.`,
       )
       return
     }
-    const { both, gone, added } = pair(old, current, (one) => canonicalize(one) ?? '')
-    for (const [left, right] of both) this.#compare(left, right, [...here, current.indexOf(right)])
-    if (gone.length === 0 && added.length === 0) return
+    const { both, removed, added } = pairById(old, current, (schema) => canonicalize(schema) ?? '')
+    for (const [left, right] of both)
+      this.#compare(left, right, [...keywordPath, current.indexOf(right)])
+    if (removed.length === 0 && added.length === 0) return
     const fewer = added.length === 0
-    const more = gone.length === 0
+    const more = removed.length === 0
     const restricts = keyword === 'allOf' ? more : fewer
     const verdict = fewer || more ? (restricts ? 'tighter' : 'looser') : 'other'
-    const message = `Of ${old.length} schemas ${gone.length} are gone, and ${added.length} are new.`
-    this.#say(verdict, here, 'schema_changed', message)
+    const message = `Of ${old.length} schemas ${removed.length} were removed, and ${added.length} were added.`
+    this.#report(verdict, keywordPath, 'schema_changed', message)
   }
 
-  /** Only counts where something refers to it; then it is compared there. */
-  aside(): void {}
+  /** Definitions are compared where a $ref uses them. */
+  skip(): void {}
 
-  #say(verdict: KeywordVerdict, path: Path, kind: string, message: string): void {
-    this.#found.push({
+  #report(verdict: KeywordVerdict, path: Path, kind: string, message: string): void {
+    this.#findings.push({
       pointer: toPointer(path),
       kind,
       ...judge(this.#direction, verdict),
@@ -183,45 +190,45 @@ class Comparison {
     })
   }
 
-  /** What a schema amounts to once the references to its own root are followed. */
+  /** The schema with a local $ref replaced by its target. */
   #resolve(side: 0 | 1, schema: unknown): Schema {
-    if (!isPlainObject(schema)) return anything
+    if (!isPlainObject(schema)) return anySchema
     if (typeof schema.$ref !== 'string') return schema
     const { root, resolved } = this.#sides[side]
-    const known = resolved.get(schema)
-    if (known) return known
-    // Stands in while its target is looked at, so that a circle ends.
+    const cached = resolved.get(schema)
+    if (cached) return cached
+    // Placeholder while the target is resolved: ends circular references.
     resolved.set(schema, schema)
-    const { $ref, ...beside } = schema
-    const target = find(root, $ref)
-    const onlyWords = Object.keys(beside).every(isWords)
-    const whole = !isPlainObject(target)
+    const { $ref, ...siblings } = schema
+    const target = findTarget(root, $ref)
+    const onlyAnnotations = Object.keys(siblings).every(isAnnotation)
+    const result = !isPlainObject(target)
       ? schema
-      : onlyWords
-        ? { ...this.#resolve(side, target), ...beside }
-        : { allOf: [{ $ref }, beside] }
-    resolved.set(schema, whole)
-    return whole
+      : onlyAnnotations
+        ? { ...this.#resolve(side, target), ...siblings }
+        : { allOf: [{ $ref }, siblings] }
+    resolved.set(schema, result)
+    return result
   }
 }
 
-const anything: Schema = {}
-const nothing: Side = { root: anything, resolved: new Map() }
+const anySchema: Schema = {}
+const emptySide: Side = { root: anySchema, resolved: new Map() }
 
-/** How the keywords that hold schemas are walked; all others are compared as they stand. */
+/** The walk for each keyword with subschemas; all other keywords are compared as values. */
 const walks: Readonly<
-  Record<string, 'properties' | 'within' | 'rest' | 'alternatives' | 'aside' | undefined>
+  Record<string, 'properties' | 'subschema' | 'additional' | 'combinator' | 'skip' | undefined>
 > = {
   properties: 'properties',
-  items: 'within',
-  propertyNames: 'within',
-  additionalProperties: 'rest',
-  unevaluatedProperties: 'rest',
-  anyOf: 'alternatives',
-  oneOf: 'alternatives',
-  allOf: 'alternatives',
-  $defs: 'aside',
-  definitions: 'aside',
+  items: 'subschema',
+  propertyNames: 'subschema',
+  additionalProperties: 'additional',
+  unevaluatedProperties: 'additional',
+  anyOf: 'combinator',
+  oneOf: 'combinator',
+  allOf: 'combinator',
+  $defs: 'skip',
+  definitions: 'skip',
 }
 
 const toRecord = (value: unknown): Readonly<Record<string, unknown>> =>
@@ -229,40 +236,40 @@ const toRecord = (value: unknown): Readonly<Record<string, unknown>> =>
 const toList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const toNames = (value: unknown): readonly string[] => toList(value).map(String)
 
-/** All that a value refers to, and what that refers to, as one text. */
+/** The transitive $ref targets of a value, as canonical JSON. */
 function toTargets(value: unknown, root: Schema): string {
   const targets = new Map<string, unknown>()
-  const waiting = [value]
-  while (waiting.length > 0) {
-    const one = waiting.pop()
-    if (typeof one !== 'object' || one === null) continue
-    for (const [key, item] of Object.entries(one)) {
-      waiting.push(item)
+  const stack = [value]
+  while (stack.length > 0) {
+    const node = stack.pop()
+    if (typeof node !== 'object' || node === null) continue
+    for (const [key, item] of Object.entries(node)) {
+      stack.push(item)
       if (key !== '$ref' || typeof item !== 'string' || targets.has(item)) continue
-      targets.set(item, find(root, item))
-      waiting.push(targets.get(item))
+      targets.set(item, findTarget(root, item))
+      stack.push(targets.get(item))
     }
   }
   const sorted = [...targets].sort(([a], [b]) => byCodePoint(a, b))
   return canonicalize(sorted.map(([, target]) => target ?? null)) ?? ''
 }
 
-function find(root: Schema, reference: string): unknown {
+function findTarget(root: Schema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
   let node: unknown = root
-  for (const step of reference.slice(2).split('/')) {
-    const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
+  for (const segment of reference.slice(2).split('/')) {
+    const key = decode(segment).replaceAll('~1', '/').replaceAll('~0', '~')
     if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return undefined
     node = (node as Record<string, unknown>)[key]
   }
   return node
 }
 
-function decode(step: string): string {
+function decode(segment: string): string {
   try {
-    return decodeURIComponent(step)
+    return decodeURIComponent(segment)
   } catch {
-    return step
+    return segment
   }
 }

@@ -7,7 +7,7 @@ import { diffRules } from './diff-rules.ts'
 import { diffContracts } from './diff-schemas.ts'
 import type { Difference, Finding, Noun } from './difference.ts'
 
-/** What changed between two moments of a mount, or between two mounts, in a fixed order. */
+/** All differences between two snapshots, in a deterministic order. */
 export function diffSnapshots(before: Snapshot, now: Snapshot): Difference[] {
   const nouns: readonly (readonly [Noun, Entries, Entries])[] = [
     ['capability', before.capabilities, now.capabilities],
@@ -26,12 +26,12 @@ function diffEntries(noun: Noun, before: Entries, now: Entries): Difference[] {
   const names = [...new Set([...before.keys(), ...now.keys()])].sort(byCodePoint)
   return names.flatMap((capability) =>
     diffCapabilities(noun, before.get(capability)?.capability, now.get(capability)?.capability)
-      .sort(byPlace)
+      .sort(byPointer)
       .map((finding) => ({ noun, capability, ...finding })),
   )
 }
 
-const byPlace = (a: Finding, b: Finding): number =>
+const byPointer = (a: Finding, b: Finding): number =>
   byCodePoint(a.pointer, b.pointer) ||
   byCodePoint(a.kind, b.kind) ||
   byCodePoint(a.message, b.message)
@@ -43,7 +43,7 @@ function diffCapabilities(
 ): Finding[] {
   if (before && now)
     return [
-      ...diffWords(before, now),
+      ...diffMetadata(before, now),
       ...diffContracts(before, now),
       ...diffRules(before, now),
       ...diffExtras(before.extras, now.extras),
@@ -55,7 +55,7 @@ function diffCapabilities(
         kind: `${noun}_added`,
         effect: 'widening',
         breaking: false,
-        message: `It is new${now.effects.writes ? ', and writes' : ''}${now.rules.approval ? '; every call needs an approval' : ''}.`,
+        message: `It was added${now.effects.writes ? ', and has side effects' : ''}${now.rules.approval ? '; every call requires approval' : ''}.`,
       },
     ]
   return [
@@ -64,17 +64,17 @@ function diffCapabilities(
       kind: `${noun}_removed`,
       effect: 'narrowing',
       breaking: true,
-      message: 'It is gone.',
+      message: 'It was removed.',
     },
   ]
 }
 
-const words = ['title', 'description', 'hidden', 'mimeType'] as const
+const metadata = ['title', 'description', 'hidden', 'mimeType'] as const
 
-type Worded = Capability & { readonly mimeType?: string }
+type WithMimeType = Capability & { readonly mimeType?: string }
 
-const diffWords = (before: Worded, now: Worded): Finding[] =>
-  words.flatMap((part) =>
+const diffMetadata = (before: WithMimeType, now: WithMimeType): Finding[] =>
+  metadata.flatMap((part) =>
     before[part] === now[part]
       ? []
       : [
@@ -83,7 +83,7 @@ const diffWords = (before: Worded, now: Worded): Finding[] =>
             kind: `${part}_changed`,
             effect: 'neutral' as const,
             breaking: false,
-            message: `The ${part} was ${show(before[part])} and is ${show(now[part])}.`,
+            message: `The ${part} changed from ${show(before[part])} to ${show(now[part])}.`,
           },
         ],
   )
@@ -95,7 +95,7 @@ function diffExtras(before: Capability['extras'], now: Capability['extras']): Fi
     if (canonicalize(old ?? null) === canonicalize(current ?? null)) return []
     if (key === 'protocols') return diffProtocols(toNames(old), toNames(current))
     const pointer = `/extras${toPointer([key])}`
-    const message = `${key} was ${show(old)} and is ${show(current)}.`
+    const message = `${key} changed from ${show(old)} to ${show(current)}.`
     return [{ pointer, kind: 'extra_changed', effect: 'neutral', breaking: false, message }]
   })
 }
@@ -103,7 +103,7 @@ function diffExtras(before: Capability['extras'], now: Capability['extras']): Fi
 const toNames = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.map(String) : []
 
-/** Another way in, or one that callers used and that is closed. */
+/** A removed protocol breaks the clients that use it. */
 const diffProtocols = (before: readonly string[], now: readonly string[]): Finding[] => [
   ...now
     .filter((name) => !before.includes(name))
@@ -112,7 +112,7 @@ const diffProtocols = (before: readonly string[], now: readonly string[]): Findi
       kind: 'protocol_added',
       effect: 'widening' as const,
       breaking: false,
-      message: `It is offered over ${name}, too.`,
+      message: `It is now offered over ${name}.`,
     })),
   ...before
     .filter((name) => !now.includes(name))
@@ -125,10 +125,10 @@ const diffProtocols = (before: readonly string[], now: readonly string[]): Findi
     })),
 ]
 
-const longest = 80
+const maxLength = 80
 
 function show(value: unknown): string {
   if (value === undefined) return 'absent'
   const text = JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest)}…` : text
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
 }

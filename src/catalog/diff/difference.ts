@@ -1,26 +1,25 @@
-/** One thing that is no longer as it was. */
+/** One difference between two versions of a capability, view or prompt. */
 export interface Difference {
   readonly noun: Noun
-  /** Its name, or its address where it is a view. */
+  /** The name; the URI of a view. */
   readonly capability: string
-  /** Into the capability as `list --json` prints it; through references, as a reader walks. */
+  /** JSON pointer into the capability as `list --json` prints it, with $refs followed. */
   readonly pointer: string
   readonly kind: string
   readonly effect: Effect
-  /** A call made as before may be refused or wait, or its answer may not be understood. */
+  /** An unchanged client may be refused or delayed, or may not understand the result. */
   readonly breaking: boolean
   readonly message: string
 }
 
 export type Noun = 'capability' | 'view' | 'prompt'
 
-/** Whether more is possible than before, or with less oversight; or less, or with more. */
+/** `widening`: more is possible, or with less oversight. `narrowing`: the opposite. */
 export type Effect = 'widening' | 'narrowing' | 'neutral'
 
-/** A difference inside a capability that is not named yet. */
+/** A difference before it is attributed to a capability. */
 export type Finding = Omit<Difference, 'noun' | 'capability'>
 
-/** `neutral` where neither is more than the other. */
 export const toEffect = (before: number, now: number): Effect =>
   now > before ? 'widening' : now < before ? 'narrowing' : 'neutral'
 
@@ -30,24 +29,24 @@ export const opposite: Readonly<Record<Effect, Effect>> = {
   neutral: 'neutral',
 }
 
-/** What only one side has, and which belong together: by id, then by their order. */
-export function pair<T>(
+/** Pairs items by id; if equally many remain unmatched on both sides, pairs those by position. */
+export function pairById<T>(
   before: readonly T[],
   now: readonly T[],
   toId: (item: T) => string,
-): { both: (readonly [T, T])[]; gone: T[]; added: T[] } {
-  const left = [...now]
+): { both: (readonly [T, T])[]; removed: T[]; added: T[] } {
+  const unmatched = [...now]
   const both: (readonly [T, T])[] = []
-  const gone = before.filter((item) => {
-    const at = left.findIndex((other) => toId(other) === toId(item))
-    const [found] = at < 0 ? [] : left.splice(at, 1)
-    if (found !== undefined) both.push([item, found])
-    return found === undefined
+  const removed = before.filter((item) => {
+    const index = unmatched.findIndex((other) => toId(other) === toId(item))
+    const [match] = index < 0 ? [] : unmatched.splice(index, 1)
+    if (match !== undefined) both.push([item, match])
+    return match === undefined
   })
-  if (gone.length !== left.length) return { both, gone, added: left }
+  if (removed.length !== unmatched.length) return { both, removed, added: unmatched }
   return {
-    both: [...both, ...gone.map((item, at) => [item, left[at] as T] as const)],
-    gone: [],
+    both: [...both, ...removed.map((item, index) => [item, unmatched[index] as T] as const)],
+    removed: [],
     added: [],
   }
 }

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 
-/** Whether less is allowed than before, more, something else, or whether only words changed. */
-export type KeywordVerdict = 'tighter' | 'looser' | 'other' | 'words'
+/** The new schema allows fewer values, more, different ones; or only an annotation changed. */
+export type KeywordVerdict = 'tighter' | 'looser' | 'other' | 'annotation'
 
 export interface KeywordChange {
   readonly verdict: KeywordVerdict
@@ -12,14 +12,14 @@ export interface KeywordChange {
 type Schema = Readonly<Record<string, unknown>>
 type Compare = (before: Schema, now: Schema, keyword: string) => KeywordChange[]
 
-/** What the change of one keyword means, where it holds no schemas that could be walked. */
+/** Judges the change of one keyword without subschemas. */
 export function compareKeyword(keyword: string, before: Schema, now: Schema): KeywordChange[] {
   if (canonicalize(before[keyword] ?? null) === canonicalize(now[keyword] ?? null)) return []
-  if (isWords(keyword)) return compareWords(before, now, keyword)
+  if (isAnnotation(keyword)) return compareAnnotation(before, now, keyword)
   return (comparisons[keyword] ?? compareConstraint)(before, now, keyword)
 }
 
-const words = new Set([
+const annotations = new Set([
   'title',
   'description',
   'default',
@@ -33,40 +33,41 @@ const words = new Set([
   '$anchor',
 ])
 
-/** Whether a keyword only tells, and allows or forbids nothing. */
-export const isWords = (keyword: string): boolean => words.has(keyword) || keyword.startsWith('x-')
+/** Annotation keywords do not affect validation. */
+export const isAnnotation = (keyword: string): boolean =>
+  annotations.has(keyword) || keyword.startsWith('x-')
 
 const show = (value: unknown): string => JSON.stringify(value) ?? 'absent'
 
-const became = (keyword: string, before: unknown, now: unknown): string =>
-  `${keyword} was ${show(before)} and is ${show(now)}.`
+const toMessage = (keyword: string, before: unknown, now: unknown): string =>
+  `${keyword} changed from ${show(before)} to ${show(now)}.`
 
-const compareWords: Compare = (before, now, keyword) => [
+const compareAnnotation: Compare = (before, now, keyword) => [
   {
-    verdict: 'words',
+    verdict: 'annotation',
     kind: 'words_changed',
-    message: became(keyword, before[keyword], now[keyword]),
+    message: toMessage(keyword, before[keyword], now[keyword]),
   },
 ]
 
-/** Any other condition: having it is tighter than not; of two, nobody can say. */
+/** Other constraints: adding one is tighter, removing it looser, two values are not comparable. */
 const compareConstraint: Compare = (before, now, keyword) => [
   {
     verdict:
       before[keyword] === undefined ? 'tighter' : now[keyword] === undefined ? 'looser' : 'other',
     kind: 'constraint_changed',
-    message: became(keyword, before[keyword], now[keyword]),
+    message: toMessage(keyword, before[keyword], now[keyword]),
   },
 ]
 
-const upTo: Compare = (before, now, keyword) =>
+const compareMaximum: Compare = (before, now, keyword) =>
   compareNumbers(toNumber(before[keyword], Infinity), toNumber(now[keyword], Infinity), {
     before,
     now,
     keyword,
   })
 
-const downTo: Compare = (before, now, keyword) =>
+const compareMinimum: Compare = (before, now, keyword) =>
   compareNumbers(-toNumber(before[keyword], -Infinity), -toNumber(now[keyword], -Infinity), {
     before,
     now,
@@ -82,13 +83,13 @@ function compareNumbers(
   { before, now, keyword }: { before: Schema; now: Schema; keyword: string },
 ): KeywordChange[] {
   if (old === current) return []
-  const message = became(keyword, before[keyword], now[keyword])
+  const message = toMessage(keyword, before[keyword], now[keyword])
   return [{ verdict: current < old ? 'tighter' : 'looser', kind: 'limit_changed', message }]
 }
 
 const compareFlag: Compare = (before, now, keyword) => {
   const [old, current] = [before[keyword] === true, now[keyword] === true]
-  const message = became(keyword, old, current)
+  const message = toMessage(keyword, old, current)
   return old === current
     ? []
     : [{ verdict: current ? 'tighter' : 'looser', kind: 'constraint_changed', message }]
@@ -96,49 +97,51 @@ const compareFlag: Compare = (before, now, keyword) => {
 
 const allTypes = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']
 
-/** A number may be whole, so `number` allows what `integer` does. */
+/** `number` includes `integer`. */
 const toTypes = (type: unknown): ReadonlySet<string> =>
   new Set(
     type === undefined
       ? allTypes
-      : [type].flat().flatMap((one) => (one === 'number' ? ['integer', 'number'] : [String(one)])),
+      : [type]
+          .flat()
+          .flatMap((name) => (name === 'number' ? ['integer', 'number'] : [String(name)])),
   )
 
 const compareType: Compare = (before, now) => {
   const [old, current] = [toTypes(before.type), toTypes(now.type)]
-  const keeps = [...old].every((type) => current.has(type))
-  const adds = [...current].some((type) => !old.has(type))
-  if (keeps && !adds) return []
-  const verdict = keeps ? 'looser' : adds ? 'other' : 'tighter'
+  const keepsAll = [...old].every((type) => current.has(type))
+  const addsSome = [...current].some((type) => !old.has(type))
+  if (keepsAll && !addsSome) return []
+  const verdict = keepsAll ? 'looser' : addsSome ? 'other' : 'tighter'
   const kind = { looser: 'type_widened', tighter: 'type_narrowed', other: 'type_changed' }[verdict]
-  return [{ verdict, kind, message: became('type', before.type, now.type) }]
+  return [{ verdict, kind, message: toMessage('type', before.type, now.type) }]
 }
 
-/** Values that are allowed by name; nothing where all are. */
-const toValues = ({ enum: values, const: only }: Schema): ReadonlySet<string> | undefined =>
+/** The values of `enum` or `const`; `undefined` without either. */
+const toValues = ({ enum: values, const: single }: Schema): ReadonlySet<string> | undefined =>
   Array.isArray(values)
     ? new Set(values.map((value) => canonicalize(value) ?? 'null'))
-    : only === undefined
+    : single === undefined
       ? undefined
-      : new Set([canonicalize(only) ?? 'null'])
+      : new Set([canonicalize(single) ?? 'null'])
 
 const compareValues: Compare = (before, now, keyword) => {
   const [old, current] = [toValues(before), toValues(now)]
-  // Where a schema turns from const to enum, it is told once.
+  // A change between const and enum is reported once, under enum.
   if (keyword === 'const' && (before.enum ?? now.enum) !== undefined) return []
   if (!old || !current) return compareConstraint(before, now, keyword)
-  const gone = [...old].filter((value) => !current.has(value)).sort()
+  const removed = [...old].filter((value) => !current.has(value)).sort()
   const added = [...current].filter((value) => !old.has(value)).sort()
   return [
-    ...gone.map((value) => ({
+    ...removed.map((value) => ({
       verdict: 'tighter' as const,
       kind: 'value_removed',
-      message: `${value} is no longer among the values.`,
+      message: `The value ${value} is no longer allowed.`,
     })),
     ...added.map((value) => ({
       verdict: 'looser' as const,
       kind: 'value_added',
-      message: `${value} is a new value.`,
+      message: `The value ${value} is now allowed.`,
     })),
   ]
 }
@@ -151,14 +154,14 @@ const compareRequired: Compare = (before, now) => {
       .map((name) => ({
         verdict: 'tighter' as const,
         kind: 'required_added',
-        message: `${name} must be there now.`,
+        message: `${name} is now required.`,
       })),
     ...old
       .filter((name) => !current.includes(name))
       .map((name) => ({
         verdict: 'looser' as const,
         kind: 'required_removed',
-        message: `${name} need not be there any more.`,
+        message: `${name} is no longer required.`,
       })),
   ]
 }
@@ -172,16 +175,16 @@ const comparisons: Readonly<Record<string, Compare | undefined>> = {
   const: compareValues,
   required: compareRequired,
   uniqueItems: compareFlag,
-  maximum: upTo,
-  exclusiveMaximum: upTo,
-  maxLength: upTo,
-  maxItems: upTo,
-  maxProperties: upTo,
-  maxContains: upTo,
-  minimum: downTo,
-  exclusiveMinimum: downTo,
-  minLength: downTo,
-  minItems: downTo,
-  minProperties: downTo,
-  minContains: downTo,
+  maximum: compareMaximum,
+  exclusiveMaximum: compareMaximum,
+  maxLength: compareMaximum,
+  maxItems: compareMaximum,
+  maxProperties: compareMaximum,
+  maxContains: compareMaximum,
+  minimum: compareMinimum,
+  exclusiveMinimum: compareMinimum,
+  minLength: compareMinimum,
+  minItems: compareMinimum,
+  minProperties: compareMinimum,
+  minContains: compareMinimum,
 }

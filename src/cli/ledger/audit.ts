@@ -1,76 +1,94 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
-import { type AuditRecord, openStore } from '../../runtime/open-store.ts'
+import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
-import { print, printJson, say } from '../terminal/print.ts'
+import { print, printJson, printMessage } from '../terminal/print.ts'
+import { withStore } from './with-store.ts'
+
+const pollIntervalMs = 250
 
 export const audit = defineCommand({
   meta: {
     name: 'audit',
-    description: 'Who called what, with what outcome; --verify follows the chain of digests.',
+    description: 'Show who called what, and the outcome; --verify checks the hash chain.',
   },
   args: {
     what: {
       type: 'positional',
       required: false,
       default: '.',
-      description: 'whose store is meant',
+      description: 'the configuration that has the store',
     },
-    follow: { type: 'boolean', description: 'go on as calls happen' },
+    follow: { type: 'boolean', description: 'keep printing new records' },
     verify: { type: 'boolean', description: 'check that no record was changed or removed' },
-    caller: { type: 'string', description: 'only of this caller' },
-    capability: { type: 'string', description: 'only of this tool' },
+    caller: { type: 'string', description: 'only this caller' },
+    capability: { type: 'string', description: 'only this tool' },
     outcome: { type: 'string', description: 'only done, failed or asking' },
-    limit: { type: 'string', default: '100', description: 'the latest so many' },
+    limit: {
+      type: 'string',
+      default: '100',
+      description: 'print at most this many, the latest ones',
+    },
     json: jsonFlag,
   },
-  async run({ args }) {
-    const store = await openStore(args.what, process.env, (error) => say(String(error)))
-    try {
-      if (args.verify) {
-        const { count, broken } = store.audit.verify()
-        if (args.json) printJson({ count, ...(broken && { broken }) })
-        else if (broken)
-          print(`Record ${broken.number}: ${broken.reason}. ${count} before it are sound.`)
-        else print(`${count} records, all sound.`)
-        return broken ? 1 : 0
-      }
-      const wanted = ({ entry }: AuditRecord): boolean =>
-        (args.caller === undefined || entry.caller === args.caller) &&
-        (args.capability === undefined || entry.capability === args.capability) &&
-        (args.outcome === undefined || entry.outcome === args.outcome)
-      let next = 0
-      const latest: AuditRecord[] = []
-      for (const record of store.audit.records(0)) {
-        next = record.number + 1
-        if (!wanted(record)) continue
-        latest.push(record)
-        if (latest.length > Number(args.limit)) latest.shift()
-      }
-      const show = (record: AuditRecord) => print(args.json ? toJsonLine(record) : toLine(record))
-      if (args.json && !args.follow) printJson(latest.map(toItem))
-      else for (const record of latest) show(record)
-      if (!args.follow) return 0
-      say('Following; Ctrl-C ends it.')
-      for (;;) {
-        await sleep(250)
-        for (const record of store.audit.records(next)) {
-          next = record.number + 1
-          if (wanted(record)) show(record)
-        }
-      }
-    } finally {
-      await store.close()
-    }
+  run({ args }) {
+    const { what, json = false } = args
+    if (args.verify) return withStore(what, (store) => verify(store, json))
+    return withStore(what, (store) => list(store, args))
   },
 })
+
+function verify(store: OperatorStore, json: boolean): number {
+  const { count, broken } = store.audit.verify()
+  if (json) printJson({ count, ...(broken && { broken }) })
+  else if (broken)
+    print(`Record ${broken.number}: ${broken.reason}. The ${count} records before it are intact.`)
+  else print(`${count} records, all intact.`)
+  return broken ? 1 : 0
+}
+
+interface ListFlags {
+  readonly caller?: string | undefined
+  readonly capability?: string | undefined
+  readonly outcome?: string | undefined
+  readonly limit: string
+  readonly json?: boolean | undefined
+  readonly follow?: boolean | undefined
+}
+
+async function list(store: OperatorStore, flags: ListFlags): Promise<number> {
+  const { caller, capability, outcome, limit, json, follow } = flags
+  const isSelected = ({ entry }: AuditRecord): boolean =>
+    (caller === undefined || entry.caller === caller) &&
+    (capability === undefined || entry.capability === capability) &&
+    (outcome === undefined || entry.outcome === outcome)
+  let next = 0
+  const latest: AuditRecord[] = []
+  for (const record of store.audit.records(0)) {
+    next = record.number + 1
+    if (!isSelected(record)) continue
+    latest.push(record)
+    if (latest.length > Number(limit)) latest.shift()
+  }
+  const show = (record: AuditRecord) =>
+    print(json ? JSON.stringify(toItem(record)) : toLine(record))
+  if (json && !follow) printJson(latest.map(toItem))
+  else for (const record of latest) show(record)
+  if (!follow) return 0
+  printMessage('Following new records; Ctrl-C stops.')
+  for (;;) {
+    await sleep(pollIntervalMs)
+    for (const record of store.audit.records(next)) {
+      next = record.number + 1
+      if (isSelected(record)) show(record)
+    }
+  }
+}
 
 const toItem = ({ number, hash, entry }: AuditRecord) => {
   const { id, ...rest } = entry
   return { id: String(number), hash, ...(id !== undefined && { call: id }), ...rest }
 }
-
-const toJsonLine = (record: AuditRecord): string => JSON.stringify(toItem(record))
 
 function toLine({ number, entry }: AuditRecord): string {
   const { at, event, caller = '-', capability = '-', outcome = '', code = '', duration, by } = entry

@@ -1,17 +1,18 @@
 import { defineCommand } from 'citty'
+import { dropUndefined } from '../../capability/json.ts'
 import {
   type ExecutionSummary,
   executionStates,
   isSealed,
 } from '../../runtime/execution-history.ts'
-import type { Store } from '../../runtime/open-store.ts'
+import type { OperatorStore } from '../../runtime/open-store.ts'
 import { toDifferences } from '../differences.ts'
-import { open } from '../terminal/open.ts'
-import { no, print, printJson } from '../terminal/print.ts'
-import { needId, readAction, readState } from '../terminal/read-arguments.ts'
+import { openBridge } from '../terminal/open.ts'
+import { fail, print, printJson } from '../terminal/print.ts'
+import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
-import { toAccount, toParts } from './show-execution.ts'
-import { readWho, storeArguments, withStore } from './with-store.ts'
+import { toDetails, toReport } from './show-execution.ts'
+import { storeArguments, toOperator, withStore } from './with-store.ts'
 
 const actions = ['list', 'show', 'rerun', 'resume'] as const
 
@@ -19,118 +20,110 @@ export const executions = defineCommand({
   meta: {
     name: 'executions',
     description:
-      'What was routed to which agent, and why: drawbridge executions [list|show|rerun|resume] [ID].',
+      'Show how intents were routed to agents: drawbridge executions [list|show|rerun|resume] [ID].',
   },
   args: {
-    ...storeArguments(actions, { as: 'resume: who does so (you)' }),
-    state: { type: 'string', description: `list only ${executionStates.join(', ')}` },
-    intent: { type: 'string', description: 'list only this intent' },
-    limit: { type: 'string', default: '100', description: 'the latest so many' },
+    ...storeArguments(actions, { as: 'resume: recorded as who resumed it (you)' }),
+    state: { type: 'string', description: `list: only ${executionStates.join(', ')}` },
+    intent: { type: 'string', description: 'list: only this intent' },
+    limit: {
+      type: 'string',
+      default: '100',
+      description: 'list: print at most this many, the latest ones',
+    },
     verify: { type: 'boolean', description: 'check that no event was changed or removed' },
-    again: { type: 'boolean', description: 'rerun: even what must not happen twice' },
+    again: { type: 'boolean', description: 'rerun: even if it takes effect a second time' },
   },
   async run({ args }) {
     const { what, json = false } = args
     const action = readAction(actions, args.action)
     if (args.verify) return withStore(what, (store) => verify(store, json))
-    if (action === 'list') return withStore(what, (store) => list(store, toWish(args)))
-    const one = { what, id: needId('executions', action, args.id), json }
+    if (action === 'list') return withStore(what, (store) => list(store, args))
+    const target = { what, id: requireId('executions', action, args.id), json }
     switch (action) {
       case 'show':
-        return withStore(what, (store) => show(store, one))
+        return withStore(what, (store) => show(store, target))
       case 'rerun':
-        return rerun(one, args.again ?? false)
+        return rerun(target, args.again ?? false)
       case 'resume':
-        return resume(one, readWho(args.as))
+        return resume(target, toOperator(args.as))
     }
   },
 })
 
-interface One {
+interface Target {
   readonly what: string
   readonly id: string
   readonly json: boolean
 }
 
-interface Wish {
-  readonly state?: ExecutionSummary['state']
-  readonly intent?: string
-  readonly limit: number
-  readonly json: boolean
-}
-
-interface ListArguments {
+interface ListFlags {
   readonly state?: string | undefined
   readonly intent?: string | undefined
   readonly limit: string
   readonly json?: boolean | undefined
 }
 
-function toWish({ state: wanted, intent, limit, json = false }: ListArguments): Wish {
-  const state = readState(executionStates, wanted)
-  return {
-    ...(state && { state }),
-    ...(intent !== undefined && { intent }),
+function list(
+  { executions }: OperatorStore,
+  { state, intent, limit, json = false }: ListFlags,
+): number {
+  const found = executions.list({
+    ...dropUndefined({ state: readState(executionStates, state), intent }),
     limit: readLimit(limit),
-    json,
-  }
-}
-
-function readLimit(said: string): number {
-  const limit = Number(said)
-  if (!Number.isInteger(limit) || limit < 1)
-    throw new UsageError(`--limit must be a number, not "${said}"`)
-  return limit
-}
-
-function list({ executions }: Store, { json, ...filter }: Wish): number {
-  const found = executions.list(filter)
+  })
   if (json) printJson(found)
   else for (const one of found) print(toRow(one))
   return 0
 }
 
-function verify({ executions }: Store, json: boolean): number {
+function readLimit(text: string): number {
+  const limit = Number(text)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit must be a positive integer, not "${text}"`)
+  return limit
+}
+
+function verify({ executions }: OperatorStore, json: boolean): number {
   const { count, broken } = executions.verify()
   if (json) printJson({ count, ...(broken && { broken }) })
-  else if (broken) print(`Event ${broken.number}: ${broken.reason}. ${count} before it are sound.`)
-  else print(`${count} events, all sound.`)
+  else if (broken)
+    print(`Event ${broken.number}: ${broken.reason}. The ${count} events before it are intact.`)
+  else print(`${count} events, all intact.`)
   return broken ? 1 : 0
 }
 
-function show({ executions }: Store, { id, json }: One): number {
+function show({ executions }: OperatorStore, { id, json }: Target): number {
   const execution = executions.find(id)
-  if (!execution) return no(`There is no execution ${id}.`)
-  if (json) printJson({ ...toParts(execution), events: execution.events })
-  else for (const line of toAccount(execution)) print(line)
+  if (!execution) return fail(`There is no execution ${id}.`)
+  if (json) printJson({ ...toDetails(execution), events: execution.events })
+  else for (const line of toReport(execution)) print(line)
   return 0
 }
 
-/** A governed call like any other, with the same arguments; then both are laid side by side. */
-async function rerun({ what, id, json }: One, again: boolean): Promise<number> {
-  const { bridge } = await open(what)
+/** Makes the same call again, governed like any other, and compares both results. */
+async function rerun({ what, id, json }: Target, again: boolean): Promise<number> {
+  const { bridge } = await openBridge(what)
   try {
     const former = bridge.executions.find(id)
     const begun = former?.events.find((event) => event.event === 'begun')
-    if (!former || !begun) return no(`There is no execution ${id}.`)
+    if (!former || !begun) return fail(`There is no execution ${id}.`)
     if (isSealed(begun.envelope.payload))
-      return no(`The payload of ${id} is sealed with a key that is not here.`)
+      return fail(`The payload of ${id} is sealed with a key that is not configured.`)
     if (begun.effects.writes && !begun.effects.repeatable && !again)
-      return no(`${begun.address} takes effect each time. Say --again if that is what you want.`)
+      return fail(`${begun.address} would take effect a second time. To allow that, add --again.`)
     const [mount, name] = begun.address.startsWith('/')
       ? begun.address.split(' ', 2)
       : ['/mcp', begun.address]
-    const result = await bridge.call(name ?? '', begun.envelope.payload, {
-      ...(mount !== undefined && { mount }),
-    })
-    const later = String(result._meta?.['dev.drawbridge/call-id'])
-    const present = bridge.executions.find(later)
-    if (!present) return no(`It was not routed: ${JSON.stringify(result.content)}`)
-    const differences = toDifferences(toParts(former).result, toParts(present).result)
-    if (json) printJson({ id: later, former: id, differences })
+    const result = await bridge.call(name ?? '', begun.envelope.payload, dropUndefined({ mount }))
+    const rerunId = String(result._meta?.['dev.drawbridge/call-id'])
+    const present = bridge.executions.find(rerunId)
+    if (!present) return fail(`The call was not routed: ${JSON.stringify(result.content)}`)
+    const differences = toDifferences(toDetails(former).result, toDetails(present).result)
+    if (json) printJson({ id: rerunId, former: id, differences })
     else {
-      print(`${later} is ${present.state}; ${id} was ${former.state}.`)
-      if (differences.length === 0) print('Nothing is different.')
+      print(`${rerunId} is ${present.state}; ${id} was ${former.state}.`)
+      if (differences.length === 0) print('The results are the same.')
       for (const { pointer, former, present } of differences)
         print(`${pointer} was ${JSON.stringify(former)}, is ${JSON.stringify(present)}`)
     }
@@ -140,13 +133,13 @@ async function rerun({ what, id, json }: One, again: boolean): Promise<number> {
   }
 }
 
-async function resume({ what, id, json }: One, by: string): Promise<number> {
-  const { bridge } = await open(what)
+async function resume({ what, id, json }: Target, by: string): Promise<number> {
+  const { bridge } = await openBridge(what)
   try {
     const resumed = await bridge.resume(id, by)
-    if ('refused' in resumed) return no(resumed.refused)
-    if (json) printJson(toParts(resumed.execution))
-    else for (const line of toAccount(resumed.execution)) print(line)
+    if ('refused' in resumed) return fail(resumed.refused)
+    if (json) printJson(toDetails(resumed.execution))
+    else for (const line of toReport(resumed.execution)) print(line)
     return resumed.execution.state === 'done' ? 0 : 1
   } finally {
     await bridge.close()

@@ -1,9 +1,10 @@
 import { defineCommand } from 'citty'
-import type { Run, Store } from '../../runtime/open-store.ts'
-import { no, print, printJson } from '../terminal/print.ts'
-import { needId, readAction, readState } from '../terminal/read-arguments.ts'
+import { isFault } from '../../capability/fault.ts'
+import type { OperatorStore, Run } from '../../runtime/open-store.ts'
+import { fail, print, printJson } from '../terminal/print.ts'
+import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
-import { readWho, storeArguments, withStore } from './with-store.ts'
+import { storeArguments, toOperator, withStore } from './with-store.ts'
 
 const actions = ['list', 'show', 'settle'] as const
 const states = ['running', 'done', 'failed', 'unknown'] as const
@@ -12,34 +13,34 @@ export const runs = defineCommand({
   meta: {
     name: 'runs',
     description:
-      'What took effect, and what nobody knows the end of: drawbridge runs [list|show|settle] [ID].',
+      'Show runs of tools with effects, and settle those whose result is unknown: drawbridge runs [list|show|settle] [ID].',
   },
   args: {
-    ...storeArguments(actions, { as: 'who settles it (you)' }),
-    state: { type: 'string', description: `list only ${states.join(', ')}` },
+    ...storeArguments(actions, { as: 'settle: recorded as who settled the run (you)' }),
+    state: { type: 'string', description: `list: only ${states.join(', ')}` },
     took: { type: 'string', description: 'settle: "effect" or "none"' },
   },
-  async run({ args: { action: said, id, what, as, state, took, json = false } }) {
-    const action = readAction(actions, said)
+  async run({ args: { action: word, id, what, as, state, took, json = false } }) {
+    const action = readAction(actions, word)
     return withStore(what, (store) => {
       if (action === 'list') return list(store, readState(states, state), json)
-      const one = needId('runs', action, id)
-      if (action === 'show') return show(store, one)
-      return settle(store, { id: one, state: toState(took), by: readWho(as), json })
+      const runId = requireId('runs', action, id)
+      if (action === 'show') return show(store, runId)
+      return settle(store, { id: runId, state: toState(took), by: toOperator(as), json })
     })
   },
 })
 
-function list(store: Store, state: Run['state'] | undefined, json: boolean): number {
+function list(store: OperatorStore, state: Run['state'] | undefined, json: boolean): number {
   const found = store.runs.runs(state, 100)
   if (json) printJson(found)
   else for (const run of found) print(toRow(run))
   return 0
 }
 
-function show(store: Store, id: string): number {
+function show(store: OperatorStore, id: string): number {
   const run = store.runs.run(id)
-  if (!run) return no(`There is no run ${id}.`)
+  if (!run) return fail(`There is no run ${id}.`)
   printJson(run)
   return 0
 }
@@ -47,21 +48,21 @@ function show(store: Store, id: string): number {
 function toState(took: string | undefined): 'done' | 'failed' {
   if (took === 'effect') return 'done'
   if (took === 'none') return 'failed'
-  throw new UsageError('Say what you found out: --took effect, or --took none')
+  throw new UsageError('State whether the run took effect: --took effect, or --took none')
 }
 
-interface Settling {
+interface Settlement {
   readonly id: string
   readonly state: 'done' | 'failed'
   readonly by: string
   readonly json: boolean
 }
 
-async function settle(store: Store, { id, state, by, json }: Settling): Promise<number> {
+async function settle(store: OperatorStore, { id, state, by, json }: Settlement): Promise<number> {
   const settled = await store.settle(id, state, by)
-  if (typeof settled === 'string') return no(settled)
+  if (isFault(settled)) return fail(settled.fault)
   if (json) printJson(settled)
-  else print(`${id} is settled: its key answers that from now on.`)
+  else print(`${id} is settled. Calls with its key now get this result.`)
   return 0
 }
 

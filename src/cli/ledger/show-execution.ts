@@ -1,35 +1,38 @@
+import { dropUndefined } from '../../capability/json.ts'
 import type { ExecutionEvent, LoggedExecution } from '../../runtime/execution-history.ts'
 
-type Of<Kind extends ExecutionEvent['event']> = Extract<ExecutionEvent, { event: Kind }>
+type EventOf<Kind extends ExecutionEvent['event']> = Extract<ExecutionEvent, { event: Kind }>
 
-/** An execution put together from its events. */
-export function toParts({ events, ...summary }: LoggedExecution) {
-  const begun = only(events, 'begun')[0]
-  const decision = [...only(events, 'resumed')].at(-1)?.decision ?? begun?.decision
-  const answers = only(events, 'answered')
-  const late = only(events, 'late')
-  const ended = only(events, 'ended').at(-1)
-  const attempts = only(events, 'asked').map(({ number, agent, at }) => {
+/** Reconstructs an execution from its events. The keys are those of `--json`. */
+export function toDetails({ events, ...summary }: LoggedExecution) {
+  const begun = eventsOf(events, 'begun')[0]
+  const decision = eventsOf(events, 'resumed').at(-1)?.decision ?? begun?.decision
+  const answers = eventsOf(events, 'answered')
+  const lateAnswers = eventsOf(events, 'late')
+  const ended = eventsOf(events, 'ended').at(-1)
+  const attempts = eventsOf(events, 'asked').map(({ number, agent, at }) => {
     const answer = answers.find((one) => one.number === number)
-    const after = late.find((one) => one.number === number)
+    const late = lateAnswers.find((one) => one.number === number)
     return {
       number,
       agent,
       at,
       outcome: answer ? (answer.error?.code ?? 'ok') : 'no answer',
       ...(answer?.error && { message: answer.error.message, certainty: answer.certainty }),
-      ...(answer && { duration: answer.duration }),
-      ...(answer?.instance !== undefined && { instance: answer.instance }),
-      ...(after && { late: after.outcome }),
+      ...dropUndefined({
+        duration: answer?.duration,
+        instance: answer?.instance,
+        late: late?.outcome,
+      }),
     }
   })
   return {
     ...summary,
     ...(begun && { address: begun.address, effects: begun.effects, envelope: begun.envelope }),
-    ...(decision && { decision }),
+    ...dropUndefined({ decision }),
     attempts,
     ...(ended && { response: ended.response }),
-    /** What is the same when the same thing happens again. */
+    /** The parts to compare between two executions: no ids, no times. */
     result: {
       state: summary.state,
       tried: attempts.map(({ agent, outcome }) => ({ agent, outcome })),
@@ -40,10 +43,10 @@ export function toParts({ events, ...summary }: LoggedExecution) {
   }
 }
 
-/** The same for people: what was asked, who could have, who was, and what came of it. */
-export function toAccount(execution: LoggedExecution): string[] {
+/** The request, the candidates, the attempts and the response, as lines of text. */
+export function toReport(execution: LoggedExecution): string[] {
   const { id, state, intent, version, caller, started } = execution
-  const { decision, envelope, attempts, response } = toParts(execution)
+  const { decision, envelope, attempts, response } = toDetails(execution)
   return [
     `${id} ${state}: ${intent} ${version} for ${caller} at ${new Date(started).toISOString()}`,
     ...(envelope
@@ -52,11 +55,11 @@ export function toAccount(execution: LoggedExecution): string[] {
     ...(envelope ? [`asked ${JSON.stringify(envelope.payload)}`] : []),
     ...(decision
       ? [
-          `${decision.strategy}, order of the ${decision.order}: ${decision.plan.join(', ') || 'nobody'}`,
+          `${decision.strategy}, order of the ${decision.order}: ${decision.plan.join(', ') || 'no agent'}`,
           ...decision.candidates.map(({ agent, skipped }) => {
-            const tried = attempts.filter((one) => one.agent === agent)
-            const words = tried.map(toWords).join('; ')
-            return `  ${agent.padEnd(20)} ${words || (skipped ? `not asked: ${skipped.replaceAll('_', ' ')}` : notReached(attempts.length))}`
+            const own = attempts.filter((one) => one.agent === agent)
+            const account = own.map(toAttemptText).join('; ')
+            return `  ${agent.padEnd(20)} ${account || (skipped ? `not asked: ${skipped.replaceAll('_', ' ')}` : toNotReached(attempts.length))}`
           }),
           ...(decision.refusal ? [`refused: ${decision.refusal.message}`] : []),
           `registry ${decision.registry}, policy ${decision.policy}, health ${JSON.stringify(decision.health)}`,
@@ -68,12 +71,12 @@ export function toAccount(execution: LoggedExecution): string[] {
             ? `answered ${response.error.code}: ${response.error.message}`
             : `answered by ${response.metadata.agent}: ${JSON.stringify(response.payload)}`,
         ]
-      : ['no answer was written']),
+      : ['no response was recorded']),
   ]
 }
 
-const notReached = (attempts: number): string =>
-  attempts === 0 ? 'not asked' : 'not asked: it was over before'
+const toNotReached = (attempts: number): string =>
+  attempts === 0 ? 'not asked' : 'not asked: the execution had already ended'
 
 interface Attempt {
   readonly outcome: string
@@ -84,19 +87,20 @@ interface Attempt {
   readonly late?: string
 }
 
-function toWords({ outcome, message, certainty, duration, instance, late }: Attempt): string {
+function toAttemptText({ outcome, message, certainty, duration, instance, late }: Attempt): string {
   const words = [
     `asked: ${outcome}`,
     ...(duration === undefined ? [] : [`after ${duration} ms`]),
     ...(instance === undefined ? [] : [`by its replica ${instance}`]),
     ...(message === undefined ? [] : [`(${message})`]),
     ...(certainty === 'unknown' ? ['and may have acted'] : []),
-    ...(late === undefined ? [] : [`; it answered ${late} when nobody waited any more`]),
+    ...(late === undefined ? [] : [`; it answered ${late} after the timeout`]),
   ]
   return words.join(' ')
 }
 
-const only = <Kind extends ExecutionEvent['event']>(
+const eventsOf = <Kind extends ExecutionEvent['event']>(
   events: readonly ExecutionEvent[],
   kind: Kind,
-): readonly Of<Kind>[] => events.filter((event): event is Of<Kind> => event.event === kind)
+): readonly EventOf<Kind>[] =>
+  events.filter((event): event is EventOf<Kind> => event.event === kind)

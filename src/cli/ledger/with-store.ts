@@ -1,9 +1,9 @@
 import os from 'node:os'
-import { openStore, type Store } from '../../runtime/open-store.ts'
+import { type OperatorStore, openStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
-import { say } from '../terminal/print.ts'
+import { printMessage } from '../terminal/print.ts'
 
-/** What all verbs take that look into a store: what to do, with which one, and where it is. */
+/** Arguments of all verbs that work on a store: the action, the id, and the configuration. */
 export const storeArguments = (actions: readonly string[], { as }: { readonly as: string }) =>
   ({
     action: {
@@ -12,19 +12,20 @@ export const storeArguments = (actions: readonly string[], { as }: { readonly as
       default: 'list',
       description: actions.join(', '),
     },
-    id: { type: 'positional', required: false, description: 'which one' },
-    what: { type: 'string', default: '.', description: 'the configuration whose store is meant' },
+    id: { type: 'positional', required: false, description: 'id of one entry' },
+    what: { type: 'string', default: '.', description: 'the configuration that has the store' },
     as: { type: 'string', description: as },
     json: jsonFlag,
   }) as const
 
-export const readWho = (said: string | undefined): string => said ?? os.userInfo().username
+/** The name to record: the value of `--as`, or the user name of the operating system. */
+export const toOperator = (flag: string | undefined): string => flag ?? os.userInfo().username
 
 export async function withStore(
   what: string,
-  work: (store: Store) => number | Promise<number>,
+  work: (store: OperatorStore) => number | Promise<number>,
 ): Promise<number> {
-  const store = await openStore(what, process.env, (error) => say(String(error)))
+  const store = await openStore(what, process.env, (error) => printMessage(String(error)))
   try {
     return await work(store)
   } finally {

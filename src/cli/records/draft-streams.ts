@@ -1,25 +1,22 @@
 import { isPlainObject } from '../../capability/json.ts'
-import {
-  checkReadable,
-  inferStream,
-  isTable,
-  readLines,
-  typeColumns,
-} from '../../runtime/records/owner-store.ts'
-import { printJson, say } from '../terminal/print.ts'
+import { checkReadable } from '../../runtime/file-errors.ts'
+import { inferStream } from '../../sources/records/import/infer-stream.ts'
+import { isTable, readLines } from '../../sources/records/import/read-lines.ts'
+import { typeColumns } from '../../sources/records/import/type-columns.ts'
+import { printJson, printMessage } from '../terminal/print.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
-const looked = 1000
+const sampleSize = 1000
 
-export interface DraftOptions {
+export interface DraftFlags {
   readonly stream?: string | undefined
   readonly connector?: string | undefined
 }
 
-/** For a person to look at, correct and keep as streams.yaml: JSON is YAML, too. */
+/** Prints a draft of a `streams.yaml` to review and correct, as JSON, which is valid YAML. */
 export async function draftStreams(
   file: string,
-  { stream, connector = 'local' }: DraftOptions,
+  { stream, connector = 'local' }: DraftFlags,
 ): Promise<number> {
   await checkReadable(file)
   const drafts = [...readSamples(file, stream)].map(
@@ -30,43 +27,45 @@ export async function draftStreams(
   })
   for (const [name, { key }] of drafts)
     if (key.isGuess)
-      say(
-        `${name}: nothing is called id, so primary_key is a guess: ${key.fields.join(', ')}. Two records with the same key are one: the later one stays.`,
+      printMessage(
+        `${name}: there is no field called id, so primary_key is a guess: ${key.fields.join(', ')}. A record replaces an earlier one with the same key.`,
       )
-  say('A draft: say what may be searched, summed and filtered, and keep it as streams.yaml.')
+  printMessage(
+    'This is a draft: declare what may be searched, summed and filtered, and save it as streams.yaml.',
+  )
   return 0
 }
 
-/** The first records of each stream. What "export" has written says which stream a record is of. */
-function readSamples(file: string, wanted: string | undefined): ReadonlyMap<string, Sample> {
+/** The first records of each stream. Lines of an export name their stream. */
+function readSamples(file: string, selected: string | undefined): ReadonlyMap<string, Sample> {
   const samples = new Map<string, Row[]>()
-  let plain = 0
-  let trouble = 'it is empty'
-  for (const { number, value, fault = 'it is no record' } of readLines(file, (_, text) => text)) {
-    if (isGone(value)) continue
+  let plainLines = 0
+  let problem = 'it is empty'
+  for (const { number, value, fault = 'not a record' } of readLines(file, (_, text) => text)) {
+    if (isDeletion(value)) continue
     const enveloped = isEnvelope(value)
     const row = enveloped ? value.data : value
     if (!isPlainObject(row)) {
-      trouble = `line ${number}: ${fault}`
+      problem = `line ${number}: ${fault}`
       continue
     }
-    const name = (enveloped ? value.stream : undefined) ?? wanted ?? 'records'
+    const name = (enveloped ? value.stream : undefined) ?? selected ?? 'records'
     const sample = samples.get(name) ?? []
-    if (sample.length < looked) sample.push(row)
+    if (sample.length < sampleSize) sample.push(row)
     samples.set(name, sample)
-    // Lines that do not say what they are of are all of one stream.
-    if (!enveloped && ++plain === looked) break
+    // Plain lines all belong to one stream, so a full sample is enough.
+    if (!enveloped && ++plainLines === sampleSize) break
   }
   if (samples.size === 0)
-    throw new UsageError(`${file} has no record to draft a stream from: ${trouble}`)
+    throw new UsageError(`${file} has no record to draft a stream from: ${problem}`)
   if (isTable(file)) for (const [name, rows] of samples) samples.set(name, [...typeColumns(rows)])
-  if (wanted === undefined) return samples
-  const sample = samples.get(wanted)
+  if (selected === undefined) return samples
+  const sample = samples.get(selected)
   if (!sample)
     throw new UsageError(
-      `${file} has no record of ${wanted}. It has: ${[...samples.keys()].join(', ')}`,
+      `${file} has no record of ${selected}. Available: ${[...samples.keys()].join(', ')}`,
     )
-  return new Map([[wanted, sample]])
+  return new Map([[selected, sample]])
 }
 
 type Row = Readonly<Record<string, unknown>>
@@ -77,9 +76,9 @@ interface Envelope {
   readonly data: unknown
 }
 
-const isEnvelope = (line: unknown): line is Envelope => isOfExport(line) && 'data' in line
+const isEnvelope = (line: unknown): line is Envelope => isExportLine(line) && 'data' in line
 
-const isGone = (line: unknown): boolean => isOfExport(line) && line.deleted === true
+const isDeletion = (line: unknown): boolean => isExportLine(line) && line.deleted === true
 
-const isOfExport = (line: unknown): line is Readonly<Record<string, unknown>> =>
+const isExportLine = (line: unknown): line is Readonly<Record<string, unknown>> =>
   typeof line === 'object' && line !== null && 'object' in line && line.object === 'record'

@@ -3,37 +3,37 @@ import {
   type OwnerToken,
   type StreamTerms,
   toGrantStatus,
-  toMilliseconds,
   toOwnerTokenStatus,
-} from '../../runtime/records/owner-store.ts'
+} from '../../sources/records/grants/grant.ts'
+import { toMilliseconds } from '../../sources/records/model/to-comparable.ts'
 
-/** A grant of one connection goes by its own id, several by that of all of them. */
-export function toSummary({ id, grants: parts, expiresAt }: GrantPackage) {
-  const [only, ...others] = parts
-  const single = only && others.length === 0
+/** A package of one grant is shown with the id of that grant, a package of several with its own id. */
+export function toSummary({ id, grants, expiresAt }: GrantPackage) {
+  const [first, ...others] = grants
+  const isSingle = first && others.length === 0
   return {
-    grant_id: single ? only.id : id,
-    ...(!single && {
-      grants: parts.map((one) => ({ grant_id: one.id, connection_id: one.connection })),
+    grant_id: isSingle ? first.id : id,
+    ...(!isSingle && {
+      grants: grants.map((one) => ({ grant_id: one.id, connection_id: one.connection })),
     }),
     ...toTimes({ expires_at: expiresAt }),
   }
 }
 
-export function toRow(given: GrantPackage, now: number) {
+export function toRow(grantPackage: GrantPackage, now: number) {
   return {
-    id: toSummary(given).grant_id,
+    id: toSummary(grantPackage).grant_id,
     kind: 'grant',
-    client: given.client,
-    state: toGrantStatus(given, now),
-    mode: given.mode,
+    client: grantPackage.client,
+    state: toGrantStatus(grantPackage, now),
+    mode: grantPackage.mode,
     ...toTimes({
-      created_at: given.createdAt,
-      consumed_at: given.consumedAt,
-      expires_at: given.expiresAt,
-      revoked_at: given.revokedAt,
+      created_at: grantPackage.createdAt,
+      consumed_at: grantPackage.consumedAt,
+      expires_at: grantPackage.expiresAt,
+      revoked_at: grantPackage.revokedAt,
     }),
-    streams: given.grants.flatMap(({ connection, streams, revokedAt }) =>
+    streams: grantPackage.grants.flatMap(({ connection, streams, revokedAt }) =>
       revokedAt === undefined ? streams.map(({ stream }) => `${connection}/${stream}`) : [],
     ),
   }
@@ -50,34 +50,34 @@ export const toOwnerRow = (owner: OwnerToken, now: number) => ({
   }),
 })
 
-/** Its grants one by one, with all that they say. */
-export const toParts = ({ grants }: GrantPackage) =>
+/** The grants of a package with all their terms. */
+export const toGrantDetails = ({ grants }: GrantPackage) =>
   grants.map(({ id, connection, streams, revokedAt }) => ({
     id,
     connection,
-    streams: streams.map(toShownTerms),
+    streams: streams.map(toTermsRow),
     ...toTimes({ revoked_at: revokedAt }),
   }))
 
-/** Times are kept as they were typed; they mean what is shown. */
-const toShownTerms = ({ stream, fields, since, until, resources }: StreamTerms) => ({
+/** Grants store times as they were typed; this shows the instant they mean. */
+const toTermsRow = ({ stream, fields, since, until, resources }: StreamTerms) => ({
   stream,
   fields,
-  ...toTimes({ since: toTime(since), until: toTime(until) }),
+  ...toTimes({ since: toInstant(since), until: toInstant(until) }),
   ...(resources && { resources }),
 })
 
-const toTime = (text: string | undefined): number | undefined =>
+const toInstant = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : toMilliseconds(text)
 
-/** Those that there are, all in one form. */
+/** Formats the defined times as ISO 8601. */
 function toTimes<Name extends string>(
   times: Readonly<Record<Name, number | undefined>>,
 ): Partial<Record<Name, string>> {
-  const shown: Partial<Record<Name, string>> = {}
+  const formatted: Partial<Record<Name, string>> = {}
   for (const name in times) {
     const time = times[name]
-    if (time !== undefined) shown[name] = new Date(time).toISOString()
+    if (time !== undefined) formatted[name] = new Date(time).toISOString()
   }
-  return shown
+  return formatted
 }

@@ -1,17 +1,20 @@
 import { defineCommand } from 'citty'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined } from '../../capability/json.ts'
+import type { OwnerStore } from '../../runtime/records/owner-store.ts'
+import type { GrantPackage } from '../../sources/records/grants/grant.ts'
 import {
   createGrant,
-  createOwner,
-  type GrantPackage,
+  createOwnerToken,
   issueToken,
-  type RecordWriter,
-  tokenPrefix,
-} from '../../runtime/records/owner-store.ts'
+  unknownGrant,
+} from '../../sources/records/grants/issue-tokens.ts'
+import { tokenPrefix } from '../../sources/records/grants/token-gate.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
-import { no, print, printJson, say } from '../terminal/print.ts'
-import { needId, readAction } from '../terminal/read-arguments.ts'
+import { fail, print, printJson, printMessage } from '../terminal/print.ts'
+import { readAction, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
-import { toOwnerRow, toParts, toRow, toSummary } from './grant-rows.ts'
+import { toGrantDetails, toOwnerRow, toRow, toSummary } from './grant-rows.ts'
 import { refuseTerms, toTerms } from './read-grant-flags.ts'
 import { withOwnerStore } from './with-owner-store.ts'
 
@@ -20,7 +23,8 @@ const actions = ['list', 'create', 'show', 'token', 'revoke'] as const
 export const grants = defineCommand({
   meta: {
     name: 'grants',
-    description: 'Who may read what: drawbridge grants [list|create|show|token|revoke] [ID].',
+    description:
+      'Manage who may read which records: drawbridge grants [list|create|show|token|revoke] [ID].',
   },
   args: {
     action: {
@@ -29,58 +33,61 @@ export const grants = defineCommand({
       default: 'list',
       description: actions.join(', '),
     },
-    id: { type: 'positional', required: false, description: 'which one' },
+    id: { type: 'positional', required: false, description: 'id of a grant or an owner token' },
     store: storeFlag,
-    client: { type: 'string', description: 'who it is for' },
+    client: { type: 'string', description: 'the reader that gets the grant' },
     stream: {
       type: 'string',
-      description: 'what may be read; repeat it, each with the options below',
+      description: 'a stream that may be read; repeatable, each with the flags below',
     },
     fields: { type: 'string', description: 'only these fields, separated by commas' },
-    view: { type: 'string', description: 'only the fields this view has now' },
-    connection: { type: 'string', description: 'only this connection (all that there are now)' },
-    since: { type: 'string', description: 'only from this time on' },
-    until: { type: 'string', description: 'only before this time' },
-    resources: { type: 'string', description: 'only these records, by id, separated by commas' },
-    expires: { type: 'string', description: 'when it ends' },
-    single: { type: 'boolean', description: 'for one use: one token, which ends within the hour' },
+    view: { type: 'string', description: 'only the fields that this view has now' },
+    connection: {
+      type: 'string',
+      description: 'only this connection (default: all existing connections)',
+    },
+    since: { type: 'string', description: 'only records from this time on' },
+    until: { type: 'string', description: 'only records before this time' },
+    resources: { type: 'string', description: 'only these record ids, separated by commas' },
+    expires: { type: 'string', description: 'when the grant or owner token expires' },
+    single: { type: 'boolean', description: 'single use: one token, which expires in an hour' },
     owner: {
       type: 'boolean',
-      description: "mint an owner's token instead, which no reader may use",
+      description: 'create an owner token instead, which writes records and cannot read',
     },
-    reads: { type: 'boolean', description: 'show: what was read under it' },
+    reads: { type: 'boolean', description: 'show: include the log of reads' },
     json: jsonFlag,
   },
   async run({ args, rawArgs }) {
-    const { store, json = false, reads = false } = args
-    if (isToken(args.action)) throw new UsageError(tokenIsNoId)
+    const { json = false, reads = false } = args
+    if (isToken(args.action)) throw new UsageError(tokenInsteadOfId)
     const action = readAction(actions, args.action)
-    if (action === 'list') return withOwnerStore(store, (writer) => list(writer, json))
+    if (action === 'list') return withOwnerStore(args.store, (store) => list(store, json))
     if (action === 'create') {
       if (args.owner) refuseTerms(args)
-      return withOwnerStore(store, (writer) =>
-        args.owner ? mint(writer, args.expires) : create(writer, args, rawArgs),
+      return withOwnerStore(args.store, (store) =>
+        args.owner ? createOwner(store, args.expires) : create(store, args, rawArgs),
       )
     }
-    const id = needId('grants', action, args.id)
-    return withOwnerStore(store, (writer) => {
-      if (isToken(id)) return tellWhose(writer, id)
+    const id = requireId('grants', action, args.id)
+    return withOwnerStore(args.store, (store) => {
+      if (isToken(id)) throw toTokenError(store, id)
       switch (action) {
         case 'show':
-          return show(writer, id, reads)
+          return show(store, id, reads)
         case 'token':
-          return token(writer, id)
+          return issue(store, id)
         case 'revoke':
-          return revoke(writer, id, json)
+          return revoke(store, id, json)
       }
     })
   },
 })
 
-function list(writer: RecordWriter, json: boolean): number {
+function list(store: OwnerStore, json: boolean): number {
   const now = Date.now()
-  const rows = writer.packages.map((given) => toRow(given, now))
-  const owners = writer.owners.map((owner) => toOwnerRow(owner, now))
+  const rows = store.packages.map((one) => toRow(one, now))
+  const owners = store.owners.map((one) => toOwnerRow(one, now))
   if (json) printJson([...rows, ...owners])
   else {
     for (const { id, client, state, streams } of rows)
@@ -90,56 +97,56 @@ function list(writer: RecordWriter, json: boolean): number {
   return 0
 }
 
-interface Wanted {
+interface CreateFlags {
   readonly client?: string | undefined
   readonly expires?: string | undefined
   readonly single?: boolean | undefined
 }
 
 function create(
-  writer: RecordWriter,
-  { client, expires, single = false }: Wanted,
+  store: OwnerStore,
+  { client, expires, single = false }: CreateFlags,
   words: readonly string[],
 ): number {
-  if (client === undefined) throw new UsageError('Say who it is for: --client NAME')
-  const { given, token, absent } = createGrant(
-    writer,
-    {
-      client,
-      streams: toTerms(words),
-      ...(expires !== undefined && { expires }),
-      mode: single ? 'single_use' : 'continuous',
-    },
-    Date.now(),
+  if (client === undefined) throw new UsageError('Name the reader: --client NAME')
+  const mode = single ? 'single_use' : 'continuous'
+  const request = { client, streams: toTerms(words), mode, ...dropUndefined({ expires }) } as const
+  const { grantPackage, token, missingRecords } = createGrant(store, request, Date.now())
+  if (missingRecords.length > 0)
+    printMessage(
+      `The store has no record ${missingRecords.join(', ')} yet. The grant covers it if it is imported later.`,
+    )
+  printMessage(
+    'The token is shown only once. Over HTTP, send it as the bearer token; over stdio, set DRAWBRIDGE_TOKEN.',
   )
-  if (absent.length > 0)
-    say(`There is no record ${absent.join(', ')} now. It is granted for when it comes.`)
-  say('The token is shown once. Over HTTP it is the bearer; on stdio it is DRAWBRIDGE_TOKEN.')
-  printJson({ ...toSummary(given), token })
+  printJson({ ...toSummary(grantPackage), token })
   return 0
 }
 
-function mint(writer: RecordWriter, expires: string | undefined): number {
-  const { owner, token } = createOwner(writer, expires, Date.now())
-  say('The token is shown once. It puts records in, and reads none; "grants revoke" ends it.')
+function createOwner(store: OwnerStore, expires: string | undefined): number {
+  const { owner, token } = createOwnerToken(store, expires, Date.now())
+  printMessage(
+    'The token is shown only once. It writes records and cannot read; "grants revoke" ends it.',
+  )
   const { id, expires_at } = toOwnerRow(owner, Date.now())
-  printJson({ id, ...(expires_at !== undefined && { expires_at }), token })
+  printJson({ id, ...dropUndefined({ expires_at }), token })
   return 0
 }
 
-function show(writer: RecordWriter, id: string, reads: boolean): number {
-  const owner = writer.owners.find((one) => one.id === id)
+function show(store: OwnerStore, id: string, reads: boolean): number {
+  const owner = store.owners.find((one) => one.id === id)
   if (owner) {
     printJson({ ...toOwnerRow(owner, Date.now()), ...(reads && { reads: [] }) })
     return 0
   }
-  const found = writer.packages.find((one) => isNamed(one, id))
-  if (!found) return unknown(id)
-  const log = reads ? writer.reads(found.id) : undefined
-  if (log?.broken !== undefined) say(`The log was changed at entry ${log.broken}.`)
+  const found = store.packages.find((one) => hasId(one, id))
+  if (!found) return fail(unknownGrant(id))
+  const log = reads ? store.reads(found.id) : undefined
+  if (log?.broken !== undefined)
+    printMessage(`The log of reads was tampered with at entry ${log.broken}.`)
   printJson({
     ...toRow(found, Date.now()),
-    grants: toParts(found),
+    grants: toGrantDetails(found),
     ...(log && {
       reads: log.records.map(({ n, at, entry }) => ({
         id: String(n),
@@ -151,57 +158,38 @@ function show(writer: RecordWriter, id: string, reads: boolean): number {
   return log?.broken === undefined ? 0 : 1
 }
 
-function token(writer: RecordWriter, id: string): number {
-  if (writer.owners.some((one) => one.id === id))
-    return no(`${id} is an owner's token. "drawbridge grants create --owner" makes another.`)
-  const issued = issueToken(writer, id, Date.now())
-  if (!('refusal' in issued)) {
-    printJson({ ...toSummary(issued.given), token: issued.token })
-    return 0
-  }
-  switch (issued.refusal) {
-    case 'unknown':
-      return unknown(id)
-    case 'part':
-      return no(
-        `${id} is one of several that go by one token: drawbridge grants token ${issued.whole}`,
-      )
-    case 'grant_consumed':
-    case 'grant_revoked':
-    case 'grant_expired':
-      return no(`${issued.refusal}: ${refusals[issued.refusal]}`)
-  }
+function issue(store: OwnerStore, id: string): number {
+  if (store.owners.some((one) => one.id === id))
+    return fail(`${id} is an owner token. "drawbridge grants create --owner" creates another.`)
+  const issued = issueToken(store, id, Date.now())
+  if (isFault(issued)) return fail(issued.fault)
+  printJson({ ...toSummary(issued.grantPackage), token: issued.token })
+  return 0
 }
 
-const refusals = {
-  grant_consumed: 'It was for a single use, and its token was given out. Create another grant.',
-  grant_revoked: 'It was revoked. Create another grant.',
-  grant_expired: 'It has ended. Create another grant.',
-}
-
-function revoke(writer: RecordWriter, id: string, json: boolean): number {
-  if (!writer.revoke(id, Date.now())) return unknown(id)
+function revoke(store: OwnerStore, id: string, json: boolean): number {
+  if (!store.revoke(id, Date.now())) return fail(unknownGrant(id))
   if (json) printJson({ id, revoked: true })
   else print(`${id} is revoked.`)
   return 0
 }
 
-const isNamed = ({ id, grants: parts }: GrantPackage, name: string): boolean =>
-  id === name || parts.some((one) => one.id === name)
-
-const unknown = (id: string): number =>
-  no(`There is no grant ${id}. "drawbridge grants list" shows those that there are.`)
+const hasId = (grantPackage: GrantPackage, id: string): boolean =>
+  grantPackage.id === id || grantPackage.grants.some((one) => one.id === id)
 
 const isToken = (word: string): boolean => word.includes(tokenPrefix)
 
-const tokenIsNoId = 'That is a token, not an id. "drawbridge grants list" shows the ids.'
+const tokenInsteadOfId = 'That is a token, not an id. "drawbridge grants list" shows the ids.'
 
-/** It is not said again, not even to whoever typed it: terminals are kept and shared. */
-function tellWhose(writer: RecordWriter, word: string): never {
-  const found = writer.findToken(word)
-  const given = writer.packages.find(({ id }) => found?.kind === 'client' && id === found.package)
-  const id = found?.kind === 'owner' ? found.owner.id : given && toSummary(given).grant_id
-  throw new UsageError(
-    id === undefined ? tokenIsNoId : `That is a token, not an id. Its id is ${id}.`,
+/** Does not repeat the token: terminal output is often logged and shared. */
+function toTokenError(store: OwnerStore, token: string): UsageError {
+  const found = store.findToken(token)
+  const grantPackage = store.packages.find(
+    ({ id }) => found?.kind === 'client' && id === found.package,
+  )
+  const id =
+    found?.kind === 'owner' ? found.owner.id : grantPackage && toSummary(grantPackage).grant_id
+  return new UsageError(
+    id === undefined ? tokenInsteadOfId : `That is a token, not an id. Its id is ${id}.`,
   )
 }

@@ -1,25 +1,22 @@
-import {
-  BackgroundWriter,
-  findPart,
-  holdsRecords,
-  importNothing,
-  importRecords,
-  type RecordWriter,
-  redeclareStreams,
-  type Stream,
-  type TypeMismatch,
-  toConnection,
-} from '../../runtime/records/owner-store.ts'
-import { count, print, printJson, say, toLine } from '../terminal/print.ts'
+import { importRecords } from '../../runtime/records/import-records.ts'
+import type { OwnerStore } from '../../runtime/records/owner-store.ts'
+import { dryImport, hasRecords } from '../../sources/records/import/dry-import.ts'
+import { findPart } from '../../sources/records/import/export-part.ts'
+import type { ImportResult } from '../../sources/records/import/import-result.ts'
+import { toConnection } from '../../sources/records/import/to-connection.ts'
+import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
+import { redeclareStream } from '../../sources/records/model/redeclare-stream.ts'
+import type { Stream } from '../../sources/records/model/stream.ts'
+import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { createProgressBar } from '../terminal/progress.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
-export interface ImportOptions {
+export interface ImportFlags {
   readonly file: string
+  /** The file of the store. */
   readonly store: string
-  /** The connection. */
-  readonly id: string
-  /** Of a file that declares them, with its name. */
+  readonly connection: string
+  /** The streams of a `streams.yaml`, and its name. */
   readonly declared?: { readonly file: string; readonly streams: readonly Stream[] }
   readonly stream?: string | undefined
   readonly connector?: string | undefined
@@ -28,90 +25,105 @@ export interface ImportOptions {
   readonly json?: boolean | undefined
 }
 
-export async function importFile(writer: RecordWriter, options: ImportOptions): Promise<number> {
-  const { id, file, declared, json } = options
-  const stream = findStream(declared?.streams ?? writer.streams, options)
-  if (declared) for (const one of redeclareStreams(writer, stream, declared.file)) say(toLine(one))
-  const imported = await take(writer, stream, options)
-  if (!imported) return interruptedExitCode
-  const { added, changed, removed, same, skipped, others, rejected, aside, misfits = [] } = imported
-  for (const misfit of misfits) say(toMisfitLine(file, misfit))
-  if (json) printJson({ stream: stream.name, connection_id: id, ...imported })
-  else
-    print(
-      `${stream.name} of ${id}: ${added} added, ${changed} changed, ${removed} removed, ${same} unchanged${skipped > 0 ? `, ${count(skipped, 'line')} taken before (--again takes them once more)` : ''}${others > 0 ? `, ${count(others, 'line')} of other streams or connections left out` : ''}${rejected > 0 ? `, ${count(rejected, 'line')} set aside in ${aside}` : ''}`,
-    )
-  if (!hasSource(writer, stream, id))
-    say(`${id} was not made: ${file} has nothing for ${stream.name}.`)
-  return rejected > 0 ? 1 : 0
-}
-
-const toMisfitLine = (file: string, { field, type, count: times, line }: TypeMismatch): string =>
-  `${file}:${line} ${field} is no ${type}${times > 1 ? `, nor in ${count(times - 1, 'later record')}` : ''}: it is kept and shown, but no filter, order, time range or sum finds it`
-
-async function take(writer: RecordWriter, stream: Stream, options: ImportOptions) {
-  const { file, store, id, label, again } = options
-  const connection = toConnection(writer, { id, connector: stream.connector, label })
-  const part = findPart(file, { stream: stream.name, connection: id })
-  const onRejected = (line: number, fault: string) => say(`${file}:${line} is set aside: ${fault}`)
-  // One that is new may be mistyped, and would be there for good.
-  if (!hasSource(writer, stream, id) && !holdsRecords(file, stream, Date.now()))
-    return importNothing({ file, stream, now: Date.now(), onRejected })
-  const background = new BackgroundWriter(store)
-  const progress = createProgressBar(file)
-  let stop = () => {}
-  const interruption = new Promise<undefined>((resolve) => {
-    stop = () => {
-      progress.end()
-      say('Stopped. The lines imported so far are in the store; run the same command to continue.')
-      resolve(undefined)
-    }
-  })
-  process.once('SIGINT', stop)
-  try {
-    const imported = importRecords({
-      writer,
-      background,
-      source: writer.open(stream, connection),
-      file,
-      part,
-      again,
-      now: Date.now,
-      onProgress: progress.show,
-      onRejected,
-    })
-    return await Promise.race([imported, interruption])
-  } finally {
-    process.off('SIGINT', stop)
-    progress.end()
-    await background.close()
-  }
-}
-
 /** Shell convention: 128 plus the signal number. */
 const interruptedExitCode = 130
 
-const hasSource = (writer: RecordWriter, { name, connector }: Stream, id: string): boolean =>
-  writer.sources.some(
+export async function importFile(store: OwnerStore, flags: ImportFlags): Promise<number> {
+  const { connection, file, declared, json } = flags
+  const stream = findStream(declared?.streams ?? store.streams, flags)
+  if (declared)
+    for (const one of redeclareStream(store, stream, declared.file)) printMessage(toLine(one))
+  const { signal, ...interruption } = listenForInterrupt()
+  const result = await importLines(store, stream, flags, signal).finally(interruption.end)
+  if (signal.aborted) {
+    printMessage(
+      'Stopped. The lines imported so far are in the store; run the same command to continue.',
+    )
+    return interruptedExitCode
+  }
+  for (const mismatch of result.misfits ?? []) printMessage(toMismatchLine(file, mismatch))
+  if (json) printJson({ stream: stream.name, connection_id: connection, ...result })
+  else print(`${stream.name} of ${connection}: ${toSummary(result)}`)
+  if (!hasSource(store, stream, connection))
+    printMessage(
+      `The connection ${connection} was not created: ${file} has no records for ${stream.name}.`,
+    )
+  return result.rejected > 0 ? 1 : 0
+}
+
+/** Ctrl-C finishes the current batch first; a second Ctrl-C ends the process at once. */
+function listenForInterrupt(): { readonly signal: AbortSignal; end(): void } {
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  process.once('SIGINT', abort)
+  return { signal: controller.signal, end: () => void process.off('SIGINT', abort) }
+}
+
+async function importLines(
+  store: OwnerStore,
+  stream: Stream,
+  flags: ImportFlags,
+  signal: AbortSignal,
+): Promise<ImportResult> {
+  const { file, connection: id, label, again } = flags
+  const connection = toConnection(store.sources, { id, connector: stream.connector, label })
+  const part = findPart(file, { stream: stream.name, connection: id })
+  const onRejected = (line: number, fault: string) =>
+    printMessage(`${file}:${line} is rejected: ${fault}`)
+  // A new connection id may be mistyped, and a connection cannot be removed: create it only for records.
+  if (!hasSource(store, stream, id) && !hasRecords(file, stream, Date.now()))
+    return dryImport({ file, stream, now: Date.now(), onRejected })
+  const progress = createProgressBar(file)
+  return importRecords({
+    store: flags.store,
+    writer: store,
+    source: store.open(stream, connection),
+    file,
+    part,
+    again,
+    signal,
+    now: Date.now,
+    onProgress: progress.show,
+    onRejected,
+  }).finally(progress.end)
+}
+
+function toSummary(result: ImportResult): string {
+  const { added, changed, removed, same, skipped, others, rejected, aside } = result
+  return [
+    `${added} added, ${changed} changed, ${removed} removed, ${same} unchanged`,
+    ...(skipped > 0
+      ? [`${count(skipped, 'line')} imported before (--again imports them again)`]
+      : []),
+    ...(others > 0 ? [`${count(others, 'line')} of other streams or connections left out`] : []),
+    ...(rejected > 0 ? [`${count(rejected, 'line')} rejected, kept in ${aside}`] : []),
+  ].join(', ')
+}
+
+const toMismatchLine = (file: string, { field, type, count: times, line }: TypeMismatch): string =>
+  `${file}:${line} ${field} is not of type ${type}${times > 1 ? `, nor in ${count(times - 1, 'later record')}` : ''}: it is kept and shown, but filters, sorting, time ranges and sums ignore it`
+
+const hasSource = (store: OwnerStore, { name, connector }: Stream, id: string): boolean =>
+  store.sources.some(
     ({ connection, stream }) =>
       connection.id === id && stream.name === name && stream.connector === connector,
   )
 
-/** The one that is meant, of those that are declared. */
+/** The declared stream that the flags select; without `--stream` there must be exactly one. */
 export function findStream(
   streams: readonly Stream[],
-  { stream: name, connector, declared }: ImportOptions,
+  { stream: name, connector, declared }: Pick<ImportFlags, 'stream' | 'connector' | 'declared'>,
 ): Stream {
-  const meant = streams.filter(
+  const candidates = streams.filter(
     (one) => (name ?? one.name) === one.name && (connector ?? one.connector) === one.connector,
   )
-  const [stream, ...others] = meant
+  const [stream, ...others] = candidates
   if (stream && others.length === 0) return stream
-  const known = streams.map((one) => one.name).join(', ') || 'none'
-  if (stream) throw new UsageError(`Say which stream with --stream. There is: ${known}`)
+  const available = streams.map((one) => one.name).join(', ') || 'none'
+  if (stream) throw new UsageError(`Name one stream with --stream. Available: ${available}`)
   throw new UsageError(
     declared === undefined
-      ? `The store declares no such stream. Declare it: --streams streams.yaml ("drawbridge records streams FILE" drafts one). There is: ${known}`
-      : `${declared.file} declares no stream ${name ?? ''}. There is: ${known}`,
+      ? `The store does not declare this stream. Declare it with --streams streams.yaml ("drawbridge records streams FILE" drafts one). Available: ${available}`
+      : `${declared.file} declares no stream ${name ?? ''}. Available: ${available}`,
   )
 }

@@ -1,28 +1,32 @@
-import type { WantedTerms } from '../../runtime/records/owner-store.ts'
+import { dropUndefined } from '../../capability/json.ts'
+import type { RequestedTerms } from '../../sources/records/grants/issue-tokens.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
-const perStream = ['fields', 'view', 'connection', 'since', 'until', 'resources'] as const
+const streamFlags = ['fields', 'view', 'connection', 'since', 'until', 'resources'] as const
 
-/** Options belong to the stream before them; those before the first belong to all. */
-export function toTerms(words: readonly string[]): readonly WantedTerms[] {
+/** Flags apply to the `--stream` before them; flags before the first `--stream` apply to all. */
+export function toTerms(words: readonly string[]): readonly RequestedTerms[] {
   const common: Record<string, string> = {}
   const streams: Record<string, string>[] = []
-  for (let at = 0; at < words.length; at++) {
-    const [flag = '', given] = (words[at] ?? '').split(/=(.*)/s)
+  for (let index = 0; index < words.length; index++) {
+    const [flag = '', inlineValue] = (words[index] ?? '').split(/=(.*)/s)
     const name = flag.replace(/^--/, '')
-    if (name !== 'stream' && !perStream.some((one) => one === name)) continue
-    const value = given ?? words[++at] ?? ''
+    if (name !== 'stream' && !streamFlags.some((one) => one === name)) continue
+    const value = inlineValue ?? words[++index] ?? ''
     if (name === 'stream') streams.push({ stream: value })
     else (streams.at(-1) ?? common)[name] = value
   }
-  if (streams.length === 0) throw new UsageError('Say what may be read: --stream NAME')
+  if (streams.length === 0)
+    throw new UsageError('Name at least one stream that may be read: --stream NAME')
   return streams.map((one) => {
     const { stream = '', fields, resources, ...rest } = { ...common, ...one }
     return {
       stream,
       ...rest,
-      ...(fields !== undefined && { fields: toList('--fields', fields) }),
-      ...(resources !== undefined && { resources: toList('--resources', resources) }),
+      ...dropUndefined({
+        fields: fields === undefined ? undefined : toList('--fields', fields),
+        resources: resources === undefined ? undefined : toList('--resources', resources),
+      }),
     }
   })
 }
@@ -32,17 +36,17 @@ function toList(flag: string, text: string): string[] {
     .split(',')
     .map((word) => word.trim())
     .filter(Boolean)
-  if (list.length === 0) throw new UsageError(`${flag} names nothing.`)
+  if (list.length === 0) throw new UsageError(`${flag} needs at least one name.`)
   return list
 }
 
-const ofGrants = ['client', 'stream', ...perStream, 'single', 'reads']
+const grantFlags = ['client', 'stream', ...streamFlags, 'single', 'reads']
 
-/** An owner's token has no terms: whoever says some means something else. */
+/** An owner token has no terms, so flags that set terms are a mistake. */
 export function refuseTerms(args: Readonly<Record<string, unknown>>): void {
-  const said = ofGrants.filter((name) => args[name] !== undefined && args[name] !== false)
-  if (said.length > 0)
+  const conflicts = grantFlags.filter((name) => args[name] !== undefined && args[name] !== false)
+  if (conflicts.length > 0)
     throw new UsageError(
-      `--owner goes without ${said.map((name) => `--${name}`).join(', ')}: an owner's token puts records in, and reads none.`,
+      `--owner cannot be combined with ${conflicts.map((name) => `--${name}`).join(', ')}: an owner token writes records, and cannot read.`,
     )
 }

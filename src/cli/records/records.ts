@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
 import { defineCommand } from 'citty'
-import {
-  checkReadable,
-  type RecordWriter,
-  readStreams,
-  redeclareStreams,
-} from '../../runtime/records/owner-store.ts'
+import { dropUndefined } from '../../capability/json.ts'
+import { checkReadable } from '../../runtime/file-errors.ts'
+import type { OwnerStore } from '../../runtime/records/owner-store.ts'
+import { readStreams } from '../../runtime/records/read-streams.ts'
+import { redeclareStream } from '../../sources/records/model/redeclare-stream.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
-import { count, print, printJson, say, toLine } from '../terminal/print.ts'
+import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { readAction } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { draftStreams } from './draft-streams.ts'
@@ -21,7 +20,7 @@ export const records = defineCommand({
   meta: {
     name: 'records',
     description:
-      "The owner's side of a store of records: drawbridge records [streams|declare|import|export] [FILE].",
+      'Manage your own records store: drawbridge records [streams|declare|import|export] [FILE].',
   },
   args: {
     action: {
@@ -37,34 +36,37 @@ export const records = defineCommand({
     },
     store: storeFlag,
     streams: { type: 'string', description: 'a streams.yaml that declares the streams' },
-    stream: { type: 'string', description: 'which stream the records are of' },
-    connection: { type: 'string', description: 'which connection they come from; made when new' },
-    connector: { type: 'string', description: 'what kind of source that is, such as gmail' },
-    label: { type: 'string', description: 'what people call the connection' },
+    stream: { type: 'string', description: 'the stream of the records' },
+    connection: {
+      type: 'string',
+      description: 'the connection of the records; created if it is new',
+    },
+    connector: { type: 'string', description: 'the kind of connection, such as gmail' },
+    label: { type: 'string', description: 'display name of the connection' },
     again: {
       type: 'boolean',
-      description: 'import a file from its first line, though it was taken before',
+      description: 'import from the first line, even if the file was imported before',
     },
     json: jsonFlag,
   },
   async run({ args }) {
-    const { file, store, json = false } = args
+    const { file, json = false } = args
     switch (readAction(actions, args.action)) {
       case 'streams':
         return file === undefined
-          ? withOwnerStore(store, (writer) => listStreams(writer, json))
+          ? withOwnerStore(args.store, (store) => listStreams(store, json))
           : draftStreams(file, args)
       case 'declare':
         return declareStreams(args)
       case 'import':
         return importInto(args)
       case 'export':
-        return withOwnerStore(store, (writer) => exportRecords(writer, args))
+        return withOwnerStore(args.store, (store) => exportRecords(store, args))
     }
   },
 })
 
-interface Arguments {
+interface Flags {
   readonly file?: string | undefined
   readonly store: string
   readonly streams?: string | undefined
@@ -76,58 +78,59 @@ interface Arguments {
   readonly json?: boolean | undefined
 }
 
-function listStreams(writer: RecordWriter, json: boolean): number {
-  const rows = writer.sources.map((source) => ({
+function listStreams(store: OwnerStore, json: boolean): number {
+  const rows = store.sources.map((source) => ({
     id: `${source.connection.id}/${source.stream.name}`,
     stream: source.stream.name,
     connection_id: source.connection.id,
     connector_key: source.connection.connector,
-    ...(source.connection.label !== undefined && { display_name: source.connection.label }),
+    ...dropUndefined({ display_name: source.connection.label }),
     fields: source.stream.fields.map(({ name }) => name),
-    records: writer.count(source),
+    records: store.count(source),
   }))
   if (json) {
     printJson(rows)
     return 0
   }
-  for (const { id, connector_key, records } of rows)
-    print(toRow(id, connector_key, count(records, 'record')))
-  const filled = new Set(writer.sources.map(({ stream }) => `${stream.connector}/${stream.name}`))
-  for (const { name, connector } of writer.streams)
-    if (!filled.has(`${connector}/${name}`))
-      print(toRow(name, connector, 'declared, in no connection yet'))
+  for (const row of rows) print(toRow(row.id, row.connector_key, count(row.records, 'record')))
+  const connected = new Set(store.sources.map(({ stream }) => `${stream.connector}/${stream.name}`))
+  for (const { name, connector } of store.streams)
+    if (!connected.has(`${connector}/${name}`))
+      print(toRow(name, connector, 'declared, without a connection yet'))
   return 0
 }
 
-const toRow = (id: string, connector: string, what: string): string =>
-  `${id.padEnd(40)} ${connector.padEnd(16)} ${what}`
+const toRow = (id: string, connector: string, status: string): string =>
+  `${id.padEnd(40)} ${connector.padEnd(16)} ${status}`
 
-/** For records that come by HTTP: nothing is taken in yet. */
-async function declareStreams({ file, streams = file, store, connector }: Arguments) {
+/** Declares streams without importing, for records that will arrive over HTTP. */
+async function declareStreams({ file, streams = file, store: storeFile, connector }: Flags) {
   if (streams === undefined)
-    throw new UsageError('Say which declaration: drawbridge records declare streams.yaml')
+    throw new UsageError('Name a declaration: drawbridge records declare streams.yaml')
   const declared = await readStreams(streams, connector)
-  return withNewOwnerStore(store, (writer) => {
+  return withNewOwnerStore(storeFile, (store) => {
     for (const [, stream] of declared)
-      for (const one of redeclareStreams(writer, stream, streams)) say(toLine(one))
+      for (const one of redeclareStream(store, stream, streams)) printMessage(toLine(one))
     print(`Declared: ${[...declared.keys()].join(', ')}`)
     return 0
   })
 }
 
-async function importInto({ file, connection: id, streams, ...rest }: Arguments): Promise<number> {
-  if (file === undefined || id === undefined)
-    throw new UsageError('Say what and where to: drawbridge records import FILE --connection ID')
+async function importInto({ file, connection, streams, ...rest }: Flags): Promise<number> {
+  if (file === undefined || connection === undefined)
+    throw new UsageError(
+      'Name a file and a connection: drawbridge records import FILE --connection ID',
+    )
   await checkReadable(file)
   const declared = streams === undefined ? undefined : await readStreams(streams, rest.connector)
-  const options = {
+  const flags = {
     ...rest,
     file,
-    id,
+    connection,
     ...(streams !== undefined &&
       declared && { declared: { file: streams, streams: [...declared.values()] } }),
   }
-  // A store is not made for what could not be put there.
-  if (!existsSync(rest.store)) findStream(options.declared?.streams ?? [], options)
-  return withNewOwnerStore(rest.store, (writer) => importFile(writer, options))
+  // Find the stream before a new store is created, so that a wrong --stream leaves no file behind.
+  if (!existsSync(rest.store)) findStream(flags.declared?.streams ?? [], flags)
+  return withNewOwnerStore(rest.store, (store) => importFile(store, flags))
 }

@@ -1,28 +1,19 @@
-import { openOwnerStore, type RecordWriter } from '../../runtime/records/owner-store.ts'
+import { type OwnerStore, openOwnerStore } from '../../runtime/records/owner-store.ts'
 
-/** For verbs that work on the records of a store that is there. */
-export async function withOwnerStore(
-  file: string,
-  work: (writer: RecordWriter) => number | Promise<number>,
-): Promise<number> {
-  return withWriter(openOwnerStore(file, false), work)
-}
+type Work = (store: OwnerStore) => number | Promise<number>
 
-/** The same where something will be put in: the store is made when it is new. */
-export async function withNewOwnerStore(
-  file: string,
-  work: (writer: RecordWriter) => number | Promise<number>,
-): Promise<number> {
-  return withWriter(openOwnerStore(file, true), work)
-}
+/** Opens a store that must exist. */
+export const withOwnerStore = (file: string, work: Work): Promise<number> =>
+  closeAfter(openOwnerStore(file, false), work)
 
-async function withWriter(
-  writer: RecordWriter,
-  work: (writer: RecordWriter) => number | Promise<number>,
-): Promise<number> {
+/** Opens a store, and creates it if it does not exist. */
+export const withNewOwnerStore = (file: string, work: Work): Promise<number> =>
+  closeAfter(openOwnerStore(file, true), work)
+
+async function closeAfter(store: OwnerStore, work: Work): Promise<number> {
   try {
-    return await work(writer)
+    return await work(store)
   } finally {
-    writer.close()
+    store.close()
   }
 }

@@ -1,10 +1,10 @@
-// Apart from what opens a server, which takes a second to load and is not needed by every verb.
+// A file of its own: open.ts takes a second to load, and not every verb needs it.
 
 export const whatArgument = {
   type: 'positional',
   required: false,
   default: '.',
-  description: 'a drawbridge.yaml, its folder, or a module of definitions or with a service',
+  description: 'a drawbridge.yaml, its folder, or a module with definitions or a service',
 } as const
 
 export const jsonFlag = { type: 'boolean', description: 'machine-readable output' } as const
@@ -12,5 +12,5 @@ export const jsonFlag = { type: 'boolean', description: 'machine-readable output
 export const storeFlag = {
   type: 'string',
   default: './personal.db',
-  description: 'the store (./personal.db)',
+  description: 'the records store',
 } as const

@@ -14,27 +14,28 @@ export interface OpenFlags {
   readonly log?: Logger
   readonly fresh?: boolean
   readonly host?: string
-  readonly remembers?: OpenOptions['remembers']
+  readonly usesStore?: OpenOptions['usesStore']
 }
 
-export function toOpenOptions(wishes: OpenFlags): OpenOptions {
-  const { log = createLogger(), remembers = true, ...rest } = wishes
+export function toOpenOptions(flags: OpenFlags): OpenOptions {
+  const { log = createLogger(), usesStore = true, ...rest } = flags
   return {
     ...rest,
     library,
     environment: process.env,
-    remembers,
+    usesStore,
     onFault: ({ id, capability, failure }) =>
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
-    // What a client sends wrong is its own affair, and there may be much of it.
+    // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
     onTrouble: reportDiagnostics(log, Date.now),
   }
 }
 
-/** For verbs that make calls. */
-export const open = (what: string, wishes: OpenFlags = {}): Promise<OpenedDrawbridge> =>
-  openDrawbridge(what, toOpenOptions(wishes))
+/** Opens a configuration with its store, to make calls. */
+export const openBridge = (what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> =>
+  openDrawbridge(what, toOpenOptions(flags))
 
-/** For verbs that only look: they leave nothing behind. */
-export const look = (what: string): Promise<OpenedDrawbridge> => open(what, { remembers: false })
+/** Opens a configuration to inspect it: creates no store file. */
+export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
+  openBridge(what, { usesStore: false })

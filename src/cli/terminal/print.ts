@@ -13,15 +13,22 @@ export function reserveStdout(): void {
     console[method] = console.error
 }
 
+/** Prints a result. */
 export const print = (text: string): void => {
   output.write(`${text}\n`)
 }
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
 
-/** Everything but results. */
-export const say = (text: string): void => {
+/** Prints everything that is not a result, to standard error. */
+export const printMessage = (text: string): void => {
   process.stderr.write(`${text}\n`)
+}
+
+/** Prints a message and returns the exit code for a negative result. */
+export function fail(message: string): number {
+  printMessage(message)
+  return 1
 }
 
 export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>
@@ -29,9 +36,3 @@ export const toLine = ({ severity, code, source, pointer, at, message }: Diagnos
 
 export const count = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`
-
-/** The answer is no. */
-export function no(problem: string): number {
-  say(problem)
-  return 1
-}

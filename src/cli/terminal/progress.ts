@@ -3,27 +3,27 @@ export interface ProgressBar {
   end(): void
 }
 
-const width = 30
-const often = 100
+const barWidth = 30
+const redrawIntervalMs = 100
 
-/** A bar for people; nothing where nobody looks. */
-export function createProgressBar(what: string): ProgressBar {
+/** A progress bar on standard error; does nothing when that is not a terminal. */
+export function createProgressBar(label: string): ProgressBar {
   const { stderr } = process
   if (!stderr.isTTY) return { show: () => {}, end: () => {} }
-  let [shown, last] = [false, 0]
+  let [isShown, drawnAt] = [false, 0]
   return {
     show(share, lines) {
       const now = Date.now()
-      if (now - last < often && share < 1) return
-      ;[shown, last] = [true, now]
-      const done = Math.round(width * Math.min(1, share))
+      if (now - drawnAt < redrawIntervalMs && share < 1) return
+      ;[isShown, drawnAt] = [true, now]
+      const filled = Math.round(barWidth * Math.min(1, share))
       stderr.write(
-        `\r${what} [${'#'.repeat(done)}${' '.repeat(width - done)}] ${Math.round(share * 100)} % ${lines} lines`,
+        `\r${label} [${'#'.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.round(share * 100)} % ${lines} lines`,
       )
     },
     end() {
-      if (shown) stderr.write('\n')
-      shown = false
+      if (isShown) stderr.write('\n')
+      isShown = false
     },
   }
 }

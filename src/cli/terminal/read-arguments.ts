@@ -2,25 +2,25 @@ import { UsageError } from './usage-error.ts'
 
 export function readAction<Action extends string>(
   actions: readonly Action[],
-  said: string,
+  word: string,
 ): Action {
-  const action = actions.find((one) => one === said)
+  const action = actions.find((one) => one === word)
   if (action === undefined)
-    throw new UsageError(`There is no "${said}". There is: ${actions.join(', ')}`)
+    throw new UsageError(`Unknown action "${word}". Available: ${actions.join(', ')}.`)
   return action
 }
 
 export function readState<State extends string>(
   states: readonly State[],
-  said: string | undefined,
+  word: string | undefined,
 ): State | undefined {
-  const state = states.find((one) => one === said)
-  if (said !== undefined && state === undefined)
-    throw new UsageError(`There is no state "${said}". There is: ${states.join(', ')}`)
+  const state = states.find((one) => one === word)
+  if (word !== undefined && state === undefined)
+    throw new UsageError(`Unknown state "${word}". Available: ${states.join(', ')}.`)
   return state
 }
 
-export function needId(verb: string, action: string, id: string | undefined): string {
-  if (id === undefined) throw new UsageError(`Say which one: drawbridge ${verb} ${action} ID`)
+export function requireId(verb: string, action: string, id: string | undefined): string {
+  if (id === undefined) throw new UsageError(`An id is required: drawbridge ${verb} ${action} ID`)
   return id
 }

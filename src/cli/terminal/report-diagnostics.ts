@@ -1,21 +1,21 @@
 import type { Logger } from 'pino'
 
-const again = 60_000
-const mostRemembered = 100
+const repeatIntervalMs = 60_000
+const maxRemembered = 100
 
-/** What goes wrong between machines is the operator's matter; once a minute is enough of the same. */
+/** Logs operational errors, such as a lost connection; the same message at most once a minute. */
 export function reportDiagnostics(log: Logger, now: () => number): (error: unknown) => void {
-  const told = new Map<string, number>()
+  const loggedAt = new Map<string, number>()
   return (error) => {
-    const words = toWords(error)
-    if (now() - (told.get(words) ?? Number.NEGATIVE_INFINITY) < again) return
-    if (told.size >= mostRemembered) told.clear()
-    told.set(words, now())
-    log.warn({}, words)
+    const message = toMessage(error)
+    if (now() - (loggedAt.get(message) ?? Number.NEGATIVE_INFINITY) < repeatIntervalMs) return
+    if (loggedAt.size >= maxRemembered) loggedAt.clear()
+    loggedAt.set(message, now())
+    log.warn({}, message)
   }
 }
 
-const toWords = (error: unknown): string => {
+const toMessage = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  return error.cause === undefined ? error.message : `${error.message}: ${toWords(error.cause)}`
+  return error.cause === undefined ? error.message : `${error.message}: ${toMessage(error.cause)}`
 }

@@ -1,4 +1,4 @@
-/** What was typed makes no sense; the message says what would. */
+/** An invalid command line. The message says what is expected. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

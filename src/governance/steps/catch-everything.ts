@@ -1,16 +1,19 @@
+import type { Call } from '../../capability/call.ts'
+import type { Failed } from '../../capability/outcome.ts'
 import { refused } from '../failures.ts'
 import { LedgerError } from '../ledger.ts'
 import { toCause } from '../to-cause.ts'
-import { unavailable } from './require-approval.ts'
+import { ledgerUnavailable } from './require-approval.ts'
 import type { Step } from './step.ts'
 
-/** Anything else thrown is a bug: it is kept for the operator, and the client gets a reference. */
+/** Turns a bug into an `internal` failure: the cause is logged, the client gets a reference. */
 export const catchEverything: Step = async (call, next) => {
   try {
     return await next(call)
   } catch (thrown) {
-    if (thrown instanceof LedgerError) return unavailable(thrown)
-    const cause = toCause(thrown)
-    return refused('internal', `Something went wrong inside ${call.capability.name}.`, { cause })
+    return thrown instanceof LedgerError ? ledgerUnavailable(thrown) : internalError(call, thrown)
   }
 }
+
+export const internalError = ({ capability }: Call, thrown: unknown): Failed =>
+  refused('internal', `Internal error in ${capability.name}.`, { cause: toCause(thrown) })

@@ -1,25 +1,26 @@
 import { refused } from '../failures.ts'
 import type { Check } from './check.ts'
 
-/** What changed between two definitions of a capability; `undefined` when the former is not known. */
-export type Compare = (
+/** Lists the parts that differ between two fingerprints; `undefined` when the former is unknown. */
+export type CompareDefinitions = (
   capability: string,
   former: string,
   present: string,
 ) => readonly string[] | undefined
 
-/** Compare-and-call: a client that knows another definition is told instead of served. */
-export const checkDefinition = (compare: Compare): Check => ({
+/** Compare-and-call: refuses a client whose expected fingerprint is not the current one. */
+export const checkDefinition = (compare: CompareDefinitions): Check => ({
   name: 'definition',
+  enforcedWhenObserving: true,
   decide(call) {
-    const { expects, fingerprint, capability } = call
-    if (expects === undefined || expects === fingerprint) return { passes: call }
-    const changed = compare(capability.name, expects, fingerprint)
-    const what = changed
-      ? `Different now: ${changed.join(', ')}.`
-      : 'The definition you know is not known here.'
-    const message = `${capability.name} is not what you expect. ${what} List the tools again, and call with what you find.`
-    const details = { expected: expects, actual: fingerprint, ...(changed && { changed }) }
+    const { fingerprint, capability } = call
+    if (call.expects === undefined || call.expects === fingerprint) return { passes: call }
+    const changed = compare(capability.name, call.expects, fingerprint)
+    const reason = changed
+      ? `Changed: ${changed.join(', ')}.`
+      : 'The fingerprint you sent is unknown to this server.'
+    const message = `The definition of ${capability.name} is not the one you expect. ${reason} List the tools again and call it with the current definition.`
+    const details = { expected: call.expects, actual: fingerprint, ...(changed && { changed }) }
     return { ends: refused('definition_changed', message, { details, retryable: true }) }
   },
 })

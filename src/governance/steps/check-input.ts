@@ -2,68 +2,72 @@ import type { Call } from '../../capability/call.ts'
 import type { Issue, Parsed } from '../../capability/contract.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
-import { findDigest } from '../digest.ts'
+import { tryDigestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import type { Check, Verdict } from './check.ts'
 
-/** The argument under which a model can give a key; never seen by the capability. */
+/** The argument that carries the idempotency key; removed before the capability sees the input. */
 export const keyArgument = 'idempotency_key'
 
+/** Takes the idempotency key out of the arguments and validates the rest. */
 export const checkInput: Check = {
   name: 'input',
+  enforcedWhenObserving: true,
   decide(call) {
-    const keyed = takeKey(call)
-    if (isRemembered(keyed) && findDigest(keyed) === undefined) return { ends: unwritable(keyed) }
+    const keyed = extractKey(call)
+    if (needsDigest(keyed) && tryDigestArguments(keyed) === undefined)
+      return { ends: notCanonical(keyed) }
     const parsed = keyed.capability.input.parse(keyed.input)
     return parsed instanceof Promise
-      ? parsed.then((one) => toVerdict(keyed, one))
+      ? parsed.then((result) => toVerdict(keyed, result))
       : toVerdict(keyed, parsed)
   },
 }
 
-/** Only where the served schema declares the argument; elsewhere it is the capability's own. */
-function takeKey(call: Call): Call {
+/** The argument is ours only if the served schema declares it; else it is the capability's own. */
+function extractKey(call: Call): Call {
   const { capability, input, key, transportKey } = call
-  const declared =
+  const isDeclared =
     capability.rules.idempotencyKey && isPlainObject(input) && Object.hasOwn(input, keyArgument)
-  if (!declared) return key === transportKey ? call : { ...call, key: key ?? transportKey }
+  if (!isDeclared) return key === transportKey ? call : { ...call, key: key ?? transportKey }
   const { [keyArgument]: argument, ...rest } = input
-  const usable = typeof argument === 'string' && argument !== '' ? argument : undefined
-  return { ...call, input: rest, given: rest, key: key ?? usable ?? transportKey }
+  const argumentKey = typeof argument === 'string' && argument !== '' ? argument : undefined
+  return { ...call, input: rest, given: rest, key: key ?? argumentKey ?? transportKey }
 }
 
-/** Whether something will be kept under these very arguments. */
-const isRemembered = ({ capability: { effects, rules } }: Call): boolean =>
+/** True when the ledger will store something under the digest of the arguments. */
+const needsDigest = ({ capability: { effects, rules } }: Call): boolean =>
   effects.writes || rules.approval || rules.budgets.length > 0
 
-/** What cannot be written down the same way twice can be neither approved nor recognised. */
-function unwritable({ capability }: Call): Failed {
-  const message = `The arguments of ${capability.name} contain half a character or a number that is too large. Correct them and call again.`
+/** Arguments without a canonical form (RFC 8785) cannot be recognised again, nor approved. */
+function notCanonical({ capability }: Call): Failed {
+  const message = `The arguments of ${capability.name} contain an unpaired surrogate or a number that is out of range. Correct them and call again.`
   return refused('invalid_input', message, { retryable: true })
 }
 
 function toVerdict(call: Call, parsed: Parsed): Verdict {
   if (parsed.ok) return { passes: { ...call, input: parsed.value } }
-  const issues = parsed.issues.slice(0, mostIssues).map(toBrief)
-  const unsaid = parsed.issues.length - issues.length
+  const issues = parsed.issues.slice(0, maxIssues).map(truncateIssue)
+  const omitted = parsed.issues.length - issues.length
   const message = [
     `The arguments of ${call.capability.name} are not valid. Correct them and call again.`,
     ...issues.map(toLine),
-    ...(unsaid > 0 ? [`… and ${unsaid} more.`] : []),
+    ...(omitted > 0 ? [`… and ${omitted} more.`] : []),
   ].join('\n')
   const details = { issues: issues.map(({ pointer, message }) => ({ pointer, message })) }
   return { ends: refused('invalid_input', message, { details, retryable: true }) }
 }
 
-const mostIssues = 20
-const longest = 500
+const maxIssues = 20
+const maxTextLength = 500
 
-/** A client may name a property with a megabyte; nobody has to read it back. */
-const toBrief = ({ pointer, message }: Issue): Issue => ({
-  pointer: cut(pointer),
-  message: cut(message),
+/** Property names come from the client, and may be a megabyte long. */
+const truncateIssue = ({ pointer, message }: Issue): Issue => ({
+  pointer: truncate(pointer),
+  message: truncate(message),
 })
 
-const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text)
+const truncate = (text: string): string =>
+  text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
 
 const toLine = ({ pointer, message }: Issue): string => `- ${pointer || '(arguments)'}: ${message}`

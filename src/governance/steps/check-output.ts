@@ -5,93 +5,94 @@ import type { Parsed } from '../../capability/contract.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
-import { type Allowance, clean, Unclean } from '../clean.ts'
+import { copyAsJson, JsonCopyError, type SizeLimit } from '../copy-as-json.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
 
-/** What leaves is JSON, of bearable size, and what the capability promised. */
+/** Results must be plain JSON, within the size limit, and match the output contract. */
 export const checkOutput =
-  (largest: number): Step =>
+  (maxChars: number): Step =>
   async (call, next) => {
     const outcome = await next(call)
     try {
-      return await toClean(call, outcome, { left: largest })
+      return await sanitize(call, outcome, { remainingChars: maxChars })
     } catch (error) {
-      if (!(error instanceof Unclean)) throw error
+      if (!(error instanceof JsonCopyError)) throw error
       return error.reason === 'too_large'
-        ? tooLarge(call, largest)
-        : broken(call, `answered with something JSON cannot carry: ${error.message}`)
+        ? tooLarge(call, maxChars)
+        : invalidOutput(call, `returned a value that is not JSON: ${error.message}`)
     }
   }
 
-function toClean(call: Call, outcome: Outcome, allowance: Allowance): Outcome | Promise<Outcome> {
+function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Promise<Outcome> {
   switch (outcome.kind) {
     case 'done':
-      return cleanDone(call, outcome, allowance)
+      return sanitizeDone(call, outcome, limit)
     case 'asking':
-      return cleanAsking(call, outcome, allowance)
+      return sanitizeAsking(call, outcome, limit)
     case 'failed':
-      return cleanFailed(outcome, allowance)
+      return sanitizeFailed(outcome, limit)
   }
 }
 
-/** Not async: most answers are looked at without waiting for anything. */
-function cleanDone(call: Call, outcome: Done, allowance: Allowance): Outcome | Promise<Outcome> {
-  const data = clean(outcome.data, allowance)
-  const content = outcome.content === undefined ? undefined : clean(outcome.content, allowance)
+/** Synchronous where the contract is: most results need no extra promise. */
+function sanitizeDone(call: Call, outcome: Done, limit: SizeLimit): Outcome | Promise<Outcome> {
+  const data = copyAsJson(outcome.data, limit)
+  const content = outcome.content === undefined ? undefined : copyAsJson(outcome.content, limit)
   const parsed = call.capability.output?.parse(data) ?? { ok: true, value: data }
   return parsed instanceof Promise
-    ? parsed.then((one) => toKept(call, outcome, one, content))
-    : toKept(call, outcome, parsed, content)
+    ? parsed.then((result) => toValidated(call, outcome, result, content))
+    : toValidated(call, outcome, parsed, content)
 }
 
-function toKept(call: Call, outcome: Done, data: Parsed, content: Json | undefined): Outcome {
+function toValidated(call: Call, outcome: Done, data: Parsed, content: Json | undefined): Outcome {
   if (!data.ok) {
-    const places = data.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
-    return broken(call, `broke its output schema: ${places.join('; ')}`)
+    const issues = data.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
+    return invalidOutput(call, `violated its output schema: ${issues.join('; ')}`)
   }
-  const kept = { ...outcome, data: data.value }
-  if (content === undefined) return kept
+  const validated = { ...outcome, data: data.value }
+  if (content === undefined) return validated
   const blocks = blocksShape.safeParse(content)
   return blocks.success
-    ? { ...kept, content: blocks.data as readonly Content[] }
-    : broken(call, `its content is not valid: ${blocks.error.message}`)
+    ? { ...validated, content: blocks.data as readonly Content[] }
+    : invalidOutput(call, `returned invalid content blocks: ${blocks.error.message}`)
 }
 
-function cleanAsking(call: Call, { questions, state }: Asking, allowance: Allowance): Outcome {
-  const parsed = questionsShape.safeParse(clean(questions, allowance))
-  if (!parsed.success) return broken(call, `asks what cannot be asked: ${parsed.error.message}`)
-  const remembered = clean(state, allowance)
+function sanitizeAsking(call: Call, { questions, state }: Asking, limit: SizeLimit): Outcome {
+  const parsed = questionsShape.safeParse(copyAsJson(questions, limit))
+  if (!parsed.success)
+    return invalidOutput(call, `returned invalid questions: ${parsed.error.message}`)
+  const stateCopy = copyAsJson(state, limit)
   return {
     kind: 'asking',
     questions: parsed.data as Readonly<Record<string, Question>>,
-    ...(remembered !== undefined && { state: remembered }),
+    ...(stateCopy !== undefined && { state: stateCopy }),
   }
 }
 
-/** The cause stays as it is: it never leaves. */
-function cleanFailed(outcome: Failed, allowance: Allowance): Failed {
+/** Keeps the cause as it is: it is only logged. */
+function sanitizeFailed(outcome: Failed, limit: SizeLimit): Failed {
   const { cause, ...failure } = outcome.failure
   return {
     ...outcome,
     failure: {
-      ...(clean(failure, allowance) as object as Failed['failure']),
+      ...(copyAsJson(failure, limit) as object as Failed['failure']),
       ...(cause !== undefined && { cause }),
     },
   }
 }
 
-function tooLarge({ capability }: Call, largest: number): Failed {
+function tooLarge({ capability }: Call, maxChars: number): Failed {
   const advice = capability.effects.writes
-    ? 'It took effect all the same: do not call it again for the answer.'
+    ? 'It took effect nevertheless: do not call it again to get the result.'
     : 'Ask for less: a filter, fewer fields, a smaller page.'
-  const message = `The answer of ${capability.name} is larger than ${largest} characters and was not sent. ${advice}`
-  return refused('result_too_large', message, { details: { limit: largest } })
+  const message = `The result of ${capability.name} is larger than ${maxChars} characters and was not sent. ${advice}`
+  return refused('result_too_large', message, { details: { limit: maxChars } })
 }
 
-const broken = ({ capability }: Call, what: string): Failed =>
-  refused('invalid_output', 'The answer did not have the promised form.', {
-    cause: `${capability.name} ${what}`,
+const invalidOutput = ({ capability }: Call, reason: string): Failed =>
+  refused('invalid_output', 'The tool returned an invalid result.', {
+    cause: `${capability.name} ${reason}`,
   })
 
 const media = { data: z.string(), mimeType: z.string() }

@@ -7,7 +7,7 @@ export const checkPermissions: Check = {
   decide(call) {
     const missing = missingScopes(call.caller, call.capability)
     if (missing.length === 0) return { passes: call }
-    const message = `${call.capability.name} needs the scopes ${missing.join(' ')}.`
+    const message = `${call.capability.name} requires the scopes ${missing.join(' ')}.`
     return { ends: refused('insufficient_scope', message, { details: { missing } }) }
   },
 }

@@ -2,24 +2,31 @@ import type { Call } from '../../capability/call.ts'
 import type { Asking, Failed, Outcome } from '../../capability/outcome.ts'
 import type { Next, Step } from './step.ts'
 
-/** One question a call must answer before it may take effect. */
+/** A condition that a call must meet before it may take effect. Unlike other steps, rehearsable. */
 export interface Check {
   readonly name: string
-  /** In a rehearsal nothing is written, asked or used up: it only says what would happen. */
-  decide(call: Call, rehearsal: boolean): Verdict | Promise<Verdict>
+  /** Correctness rather than policy: invalid input never runs, and nothing runs twice. */
+  readonly enforcedWhenObserving?: true
+  decide(call: Call, mode: CheckMode): Verdict | Promise<Verdict>
 }
 
-/** Goes on (as it is, or as a new call), or ends here. */
+/**
+ * - `enforce`: the verdict counts.
+ * - `observe`: the verdict is recorded and the call goes on. Rates and budgets keep counting; no
+ *   approval is requested.
+ * - `explain`: a rehearsal without any side effect.
+ */
+export type CheckMode = 'enforce' | 'observe' | 'explain'
+
+/** The call goes on (unchanged, or as a new one), or ends here. */
 export type Verdict =
   | { readonly passes: Call; readonly note?: string }
-  /** `otherwise` is the call that goes on all the same where policy only observes. */
-  | { readonly ends: Outcome; readonly otherwise?: Call }
+  /** `continuesAs` replaces the call when policy is only observed or explained. */
+  | { readonly ends: Outcome; readonly continuesAs?: Call }
 
-/**
- * Whether a check is enforced, or only written down. Observing leaves out what is not the
- * operator's policy: nothing invalid runs, and nothing runs twice.
- */
-export const toStep = (check: Check, observes: boolean): Step => {
+export const toStep = (check: Check, observing: boolean): Step => {
+  const observes = observing && check.enforcedWhenObserving !== true
+  const mode = observes ? 'observe' : 'enforce'
   const proceed = (call: Call, verdict: Verdict, next: Next): Promise<Outcome> => {
     if ('passes' in verdict) {
       const { note } = verdict
@@ -30,14 +37,14 @@ export const toStep = (check: Check, observes: boolean): Step => {
     const { ends } = verdict
     if (ends.kind === 'done') return Promise.resolve(ends)
     call.trail.decisions.push({ step: check.name, ...toDecision(ends, observes) })
-    return observes ? next(verdict.otherwise ?? call) : Promise.resolve(ends)
+    return observes ? next(verdict.continuesAs ?? call) : Promise.resolve(ends)
   }
-  // Not async: most checks of most calls pass at once, and a promise for each would cost more.
+  // Avoids async: most checks decide synchronously, and a promise each would cost more than they do.
   return (call, next) => {
-    const decided = check.decide(call, observes)
-    return decided instanceof Promise
-      ? decided.then((verdict) => proceed(call, verdict, next))
-      : proceed(call, decided, next)
+    const verdict = check.decide(call, mode)
+    return verdict instanceof Promise
+      ? verdict.then((resolved) => proceed(call, resolved, next))
+      : proceed(call, verdict, next)
   }
 }
 

@@ -5,49 +5,50 @@ import type { Check } from './check.ts'
 
 interface Bucket {
   tokens: number
-  filled: number
+  filledAt: number
 }
 
-/** Callers that were not seen for so long are forgotten, with a full bucket. */
-const mostBuckets = 100_000
+/** Beyond this, the least recently used bucket is evicted; it starts full again. */
+const maxBuckets = 100_000
 
-/** A token bucket per caller and rate: bursts up to the whole, then evenly. */
+/** Token bucket per caller and rate: a burst of up to `calls`, then an even rate. */
 export function limitRate(steadyNow: () => number): Check {
   const buckets = new Map<string, Bucket>()
   const find = (id: string, full: number, now: number): Bucket => {
-    const known = buckets.get(id)
-    // Last used last, so that the first is the one to forget; of no interest while there are few.
-    if (known && buckets.size < mostBuckets / 2) return known
-    const bucket = known ?? { tokens: full, filled: now }
+    const existing = buckets.get(id)
+    // LRU order by re-insertion; skipped while the map is far from its limit.
+    if (existing && buckets.size < maxBuckets / 2) return existing
+    const bucket = existing ?? { tokens: full, filledAt: now }
     buckets.delete(id)
     buckets.set(id, bucket)
-    if (buckets.size > mostBuckets) buckets.delete(buckets.keys().next().value as string)
+    if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value as string)
     return bucket
   }
-  /** Fills a bucket up to now, and says how long until there is a token in it. */
+  /** Refills a bucket up to now; returns the milliseconds until it has a token. */
   const fill = (bucket: Bucket, { calls, seconds }: Rate, now: number): number => {
-    const perToken = (seconds * 1000) / calls
-    bucket.tokens = Math.min(calls, bucket.tokens + (now - bucket.filled) / perToken)
-    bucket.filled = now
-    return bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) * perToken)
+    const msPerToken = (seconds * 1000) / calls
+    bucket.tokens = Math.min(calls, bucket.tokens + (now - bucket.filledAt) / msPerToken)
+    bucket.filledAt = now
+    return bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) * msPerToken)
   }
   return {
     name: 'rate',
-    decide(call, rehearsal) {
+    decide(call, mode) {
       const { rates } = call.capability.rules
       if (rates.length === 0) return { passes: call }
       const now = steadyNow()
-      const own = rates.map((rate) => find(toId(rate, call), rate.calls, now))
-      let wait = 0
-      for (const [index, bucket] of own.entries())
-        wait = Math.max(wait, fill(bucket, rates[index] as Rate, now))
-      if (wait === 0) {
-        // From all or from none: what one of them refuses must not use up another.
-        if (!rehearsal) for (const bucket of own) bucket.tokens--
+      const callBuckets = rates.map((rate) => find(toId(rate, call), rate.calls, now))
+      let waitMs = 0
+      for (const [index, bucket] of callBuckets.entries())
+        waitMs = Math.max(waitMs, fill(bucket, rates[index] as Rate, now))
+      if (waitMs === 0) {
+        // All or none: a call that one rate refuses must not consume another's tokens. Observed
+        // calls count too, otherwise the limit would never be reached.
+        if (mode !== 'explain') for (const bucket of callBuckets) bucket.tokens--
         return { passes: call }
       }
-      const message = `${call.capability.name} is called too often. Try again in ${wait} ms.`
-      const details = { retry_after_ms: wait }
+      const message = `Rate limit of ${call.capability.name} exceeded. Try again in ${waitMs} ms.`
+      const details = { retry_after_ms: waitMs }
       return { ends: refused('rate_limited', message, { details, retryable: true }) }
     },
   }

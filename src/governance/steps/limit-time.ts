@@ -4,14 +4,14 @@ import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
 
-/** Answers by the deadline whatever the capability does, and tells it to stop. */
+/** Answers by the deadline even if the capability does not, and cancels it. */
 export const limitTime =
-  (fallback: number): Step =>
+  (defaultTimeoutMs: number): Step =>
   (call, next) => {
-    const limit = call.capability.rules.timeout ?? fallback
+    const timeoutMs = call.capability.rules.timeout ?? defaultTimeoutMs
     return new Promise<Outcome>((resolve, reject) => {
-      const deadline = new Deadline(call.cancellation, limit, (reason) =>
-        resolve(reason === tooLate ? timedOut(call, limit) : cancelled(call)),
+      const deadline = new Deadline(call.cancellation, timeoutMs, (reason) =>
+        resolve(reason === timeoutReason ? timedOut(call, timeoutMs) : cancelled(call)),
       )
       if (call.cancellation.cancelled) return
       next(call).then(
@@ -27,20 +27,20 @@ export const limitTime =
     })
   }
 
-/** Timers and listeners are set only for what is not over by the end of this turn: most of it is. */
+/** Sets timer and listener in the next turn of the event loop: most calls have ended by then. */
 class Deadline {
-  static #fresh: Deadline[] = []
+  static #unarmed: Deadline[] = []
   readonly #cancellation: Cancellation
-  readonly #limit: number
+  readonly #timeoutMs: number
   readonly #stop: (reason: string) => void
   #timer: NodeJS.Timeout | undefined
   #lifted = false
 
-  constructor(cancellation: Cancellation, limit: number, stop: (reason: string) => void) {
+  constructor(cancellation: Cancellation, timeoutMs: number, stop: (reason: string) => void) {
     this.#cancellation = cancellation
-    this.#limit = limit
+    this.#timeoutMs = timeoutMs
     this.#stop = stop
-    if (Deadline.#fresh.push(this) === 1) setImmediate(Deadline.#setAll)
+    if (Deadline.#unarmed.push(this) === 1) setImmediate(Deadline.#armAll)
   }
 
   lift(): void {
@@ -48,14 +48,14 @@ class Deadline {
     clearTimeout(this.#timer)
   }
 
-  static #setAll(): void {
-    const fresh = Deadline.#fresh
-    Deadline.#fresh = []
-    for (const one of fresh) if (!one.#lifted) one.#set()
+  static #armAll(): void {
+    const unarmed = Deadline.#unarmed
+    Deadline.#unarmed = []
+    for (const deadline of unarmed) if (!deadline.#lifted) deadline.#arm()
   }
 
-  #set(): void {
-    this.#timer = setTimeout(() => this.#cancellation.cancel(tooLate), this.#limit)
+  #arm(): void {
+    this.#timer = setTimeout(() => this.#cancellation.cancel(timeoutReason), this.#timeoutMs)
     this.#cancellation.onCancel((reason) => {
       this.lift()
       this.#stop(reason)
@@ -63,15 +63,15 @@ class Deadline {
   }
 }
 
-const tooLate = 'The time limit is over.'
+const timeoutReason = 'The time limit is over.'
 
-function timedOut({ capability }: Call, limit: number): Failed {
+function timedOut({ capability }: Call, timeoutMs: number): Failed {
   const retryable = capability.effects.repeatable
   const advice = retryable
-    ? 'It may be called again.'
-    : 'Whether it took effect is not known: find out before you call it again.'
-  const message = `${capability.name} gave no answer within ${limit} ms and was stopped. ${advice}`
-  return refused('timed_out', message, { retryable, details: { timeout: limit } })
+    ? 'It is safe to call it again.'
+    : 'It is not known if it took effect: find out before you call it again.'
+  const message = `${capability.name} did not answer within ${timeoutMs} ms and was cancelled. ${advice}`
+  return refused('timed_out', message, { retryable, details: { timeout: timeoutMs } })
 }
 
 export const cancelled = ({ capability }: Call): Failed =>

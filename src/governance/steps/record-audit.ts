@@ -1,16 +1,21 @@
 import type { Call, Decision } from '../../capability/call.ts'
+import type { Caller } from '../../capability/caller.ts'
+import type { Capability } from '../../capability/capability.ts'
 import type { Failure } from '../../capability/failure.ts'
 import type { Outcome } from '../../capability/outcome.ts'
-import { findDigest } from '../digest.ts'
+import { type Digestible, tryDigestArguments } from '../digest.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Step } from './step.ts'
 
-/** One line of the audit. No arguments, results or messages, unless policy says so. */
+/** One audit entry. Arguments only if `recordArguments` is set; never results or messages. */
 export interface AuditEntry {
-  /** `begin` is on the disk before an effect; `end` follows every call. The others are a human's. */
+  /**
+   * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
+   * approvals and runs; `lost` counts entries that could not be written.
+   */
   readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
   readonly at: number
-  /** Of the call, or of the approval. */
+  /** Id of the call or the approval. */
   readonly id?: string
   readonly caller?: string
   readonly capability?: string
@@ -18,7 +23,7 @@ export interface AuditEntry {
   readonly fingerprint?: string
   readonly digest?: string
   readonly arguments?: unknown
-  /** What the steps had to say; a step that is not named let it pass. */
+  /** Steps without an entry let the call pass. */
   readonly decisions?: readonly Decision[]
   readonly outcome?: Outcome['kind']
   readonly code?: string
@@ -28,7 +33,7 @@ export interface AuditEntry {
   readonly count?: number
 }
 
-/** Hears of failures that only an operator can fix, with their cause. */
+/** Receives the failures that only an operator can fix, with their cause. */
 export type OnFault = (fault: Fault) => void
 
 export interface Fault {
@@ -45,33 +50,47 @@ export const recordAudit =
     const { kind } = outcome
     const failure = kind === 'failed' ? outcome.failure : undefined
     const duration = now() - at
-    // Only this much of the call lives on until it is written: the rest hangs on to its connection.
-    const { id, caller, capability, fingerprint, given, trail } = call
-    const kept = { id, caller, capability, fingerprint, given, trail }
+    // Retain only these fields until the entry is written: a call references its connection.
+    const { id, capability } = call
+    const retained: AuditedCall = {
+      id,
+      caller: call.caller,
+      capability,
+      fingerprint: call.fingerprint,
+      given: call.given,
+      trail: call.trail,
+    }
     ledger.record(() => ({
       event: 'end',
       at,
-      ...toWho(kept),
+      ...toCommonFields(retained),
       outcome: kind,
       ...(failure && { code: failure.code }),
       duration,
-      ...(trail.cost !== undefined && { cost: trail.cost }),
+      ...(retained.trail.cost !== undefined && { cost: retained.trail.cost }),
     }))
     if (failure?.fixedBy === 'operator') onFault({ id, capability: capability.name, failure })
     return outcome
   }
 
-/** Written with the run it belongs to, in the same transaction. */
-export const toBegin = (call: Call, at: number): AuditEntry => ({
+/** Written in the same transaction as the run it belongs to. */
+export const toBeginEntry = (call: Call, at: number): AuditEntry => ({
   event: 'begin',
   at,
-  ...toWho(call),
+  ...toCommonFields(call),
 })
 
-type Kept = Pick<Call, 'id' | 'caller' | 'capability' | 'fingerprint' | 'given' | 'trail'>
+interface AuditedCall extends Digestible {
+  readonly id: string
+  readonly caller: Caller
+  readonly capability: Capability
+  readonly fingerprint: string
+}
 
-function toWho({ id, caller, capability, fingerprint, given, trail }: Kept) {
-  const digest = findDigest({ given, trail })
+function toCommonFields(call: AuditedCall) {
+  const { id, caller, capability, fingerprint } = call
+  const { decisions } = call.trail
+  const digest = tryDigestArguments(call)
   return {
     id,
     caller: caller.subject,
@@ -79,7 +98,7 @@ function toWho({ id, caller, capability, fingerprint, given, trail }: Kept) {
     source: capability.origin.source,
     fingerprint,
     ...(digest !== undefined && { digest }),
-    ...(capability.rules.recordArguments && { arguments: given }),
-    ...(trail.decisions.length > 0 && { decisions: trail.decisions }),
+    ...(capability.rules.recordArguments && { arguments: call.given }),
+    ...(decisions.length > 0 && { decisions }),
   }
 }

@@ -1,49 +1,53 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
-import { digestOf } from '../digest.ts'
+import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import type { Ledger, LedgerReader, Run } from '../ledger.ts'
 import type { Check } from './check.ts'
 
 export interface RepeatWindows {
-  /** Milliseconds for which a key is remembered. */
+  /** Milliseconds for which an idempotency key is remembered. */
   readonly key: number
-  /** Milliseconds in which the same call again is taken for a mistake; 0 for never. */
+  /** Milliseconds in which an identical call counts as an accidental duplicate; 0 disables it. */
   readonly duplicate: number
 }
 
-const longestKey = 255
+const maxKeyLength = 255
 
-/** What was done once under a key is answered from memory, and what looks like a mistake is stopped. */
+/** Replays the outcome of a used idempotency key, and refuses likely duplicates. */
 export const replayRepeats = (
   ledger: Ledger,
   windows: RepeatWindows,
   now: () => number,
 ): Check => ({
   name: 'repeats',
+  enforcedWhenObserving: true,
   decide(call) {
     const { capability, key } = call
     if (!capability.effects.writes) return { passes: call }
-    if (key !== undefined && (key === '' || key.length > longestKey))
+    if (key !== undefined && (key === '' || key.length > maxKeyLength))
       return {
-        ends: refused('idempotency_key_required', `A key has 1 to ${longestKey} characters.`),
+        ends: refused(
+          'idempotency_key_required',
+          `An idempotency key has 1 to ${maxKeyLength} characters.`,
+        ),
       }
     const repeat = findRepeat(ledger.read, call, windows, now())
     return repeat ? { ends: repeat } : { passes: call }
   },
 })
 
-/** Where a key is required, a call without one is told how to bring one. */
+/** Refuses a write without the required idempotency key. */
 export const requireKey: Check = {
   name: 'key',
   decide(call) {
     const { effects, rules } = call.capability
-    const lacks = effects.writes && rules.idempotencyKey && call.key === undefined
-    return lacks ? { ends: keyRequired(call) } : { passes: call }
+    const isMissing = effects.writes && rules.idempotencyKey && call.key === undefined
+    return isMissing ? { ends: keyRequired(call) } : { passes: call }
   },
 }
 
-/** Looked at early, to refuse before anybody is asked, and again when the run begins. */
+/** Checked early, to refuse before asking for approval, and again in the transaction of the run. */
 export function findRepeat(
   reader: LedgerReader,
   call: Call,
@@ -51,44 +55,44 @@ export function findRepeat(
   now: number,
 ): Outcome | undefined {
   const { caller, capability, address, key } = call
-  const digest = digestOf(call)
-  const same = key === undefined ? undefined : reader.runByKey(caller.subject, address, key)
-  if (same && isRemembered(same, windows.key, now)) return toRepeat(same, digest)
+  const digest = digestArguments(call)
+  const earlier = key === undefined ? undefined : reader.runByKey(caller.subject, address, key)
+  if (earlier && isRemembered(earlier, windows.key, now)) return toRepeat(earlier, digest)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
   if (windows.duplicate === 0) return undefined
   const twin = reader.runByDigest(caller.subject, address, digest)
-  if (!twin || key === insistence(twin)) return undefined
-  const recent = twin.finished !== undefined && now - twin.finished < windows.duplicate
-  return twin.state !== 'done' || recent ? possibleDuplicate(call, twin, windows, now) : undefined
+  if (!twin || key === toOverrideKey(twin)) return undefined
+  const isRecent = twin.finished !== undefined && now - twin.finished < windows.duplicate
+  return twin.state !== 'done' || isRecent ? possibleDuplicate(call, twin, windows, now) : undefined
 }
 
-/** What nobody knows the end of is not forgotten until somebody does. */
-const isRemembered = (run: Run, window: number, now: number): boolean =>
-  run.state === 'running' || run.state === 'unknown' || now - run.started < window
+/** A run without a known outcome never expires: it has to be settled first. */
+const isRemembered = (run: Run, windowMs: number, now: number): boolean =>
+  run.state === 'running' || run.state === 'unknown' || now - run.started < windowMs
 
 function toRepeat(run: Run, digest: string): Outcome {
-  const about = { call: run.id }
+  const details = { call: run.id }
   if (run.digest !== digest)
     return refused(
       'idempotency_conflict',
-      'This key was used with other arguments. Use a new key for a new call, or the same arguments to see what came of it.',
-      { details: about },
+      'This idempotency key was used with different arguments. Use a new key for a new call, or repeat the original arguments to get its result.',
+      { details },
     )
   switch (run.state) {
     case 'running':
       return refused(
         'in_progress',
-        'The call under this key is still running. Try again in a second.',
+        'The call with this idempotency key is still running. Try again in a second.',
         {
-          details: { ...about, retry_after_ms: 1000 },
+          details: { ...details, retry_after_ms: 1000 },
           retryable: true,
         },
       )
     case 'unknown':
       return refused(
         'outcome_unknown',
-        `Call ${run.id} began under this key, and nobody knows whether it took effect. It is not run again. Find out, and have the operator settle it: drawbridge runs settle ${run.id}`,
-        { details: about },
+        `Call ${run.id} with this idempotency key was interrupted, and it is unknown if it took effect. It is not run again. Find out, and have the operator settle it: drawbridge runs settle ${run.id}`,
+        { details },
       )
     case 'done':
     case 'failed':
@@ -98,9 +102,9 @@ function toRepeat(run: Run, digest: string): Outcome {
 
 function replay({ id, outcome, started }: Run): Outcome {
   if (!outcome || outcome.kind === 'asking')
-    return refused('outcome_unknown', `What came of call ${id} was not kept.`)
+    return refused('outcome_unknown', `The outcome of call ${id} was not stored.`)
   const at = new Date(started).toISOString()
-  const text = `This is what call ${id} answered at ${at}; it was not run again.`
+  const text = `This is the stored result of call ${id} from ${at}; it was not run again.`
   return {
     ...outcome,
     callId: id,
@@ -108,8 +112,8 @@ function replay({ id, outcome, started }: Run): Outcome {
   }
 }
 
-/** A key that says: I know of that call, and I want another one. */
-const insistence = ({ id }: Run): string => `again-${id}`
+/** The key that confirms a deliberate duplicate of an earlier run. */
+const toOverrideKey = ({ id }: Run): string => `again-${id}`
 
 function possibleDuplicate(
   { capability }: Call,
@@ -117,29 +121,29 @@ function possibleDuplicate(
   { duplicate }: RepeatWindows,
   now: number,
 ): Failed {
-  const state = {
+  const states = {
     running: 'is running',
     unknown: 'has an unknown outcome',
-    done: 'is done',
+    done: 'has already run',
     failed: 'failed',
   }
-  const wait = Math.max(0, duplicate - (now - (twin.finished ?? now)))
-  const patience =
-    twin.state === 'done' ? ` After ${Math.ceil(wait / 1000)} s it counts as a new call.` : ''
+  const waitMs = Math.max(0, duplicate - (now - (twin.finished ?? now)))
+  const expiry =
+    twin.state === 'done' ? ` After ${Math.ceil(waitMs / 1000)} s it counts as a new call.` : ''
   const advice =
     twin.state === 'unknown'
-      ? `Find out whether it took effect before anything else; who knows can say so with: drawbridge runs settle ${twin.id}.`
-      : 'If you wanted it once, there is nothing to do.'
-  // A model can only send what a schema lets it send.
-  const again = capability.rules.idempotencyKey
-    ? `To have it done again all the same, call again with idempotency_key ${insistence(twin)}.`
-    : `No argument says that it is wanted again: the program that sends the call can, with the idempotency key ${insistence(twin)}. With other arguments it is another call, and runs.`
-  const message = `The same call with the same arguments ${state[twin.state]}: ${twin.id}. ${advice} ${again}${patience}`
-  const details = { call: twin.id, state: twin.state, insist_with: insistence(twin) }
+      ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${twin.id}.`
+      : 'If you wanted it to run once, there is nothing to do.'
+  // A model can send a key only as an argument of the schema.
+  const override = capability.rules.idempotencyKey
+    ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(twin)}.`
+    : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(twin)}. A call with other arguments runs.`
+  const message = `An identical call ${states[twin.state]}: ${twin.id}. ${advice} ${override}${expiry}`
+  const details = { call: twin.id, state: twin.state, insist_with: toOverrideKey(twin) }
   return refused('possible_duplicate', message, { details })
 }
 
 function keyRequired({ capability }: Call): Failed {
-  const message = `${capability.name} takes effect, so it needs a key that makes it safe to repeat: fill the argument idempotency_key with something unique to what you want done (not to the attempt), and keep it when you try again.`
+  const message = `${capability.name} has side effects and requires an idempotency key: set the argument idempotency_key to a value that is unique to the intended action (not to the attempt), and send the same value when you retry.`
   return refused('idempotency_key_required', message, { retryable: true })
 }

@@ -1,103 +1,103 @@
 import type { Call } from '../../capability/call.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
-import { toBinding } from '../digest.ts'
+import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
-import { toMessage, toView } from '../show-approval.ts'
+import { toApprovalView, toMessage } from '../show-approval.ts'
 import { toCause } from '../to-cause.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
-  /** Milliseconds a person at the client has. */
+  /** Milliseconds to answer the form at the client. */
   readonly asked: number
-  /** Milliseconds a person elsewhere has. */
+  /** Milliseconds to decide through the CLI or HTTP. */
   readonly pending: number
 }
 
-/** Questions of one caller that wait for an answer: more of them nobody reads. */
-const mostWaiting = 1000
+/** Pending approvals per caller: bounds the queue that a human has to read. */
+const maxPending = 1000
 
-/** The key under which a client's person answers. */
-const question = 'approval'
+/** Name of the form question at the client. */
+const questionName = 'approval'
 
-/** Runs only after a human said yes to these very arguments. Fails closed, and never waits. */
+/** Requires a human's approval of exactly these arguments. Fails closed, and does not wait. */
 export const requireApproval = (
   ledger: Ledger,
   times: ApprovalTimes,
-  outside: { readonly now: () => number; readonly newId: () => string },
+  { now: clock, newId }: { readonly now: () => number; readonly newId: () => string },
 ): Check => ({
   name: 'approval',
-  decide(call, rehearsal) {
+  decide(call, mode) {
     const { rules } = call.capability
-    if (!rules.approval && call.plan.reauthorise === undefined) return { passes: call }
-    const binding = toBinding(call)
-    const now = outside.now()
-    const known = ledger.read.approvalFor(binding)
-    const valid = known && known.expires > now ? known : undefined
+    if (!rules.approval && call.plan.approvalReason === undefined) return { passes: call }
+    const binding = toApprovalBinding(call)
+    const now = clock()
+    const latest = ledger.read.approvalFor(binding)
+    const valid = latest && latest.expires > now ? latest : undefined
     if (valid?.state === 'approved') return useApproval(call, valid)
     if (valid?.state === 'denied') return { ends: denied(call, valid) }
-    if (rehearsal) return { ends: { kind: 'asking', questions: {} } }
-    const answered = readAnswer(call)
-    if (answered) return takeAnswer(ledger, call, binding, answered, now)
+    if (mode !== 'enforce') return { ends: { kind: 'asking', questions: {} } }
+    const answer = readAnswer(call)
+    if (answer) return applyAnswer(ledger, call, binding, answer, now)
     return ask(ledger, call, valid?.state === 'pending' ? valid : undefined, () => {
-      const askable = canBeAsked(call)
+      const waitMs = canAskAtClient(call) ? times.asked : times.pending
       return {
-        id: outside.newId(),
+        id: newId(),
         binding,
         caller: call.caller.subject,
         capability: call.capability.name,
         state: 'pending',
         created: now,
-        expires: now + (askable ? times.asked : times.pending),
+        expires: now + waitMs,
         ...(rules.approvers !== undefined && { approvers: rules.approvers }),
-        shown: toView(call),
+        shown: toApprovalView(call),
       }
     })
   },
 })
 
 const useApproval = (call: Call, { id, decidedBy }: Approval): Verdict => ({
-  passes: { ...call, plan: { ...call.plan, approval: id } },
+  passes: { ...call, plan: { ...call.plan, approvalId: id } },
   note: `approved by ${decidedBy} (${id})`,
 })
 
-/** Who wants somebody else than the caller to agree must not ask at the client. */
-const canBeAsked = ({ canAsk, capability }: Call): boolean =>
+/** The caller's own client must not be asked if the rules name `approvers`. */
+const canAskAtClient = ({ canAsk, capability }: Call): boolean =>
   canAsk.has('form') && capability.rules.approvers === undefined
 
-interface Answered {
+interface ApprovalAnswer {
   readonly id: string
-  readonly says: 'yes' | 'no' | 'nothing'
+  readonly decision: 'approved' | 'denied' | 'dismissed'
 }
 
-/** The state is ours, verified before it came here; the answer is as untrusted as any argument. */
-function readAnswer({ state, answers, capability }: Call): Answered | undefined {
-  // The person at the client is the caller, whose word is not the one that is wanted.
+/** The state was sealed by us and verified; the answer is untrusted client input. */
+function readAnswer({ state, answers, capability }: Call): ApprovalAnswer | undefined {
+  // The person at the client answers as the caller; named approvers decide elsewhere.
   if (capability.rules.approvers !== undefined) return undefined
   if (!isPlainObject(state) || typeof state.approval !== 'string') return undefined
-  const answer = answers[question]
+  const answer = answers[questionName]
   if (!answer) return undefined
   const { action, content } = answer
   const approves = isPlainObject(content) && content.approve === true
-  const says = action === 'cancel' ? 'nothing' : action === 'accept' && approves ? 'yes' : 'no'
-  return { id: state.approval, says }
+  const decision =
+    action === 'cancel' ? 'dismissed' : action === 'accept' && approves ? 'approved' : 'denied'
+  return { id: state.approval, decision }
 }
 
-async function takeAnswer(
+async function applyAnswer(
   ledger: Ledger,
   call: Call,
   binding: string,
-  { id, says }: Answered,
+  { id, decision: state }: ApprovalAnswer,
   now: number,
 ): Promise<Verdict> {
-  if (says === 'nothing') return { ends: pendingAnswer(call, id) }
+  if (state === 'dismissed') return { ends: approvalRequired(call, id) }
   try {
     return await ledger.write((writer): Verdict => {
       const approval = writer.approval(id)
       if (approval?.binding !== binding || approval.expires <= now || approval.state !== 'pending')
-        return { ends: usedUp(call) }
-      const state = says === 'yes' ? 'approved' : 'denied'
+        return { ends: approvalInvalid(call) }
       const by = call.caller.subject
       writer.decideApproval(id, { state, by, at: now })
       writer.append({
@@ -108,12 +108,12 @@ async function takeAnswer(
         capability: call.capability.name,
         by,
       })
-      return says === 'yes'
+      return state === 'approved'
         ? useApproval(call, { ...approval, decidedBy: by })
         : { ends: denied(call, approval) }
     })
   } catch (error) {
-    return { ends: unavailable(error) }
+    return { ends: ledgerUnavailable(error) }
   }
 }
 
@@ -125,31 +125,31 @@ async function ask(
 ): Promise<Verdict> {
   let approval = pending
   if (!approval) {
-    const made = make()
-    const { id, created: at, caller, capability } = made
+    const request = make()
+    const { id, created: at, caller, capability } = request
     try {
       approval = await ledger.write((writer) => {
-        // Looked at again: the same call may have asked meanwhile, and one question is enough.
-        const other = writer.approvalFor(made.binding)
+        // Checked again inside the transaction: a concurrent identical call may have asked already.
+        const other = writer.approvalFor(request.binding)
         if (other && other.state !== 'used' && other.expires > at) return other
-        if (writer.waiting(caller, at) >= mostWaiting) return undefined
-        writer.addApproval(made)
+        if (writer.waiting(caller, at) >= maxPending) return undefined
+        writer.addApproval(request)
         writer.append({ event: 'asked', at, id, caller, capability })
-        return made
+        return request
       })
     } catch (error) {
-      return { ends: unavailable(error) }
+      return { ends: ledgerUnavailable(error) }
     }
   }
-  if (!approval) return { ends: tooMany(call) }
-  if (!canBeAsked(call)) return { ends: pendingAnswer(call, approval.id) }
+  if (!approval) return { ends: tooManyPending(call) }
+  if (!canAskAtClient(call)) return { ends: approvalRequired(call, approval.id) }
   return { ends: toQuestion(approval) }
 }
 
 const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
   kind: 'asking',
   questions: {
-    [question]: {
+    [questionName]: {
       kind: 'form',
       message: toMessage(capability, shown),
       schema: {
@@ -158,7 +158,7 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
           approve: {
             type: 'boolean',
             title: 'Approve',
-            description: 'Yes: run it once, like this.',
+            description: 'Yes: run it once with these arguments.',
           },
         },
         required: ['approve'],
@@ -168,38 +168,42 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
   state: { approval: id },
 })
 
-function pendingAnswer({ capability, plan }: Call, id: string): Failed {
-  const why = plan.reauthorise === undefined ? '' : ` ${plan.reauthorise}`
-  // Not which folder that is: a model has no business with the operator's paths.
-  const message = `${capability.name} needs a human's approval.${why} Nothing was done. The request is ${id}. Tell the person to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — and then make exactly the same call again.`
+function approvalRequired({ capability, plan }: Call, id: string): Failed {
+  const reason = plan.approvalReason === undefined ? '' : ` ${plan.approvalReason}`
+  // The folder is not named: the operator's paths are not disclosed to a model.
+  const message = `${capability.name} requires human approval.${reason} Nothing was executed. Approval request: ${id}. Ask the person to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — then make exactly the same call again.`
   return refused('approval_required', message, { details: { approval: id }, retryable: true })
 }
 
-const tooMany = ({ capability }: Call): Failed =>
+const tooManyPending = ({ capability }: Call): Failed =>
   refused(
     'rate_limited',
-    `${capability.name} needs a human's approval, and ${mostWaiting} requests of yours wait for one already. Nothing was done. Have them answered first, in the folder of the server's configuration: drawbridge approvals list.`,
+    `${capability.name} requires human approval, and ${maxPending} of your requests are already pending. Nothing was executed. Have those decided first, in the folder of the server's configuration: drawbridge approvals list.`,
     { retryable: true },
   )
 
 const denied = ({ capability }: Call, { id, decidedBy }: Approval): Failed =>
   refused(
     'approval_denied',
-    `A human said no to this call of ${capability.name}${decidedBy === undefined ? '' : ` (${decidedBy})`}. Nothing was done. Do not try it again; ask the person what they want instead.`,
+    `A human denied this call of ${capability.name}${decidedBy === undefined ? '' : ` (${decidedBy})`}. Nothing was executed. Do not retry; ask the person what they want instead.`,
     { details: { approval: id } },
   )
 
-export const usedUp = ({ capability }: Call): Failed =>
+export const approvalInvalid = ({ capability }: Call): Failed =>
   refused(
     'approval_expired',
-    `The approval for ${capability.name} has expired, was used already, or was for something else. Nothing was done. Make the call again to ask anew.`,
+    `The approval for ${capability.name} has expired, was already used, or belongs to another call. Nothing was executed. Repeat the call to request a new approval.`,
     { retryable: true },
   )
 
-export const unavailable = (cause: unknown): Failed => {
+export const ledgerUnavailable = (cause: unknown): Failed => {
   if (!(cause instanceof LedgerError)) throw cause
-  return refused('ledger_unavailable', 'Nothing was done, because it could not be written down.', {
-    cause: toCause(cause.cause ?? cause),
-    retryable: true,
-  })
+  return refused(
+    'ledger_unavailable',
+    'Nothing was executed, because the ledger cannot be written.',
+    {
+      cause: toCause(cause.cause ?? cause),
+      retryable: true,
+    },
+  )
 }

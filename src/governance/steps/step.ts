@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 
-/** One thing every call must pass. It refuses, or hands the call (or a new one) on. */
+/** One layer of the pipeline: refuses the call, or passes it (or a changed copy) to the next. */
 export type Step = (call: Call, next: Next) => Promise<Outcome>
 
 export type Next = (call: Call) => Promise<Outcome>

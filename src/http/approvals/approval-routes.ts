@@ -1,10 +1,13 @@
 import type { Caller } from '../../capability/caller.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
+import { isPlainObject, parseJson } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
-import type { Arrival } from '../handler.ts'
+import type { Arrival } from '../arrival.ts'
+import { authenticate, type Identify } from '../callers.ts'
+import type { Gate } from '../gate.ts'
 
-/** What the routes need of the desk where humans decide. */
-export interface ApprovalRoutes {
+/** The part of `Approvals` that these routes use. */
+export interface ApprovalsApi {
   admits(caller: Caller): boolean
   list(all: boolean): readonly object[]
   find(id: string): object | undefined
@@ -12,58 +15,57 @@ export interface ApprovalRoutes {
     id: string,
     state: 'approved' | 'denied',
     by: string,
-  ): Promise<{ readonly approval: object } | { readonly problem: string }>
+  ): Promise<{ readonly approval: object } | Fault>
 }
 
 const scope = 'approvals:decide'
 const root = '/approvals'
-const largestBody = 1024
-
-export const isApprovalPath = (path: string): boolean =>
-  path === root || path.startsWith(`${root}/`)
+const maxBodyBytes = 1024
 
 /**
  * `GET /approvals`, `GET /approvals/ID`, `POST /approvals/ID` with `{"decision":"approve"|"deny"}`.
- * The content type and the checked origin keep a web page from saying yes.
+ * CSRF: the required content type and the checked origin keep a web page from approving anything.
  */
-export async function serveApprovals(
-  desk: ApprovalRoutes,
+export const approvalRoute =
+  (approvals: ApprovalsApi, identify: Identify): Gate =>
+  (arrival, reply) => {
+    const { path } = arrival
+    if (path !== root && !path.startsWith(`${root}/`)) return 'pass'
+    const caller = authenticate(identify, arrival, reply)
+    return caller ? serveApprovals(approvals, arrival, caller, reply) : 'answered'
+  }
+
+async function serveApprovals(
+  approvals: ApprovalsApi,
   arrival: Arrival,
   caller: Caller,
   reply: HttpReply,
 ): Promise<void> {
   const { method, path } = arrival
   const answer = (status: number, body: object) => reply.answer(status, JSON.stringify(body))
-  if (!desk.admits(caller))
+  if (!approvals.admits(caller))
     return reply.answer(403, JSON.stringify({ error: `This needs the scope ${scope}` }), {
       'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"`,
     })
   const id = path.slice(root.length + 1)
-  if (method === 'GET' && id === '') return answer(200, desk.list(false))
-  const found = id === '' ? undefined : desk.find(id)
-  if (!found) return answer(404, { error: `There is no approval ${id}` })
-  if (method === 'GET') return answer(200, found)
-  if (method !== 'POST') return answer(405, { error: 'Only GET and POST' })
+  if (method === 'GET' && id === '') return answer(200, approvals.list(false))
+  const approval = id === '' ? undefined : approvals.find(id)
+  if (!approval) return answer(404, { error: `There is no approval ${id}` })
+  if (method === 'GET') return answer(200, approval)
+  if (method !== 'POST') return answer(405, { error: 'Only GET and POST are allowed here' })
   if (!/^application\/json\b/i.test(arrival.headers['content-type'] ?? ''))
     return answer(415, { error: 'Content-Type must be application/json' })
-  const state = toState(await arrival.readBody(largestBody))
+  const state = toState(await arrival.readBody(maxBodyBytes))
   if (!state) return answer(400, { error: 'Send {"decision":"approve"} or {"decision":"deny"}' })
-  const decided = await desk.decide(id, state, caller.subject)
-  return 'problem' in decided
-    ? answer(409, { error: decided.problem })
-    : answer(200, decided.approval)
+  const decided = await approvals.decide(id, state, caller.subject)
+  return isFault(decided) ? answer(409, { error: decided.fault }) : answer(200, decided.approval)
 }
 
+const states = { approve: 'approved', deny: 'denied' } as const
+
 function toState(text: string | undefined): 'approved' | 'denied' | undefined {
-  try {
-    const body: unknown = JSON.parse(text ?? '')
-    if (!isPlainObject(body)) return undefined
-    return body.decision === 'approve'
-      ? 'approved'
-      : body.decision === 'deny'
-        ? 'denied'
-        : undefined
-  } catch {
-    return undefined
-  }
+  const body = parseJson(text ?? '')
+  if (!isPlainObject(body)) return undefined
+  const { decision } = body
+  return decision === 'approve' || decision === 'deny' ? states[decision] : undefined
 }

@@ -1,11 +1,15 @@
 import type { Caller } from '../../capability/caller.ts'
 import type { Cancellation } from '../../capability/cancellation.ts'
+import { parseJson } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
-import type { Arrival } from '../handler.ts'
+import type { Arrival } from '../arrival.ts'
+import { authenticate, type Identify } from '../callers.ts'
+import type { Gate } from '../gate.ts'
 import { isTooDeep } from '../json-depth.ts'
 
-/** Where agents of other runtimes ask. Whatever is sent, a frame comes back. */
+/** Receives frames from agents of other runtimes. Every frame is answered with a frame. */
 export interface FrameEndpoint {
+  /** `frame` is `undefined` when the body is not valid JSON. */
   receive(frame: unknown, from: FrameSender): Promise<object>
 }
 
@@ -14,31 +18,40 @@ export interface FrameSender {
   readonly cancellation: Cancellation
 }
 
+/** Finds the endpoint at a path. */
+export type Frames = (path: string) => FrameEndpoint | undefined
+
+export interface FrameRouteOptions {
+  readonly frames: Frames
+  readonly identify: Identify
+  readonly bodyLimit: number
+}
+
 /** `POST` with one frame; the answer is one frame. */
-export async function serveFrame(
+export const frameRoute =
+  ({ frames, identify, bodyLimit }: FrameRouteOptions): Gate =>
+  (arrival, reply) => {
+    const endpoint = frames(arrival.path)
+    if (!endpoint) return 'pass'
+    const caller = authenticate(identify, arrival, reply)
+    return caller ? serveFrame(endpoint, arrival, { caller, bodyLimit }, reply) : 'answered'
+  }
+
+async function serveFrame(
   endpoint: FrameEndpoint,
   arrival: Arrival,
-  caller: Caller,
-  bodyLimit: number,
+  { caller, bodyLimit }: { readonly caller: Caller; readonly bodyLimit: number },
   reply: HttpReply,
 ): Promise<void> {
   const { method, headers, cancellation } = arrival
   const refuse = (status: number, error: string) => reply.answer(status, JSON.stringify({ error }))
-  if (method !== 'POST') return refuse(405, 'Only POST')
-  // A page cannot send this type without asking first.
+  if (method !== 'POST') return refuse(405, 'Only POST is allowed here')
+  // CSRF: a page cannot send this content type without a preflight request.
   if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
     return refuse(415, 'Content-Type must be application/json')
   const text = await arrival.readBody(bodyLimit)
   if (text === undefined) return refuse(413, `The body is larger than ${bodyLimit} bytes`)
   if (isTooDeep(text)) return refuse(400, 'The body is nested too deeply')
-  const frame = await endpoint.receive(parse(text), { caller, cancellation })
+  const frame = await endpoint.receive(parseJson(text), { caller, cancellation })
   reply.answer(200, JSON.stringify(frame))
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

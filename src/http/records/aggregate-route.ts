@@ -1,20 +1,24 @@
+import { dropUndefined } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import {
-  type AggregateQuery,
   type Aggregation,
   aggregateRecords,
-  metrics,
 } from '../../sources/records/aggregate/aggregate-records.ts'
+import { type AggregateQuery, metrics } from '../../sources/records/aggregate/plan-aggregation.ts'
 import { granularities } from '../../sources/records/aggregate/time-buckets.ts'
-import { toAggregationData } from '../../sources/records/answers/answers.ts'
+import { toAggregationData } from '../../sources/records/answers/aggregate-answer.ts'
+import {
+  canMerge,
+  maxGroups,
+  mergeAggregations,
+} from '../../sources/records/answers/merge-pages.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import { findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { recordAggregation } from '../../sources/records/reading/record-disclosure.ts'
-import { canMerge, maxGroups, mergeAggregations } from '../../sources/records/remote/merge-pages.ts'
 import { needsConnection, pick, type ReadRoute } from './read-route.ts'
-import type { Parameters } from './records-parameters.ts'
+import type { QueryParameters } from './records-parameters.ts'
 
-/** What there is in numbers. */
+/** Counts, sums and other metrics of a stream, in total or by group. */
 export const aggregateRoute: ReadRoute = {
   path: /^\/v1\/streams\/([^/]+)\/aggregate$/,
   tool: 'aggregate',
@@ -28,7 +32,7 @@ export const aggregateRoute: ReadRoute = {
     'limit',
     'filter',
   ],
-  words: { granularity: granularities },
+  allowedValues: { granularity: granularities },
   async read(reader, parameters, [stream = '']) {
     const { one, filter } = parameters
     const query = toAggregateQuery(parameters, stream)
@@ -37,7 +41,7 @@ export const aggregateRoute: ReadRoute = {
     if (isFailed(scopes)) return scopes
     const isMerged = scopes.length > 1
     if (isMerged && !canMerge(query.metric))
-      return needsConnection(scopes, `${query.metric} cannot be added up over connections`)
+      return needsConnection(scopes, `${query.metric} cannot be combined across connections`)
     const answers: Aggregation[] = []
     for (const scope of scopes) {
       const answer = await aggregateRecords(reader, {
@@ -58,13 +62,13 @@ export const aggregateRoute: ReadRoute = {
   },
 }
 
-function toAggregateQuery({ one }: Parameters, stream: string): AggregateQuery | Failed {
+function toAggregateQuery({ one }: QueryParameters, stream: string): AggregateQuery | Failed {
   const metric = pick(metrics, one('metric'))
   const limit = one('limit')
   if (!metric) return cannotRead('invalid_request', `metric must be one of ${metrics.join(', ')}.`)
   if (limit !== undefined && !(Number(limit) >= 1 && Number(limit) <= 100))
     return cannotRead('invalid_request', 'limit must be from 1 to 100.')
-  return {
+  return dropUndefined({
     stream,
     metric,
     field: one('field'),
@@ -72,6 +76,6 @@ function toAggregateQuery({ one }: Parameters, stream: string): AggregateQuery |
     groupByTime: one('group_by_time'),
     granularity: pick(granularities, one('granularity')),
     timeZone: one('time_zone'),
-    ...(limit !== undefined && { limit: Number(limit) }),
-  }
+    limit: limit === undefined ? undefined : Number(limit),
+  })
 }

@@ -1,25 +1,36 @@
+import type { Caller } from '../../capability/caller.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
+import { codes, toErrorBody } from '../../mcp/rpc-error.ts'
 import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages, type TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
-import type { Arrival } from '../handler.ts'
+import type { Arrival } from '../arrival.ts'
+import { toBearer } from '../callers.ts'
+import { RevocableReply } from './revocable-reply.ts'
 
-/** Wherever in a request it is, an owner's token is not used, not even for something else. */
-export function carriesOwner(
-  doors: readonly TokenGate[],
-  { headers, path, query }: Pick<Arrival, 'headers' | 'path' | 'query'>,
-): boolean {
-  // Node gives some headers as lists, whatever their type says.
-  const carried = [...Object.values(headers).flat(), path, query]
-  return carried.some((text) => text !== undefined && holdsOwner(doors, text))
+/** Returns the caller of a grant's token, or answers 401 or 403 and returns `undefined`. */
+export function authenticateByGrant(
+  tokenGate: TokenGate,
+  arrival: Arrival,
+  reply: HttpReply,
+): Caller | undefined {
+  const admitted = tokenGate.admit(toBearer(arrival.headers.authorization))
+  if (!('refusal' in admitted)) return admitted.caller
+  refuseToken(admitted.refusal, arrival, reply)
+  return undefined
 }
 
-export const holdsOwner = (doors: readonly TokenGate[], text: string): boolean =>
-  doors.some((door) => door.holdsOwner(text))
+/** Revoking a grant also ends the streams that are already open under it. */
+export function toRevocableReply(
+  tokenGate: TokenGate,
+  { headers, cancellation }: Arrival,
+  reply: HttpReply,
+): RevocableReply {
+  const bearer = toBearer(headers.authorization)
+  const isAuthorized = () => !('refusal' in tokenGate.admit(bearer))
+  return new RevocableReply(reply, isAuthorized, cancellation)
+}
 
-export const toBearer = (authorization: string | undefined): string | undefined =>
-  authorization?.match(/^Bearer ([\x21-\x7e]{1,4096})$/i)?.[1]
-
-/** By refusal: what HTTP calls it, and its code. */
+/** HTTP status and error code of each refusal. */
 export const refusalStatus: Readonly<Record<TokenRefusal, readonly [401 | 403, string]>> = {
   missing: [401, 'authentication_error'],
   unknown: [401, 'authentication_error'],
@@ -28,22 +39,22 @@ export const refusalStatus: Readonly<Record<TokenRefusal, readonly [401 | 403, s
   expired: [403, 'grant_expired'],
 }
 
-export function refuseByGrant(
+export function refuseToken(
   refusal: TokenRefusal,
   { headers, path }: Arrival,
   reply: HttpReply,
 ): void {
   const [status, code] = refusalStatus[refusal]
-  const error = { code: -32000, message: refusalMessages[refusal], data: { code } }
-  reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error, id: null }), {
-    ...(status === 401 && toChallenge(headers, path)),
-  })
+  const message = refusalMessages[refusal]
+  const body = toErrorBody({ code: codes.server, message, data: { code } })
+  reply.answer(status, body, status === 401 ? toChallenge(headers, path) : {})
 }
 
+/** RFC 9728: points a client without a valid token to the metadata of the resource. */
 export const toChallenge = (headers: Arrival['headers'], path: string): Record<string, string> => ({
   'www-authenticate': `Bearer resource_metadata="${toOrigin(headers)}/.well-known/oauth-protected-resource${path.startsWith('/v1') ? '' : path}"`,
 })
 
-/** As the client knows it, also behind a proxy that speaks TLS. */
+/** The origin that the client sees, also behind a proxy that terminates TLS. */
 export const toOrigin = ({ host, 'x-forwarded-proto': scheme }: Arrival['headers']): string =>
   `${scheme === 'https' ? 'https' : 'http'}://${host ?? 'localhost'}`

@@ -1,30 +1,33 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../capability/caller.ts'
-import type { JsonObject } from '../../capability/json.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined, type JsonObject } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
-import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
+import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 import {
   ingest,
   intakeCapability,
   keepBlob,
   type RecordSink,
 } from '../../sources/records/import/ingest.ts'
-import type { Arrival } from '../handler.ts'
-import { carriesOwner, toBearer } from './grant-callers.ts'
-import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
-import type { Answerer, RecordsApi } from './records-routes.ts'
+import type { Arrival } from '../arrival.ts'
+import { toBearer } from '../callers.ts'
+import { carriesOwnerToken } from './owner-tokens.ts'
+import type { RecordsApi } from './records-api.ts'
+import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
+import type { RecordsReply } from './records-reply.ts'
 
 interface OwnerRoute {
   readonly path: RegExp
   readonly name: 'ingest' | 'keep_blob'
   readonly parameters: readonly string[]
-  take(sink: RecordSink, parcel: Parcel): Promise<JsonObject | Failed>
+  write(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed>
 }
 
-interface Parcel {
-  readonly parameters: Parameters
-  /** From the address. */
+interface Upload {
+  readonly parameters: QueryParameters
+  /** The stream in the path, on routes that have one. */
   readonly stream: string | undefined
   readonly mimeType: string
   readonly bytes: Uint8Array
@@ -35,9 +38,9 @@ const ownerRoutes: readonly OwnerRoute[] = [
     path: /^\/v1\/ingest\/([^/]+)$/,
     name: 'ingest',
     parameters: ['connector_id'],
-    async take(sink, { parameters, stream = '', bytes }) {
-      const text = toText(bytes)
-      if (text === undefined) return cannotRead('invalid_request', 'The body is no UTF-8.')
+    async write(sink, { parameters, stream = '', bytes }) {
+      const text = decodeUtf8(bytes)
+      if (text === undefined) return cannotRead('invalid_request', 'The body is not valid UTF-8.')
       return ingest(sink, toDestination(parameters, stream), text, Date.now)
     },
   },
@@ -45,7 +48,7 @@ const ownerRoutes: readonly OwnerRoute[] = [
     path: /^\/v1\/blobs$/,
     name: 'keep_blob',
     parameters: ['connector_id', 'stream', 'record_key'],
-    take: (sink, { parameters, mimeType, bytes }) =>
+    write: (sink, { parameters, mimeType, bytes }) =>
       keepBlob(sink, {
         ...toDestination(parameters, parameters.one('stream') ?? ''),
         key: parameters.one('record_key') ?? '',
@@ -55,7 +58,7 @@ const ownerRoutes: readonly OwnerRoute[] = [
   },
 ]
 
-function toText(bytes: Uint8Array): string | undefined {
+function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -63,59 +66,54 @@ function toText(bytes: Uint8Array): string | undefined {
   }
 }
 
-const toDestination = ({ one }: Parameters, stream: string) => ({
+const toDestination = ({ one }: QueryParameters, stream: string) => ({
   stream,
   connection: one('connection_id'),
   connector: one('connector_id'),
 })
 
-export interface FoundOwnerRoute {
+export interface OwnerRouteMatch {
   readonly route: OwnerRoute
   readonly stream: string | undefined
 }
 
-export function findOwnerRoute(path: string): FoundOwnerRoute | undefined {
+export function findOwnerRoute(path: string): OwnerRouteMatch | undefined {
   for (const route of ownerRoutes) {
-    const found = route.path.exec(path)
-    if (found) return { route, stream: found[1] && decodeName(found[1]) }
+    const match = route.path.exec(path)
+    if (match) return { route, stream: match[1] && decodeName(match[1]) }
   }
   return undefined
 }
 
-/** Only an owner's token opens these, only as the bearer, and a grant's never does. */
+/** Imports need an owner token, and accept it only as the bearer token. */
 export async function serveOwner(
-  desk: RecordsApi,
-  { route, stream }: FoundOwnerRoute,
+  api: RecordsApi,
+  { route, stream }: OwnerRouteMatch,
   arrival: Arrival,
   bodyLimit: number,
-  { fail, refuse, outcome }: Answerer,
+  { fail, refuse, sendOutcome }: RecordsReply,
 ): Promise<void> {
   const { headers, path, query, cancellation } = arrival
-  const { authorization, ...others } = headers
+  const { authorization, ...otherHeaders } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  const doors = [...desk.doors]
-  if (carriesOwner([...desk.doors.values()], { headers: others, path, query }))
-    return refuse('owner')
-  const found = findSink(doors, bearer)
-  if (!found) return refuseOthers(doors, bearer, { fail, refuse })
+  if (carriesOwnerToken(api.doors, { headers: otherHeaders, path, query })) return refuse('owner')
+  const destination = findSink(api.doors, bearer)
+  if (!destination) return refuseOtherToken(api.doors, bearer, { fail, refuse })
   const parameters = readParameters(query, route)
-  if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
+  if (isFault(parameters)) return fail(400, parameters.code, parameters.fault)
   const bytes = await arrival.readBytes(bodyLimit)
   if (!bytes) return fail(413, 'invalid_request', `The body is larger than ${bodyLimit} bytes.`)
   const mimeType = headers['content-type'] ?? 'application/octet-stream'
-  outcome(
-    await desk.run(found.mount, {
-      capability: intakeCapability(found.mount, route.name),
+  const { mount, sink } = destination
+  sendOutcome(
+    await api.run(mount, {
+      capability: intakeCapability(mount, route.name),
       caller: owner,
-      input: {
-        ...(stream !== undefined && { stream }),
-        query,
-        sha256: hash('sha256', bytes, 'hex'),
-      },
+      input: dropUndefined({ stream, query, sha256: hash('sha256', bytes, 'hex') }),
       cancellation,
       async invoke() {
-        const answer = await route.take(found.sink, { parameters, stream, mimeType, bytes })
+        const answer = await route.write(sink, { parameters, stream, mimeType, bytes })
         return isFailed(answer) ? answer : { kind: 'done', data: answer }
       },
     }),
@@ -124,20 +122,20 @@ export async function serveOwner(
 
 const owner: Caller = Object.freeze({ subject: 'owner', scopes: new Set<string>() })
 
-function findSink(doors: readonly (readonly [string, TokenGate])[], token: string) {
-  for (const [mount, door] of doors) {
-    const sink = door.admitOwner(token)
+function findSink(tokenGates: TokenGates, token: string) {
+  for (const [mount, tokenGate] of tokenGates) {
+    const sink = tokenGate.admitOwner(token)
     if (sink) return { mount, sink }
   }
   return undefined
 }
 
-function refuseOthers(
-  doors: readonly (readonly [string, TokenGate])[],
+function refuseOtherToken(
+  tokenGates: TokenGates,
   token: string,
-  { fail, refuse }: Pick<Answerer, 'fail' | 'refuse'>,
+  { fail, refuse }: Pick<RecordsReply, 'fail' | 'refuse'>,
 ): void {
-  const isReader = doors.some(([, door]) => 'caller' in door.admit(token))
-  if (!isReader) return refuse('unknown')
-  return fail(403, 'insufficient_scope', 'Only the owner puts records in: a grant only reads.')
+  const isGrant = [...tokenGates.values()].some((tokenGate) => 'caller' in tokenGate.admit(token))
+  if (!isGrant) return refuse('unknown')
+  return fail(403, 'insufficient_scope', 'Imports need an owner token: a grant can only read.')
 }

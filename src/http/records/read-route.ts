@@ -2,56 +2,54 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
-import {
-  defaultLimit,
-  maxRecords,
-  type Warning,
-} from '../../sources/records/query/query-records.ts'
+import { defaultLimit, maxRecords, type Warning } from '../../sources/records/query/record-page.ts'
 import { ambiguous } from '../../sources/records/reading/find-scope.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'
-import type { Parameters } from './records-parameters.ts'
+import type { QueryParameters } from './records-parameters.ts'
 
+/** A `GET` route of the read contract. */
 export interface ReadRoute {
   readonly path: RegExp
-  /** The tool it amounts to: what is enforced on that one is enforced here. */
+  /** The equivalent tool: its policy, rate limits and audit apply to this route. */
   readonly tool: 'schema' | 'query_records' | 'aggregate' | 'search' | 'fetch'
-  /** Everything it understands; anything else is an error. */
+  /** Supported query parameters, besides `connection_id`. */
   readonly parameters: readonly string[]
-  /** Of parameters that are one of some words, which. */
-  readonly words?: Readonly<Record<string, readonly string[]>>
+  /** The allowed values of enumerated parameters. */
+  readonly allowedValues?: Readonly<Record<string, readonly string[]>>
   read(
     reader: Reader,
-    parameters: Parameters,
+    parameters: QueryParameters,
+    /** The decoded groups of `path`. */
     names: readonly string[],
   ): Promise<JsonObject | Failed> | JsonObject | Failed
 }
 
-/** What is no number, or none that means anything, is as if it were not there. */
+/** The page size; text that is not a positive integer counts as absent. */
 export function toLimit(text: string | undefined): number {
-  const asked = Number(text ?? defaultLimit)
-  return Number.isInteger(asked) && asked > 0 ? Math.min(asked, maxRecords) : defaultLimit
+  const limit = Number(text ?? defaultLimit)
+  return Number.isInteger(limit) && limit > 0 ? Math.min(limit, maxRecords) : defaultLimit
 }
 
-export const toClamped = (limit: string | undefined): readonly Warning[] =>
+export const toClampWarnings = (limit: string | undefined): readonly Warning[] =>
   Number(limit) > maxRecords
     ? [
         {
           code: 'limit_clamped',
           param: 'limit',
-          message: `limit was set to ${maxRecords}.`,
+          message: `limit was reduced to ${maxRecords}.`,
           detail: { requested_limit: Number(limit), max_limit: maxRecords },
         },
       ]
     : []
 
-export function needsConnection(scopes: readonly Scope[], why: string): Failed {
+export function needsConnection(scopes: readonly Scope[], reason: string): Failed {
   const { failure } = ambiguous(scopes)
-  return cannotRead('invalid_argument', `${why}: say which one, with connection_id.`, {
+  return cannotRead('invalid_argument', `${reason}: choose one with connection_id.`, {
     details: failure.details ?? {},
   })
 }
 
 export const pick = <T extends string>(
-  known: readonly T[],
-  word: string | undefined,
-): T | undefined => known.find((one) => one === word)
+  allowed: readonly T[],
+  value: string | undefined,
+): T | undefined => allowed.find((word) => word === value)

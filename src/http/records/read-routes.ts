@@ -4,7 +4,7 @@ import { schemaRoutes } from './schema-routes.ts'
 import { searchRoute } from './search-route.ts'
 import { streamRoutes } from './stream-routes.ts'
 
-/** The read contract, route by route. */
+/** All routes of the read contract. */
 export const readRoutes: readonly ReadRoute[] = [
   ...schemaRoutes,
   ...streamRoutes,

@@ -1,27 +1,28 @@
-import { isPlainObject, type JsonObject } from '../../capability/json.ts'
-import { lexicalScore } from '../../sources/records/answers/answers.ts'
-import { defaultLimit, maxRecords } from '../../sources/records/query/query-records.ts'
-import type { Arrival } from '../handler.ts'
+import { dropUndefined, isPlainObject, type JsonObject, parseJson } from '../../capability/json.ts'
+import { lexicalScore } from '../../sources/records/answers/search-answer.ts'
+import { defaultLimit, maxRecords } from '../../sources/records/query/record-page.ts'
+import type { Arrival } from '../arrival.ts'
 import { toOrigin } from './grant-callers.ts'
-import type { Answerer } from './records-answerer.ts'
-import type { RecordsApi } from './records-routes.ts'
+import type { RecordsApi } from './records-api.ts'
+import type { RecordsReply } from './records-reply.ts'
 
-/** The document at a well-known address, of all or of one of these places. */
+/** The document at a well-known path; `resources` are the paths that may follow it. */
 export function toMetadata(
   { headers, path }: Arrival,
-  places: ReadonlySet<string>,
+  resources: ReadonlySet<string>,
 ): JsonObject | undefined {
-  const [, kind, place = ''] = /^\/\.well-known\/oauth-([a-z-]+)(\/.*)?$/.exec(path) ?? []
-  if (!places.has(place)) return undefined
+  const [, kind, resource = ''] = /^\/\.well-known\/oauth-([a-z-]+)(\/.*)?$/.exec(path) ?? []
+  if (!resources.has(resource)) return undefined
   const origin = toOrigin(headers)
   if (kind === 'authorization-server') return toServerMetadata(origin)
-  return kind === 'protected-resource' ? toResourceMetadata(origin, place) : undefined
+  return kind === 'protected-resource' ? toResourceMetadata(origin, resource) : undefined
 }
 
-/** RFC 9728: what is here to be read, and with which tokens. */
-function toResourceMetadata(origin: string, mount: string): JsonObject {
-  return {
-    resource: `${origin}${mount}`,
+/** RFC 9728, OAuth 2.0 Protected Resource Metadata. */
+function toResourceMetadata(origin: string, path: string): JsonObject {
+  const isMount = path !== '' && path !== '/v1'
+  return dropUndefined({
+    resource: `${origin}${path}`,
     authorization_servers: [origin],
     bearer_methods_supported: ['header'],
     pdpp_core_query_base: `${origin}/v1`,
@@ -48,22 +49,21 @@ function toResourceMetadata(origin: string, mount: string): JsonObject {
       semantic_retrieval: { supported: false },
       hybrid_retrieval: { supported: false },
     },
-    ...(mount !== '' &&
-      mount !== '/v1' && {
-        pdpp_agent_discovery: {
+    pdpp_agent_discovery: isMount
+      ? {
           mcp: {
             transport: 'streamable_http',
-            endpoint: `${origin}${mount}`,
+            endpoint: `${origin}${path}`,
             setup_intent: 'grant_scoped_read',
             tool_surface: 'profile_free_normal_read',
             no_owner_token: true,
           },
-        },
-      }),
-  }
+        }
+      : undefined,
+  })
 }
 
-/** RFC 8414, as far as there is such a thing: the owner gives tokens out, and nobody asks for one here. */
+/** RFC 8414, without any grant type: tokens come from the owner's command line, not from this server. */
 function toServerMetadata(origin: string): JsonObject {
   return {
     issuer: origin,
@@ -73,35 +73,31 @@ function toServerMetadata(origin: string): JsonObject {
     grant_types_supported: [],
     token_endpoint_auth_methods_supported: ['none'],
     pdpp_authorization_details_types_supported: ['https://pdpp.org/data-access'],
-    service_documentation: 'Tokens are given out by their owner: drawbridge grants create.',
+    service_documentation: 'The owner creates tokens with: drawbridge grants create.',
   }
 }
 
-const longestForm = 8192
+const maxFormBytes = 8192
 
-/** RFC 7662: what a token is. Whoever has it may know; nobody can guess one. */
+/** RFC 7662 token introspection. It needs no credentials: tokens are too long to guess. */
 export async function introspect(
-  { doors }: RecordsApi,
+  { doors: tokenGates }: RecordsApi,
   arrival: Arrival,
-  { send, fail }: Answerer,
+  { send, fail }: RecordsReply,
 ): Promise<void> {
-  const text = await arrival.readBody(longestForm)
+  const text = await arrival.readBody(maxFormBytes)
   const token = text === undefined ? undefined : toToken(arrival.headers['content-type'], text)
-  if (token === undefined) return fail(400, 'invalid_request', 'The body must say which token.')
-  for (const door of doors.values()) {
-    const said = door.describe(token)
-    if (said) return send(200, said)
+  if (token === undefined) return fail(400, 'invalid_request', 'The body must contain a token.')
+  for (const tokenGate of tokenGates.values()) {
+    const description = tokenGate.describe(token)
+    if (description) return send(200, description)
   }
   return send(200, { active: false })
 }
 
-function toToken(type: string | undefined, text: string): string | undefined {
-  if (!/^application\/json\b/i.test(type ?? ''))
+function toToken(contentType: string | undefined, text: string): string | undefined {
+  if (!/^application\/json\b/i.test(contentType ?? ''))
     return new URLSearchParams(text).get('token') ?? undefined
-  try {
-    const body: unknown = JSON.parse(text)
-    return isPlainObject(body) && typeof body.token === 'string' ? body.token : undefined
-  } catch {
-    return undefined
-  }
+  const body = parseJson(text)
+  return isPlainObject(body) && typeof body.token === 'string' ? body.token : undefined
 }

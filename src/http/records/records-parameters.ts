@@ -1,34 +1,38 @@
+import type { Fault } from '../../capability/fault.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import type { Field } from '../../sources/records/model/stream.ts'
-import type { Warning } from '../../sources/records/query/query-records.ts'
+import type { Warning } from '../../sources/records/query/record-page.ts'
 
-/** What a query string says, as the read contract writes it. */
-export interface Parameters {
+/** A parsed query string of the read contract. */
+export interface QueryParameters {
   readonly one: (name: string) => string | undefined
-  /** Repeated, or separated by commas. */
+  /** The values of a parameter that is repeated or separated by commas. */
   readonly many: (name: string) => readonly string[] | undefined
-  /** `filter[field]=v` and `filter[field][gte]=v`, with values of the fields' types there, or as text. */
+  /**
+   * `filter[field]=v` and `filter[field][gte]=v`. Values get the types of the scope's fields;
+   * without a scope they stay text. A bare `filter=…` is returned as it is.
+   */
   readonly filter: (scope?: Scope) => Record<string, unknown> | string | undefined
+  /** `expand_limit[relation]=n` */
   readonly limits: Readonly<Record<string, number>> | undefined
-  /** What was understood, but will not be for ever. */
+  /** Deprecated names that were used. */
   readonly warnings: readonly Warning[]
 }
 
-/** What a route understands. */
-export interface ReadParameters {
+/** The parameters that a route supports. */
+export interface ParameterSpec {
   readonly parameters: readonly string[]
-  /** Of parameters that are one of some words, which. */
-  readonly words?: Readonly<Record<string, readonly string[]>>
+  /** The allowed values of enumerated parameters. */
+  readonly allowedValues?: Readonly<Record<string, readonly string[]>>
 }
 
-interface Fault {
-  readonly fault: string
+interface ParameterFault extends Fault {
   readonly code: 'invalid_request' | 'invalid_argument'
 }
 
 /** `name=value`, `name[key]=value` or `name[key][operator]=value`. */
 interface Part {
-  /** As it was written. */
+  /** The name with its brackets. */
   readonly whole: string
   readonly name: string
   readonly key?: string | undefined
@@ -36,23 +40,26 @@ interface Part {
   readonly value: string
 }
 
-/** Nothing is ever ignored: what is not understood is named. */
-export function readParameters(query: string, understood: ReadParameters): Parameters | Fault {
+/** Unknown parameters are errors: ignoring a misspelt filter would return too many records. */
+export function readParameters(
+  query: string,
+  spec: ParameterSpec,
+): QueryParameters | ParameterFault {
   const parts = [...new URLSearchParams(query)].map(toPart)
-  const fault = findFault(parts, understood)
+  const fault = findFault(parts, spec)
   if (fault !== undefined) return { code: 'invalid_request', fault }
   const all = (name: string) =>
     parts.filter((part) => part.name === name && part.key === undefined).map(({ value }) => value)
-  const [[id], [alias]] = [all('connection_id'), all(formerName)]
+  const [[id], [alias]] = [all('connection_id'), all(deprecatedName)]
   if (id !== undefined && alias !== undefined && id !== alias)
     return {
       code: 'invalid_argument',
-      fault: `connection_id and ${formerName} name different connections.`,
+      fault: `connection_id and ${deprecatedName} name different connections.`,
     }
   const limits = parts.filter(({ name }) => name === 'expand_limit')
   return {
     one: (name) => (name === 'connection_id' ? (id ?? alias) : all(name)[0]),
-    warnings: alias === undefined ? [] : [formerNameUsed],
+    warnings: alias === undefined ? [] : [deprecatedNameUsed],
     many(name) {
       const values = all(name)
       if (values.length === 0) return undefined
@@ -67,28 +74,29 @@ export function readParameters(query: string, understood: ReadParameters): Param
 }
 
 function toPart([whole, value]: readonly [string, string]): Part {
-  const found = whole.endsWith('[]') ? null : /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/.exec(whole)
-  const [, name = whole, key, operator] = found ?? []
+  const match = whole.endsWith('[]') ? null : /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/.exec(whole)
+  const [, name = whole, key, operator] = match ?? []
   return { whole, name, key, operator, value }
 }
 
-const lists = ['fields', 'expand', 'streams', 'streams[]']
+const repeatable = ['fields', 'expand', 'streams', 'streams[]']
 
 function findFault(
   parts: readonly Part[],
-  { parameters, words }: ReadParameters,
+  { parameters, allowedValues }: ParameterSpec,
 ): string | undefined {
-  const known = new Set(['connection_id', formerName, ...parameters])
+  const supported = new Set(['connection_id', deprecatedName, ...parameters])
   const seen = new Set<string>()
   for (const part of parts) {
     const { whole, name, value } = part
-    if (!known.has(name)) return `Unsupported query parameter: ${name.slice(0, 100)}`
+    if (!supported.has(name)) return `Unsupported query parameter: ${name.slice(0, 100)}`
     const shown = whole.slice(0, 100)
-    if (!hasItsForm(part)) return `Unsupported query parameter: ${shown}`
-    if (seen.has(whole) && !lists.includes(name)) return `${shown} is there twice: say it once.`
+    if (!hasValidBrackets(part)) return `Unsupported query parameter: ${shown}`
+    if (seen.has(whole) && !repeatable.includes(name))
+      return `Query parameter ${shown} is repeated: send it once.`
     seen.add(whole)
-    const meant = words?.[name]
-    if (meant && !meant.includes(value)) return `${name} must be one of ${meant.join(', ')}.`
+    const allowed = allowedValues?.[name]
+    if (allowed && !allowed.includes(value)) return `${name} must be one of ${allowed.join(', ')}.`
     if (name === 'expand_limit' && !/^0*[1-9]\d{0,8}$/.test(value))
       return `${shown} must be a whole number from 1.`
   }
@@ -96,10 +104,10 @@ function findFault(
     ({ name, key, operator }) =>
       name === 'filter' && operator !== undefined && seen.has(`filter[${key}]`),
   )
-  return mixed && `filter[${mixed.key?.slice(0, 100)}] is a value or a range, not both.`
+  return mixed && `filter[${mixed.key?.slice(0, 100)}] must be a value or a range, not both.`
 }
 
-function hasItsForm({ name, key, operator }: Part): boolean {
+function hasValidBrackets({ name, key, operator }: Part): boolean {
   if (name === 'filter') return true
   return name === 'expand_limit' ? key !== undefined && operator === undefined : key === undefined
 }
@@ -110,6 +118,7 @@ function toFilter(
 ): Record<string, unknown> | undefined {
   const conditions = parts.filter(({ name }) => name === 'filter')
   if (conditions.length === 0) return undefined
+  // Prototype pollution: a field may be called `__proto__`.
   const filter: Record<string, unknown> = Object.create(null)
   for (const { key = '', operator, value } of conditions) {
     const typed = toTyped(scope?.fields.get(key), value)
@@ -119,15 +128,15 @@ function toFilter(
   return filter
 }
 
-const formerName = 'connector_instance_id'
+const deprecatedName = 'connector_instance_id'
 
-const formerNameUsed: Warning = {
+const deprecatedNameUsed: Warning = {
   code: 'deprecated_alias_used',
-  param: formerName,
-  message: `${formerName} is called connection_id now.`,
+  param: deprecatedName,
+  message: `${deprecatedName} is deprecated: use connection_id.`,
 }
 
-/** A query string has only text: what it means is said by the field. */
+/** Converts a value to the type of its field, because a query string has only text. */
 function toTyped(field: Field | undefined, value: string): unknown {
   if (field?.type === 'number' || field?.type === 'integer')
     return value.trim() === '' ? value : Number(value)
@@ -136,14 +145,14 @@ function toTyped(field: Field | undefined, value: string): unknown {
   return value
 }
 
-/** In an address a plus that is not escaped is a space; in a time only a zone can stand behind it. */
+/** Restores the plus sign of a time zone offset: an unescaped `+` in a query string is a space. */
 const toZoned = (time: string): string => time.replace(/(T.+) (\d{2}:?\d{2})$/, '$1+$2')
 
-/** A part of an address as it was meant. */
-export function decodeName(name: string): string {
+/** Decodes a path segment; a malformed one stays as it is. */
+export function decodeName(segment: string): string {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(segment)
   } catch {
-    return name
+    return segment
   }
 }

@@ -1,39 +1,25 @@
-import type { Caller } from '../../capability/caller.ts'
-import type { Cancellation } from '../../capability/cancellation.ts'
-import type { Capability } from '../../capability/capability.ts'
+import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import { isFailed, type Outcome } from '../../capability/outcome.ts'
+import { isFailed } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
-import type { Admitted, TokenGate } from '../../sources/records/grants/token-gate.ts'
+import {
+  type Admitted,
+  containsOwnerToken,
+  type TokenGate,
+  type TokenGates,
+} from '../../sources/records/grants/token-gate.ts'
 import type { TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
 import type { KeptBlob } from '../../sources/records/record-store.ts'
-import type { Arrival } from '../handler.ts'
-import { carriesOwner, holdsOwner, toBearer } from './grant-callers.ts'
+import type { Arrival } from '../arrival.ts'
+import { toBearer } from '../callers.ts'
+import type { Gate } from '../gate.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
+import { carriesOwnerToken } from './owner-tokens.ts'
 import { readRoutes } from './read-routes.ts'
-import { type Answerer, createAnswerer, version } from './records-answerer.ts'
+import type { RecordsApi } from './records-api.ts'
 import { introspect, toMetadata } from './records-metadata.ts'
-import { decodeName, type Parameters, readParameters } from './records-parameters.ts'
-
-export type { Answerer }
-
-/** Where records are, and how what is asked of them passes everything that is enforced. */
-export interface RecordsApi {
-  /** By mount. */
-  readonly doors: ReadonlyMap<string, TokenGate>
-  readonly newId: () => string
-  run(mount: string, errand: RestRequest): Promise<Outcome>
-}
-
-export interface RestRequest {
-  /** The tool it amounts to, or what it is where there is none. */
-  readonly capability: string | Capability
-  readonly caller: Caller
-  /** What is written down of it. */
-  readonly input: JsonObject
-  readonly cancellation: Cancellation
-  readonly invoke: () => Promise<Outcome>
-}
+import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
+import { contractVersion, createRecordsReply, type RecordsReply } from './records-reply.ts'
 
 export const isRecordsPath = (path: string): boolean =>
   path === '/v1' ||
@@ -41,33 +27,37 @@ export const isRecordsPath = (path: string): boolean =>
   path === '/introspect' ||
   path.startsWith('/.well-known/oauth-')
 
-/** `/v1`: the same reads, for programs that speak HTTP and no MCP; and the owner's way in. */
-export async function serveRecords(
-  desk: RecordsApi,
+/** The REST API of records and its OAuth metadata. None of it exists while no mount has records. */
+export const recordsRoute =
+  (api: RecordsApi, bodyLimit: number): Gate =>
+  (arrival, reply) =>
+    api.doors.size > 0 && isRecordsPath(arrival.path)
+      ? serveRecords(api, arrival, bodyLimit, reply)
+      : 'pass'
+
+async function serveRecords(
+  api: RecordsApi,
   arrival: Arrival,
   bodyLimit: number,
-  reply: HttpReply,
+  httpReply: HttpReply,
 ): Promise<void> {
   const { method, path, headers } = arrival
-  const answerer = createAnswerer(arrival, reply, desk.newId())
-  const { send, fail, refuseMethod } = answerer
-  const asked = headers['pdpp-version']
-  if (asked !== undefined && asked !== version)
-    return fail(400, 'unsupported_version', `This server speaks ${version}.`)
-  if (holdsOwner([...desk.doors.values()], path)) return answerer.refuse('owner')
+  const reply = createRecordsReply(arrival, httpReply, api.newId())
+  const requestedVersion = headers['pdpp-version']
+  if (requestedVersion !== undefined && requestedVersion !== contractVersion)
+    return reply.fail(400, 'unsupported_version', `This server speaks ${contractVersion}.`)
+  // The 404 and 405 answers below would repeat the path.
+  if (containsOwnerToken(api.doors, path)) return reply.refuse('owner')
   const allowed = listMethods(path)
-  if (allowed.length > 0 && !allowed.includes(method)) return refuseMethod(allowed)
-  if (path.startsWith('/.well-known/')) {
-    const document = toMetadata(arrival, new Set(['', '/v1', ...desk.doors.keys()]))
-    return document ? send(200, document) : fail(404, 'not_found', `Nothing is served at ${path}.`)
-  }
-  if (path === '/introspect') return introspect(desk, arrival, answerer)
-  const owned = method === 'POST' ? findOwnerRoute(path) : undefined
-  if (owned) return serveOwner(desk, owned, arrival, bodyLimit, answerer)
-  return serveRead(desk, arrival, answerer)
+  if (allowed.length > 0 && !allowed.includes(method)) return reply.refuseMethod(allowed)
+  if (path.startsWith('/.well-known/')) return serveMetadata(api, arrival, reply)
+  if (path === '/introspect') return introspect(api, arrival, reply)
+  const match = method === 'POST' ? findOwnerRoute(path) : undefined
+  if (match) return serveOwner(api, match, arrival, bodyLimit, reply)
+  return serveRead(api, arrival, reply)
 }
 
-/** None where nothing is. */
+/** Empty for unknown paths. */
 function listMethods(path: string): readonly string[] {
   if (path === '/introspect') return ['POST']
   if (path.startsWith('/.well-known/')) return ['GET']
@@ -77,40 +67,59 @@ function listMethods(path: string): readonly string[] {
   ]
 }
 
-async function serveRead(desk: RecordsApi, arrival: Arrival, answerer: Answerer): Promise<void> {
+function serveMetadata(
+  { doors: tokenGates }: RecordsApi,
+  arrival: Arrival,
+  reply: RecordsReply,
+): void {
+  const document = toMetadata(arrival, new Set(['', '/v1', ...tokenGates.keys()]))
+  if (document) return reply.send(200, document)
+  return reply.fail(404, 'not_found', `Nothing is served at ${arrival.path}.`)
+}
+
+async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply): Promise<void> {
   const { path, query, cancellation } = arrival
-  const { fail, refuse } = answerer
-  const admitted = admitByGrant(desk.doors, arrival)
-  if ('refusal' in admitted) return refuse(admitted.refusal)
-  const found = readRoutes
-    .map((route) => ({ route, names: route.path.exec(path)?.slice(1).map(decodeName) }))
-    .find(({ names }) => names)
-  if (!found) return fail(404, 'not_found', `Nothing is served at ${path}.`)
-  const { route, names = [] } = found
+  const admitted = admitByGrant(api.doors, arrival)
+  if ('refusal' in admitted) return reply.refuse(admitted.refusal)
+  const match = findReadRoute(path)
+  if (!match) return reply.fail(404, 'not_found', `Nothing is served at ${path}.`)
+  const { route, names } = match
   const parameters = readParameters(query, route)
-  if ('fault' in parameters) return fail(400, parameters.code, parameters.fault)
-  const { mount, door, caller, given } = admitted
+  if (isFault(parameters)) return reply.fail(400, parameters.code, parameters.fault)
+  const { mount, tokenGate, caller, given } = admitted
   let blob: KeptBlob | undefined
-  const outcome = await desk.run(mount, {
+  const outcome = await api.run(mount, {
     capability: route.tool,
     caller,
     input: { path, query },
     cancellation,
     async invoke() {
-      const reader = door.open(given)
+      const reader = tokenGate.open(given)
       if (isFailed(reader)) return reader
       const answer = await route.read(reader, parameters, names)
       if (isFailed(answer)) return answer
       if (answer.object === 'blob') blob = reader.store.blob(names[0] ?? '')
-      return { kind: 'done', data: toLinked(answer, arrival, parameters) }
+      return { kind: 'done', data: withLinks(answer, arrival, parameters) }
     },
   })
-  if (outcome.kind !== 'done' || !blob) return answerer.outcome(outcome)
-  return answerer.bytes(blob.bytes, { 'content-type': blob.mimeType, etag: `"${blob.id}"` })
+  if (outcome.kind !== 'done' || !blob) return reply.sendOutcome(outcome)
+  return reply.sendBytes(blob.bytes, { 'content-type': blob.mimeType, etag: `"${blob.id}"` })
 }
 
-/** Lists say where they are, and where they go on. */
-function toLinked(answer: JsonObject, { path, query }: Arrival, { one }: Parameters): JsonObject {
+function findReadRoute(path: string) {
+  for (const route of readRoutes) {
+    const match = route.path.exec(path)
+    if (match) return { route, names: match.slice(1).map(decodeName) }
+  }
+  return undefined
+}
+
+/** Adds the address of a list and of its next page. */
+function withLinks(
+  answer: JsonObject,
+  { path, query }: Arrival,
+  { one }: QueryParameters,
+): JsonObject {
   if (answer.object !== 'list' && answer.object !== 'schema') return answer
   const self = query === '' ? path : `${path}?${query}`
   const { next_cursor } = answer
@@ -121,22 +130,22 @@ function toLinked(answer: JsonObject, { path, query }: Arrival, { one }: Paramet
   return { ...answer, url: path, links: { self, next: `${path}?${next}` } }
 }
 
-interface AdmittedHere extends Admitted {
+interface AdmittedToMount extends Admitted {
   readonly mount: string
-  readonly door: TokenGate
+  readonly tokenGate: TokenGate
 }
 
-/** By the first door that knows the token; an owner's is refused whichever it belongs to. */
+/** Asks each mount in turn: the first that knows the token decides. */
 function admitByGrant(
-  doors: RecordsApi['doors'],
+  tokenGates: TokenGates,
   arrival: Arrival,
-): AdmittedHere | { readonly refusal: TokenRefusal } {
-  if (carriesOwner([...doors.values()], arrival)) return { refusal: 'owner' }
+): AdmittedToMount | { readonly refusal: TokenRefusal } {
+  if (carriesOwnerToken(tokenGates, arrival)) return { refusal: 'owner' }
   const bearer = toBearer(arrival.headers.authorization)
-  for (const [mount, door] of doors) {
-    const said = door.admit(bearer)
-    if (!('refusal' in said)) return { mount, door, ...said }
-    if (said.refusal !== 'unknown') return said
+  for (const [mount, tokenGate] of tokenGates) {
+    const admitted = tokenGate.admit(bearer)
+    if (!('refusal' in admitted)) return { mount, tokenGate, ...admitted }
+    if (admitted.refusal !== 'unknown') return admitted
   }
   return { refusal: 'unknown' }
 }

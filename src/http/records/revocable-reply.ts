@@ -1,23 +1,22 @@
 import type { Cancellation } from '../../capability/cancellation.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../../mcp/http-port.ts'
 
-/** Milliseconds between two looks at whether who listens still may. */
-const interval = 500
+const checkIntervalMs = 500
 
-/** A way back that ends when its client is not welcome any more, however long it was meant to last. */
+/** Checks the client's authorization while a stream is open, and ends the stream when it is lost. */
 export class RevocableReply implements HttpReply {
   readonly #reply: HttpReply
-  readonly #isWelcome: () => boolean
+  readonly #isAuthorized: () => boolean
   readonly #cancellation: Cancellation
 
-  constructor(reply: HttpReply, isWelcome: () => boolean, cancellation: Cancellation) {
+  constructor(reply: HttpReply, isAuthorized: () => boolean, cancellation: Cancellation) {
     this.#reply = reply
-    this.#isWelcome = isWelcome
+    this.#isAuthorized = isAuthorized
     this.#cancellation = cancellation
   }
 
-  allow(headers: Headers): void {
-    this.#reply.allow(headers)
+  setHeaders(headers: Headers): void {
+    this.#reply.setHeaders(headers)
   }
 
   answer(status: number, body: Body, headers?: Headers): void {
@@ -35,27 +34,27 @@ export class RevocableReply implements HttpReply {
     const end = new AbortController()
     const stop = this.#watch(() => end.abort())
     const { readable, writable } = new TransformStream()
-    // However it ends; whoever reads it hears of that themselves.
+    // Errors are not lost here: the reader of `readable` gets them, too.
     response.body.pipeTo(writable, { signal: end.signal }).then(stop, stop)
     this.#reply.pipe(new Response(readable, response))
   }
 
-  /** Returns how to stop looking. */
+  /** Returns a function that stops the timer. */
   #watch(end: () => void): () => void {
     const timer = setInterval(() => {
-      if (this.#isKnownWelcome()) return
+      if (this.#isStillAuthorized()) return
       clearInterval(timer)
       end()
-    }, interval).unref()
+    }, checkIntervalMs).unref()
     const stop = () => clearInterval(timer)
     this.#cancellation.onCancel(stop)
     return stop
   }
 
-  /** Where nobody can say, as after the store was closed, nobody is: and nothing else ends because of it. */
-  #isKnownWelcome(): boolean {
+  /** Fails closed: a check that throws, for example on a closed store, must not crash the timer. */
+  #isStillAuthorized(): boolean {
     try {
-      return this.#isWelcome()
+      return this.#isAuthorized()
     } catch {
       return false
     }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
 import { countRecords } from '../../sources/records/aggregate/aggregate-records.ts'
-import type { Warning } from '../../sources/records/query/query-records.ts'
+import type { Warning } from '../../sources/records/query/record-page.ts'
 import { findScope } from '../../sources/records/reading/find-scope.ts'
 import { findLastUpdated } from '../../sources/records/reading/last-updated.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'
@@ -9,20 +9,21 @@ import { findScopes, toConnectionData } from '../../sources/records/schema/descr
 import { toSchemaDocument, toStreamDocument } from '../../sources/records/schema/schema-document.ts'
 import type { ReadRoute } from './read-route.ts'
 
-/** What there is to read. */
+/** The schema of everything that a grant can read. */
 export const schemaRoutes: readonly ReadRoute[] = [
   {
     path: /^\/v1\/schema$/,
     tool: 'schema',
     parameters: ['view', 'stream', 'detail'],
-    words: { view: ['compact', 'full'], detail: ['compact', 'full'] },
+    allowedValues: { view: ['compact', 'full'], detail: ['compact', 'full'] },
     read(reader, { one, warnings }) {
-      const asked = [one('view'), one('detail')]
+      const isFull = one('detail') === 'full'
+      const isCompact = one('view') === 'compact' || one('detail') === 'compact'
       const document = toSchemaDocument(reader, {
         stream: one('stream'),
         connection: one('connection_id'),
-        detail: one('detail') === 'full' ? 'full' : undefined,
-        isCompact: asked.includes('compact') && one('detail') !== 'full',
+        detail: isFull ? 'full' : undefined,
+        isCompact: isCompact && !isFull,
       })
       if (isFailed(document)) return document
       return { ...document, bearer: toBearerData(reader), meta: { warnings } }
@@ -37,18 +38,21 @@ export const schemaRoutes: readonly ReadRoute[] = [
       if (isFailed(scopes)) return scopes
       const rows: JsonObject[] = []
       for (const scope of scopes) {
-        const { connection: here, stream } = scope.source
+        const { connection, stream } = scope.source
         const count = await countRecords(reader, scope, [])
-        const captured = await findLastUpdated(reader, scope)
-        if (typeof captured === 'object' && captured !== null) return captured
+        const lastUpdated = await findLastUpdated(reader, scope)
+        if (typeof lastUpdated === 'object' && lastUpdated !== null) return lastUpdated
         rows.push({
           object: 'stream',
           name: stream.name,
-          connector_key: here.connector,
-          ...toConnectionData(here),
+          connector_key: connection.connector,
+          ...toConnectionData(connection),
           record_count: typeof count === 'number' ? count : null,
-          last_updated: captured,
-          freshness: { status: captured === null ? 'unknown' : 'current', captured_at: captured },
+          last_updated: lastUpdated,
+          freshness: {
+            status: lastUpdated === null ? 'unknown' : 'current',
+            captured_at: lastUpdated,
+          },
         })
       }
       return toList(rows, warnings)
@@ -79,9 +83,9 @@ const toList = (data: readonly JsonObject[], warnings: readonly Warning[]): Json
   meta: { count: { kind: 'exact', value: data.length }, warnings },
 })
 
-const toBearerData = ({ package: given }: Reader): JsonObject => ({
-  token_kind: given.grants.length > 1 ? 'mcp_package' : 'client',
+const toBearerData = ({ package: { id, grants, client } }: Reader): JsonObject => ({
+  token_kind: grants.length > 1 ? 'mcp_package' : 'client',
   scope: 'grant',
-  grant_id: given.grants.length > 1 ? given.id : (given.grants[0]?.id ?? given.id),
-  client_id: given.client,
+  grant_id: grants.length > 1 ? id : (grants[0]?.id ?? id),
+  client_id: client,
 })

@@ -1,9 +1,10 @@
 import { isFailed } from '../../capability/outcome.ts'
-import { noteHits, toSearchEnvelope } from '../../sources/records/answers/answers.ts'
+import { toSearchEnvelope } from '../../sources/records/answers/search-answer.ts'
+import { noteHits } from '../../sources/records/reading/record-disclosure.ts'
 import { searchRecords } from '../../sources/records/search/search-records.ts'
-import { type ReadRoute, toClamped, toLimit } from './read-route.ts'
+import { type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 
-/** Where words are. */
+/** Full-text search over streams. */
 export const searchRoute: ReadRoute = {
   path: /^\/v1\/search$/,
   tool: 'search',
@@ -20,6 +21,6 @@ export const searchRoute: ReadRoute = {
     })
     if (isFailed(page)) return page
     noteHits(reader, page.hits)
-    return toSearchEnvelope(page, [...warnings, ...toClamped(one('limit'))])
+    return toSearchEnvelope(page, [...warnings, ...toClampWarnings(one('limit'))])
   },
 }

@@ -1,27 +1,27 @@
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
-import { toListEnvelope } from '../../sources/records/answers/answers.ts'
+import { mergePages } from '../../sources/records/answers/merge-pages.ts'
+import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
 import { toFields } from '../../sources/records/grants/narrow-fields.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
+import { queryRecords } from '../../sources/records/query/query-records.ts'
 import {
-  queryRecords,
   type RecordPage,
   type RecordsQuery,
   toRecord,
-} from '../../sources/records/query/query-records.ts'
+} from '../../sources/records/query/record-page.ts'
 import { ambiguous, findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
-import { mergePages } from '../../sources/records/remote/merge-pages.ts'
-import { needsConnection, pick, type ReadRoute, toClamped, toLimit } from './read-route.ts'
-import type { Parameters } from './records-parameters.ts'
+import { needsConnection, pick, type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
+import type { QueryParameters } from './records-parameters.ts'
 
 const orders = ['asc', 'desc'] as const
 const counts = ['none', 'estimated', 'exact'] as const
 
-/** Records in pages, one of them, and the bytes that one names. */
+/** Pages of records, single records, and their blobs. */
 export const streamRoutes: readonly ReadRoute[] = [
   {
     path: /^\/v1\/streams\/([^/]+)\/records$/,
@@ -39,14 +39,14 @@ export const streamRoutes: readonly ReadRoute[] = [
       'changes_since',
       'count',
     ],
-    words: { order: orders, count: counts },
+    allowedValues: { order: orders, count: counts },
     async read(reader, parameters, [stream = '']) {
       const { one, warnings } = parameters
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
       if (isFailed(scopes)) return scopes
-      const bound = ['changes_since', 'cursor'].find((name) => one(name) !== undefined)
-      if (bound !== undefined && scopes.length > 1)
-        return needsConnection(scopes, `${bound} is about one connection`)
+      const position = ['changes_since', 'cursor'].find((name) => one(name) !== undefined)
+      if (position !== undefined && scopes.length > 1)
+        return needsConnection(scopes, `${position} works on a single connection`)
       const pages: RecordPage[] = []
       for (const scope of scopes) {
         const page = await queryRecords(reader, toRecordsQuery(scope, parameters))
@@ -59,8 +59,10 @@ export const streamRoutes: readonly ReadRoute[] = [
         pages.push({ ...page, records: page.records.map(withBlobUrl) as RecordPage['records'] })
       }
       const merged = mergePages(pages as [RecordPage, ...RecordPage[]])
-      const told = [...warnings, ...toClamped(one('limit')), ...merged.warnings]
-      return toListEnvelope({ ...merged, warnings: told })
+      return toListEnvelope({
+        ...merged,
+        warnings: [...warnings, ...toClampWarnings(one('limit')), ...merged.warnings],
+      })
     },
   },
   {
@@ -70,9 +72,9 @@ export const streamRoutes: readonly ReadRoute[] = [
     async read(reader, { one, many, limits }, [stream = '', key = '']) {
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
       if (isFailed(scopes)) return scopes
-      const holding = scopes.filter((scope) => reader.store.find(scope, key))
-      const [scope, ...others] = holding
-      if (others.length > 0) return ambiguous(holding)
+      const matches = scopes.filter((scope) => reader.store.find(scope, key))
+      const [scope, ...others] = matches
+      if (others.length > 0) return ambiguous(matches)
       const row = scope && reader.store.find(scope, key)
       if (!row) return noRecord()
       const fields = toFields(scope, { fields: many('fields') })
@@ -88,7 +90,7 @@ export const streamRoutes: readonly ReadRoute[] = [
         connector_key: scope.source.connection.connector,
       }
       const expanded = await expandPage(reader, scope, [row], [record], expansions)
-      return 'kind' in expanded ? expanded : withBlobUrl(expanded[0] ?? record)
+      return isFailed(expanded) ? expanded : withBlobUrl(expanded[0] ?? record)
     },
   },
   {
@@ -96,9 +98,9 @@ export const streamRoutes: readonly ReadRoute[] = [
     tool: 'fetch',
     parameters: [],
     read(reader, { one }, [id = '']) {
-      const found = findBlob(reader, id, one('connection_id'))
-      if (isFailed(found)) return found
-      const { scope, key, blob } = found
+      const match = findBlob(reader, id, one('connection_id'))
+      if (isFailed(match)) return match
+      const { scope, key, blob } = match
       const field = scope.fields.get(blobField)
       recordDisclosure(reader, scope, {
         tool: 'v1/blob',
@@ -110,7 +112,7 @@ export const streamRoutes: readonly ReadRoute[] = [
   },
 ]
 
-function toRecordsQuery(scope: Scope, parameters: Parameters): RecordsQuery {
+function toRecordsQuery(scope: Scope, parameters: QueryParameters): RecordsQuery {
   const { one, many, filter, limits } = parameters
   return {
     stream: scope.source.stream.name,
@@ -129,12 +131,14 @@ function toRecordsQuery(scope: Scope, parameters: Parameters): RecordsQuery {
   }
 }
 
-/** Where the bytes are that a record names. */
+/** Adds the address of a record's blob. */
 function withBlobUrl<T extends JsonObject>(record: T): T {
   const { data } = record
-  const named = isPlainObject(data) ? data[blobField] : undefined
-  if (!isPlainObject(named) || typeof named.blob_id !== 'string') return record
-  const [id, where] = [named.blob_id, String(record.connection_id)].map(encodeURIComponent)
-  const fetch_url = `/v1/blobs/${id}?connection_id=${where}`
-  return { ...record, data: { ...(data as object), [blobField]: { ...named, fetch_url } } }
+  const blob = isPlainObject(data) ? data[blobField] : undefined
+  if (!isPlainObject(blob) || typeof blob.blob_id !== 'string') return record
+  const [blobId, connectionId] = [blob.blob_id, String(record.connection_id)].map(
+    encodeURIComponent,
+  )
+  const fetch_url = `/v1/blobs/${blobId}?connection_id=${connectionId}`
+  return { ...record, data: { ...(data as object), [blobField]: { ...blob, fetch_url } } }
 }

@@ -1,28 +1,28 @@
 import type { EventStore, JSONRPCMessage } from '@modelcontextprotocol/server'
 
-/** How many events of a session can be asked for again, and how many characters of them. */
-const most = 256
-const largest = 1024 * 1024
+/** The limits of a session's replay buffer. */
+const maxEvents = 256
+const maxCharacters = 1024 * 1024
 
-interface Kept {
+interface StoredEvent {
   readonly streamId: string
   readonly message: JSONRPCMessage
   readonly size: number
 }
 
-/** What a 2025 session sent lately, so that a client that lost its stream can have it again. */
+/** The last events of a 2025 session, replayed to a client that reconnects with `Last-Event-ID`. */
 export class EventLog implements EventStore {
-  readonly #events = new Map<string, Kept>()
+  readonly #events = new Map<string, StoredEvent>()
   #next = 0
   #size = 0
 
   async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
     const id = String(this.#next++)
-    const size = sizeOf(message)
+    const size = estimateSize(message)
     this.#events.set(id, { streamId, message, size })
     this.#size += size
     for (const [oldest, event] of this.#events) {
-      if (this.#events.size <= most && this.#size <= largest) break
+      if (this.#events.size <= maxEvents && this.#size <= maxCharacters) break
       this.#events.delete(oldest)
       this.#size -= event.size
     }
@@ -45,11 +45,12 @@ export class EventLog implements EventStore {
   }
 }
 
-/** About how many characters: only strings can be long. */
-function sizeOf(value: unknown): number {
+/** The approximate number of characters; only strings can be long. */
+function estimateSize(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 8
   let size = 16
-  for (const key in value) size += key.length + sizeOf((value as Record<string, unknown>)[key])
+  for (const key in value)
+    size += key.length + estimateSize((value as Record<string, unknown>)[key])
   return size
 }

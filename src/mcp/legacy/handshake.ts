@@ -1,13 +1,13 @@
 import { isInitializeRequest, type JSONRPCErrorResponse } from '@modelcontextprotocol/server'
 import { isPlainObject } from '../../capability/json.ts'
-import { codes } from '../rpc-error.ts'
+import { codes, toErrorMessage } from '../rpc-error.ts'
 
-/** The SDK calls a malformed handshake its own internal error; it is the client's. */
-export function findBadHandshake(message: unknown): JSONRPCErrorResponse | undefined {
-  if (!isPlainObject(message) || message.method !== 'initialize') return undefined
-  const { id } = message
+/** The SDK answers a malformed `initialize` with an internal error; this is invalid params. */
+export function findBadHandshake(request: unknown): JSONRPCErrorResponse | undefined {
+  if (!isPlainObject(request) || request.method !== 'initialize') return undefined
+  const { id } = request
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
-  if (isInitializeRequest(message)) return undefined
-  const error = { code: codes.invalidParams, message: 'The parameters of initialize are not valid' }
-  return { jsonrpc: '2.0', id, error }
+  if (isInitializeRequest(request)) return undefined
+  const message = 'The parameters of initialize are not valid'
+  return toErrorMessage({ code: codes.invalidParams, message }, id)
 }

@@ -11,9 +11,8 @@ import { localUser } from '../../capability/caller.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
-import { findSubject, methods } from '../methods.ts'
-import { toRpcError } from '../modern/modern-http.ts'
-import { type RpcError, toId } from '../rpc-error.ts'
+import { findTarget, methods } from '../methods.ts'
+import { codes, type RpcError, toErrorBody, toId, toRpcError } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
 import type { Surface } from '../surface.ts'
 import { EventLog } from './event-log.ts'
@@ -24,20 +23,20 @@ interface Session {
   readonly server: Server
   readonly subject: string
   lastSeen: number
-  /** Open streams: who listens is there, however quiet. */
+  /** The number of open streams. A session with one is not idle, even without requests. */
   streams: number
 }
 
 export interface SessionLimits {
   readonly perCaller: number
   readonly inAll: number
-  /** Milliseconds without a request after which a session is closed. */
+  /** Milliseconds without a request or an open stream after which a session is closed. */
   readonly idle: number
 }
 
 export const sessionLimits: SessionLimits = { perCaller: 256, inAll: 4096, idle: 30 * 60_000 }
 
-/** The sessions of 2025 over HTTP: each the SDK's own transport and server, bound to one caller. */
+/** 2025 sessions over HTTP: each has an SDK transport and server, and belongs to one caller. */
 export class LegacySessions {
   readonly #surface: Surface
   readonly #now: () => number
@@ -53,38 +52,38 @@ export class LegacySessions {
   }
 
   async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const [refusal] = [request.body].flat().flatMap((message) => findBadHandshake(message) ?? [])
-    if (refusal) return reply.answer(400, JSON.stringify(refusal))
+    const [error] = [request.body].flat().flatMap((message) => findBadHandshake(message) ?? [])
+    if (error) return reply.answer(400, JSON.stringify(error))
     const id = request.headers['mcp-session-id']
-    if (id === undefined && isInitializeRequest(request.body)) return this.#begin(request, reply)
-    if (id === undefined) return refuse(reply, 400, -32000, 'Mcp-Session-Id header is required')
+    if (id === undefined && isInitializeRequest(request.body)) return this.#open(request, reply)
+    if (id === undefined)
+      return refuse(reply, 400, codes.server, 'Mcp-Session-Id header is required')
     const session = this.#sessions.get(id)
-    // Somebody else's session does not exist: knowing its id must not be worth anything.
+    // Session hijacking: a session of another caller is reported as not found.
     if (session?.subject !== request.caller.subject)
-      return refuse(reply, 404, -32001, 'Session not found')
+      return refuse(reply, 404, codes.sessionNotFound, 'Session not found')
     session.lastSeen = this.#now()
-    const forbidden = await this.#forbid(request)
+    const forbidden = await this.#findForbidden(request)
     if (forbidden) {
-      const { code, message, data, status, headers } = forbidden
-      const error = { jsonrpc: '2.0', id: toId(request.body), error: { code, message, data } }
-      return reply.answer(status, JSON.stringify(error), headers)
+      const body = toErrorBody(forbidden, toId(request.body))
+      return reply.answer(forbidden.status, body, forbidden.headers)
     }
     if (request.method === 'GET') {
       session.streams++
       request.cancellation.onCancel(() => session.streams--)
     }
-    await this.#pass(session, request, reply)
+    await this.#forward(session, request, reply)
   }
 
   /**
-   * A stream has begun with 200 before the SDK asks for an answer, so a call that will be refused
-   * for want of a scope is made here: the same pipeline refuses it, and HTTP can say 403.
+   * The SDK sends status 200 before the method runs. A call that will be refused for a missing scope
+   * runs here instead: the same pipeline refuses and audits it, and HTTP can answer 403.
    */
-  async #forbid({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
+  async #findForbidden({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
     if (!isPlainObject(body) || typeof body.method !== 'string' || !isPlainObject(body.params))
       return undefined
     const { method, params } = body
-    const capability = findSubject(this.#surface, method, params)
+    const capability = findTarget(this.#surface, method, params)
     if (!capability || toId(body) === null || !this.#surface.forbids(caller, capability))
       return undefined
     try {
@@ -101,12 +100,12 @@ export class LegacySessions {
     await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()))
   }
 
-  async #begin(request: HttpRequest, reply: HttpReply): Promise<void> {
+  async #open(request: HttpRequest, reply: HttpReply): Promise<void> {
     const { caller } = request
     const { subject } = caller
     const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
     if (own.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
-      return refuse(reply, 429, -32000, 'Too many open sessions')
+      return refuse(reply, 429, codes.server, 'Too many open sessions')
     const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
       toCaller(http?.authInfo),
     )
@@ -118,24 +117,27 @@ export class LegacySessions {
         this.#sessions.set(id, { transport, server, subject, lastSeen: this.#now(), streams: 0 })
       },
     })
-    const forget = server.onclose
+    const unsubscribe = server.onclose
     server.onclose = () => {
-      forget?.()
+      unsubscribe?.()
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
     }
     await server.connect(transport)
-    await this.#pass({ transport, server }, request, reply)
-    // Refused: nobody will ever come back to it.
+    await this.#forward({ transport, server }, request, reply)
+    // The SDK refused the handshake, so no session exists.
     if (transport.sessionId === undefined) await server.close()
   }
 
-  async #pass(
+  async #forward(
     { transport, server }: Pick<Session, 'transport' | 'server'>,
     { method, headers, body, caller }: HttpRequest,
     reply: HttpReply,
   ): Promise<void> {
-    const said = toHeaders(withAgreedVersion(headers, server.getNegotiatedProtocolVersion()))
-    const request = new Request('http://localhost/', { method, headers: said })
+    const version = server.getNegotiatedProtocolVersion()
+    const request = new Request('http://localhost/', {
+      method,
+      headers: toHeaders(withNegotiatedVersion(headers, version)),
+    })
     const response = await transport.handleRequest(request, {
       authInfo: { token: '', clientId: caller.subject, scopes: [], extra: { caller } },
       ...(body !== undefined && { parsedBody: body }),
@@ -144,46 +146,48 @@ export class LegacySessions {
   }
 
   #sweep(): void {
-    const oldest = this.#now() - this.#limits.idle
+    const idleSince = this.#now() - this.#limits.idle
     for (const { server, lastSeen, streams } of this.#sessions.values())
-      if (streams === 0 && lastSeen < oldest) void server.close()
+      if (streams === 0 && lastSeen < idleSince) void server.close()
   }
 }
 
 const toCaller = (authInfo: { extra?: Record<string, unknown> } | undefined): Caller =>
   (authInfo?.extra?.caller as Caller | undefined) ?? { ...localUser, scopes: new Set() }
 
-const version = 'mcp-protocol-version'
+const versionHeader = 'mcp-protocol-version'
 
 /**
- * A session keeps to the revision it began with. Clients forget to repeat it, or repeat another,
- * and the transport believes what they say; only one that nobody knows is left for it to refuse.
+ * A session keeps the revision that its handshake negotiated. Some clients omit the header or send
+ * another revision, and the SDK's transport would believe them. Unknown revisions are left as they
+ * are, for the transport to refuse.
  */
-function withAgreedVersion(
+function withNegotiatedVersion(
   headers: HttpRequest['headers'],
-  agreed: string | undefined,
+  negotiated: string | undefined,
 ): HttpRequest['headers'] {
-  const said = headers[version]
-  return agreed !== undefined && (said === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(said))
-    ? { ...headers, [version]: agreed }
+  if (negotiated === undefined) return headers
+  const requested = headers[versionHeader]
+  return requested === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(requested)
+    ? { ...headers, [versionHeader]: negotiated }
     : headers
 }
 
-/** The transport reads these and no others. */
-const read = [
+/** The only headers that the transport reads. */
+const transportHeaders = [
   'accept',
   'content-type',
   'idempotency-key',
   'last-event-id',
-  version,
+  versionHeader,
   'mcp-session-id',
 ] as const
 
 const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
-  read.flatMap((name) => {
+  transportHeaders.flatMap((name) => {
     const value = headers[name]
     return value === undefined ? [] : [[name, value]]
   })
 
 const refuse = (reply: HttpReply, status: number, code: number, message: string): void =>
-  reply.answer(status, JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }))
+  reply.answer(status, toErrorBody({ code, message }))

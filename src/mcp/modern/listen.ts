@@ -1,26 +1,26 @@
 import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { Caller } from '../../capability/caller.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { permits } from '../../governance/permits.ts'
 import { type Announcement, toNotification } from '../announcements.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
-import { codes } from '../rpc-error.ts'
+import { codes, toErrorBody } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
 import type { ModernRequest } from './modern-request.ts'
 
-const keepAliveInterval = 15_000
-const mostPerCaller = 1024
-const mostUris = 1000
+const keepAliveIntervalMs = 15_000
+const maxStreamsPerCaller = 1024
+const maxUris = 1000
 
-/** What a subscriber asked for, less what it cannot have. */
-interface Wanted {
+/** A client's subscription filter, reduced to the notifications that this server sends. */
+interface SubscriptionFilter {
   readonly toolsListChanged?: true
   readonly promptsListChanged?: true
   readonly resourcesListChanged?: true
   readonly resourceSubscriptions?: readonly string[]
 }
 
-/** `subscriptions/listen`: a stream that says what changed, for as long as the client stays. */
+/** `subscriptions/listen`: a stream of change notifications until the client disconnects. */
 export function serveListen(
   surface: Surface,
   { id, params }: ModernRequest,
@@ -28,60 +28,60 @@ export function serveListen(
   reply: HttpReply,
 ): void {
   const refuse = (code: number, message: string) =>
-    reply.answer(200, JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
-  const wanted = readWanted(params.notifications)
-  if (!wanted) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
-  const open = surface.listeners.get(caller.subject) ?? 0
-  if (open >= mostPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
-  surface.listeners.set(caller.subject, open + 1)
+    reply.answer(200, toErrorBody({ code, message }, id))
+  const filter = readFilter(params.notifications)
+  if (!filter) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
+  const open = surface.openStreams.get(caller.subject) ?? 0
+  if (open >= maxStreamsPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
+  surface.openStreams.set(caller.subject, open + 1)
 
-  const mark = { [SUBSCRIPTION_ID_META_KEY]: id }
+  const subscriptionMeta = { [SUBSCRIPTION_ID_META_KEY]: id }
   const stream = reply.stream()
-  const tell = (method: string, said: object) =>
-    stream.send({ jsonrpc: '2.0', method, params: { ...said, _meta: mark } })
-  tell('notifications/subscriptions/acknowledged', { notifications: wanted })
+  const notify = (method: string, params: object) =>
+    stream.send({ jsonrpc: '2.0', method, params: { ...params, _meta: subscriptionMeta } })
+  notify('notifications/subscriptions/acknowledged', { notifications: filter })
 
-  const stop = surface.announcements.subscribe((announcement) => {
-    if (!isWanted(announcement, wanted) || !concerns(surface, caller, announcement)) return
+  const unsubscribe = surface.announcements.subscribe((announcement) => {
+    if (!matchesFilter(announcement, filter) || !concerns(surface, caller, announcement)) return
     const { method, params } = toNotification(announcement)
-    tell(method, params)
+    notify(method, params)
   })
-  const timer = setInterval(() => stream.keepAlive(), keepAliveInterval)
-  const leave = surface.onClose(() => {
-    const _meta = { ...mark, [SERVER_INFO_META_KEY]: surface.identity }
+  const timer = setInterval(() => stream.keepAlive(), keepAliveIntervalMs)
+  const forgetStream = surface.onClose(() => {
+    const _meta = { ...subscriptionMeta, [SERVER_INFO_META_KEY]: surface.identity }
     stream.send({ jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } })
     stream.end()
   })
   stream.onClose(() => {
     clearInterval(timer)
-    stop()
-    leave()
-    surface.listeners.set(caller.subject, (surface.listeners.get(caller.subject) ?? 1) - 1)
+    unsubscribe()
+    forgetStream()
+    surface.openStreams.set(caller.subject, (surface.openStreams.get(caller.subject) ?? 1) - 1)
   })
 }
 
-function readWanted(filter: unknown): Wanted | undefined {
+function readFilter(filter: unknown): SubscriptionFilter | undefined {
   if (!isPlainObject(filter)) return undefined
   const { resourceSubscriptions: uris = [] } = filter
   for (const key of flags)
     if (filter[key] !== undefined && typeof filter[key] !== 'boolean') return undefined
-  if (!Array.isArray(uris) || uris.length > mostUris) return undefined
+  if (!Array.isArray(uris) || uris.length > maxUris) return undefined
   if (!uris.every((uri): uri is string => typeof uri === 'string')) return undefined
-  return {
-    ...Object.fromEntries(flags.flatMap((key) => (filter[key] === true ? [[key, true]] : []))),
-    ...(uris.length > 0 && { resourceSubscriptions: uris }),
-  }
+  return dropUndefined({
+    ...Object.fromEntries(flags.map((key) => [key, filter[key] || undefined])),
+    resourceSubscriptions: uris.length > 0 ? uris : undefined,
+  })
 }
 
 const flags = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 
-function isWanted(announcement: Announcement, wanted: Wanted): boolean {
+function matchesFilter(announcement: Announcement, filter: SubscriptionFilter): boolean {
   return announcement.kind === 'updated'
-    ? (wanted.resourceSubscriptions?.includes(announcement.uri) ?? false)
-    : wanted[`${announcement.kind}ListChanged`] === true
+    ? (filter.resourceSubscriptions?.includes(announcement.uri) ?? false)
+    : filter[`${announcement.kind}ListChanged`] === true
 }
 
-/** Nobody hears of what is not there for them: not even that it has changed. */
+/** Callers are not notified of what they may not use: even that it changed would leak information. */
 export function concerns(surface: Surface, caller: Caller, announcement: Announcement): boolean {
   const { kind, about } = announcement
   if (kind === 'updated' && mayRead(surface, caller, announcement.uri)) return true
@@ -90,6 +90,6 @@ export function concerns(surface: Surface, caller: Caller, announcement: Announc
 }
 
 export function mayRead(surface: Surface, caller: Caller, uri: string): boolean {
-  const found = surface.projection.findView(uri)
-  return found !== undefined && permits(caller, found.entry.capability)
+  const match = surface.projection.findView(uri)
+  return match !== undefined && permits(caller, match.entry.capability)
 }

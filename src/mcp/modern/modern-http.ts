@@ -3,14 +3,14 @@ import { type Listener, type LogLevel, logLevels, silentListener } from '../../c
 import type { Exchange } from '../exchange.ts'
 import type { EventStream, HttpReply, HttpRequest } from '../http-port.ts'
 import { methods } from '../methods.ts'
-import { brief, codes, RpcError } from '../rpc-error.ts'
+import { brief, codes, RpcError, toErrorMessage, toRpcError } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
 import { serveListen } from './listen.ts'
 import type { ModernRequest } from './modern-request.ts'
 
 /**
- * The stateless era over HTTP: from one request to one response, with nothing kept in between.
- * The answer is one JSON document, or a stream as soon as there is something to tell before it.
+ * The stateless era over HTTP: one request, one response, no session. The response is one JSON
+ * document, or an event stream if a notification comes before the result.
  */
 export async function serveModern(
   surface: Surface,
@@ -20,10 +20,10 @@ export async function serveModern(
 ): Promise<void> {
   const { id, method, params, meta } = inbound
   if (method === 'subscriptions/listen') return serveListen(surface, inbound, request, reply)
-  const way = new WayBack(reply)
+  const response = new ModernResponse(reply)
   try {
-    const run = methods.get(method)
-    if (!run)
+    const handle = methods.get(method)
+    if (!handle)
       throw new RpcError(codes.methodNotFound, `Method not found: ${brief(method)}`, {
         status: 404,
       })
@@ -31,19 +31,19 @@ export async function serveModern(
       caller: request.caller,
       client: inbound.client,
       cancellation: request.cancellation,
-      listener: toListener(meta, way),
+      listener: toListener(meta, response),
       inputResponses: params.inputResponses,
       requestState: params.requestState,
       headers: request.headers,
     }
-    way.succeed(id, await run(surface, params, exchange), surface)
+    response.succeed(id, await handle(surface, params, exchange), surface)
   } catch (error) {
-    way.fail(id, error)
+    response.fail(id, error)
   }
 }
 
-/** Turns into a stream when something is told before the answer. */
-class WayBack {
+/** Becomes an event stream with the first notification. */
+class ModernResponse {
   readonly #reply: HttpReply
   #stream: EventStream | undefined
 
@@ -72,26 +72,23 @@ class WayBack {
   }
 
   fail(id: string | number, error: unknown): void {
-    const { code, message, data, status, headers } = toRpcError(error)
-    const answer = {
-      jsonrpc: '2.0',
-      id,
-      error: { code, message, ...(data !== undefined && { data }) },
-    }
-    if (!this.#stream) return this.#reply.answer(status, JSON.stringify(answer), headers)
-    this.#stream.send(answer)
+    const rpcError = toRpcError(error)
+    const message = toErrorMessage(rpcError, id)
+    if (!this.#stream)
+      return this.#reply.answer(rpcError.status, JSON.stringify(message), rpcError.headers)
+    this.#stream.send(message)
     this.#stream.end()
   }
 }
 
-/** Every result says which software made it, and whether there is more to come. */
+/** Adds the result type and the server's identity, which the revision requires in every result. */
 function toModernResult(result: Result, { identity }: Surface): object {
   const _meta: Record<string, unknown> = { [SERVER_INFO_META_KEY]: identity }
   if (result._meta) Object.assign(_meta, result._meta)
   return { resultType: 'complete', ...result, _meta }
 }
 
-/** Lists are the same object until something changes, and so are their bytes. */
+/** Lists stay the same object until something changes, so their JSON is cached by object. */
 const cachedBytes = new WeakMap<object, Uint8Array>()
 
 function toCachedBytes(result: Result, surface: Surface): Uint8Array {
@@ -103,10 +100,7 @@ function toCachedBytes(result: Result, surface: Surface): Uint8Array {
   return bytes
 }
 
-export const toRpcError = (error: unknown): RpcError =>
-  error instanceof RpcError ? error : new RpcError(codes.internal, 'Internal error')
-
-function toListener(meta: Readonly<Record<string, unknown>>, way: WayBack): Listener {
+function toListener(meta: Readonly<Record<string, unknown>>, response: ModernResponse): Listener {
   const { progressToken } = meta
   const level = meta[LOG_LEVEL_META_KEY] as LogLevel | undefined
   if (progressToken === undefined && level === undefined) return silentListener
@@ -114,14 +108,14 @@ function toListener(meta: Readonly<Record<string, unknown>>, way: WayBack): List
     progress: ({ done, total, message }) => {
       if (progressToken === undefined) return
       const params = { progressToken, progress: done, total, message }
-      way.notify('notifications/progress', params)
+      response.notify('notifications/progress', params)
     },
     log: (entry) => {
       if (level === undefined || isBelow(entry.level, level)) return
-      way.notify('notifications/message', entry)
+      response.notify('notifications/message', entry)
     },
   }
 }
 
-const isBelow = (level: LogLevel, threshold: LogLevel): boolean =>
+export const isBelow = (level: LogLevel, threshold: LogLevel): boolean =>
   logLevels.indexOf(level) < logLevels.indexOf(threshold)

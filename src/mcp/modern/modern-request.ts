@@ -7,14 +7,14 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server'
-import { isPlainObject } from '../../capability/json.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import type { HttpRequest } from '../http-port.ts'
-import { type Params, subjects } from '../methods.ts'
+import { type Params, targetParams } from '../methods.ts'
 import { brief, codes, RpcError } from '../rpc-error.ts'
 import { modernRevision } from '../wire-names.ts'
-import { decodeHeader, headersDisagree } from './param-headers.ts'
+import { decodeHeader, headerMismatch } from './param-headers.ts'
 
-/** What a POST turned out to be. */
+/** The classification of an HTTP request. */
 export type Inbound =
   | ModernRequest
   | { readonly kind: 'notification' }
@@ -30,15 +30,15 @@ export interface ModernRequest {
 }
 
 /**
- * Tells the eras apart and holds a modern request to its rules. What is plainly in order is
- * recognised at a glance; whatever is not goes through the SDK's own classification, so that every
- * odd case is judged exactly as it judges it.
+ * Tells the eras apart and validates modern requests. A fast path recognises well-formed modern
+ * requests; all others go through the SDK's classification, so that edge cases are decided as the
+ * SDK decides them.
  */
 export function readInbound(request: HttpRequest): Inbound {
-  return atAGlance(request) ?? inDetail(request)
+  return readWellFormed(request) ?? classify(request)
 }
 
-function atAGlance({ body, headers }: HttpRequest): ModernRequest | undefined {
+function readWellFormed({ body, headers }: HttpRequest): ModernRequest | undefined {
   if (!isPlainObject(body)) return undefined
   const { jsonrpc, id, method, params } = body
   if (jsonrpc !== '2.0' || typeof method !== 'string') return undefined
@@ -49,9 +49,9 @@ function atAGlance({ body, headers }: HttpRequest): ModernRequest | undefined {
   if (meta[PROTOCOL_VERSION_META_KEY] !== modernRevision) return undefined
   if (headers['mcp-protocol-version'] !== modernRevision) return undefined
   if (headers['mcp-method'] !== method) return undefined
-  const subject = subjects.get(method)
-  if (subject !== undefined && headers['mcp-name'] !== params[subject]) return undefined
-  if (meta[CLIENT_INFO_META_KEY] !== undefined && !isNamed(meta[CLIENT_INFO_META_KEY]))
+  const targetParam = targetParams.get(method)
+  if (targetParam !== undefined && headers['mcp-name'] !== params[targetParam]) return undefined
+  if (meta[CLIENT_INFO_META_KEY] !== undefined && !isSimpleInfo(meta[CLIENT_INFO_META_KEY]))
     return undefined
   if (meta[LOG_LEVEL_META_KEY] !== undefined) return undefined
   const client = meta[CLIENT_CAPABILITIES_META_KEY]
@@ -62,22 +62,24 @@ function atAGlance({ body, headers }: HttpRequest): ModernRequest | undefined {
 
 const envelopeKeys = new Set(['jsonrpc', 'id', 'method', 'params'])
 
-/** Only names and versions: an implementation that says more is looked at in detail. */
-function isNamed(info: unknown): boolean {
+/** Accepts client info of plain strings; anything more is left to the SDK. */
+function isSimpleInfo(info: unknown): boolean {
   if (!isPlainObject(info)) return false
   for (const key in info) if (typeof info[key] !== 'string') return false
   return typeof info.name === 'string' && typeof info.version === 'string'
 }
 
-function inDetail({ method: httpMethod, headers, body }: HttpRequest): Inbound {
+function classify({ method: httpMethod, headers, body }: HttpRequest): Inbound {
   const version = headers['mcp-protocol-version']
-  const outcome = classifyInboundRequest({
-    httpMethod,
-    ...(version !== undefined && { protocolVersionHeader: version }),
-    ...(headers['mcp-method'] !== undefined && { mcpMethodHeader: headers['mcp-method'] }),
-    ...(headers['mcp-name'] !== undefined && { mcpNameHeader: headers['mcp-name'] }),
-    ...(body !== undefined && { body }),
-  })
+  const outcome = classifyInboundRequest(
+    dropUndefined({
+      httpMethod,
+      protocolVersionHeader: version,
+      mcpMethodHeader: headers['mcp-method'],
+      mcpNameHeader: headers['mcp-name'],
+      body,
+    }),
+  )
   if (outcome.kind === 'legacy') return { kind: 'legacy', route: outcome }
   if (outcome.kind === 'reject')
     throw new RpcError(outcome.code, brief(outcome.message), {
@@ -93,12 +95,9 @@ function inDetail({ method: httpMethod, headers, body }: HttpRequest): Inbound {
   if (outcome.messageKind === 'notification') return { kind: 'notification' }
   const { id, method, params = {} } = outcome.message
   if (version === undefined)
-    throw headersDisagree('(missing)', 'the MCP-Protocol-Version header is absent')
+    throw headerMismatch('(missing)', 'the MCP-Protocol-Version header is absent')
   if (headers['mcp-method'] === undefined)
-    throw headersDisagree(
-      '(missing)',
-      `the method is ${method} and the Mcp-Method header is absent`,
-    )
+    throw headerMismatch('(missing)', `the method is ${method} and the Mcp-Method header is absent`)
   checkNameHeader(method, params, headers['mcp-name'])
   const meta = isPlainObject(params._meta) ? params._meta : {}
   const client = meta[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities
@@ -106,19 +105,19 @@ function inDetail({ method: httpMethod, headers, body }: HttpRequest): Inbound {
 }
 
 function checkNameHeader(method: string, params: Params, header: string | undefined): void {
-  const subject = subjects.get(method)
-  if (subject === undefined) return
-  const value = params[subject]
+  const param = targetParams.get(method)
+  if (param === undefined) return
+  const value = params[param]
   if (header === undefined) {
     if (typeof value === 'string')
-      throw headersDisagree(
+      throw headerMismatch(
         '(missing)',
-        `${subject} is ${brief(value)} and the Mcp-Name header is absent`,
+        `${param} is ${brief(value)} and the Mcp-Name header is absent`,
       )
     return
   }
-  const said = decodeHeader(header)
-  if (said === undefined) throw headersDisagree(header, 'the Mcp-Name header is not valid base64')
-  if (typeof value === 'string' && said !== value)
-    throw headersDisagree(brief(header), `${subject} is ${brief(value)}`)
+  const name = decodeHeader(header)
+  if (name === undefined) throw headerMismatch(header, 'the Mcp-Name header is not valid base64')
+  if (typeof value === 'string' && name !== value)
+    throw headerMismatch(brief(header), `${param} is ${brief(value)}`)
 }

@@ -1,54 +1,59 @@
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { codes, RpcError } from '../rpc-error.ts'
 
-/** An argument that a modern client repeats in a header, so that proxies can route by it. */
+/** An argument that modern clients repeat in an HTTP header, so that proxies can route by it. */
 interface ParamHeader {
   readonly path: readonly string[]
   readonly header: string
   readonly numeric: boolean
 }
 
-/** The `x-mcp-header` marks of a schema: on primitive properties, reached by `properties` alone. */
+/** Collects the `x-mcp-header` annotations of primitive properties, nested through `properties` only. */
 export function toParamHeaders(schema: JsonObject, path: readonly string[] = []): ParamHeader[] {
   if (!isPlainObject(schema.properties)) return []
   return Object.entries(schema.properties).flatMap(([key, child]) => {
     if (!isPlainObject(child)) return []
-    const here = [...path, key]
-    const mark = child['x-mcp-header']
+    const childPath = [...path, key]
+    const name = child['x-mcp-header']
     const own =
-      typeof mark === 'string' && token.test(mark) && primitive.has(String(child.type))
+      typeof name === 'string' && headerToken.test(name) && primitive.has(String(child.type))
         ? [
             {
-              path: here,
-              header: `mcp-param-${mark.toLowerCase()}`,
+              path: childPath,
+              header: `mcp-param-${name.toLowerCase()}`,
               numeric: child.type === 'integer',
             },
           ]
         : []
-    return [...own, ...toParamHeaders(child as JsonObject, here)]
+    return [...own, ...toParamHeaders(child as JsonObject, childPath)]
   })
 }
 
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** A `token` of RFC 9110. */
+const headerToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const primitive = new Set(['string', 'integer', 'boolean'])
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-export function checkParamHeaders(marks: readonly ParamHeader[], input: unknown, headers: Headers) {
-  for (const { path, header, numeric } of marks) {
+export function checkParamHeaders(
+  paramHeaders: readonly ParamHeader[],
+  input: unknown,
+  headers: Headers,
+) {
+  for (const { path, header, numeric } of paramHeaders) {
     const value = path.reduce<unknown>(
       (node, key) => (isPlainObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
       input,
     )
     if (value === undefined || value === null || typeof value === 'object') continue
-    const said = decodeHeader(headers[header])
-    const same = numeric && said !== undefined ? Number(said) === value : said === String(value)
-    if (!same)
-      throw headersDisagree(header, `arguments ${path.join('.')} is ${JSON.stringify(value)}`)
+    const sent = decodeHeader(headers[header])
+    const isSame = numeric && sent !== undefined ? Number(sent) === value : sent === String(value)
+    if (!isSame)
+      throw headerMismatch(header, `arguments ${path.join('.')} is ${JSON.stringify(value)}`)
   }
 }
 
-/** Header values that ASCII cannot carry arrive as `=?base64?…?=`. */
+/** Decodes `=?base64?…?=`, the form of header values that are not ASCII; `undefined` if malformed. */
 export function decodeHeader(value: string | undefined): string | undefined {
   const encoded = value?.match(/^=\?base64\?(.*)\?=$/)?.[1]
   if (encoded === undefined) return value
@@ -57,7 +62,7 @@ export function decodeHeader(value: string | undefined): string | undefined {
   return bytes.toString('base64') === encoded && !text.includes('\ufffd') ? text : undefined
 }
 
-export const headersDisagree = (header: string, body: string): RpcError =>
+export const headerMismatch = (header: string, body: string): RpcError =>
   new RpcError(codes.headerMismatch, `The headers and the body disagree: ${body}`, {
     status: 400,
     data: { mismatch: { header, body } },

@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { findBadHandshake } from '../legacy/handshake.ts'
-import { codes } from '../rpc-error.ts'
+import { codes, toErrorMessage } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
 import type { Surface } from '../surface.ts'
 
@@ -11,9 +11,9 @@ export interface StdioOptions {
   readonly input: Readable
   readonly output: Writable
   readonly caller?: Caller
-  /** Why a message is not even looked at, whatever it asks for. */
+  /** The reason to refuse a message before it is handled, if there is one. */
   readonly refuse?: (message: unknown) => MessageRefusal | undefined
-  /** Out-of-band trouble, for the log. */
+  /** Receives transport errors, for the log. */
   readonly onError: (error: Error) => void
 }
 
@@ -23,35 +23,35 @@ export interface MessageRefusal {
 }
 
 export interface StdioConnection {
-  /** Settles when the client has left; says what ended it, if it was not the client. */
+  /** Resolves when the connection ends, with the error that ended it, if any. */
   readonly closed: Promise<Error | undefined>
   close(): Promise<void>
 }
 
-/** Answers that are ready together go out together: a write for each costs more than the rest. */
-function gatherWrites(output: Writable): Writable {
+/** Batches writes of the same event loop turn into one: a system call per message is the main cost. */
+function batchWrites(output: Writable): Writable {
   const write = output.write.bind(output)
-  let gathering = false
+  let corked = false
   const flush = () => {
-    gathering = false
+    corked = false
     output.uncork()
   }
-  const gather = (...words: Parameters<Writable['write']>): boolean => {
-    if (!gathering) {
-      gathering = true
+  const writeBatched = (...args: Parameters<Writable['write']>): boolean => {
+    if (!corked) {
+      corked = true
       output.cork()
       setImmediate(flush)
     }
-    return write(...words)
+    return write(...args)
   }
-  output.write = gather as Writable['write']
+  output.write = writeBatched as Writable['write']
   return output
 }
 
-/** One client on a pair of streams, in whichever era it opens with. */
+/** Serves one client on a pair of streams, in the era of its first message. */
 export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
   const { input, output, caller = localUser, refuse, onError } = options
-  const transport = new StdioServerTransport(input, gatherWrites(output))
+  const transport = new StdioServerTransport(input, batchWrites(output))
   let fatal: Error | undefined
   let settle: (reason: Error | undefined) => void
   const closed = new Promise<Error | undefined>((resolve) => {
@@ -60,18 +60,18 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   const handle = serveStdio(({ era }) => createSdkServer(surface, era, caller), {
     transport,
     onerror: (error) => {
-      // The SDK stops reading at a line it cannot hold; everything else it gets over.
+      // The SDK stops reading after a line that exceeds its buffer; other errors are not fatal.
       if (/buffer/i.test(error.message) && /exceed|size/i.test(error.message)) fatal = error
       onError(error)
     },
   })
   const deliver = transport.onmessage
   transport.onmessage = (message) => {
-    const unwanted = refuse?.(message)
-    const refusal = unwanted ? toRefusal(message, unwanted) : findBadHandshake(message)
-    if (refusal) transport.send(refusal).catch(onError)
-    // Whoever expects no answer gets none.
-    else if (!unwanted) deliver?.(message)
+    const refusal = refuse?.(message)
+    const error = refusal ? toRefusal(message, refusal) : findBadHandshake(message)
+    if (error) transport.send(error).catch(onError)
+    // A refused notification is dropped: JSON-RPC has no response to it.
+    else if (!refusal) deliver?.(message)
   }
   const onclose = transport.onclose
   transport.onclose = () => {
@@ -81,8 +81,7 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   return { closed, close: () => handle.close() }
 }
 
-function toRefusal(message: JSONRPCMessage, { code, message: words }: MessageRefusal) {
+function toRefusal(message: JSONRPCMessage, { code, message: text }: MessageRefusal) {
   if (!('id' in message) || !('method' in message)) return undefined
-  const error = { code: codes.refused, message: words, data: { code } }
-  return { jsonrpc: '2.0' as const, id: message.id, error }
+  return toErrorMessage({ code: codes.refused, message: text, data: { code } }, message.id)
 }

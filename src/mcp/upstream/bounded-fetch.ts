@@ -1,18 +1,18 @@
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 
-const longestAside = 2000
-const largestAside = 64 * 1024
+const sideRequestTimeoutMs = 2000
+const maxSideResponseBytes = 64 * 1024
 
-/** `fetch` for the SDK, which reads whatever it is sent to its end. */
+/** `fetch` for the SDK with size limits, because the SDK reads every response to its end. */
 export const boundedFetch: FetchLike = async (url, init) => {
-  // Nobody here listens to what an agent says unasked; only an answer that broke off is resumed.
+  // No standing GET stream for notifications: a GET is only used to resume a broken response.
   if (init?.method === 'GET' && !new Headers(init.headers).has('last-event-id'))
     return new Response(null, { status: 405 })
   const current = currentExchange.getStore()
   if (current && !current.over) return current.watch(await fetch(url, init))
-  // Not part of an answer: that a call is cancelled, or a session over.
-  const aside = AbortSignal.timeout(longestAside)
-  const signal = init?.signal ? AbortSignal.any([init.signal, aside]) : aside
-  return new UpstreamExchange(largestAside).watch(await fetch(url, { ...init, signal }))
+  // Requests outside a call: a cancellation notice, or the end of a session.
+  const timeout = AbortSignal.timeout(sideRequestTimeoutMs)
+  const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout
+  return new UpstreamExchange(maxSideResponseBytes).watch(await fetch(url, { ...init, signal }))
 }

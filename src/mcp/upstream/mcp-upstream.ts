@@ -1,5 +1,5 @@
 import { isPlainObject } from '../../capability/json.ts'
-import type { Failed } from '../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { toEndpoint } from '../../upstream/endpoint.ts'
 import {
   upstreamRefused,
@@ -17,14 +17,14 @@ import type {
 import type { UpstreamLink } from './upstream-link.ts'
 
 export interface McpUpstreamOptions extends UpstreamOptions {
-  /** How we introduce ourselves to the agent. */
+  /** The name and version that the agent sees. */
   readonly identity?: { readonly name: string; readonly version: string }
 }
 
-const largestAnswer = 8 * 1024 * 1024
-const longestConnect = 10_000
+const maxAnswerBytes = 8 * 1024 * 1024
+const connectTimeoutMs = 10_000
 
-/** An agent's MCP interface, of either era. All calls share one connection, made by the first. */
+/** An agent's MCP server, of either era. All calls share one connection, opened by the first. */
 export class McpUpstream implements Upstream {
   readonly #options: McpUpstreamOptions
   readonly #endpoint: URL | Failed
@@ -39,12 +39,12 @@ export class McpUpstream implements Upstream {
   async call(request: UpstreamRequest): Promise<UpstreamAnswer> {
     if (request.input !== undefined && !isPlainObject(request.input))
       return {
-        outcome: upstreamRefused('The agent takes its arguments as an object.'),
+        outcome: upstreamRefused('The arguments for an MCP agent must be an object.'),
         reached: 'no',
       }
     const first = await this.#try(request)
-    // It was not carried out, because the agent had forgotten who we are: once more on a new session.
-    return first === 'expired' ? this.#tryAgain(request) : first
+    // An expired session means that the call did not run, so one retry on a new session is safe.
+    return first === 'expired' ? this.#retry(request) : first
   }
 
   async close(): Promise<void> {
@@ -55,28 +55,28 @@ export class McpUpstream implements Upstream {
 
   async #try(request: UpstreamRequest): Promise<UpstreamAnswer | 'expired'> {
     if (this.#closing.signal.aborted) return { outcome: closed(), reached: 'no' }
-    const shared = this.#shared()
-    const link = await untilCancelled(shared, request.cancellation).catch(upstreamStopped)
+    const connecting = this.#connect()
+    const link = await untilCancelled(connecting, request.cancellation).catch(upstreamStopped)
     if (isFailed(link)) return { outcome: link, reached: 'no' }
     const { link: state, outcome, reached } = await link.call(request)
     if (state !== 'sound') {
-      // The next call makes a new one; those still on this one may finish.
-      this.#forget(shared)
+      // The next call opens a new connection; calls in progress on this one can finish.
+      this.#forget(connecting)
       link.retire()
     }
     return state === 'expired' ? 'expired' : { outcome, reached }
   }
 
-  async #tryAgain(request: UpstreamRequest): Promise<UpstreamAnswer> {
+  async #retry(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const second = await this.#try(request)
     if (second !== 'expired') return second
     return {
-      outcome: upstreamUnavailable('The agent forgets its sessions at once.'),
+      outcome: upstreamUnavailable('The agent ended a new session at once.'),
       reached: 'no',
     }
   }
 
-  #shared(): Promise<UpstreamLink | Failed> {
+  #connect(): Promise<UpstreamLink | Failed> {
     if (this.#link) return this.#link
     const opening = this.#open()
     this.#link = opening
@@ -96,22 +96,20 @@ export class McpUpstream implements Upstream {
     } = this.#options
     if (isFailed(this.#endpoint)) return this.#endpoint
     try {
-      const proof = await credential?.()
-      // Loaded when an agent is first called: starting must not wait for it.
+      const credentialHeader = await credential?.()
+      // Loaded lazily: the client SDK would slow down the start of the process.
       const { UpstreamLink } = await import('./upstream-link.ts')
       return await UpstreamLink.open({
         url: this.#endpoint,
-        proof,
+        credential: credentialHeader,
         identity,
         closing: this.#closing.signal,
-        limits: { answer: largestAnswer, connect: longestConnect, ...limits },
+        limits: { answer: maxAnswerBytes, connect: connectTimeoutMs, ...limits },
       })
     } catch (error) {
       return upstreamUnauthorized(String(error))
     }
   }
 }
-
-const isFailed = (one: object): one is Failed => 'failure' in one
 
 const closed = () => upstreamUnavailable('The connection to the agent is closed.')

@@ -20,7 +20,7 @@ import { quoteUpstreamText } from '../../upstream/upstream-text.ts'
 import { codes } from '../rpc-error.ts'
 import type { UpstreamExchange } from './upstream-exchange.ts'
 
-/** What came of a call on a link, and what that means for the link. */
+/** The answer to a call, and the state of the connection after it. */
 export interface LinkAnswer extends UpstreamAnswer {
   readonly link: 'sound' | 'broken' | 'expired'
 }
@@ -35,29 +35,32 @@ export function toCallAnswer(result: CallToolResult): LinkAnswer {
 }
 
 function toToolError(content: readonly Content[], data: Json | undefined): Failed {
-  const words = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
-  const message = quoteUpstreamText(words.join(' ')) || 'The agent says that this failed.'
-  return upstreamFailed('upstream_tool_error', message, {
-    ...(data !== undefined && { details: { data } }),
-  })
+  const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const message =
+    quoteUpstreamText(texts.join(' ')) || 'The agent reported an error without details.'
+  return upstreamFailed(
+    'upstream_tool_error',
+    message,
+    data === undefined ? {} : { details: { data } },
+  )
 }
 
-/** Nothing of a call was sent yet, so there is nothing in it for who calls to put right. */
+/** A failed connection is never the caller's fault: the call itself has not been sent yet. */
 export function toConnectFailure(error: unknown, exchange: UpstreamExchange): Failed {
-  const { outcome } = toTrouble(error, exchange, false)
-  return outcome.kind === 'failed' && alsoBefore.has(outcome.failure.code)
+  const { outcome } = toLinkFailure(error, exchange, false)
+  return outcome.kind === 'failed' && connectFailureCodes.has(outcome.failure.code)
     ? outcome
-    : upstreamInvalid(toWords(exchange.fault?.failure.message ?? error))
+    : upstreamInvalid(toCauseText(exchange.fault?.failure.message ?? error))
 }
 
-const alsoBefore = new Set([
+const connectFailureCodes = new Set([
   'upstream_unavailable',
   'upstream_credentials',
   'upstream_busy',
   'upstream_stopped',
 ])
 
-export function toTrouble(
+export function toLinkFailure(
   error: unknown,
   exchange: UpstreamExchange,
   hadSession: boolean,
@@ -69,72 +72,74 @@ export function toTrouble(
       reached: sent ? 'maybe' : 'no',
       link: fault.failure.fixedBy === 'operator' ? 'broken' : 'sound',
     }
-  if (!sent) return { outcome: upstreamUnavailable(toWords(error)), reached: 'no', link: 'broken' }
-  if (error instanceof ProtocolError) return toRpcTrouble(error)
+  if (!sent)
+    return { outcome: upstreamUnavailable(toCauseText(error)), reached: 'no', link: 'broken' }
+  if (error instanceof ProtocolError) return toRpcFailure(error)
   if (status !== undefined && (status < 200 || status > 299))
-    return toHttpTrouble(status, toWords(error), exchange, hadSession)
+    return toHttpFailure(status, toCauseText(error), exchange, hadSession)
   if (error instanceof SdkError && error.code === SdkErrorCode.UnsupportedResultType)
-    return { outcome: asks(), reached: 'yes', link: 'sound' }
-  return toNetworkTrouble(error, status)
+    return { outcome: needsInput(), reached: 'yes', link: 'sound' }
+  return toNetworkFailure(error, status)
 }
 
-function toNetworkTrouble(error: unknown, status: number | undefined): LinkAnswer {
+function toNetworkFailure(error: unknown, status: number | undefined): LinkAnswer {
   const code = findCode(error)
   const reached = beforeSending.has(code) ? 'no' : 'maybe'
-  // Answered, and no connection broke: it is what was said that cannot be understood.
-  const understood = status === undefined || code !== ''
+  // A response without a network error code: the connection works, but the content is invalid.
+  const isNetworkError = status === undefined || code !== ''
   const outcome =
-    understood && !garbled.test(code)
-      ? upstreamUnavailable(toWords(error))
-      : upstreamInvalid(toWords(error))
+    isNetworkError && !malformedHttp.test(code)
+      ? upstreamUnavailable(toCauseText(error))
+      : upstreamInvalid(toCauseText(error))
   return { outcome, reached, link: 'broken' }
 }
 
-/** By code: who can do something about it, and whether the agent got to work at all. */
-function toRpcTrouble({ code, message }: ProtocolError): LinkAnswer {
-  if (questions.has(code)) return { outcome: asks(), reached: 'yes', link: 'sound' }
-  const said = quoteUpstreamText(message) || `The agent refused this with ${code}.`
-  const toldReason = code === codes.invalidParams || code < -32768 || code > -32000
-  if (toldReason) return { outcome: upstreamRefused(said), reached: 'yes', link: 'sound' }
-  const cause = `${code} ${said}`
-  if (misunderstandings.has(code))
+/** Maps a JSON-RPC code to a failure, and to whether the agent may have run the call. */
+function toRpcFailure({ code, message }: ProtocolError): LinkAnswer {
+  if (inputRequestCodes.has(code)) return { outcome: needsInput(), reached: 'yes', link: 'sound' }
+  const text = quoteUpstreamText(message) || `The agent refused the call with code ${code}.`
+  const isForCaller = code === codes.invalidParams || code < -32768 || code > -32000
+  if (isForCaller) return { outcome: upstreamRefused(text), reached: 'yes', link: 'sound' }
+  const cause = `${code} ${text}`
+  if (protocolErrorCodes.has(code))
     return { outcome: upstreamInvalid(cause), reached: 'yes', link: 'broken' }
   return { outcome: upstreamUnavailable(cause), reached: 'maybe', link: 'sound' }
 }
 
-/** It would ask, and knows that we cannot be asked; the second is how 2025 asks to open a page. */
-const questions = new Set<number>([codes.missingClientCapability, -32042])
+/** The agent needs input from the user; -32042 is 2025's URL elicitation. */
+const inputRequestCodes = new Set<number>([codes.missingClientCapability, -32042])
 
-const misunderstandings = new Set<number>([
+const protocolErrorCodes = new Set<number>([
   codes.parse,
   codes.methodNotFound,
   codes.headerMismatch,
   codes.unsupportedVersion,
 ])
 
-function toHttpTrouble(
+function toHttpFailure(
   status: number,
   cause: string,
-  { retryAfter: wait }: UpstreamExchange,
+  { retryAfter }: UpstreamExchange,
   hadSession: boolean,
 ): LinkAnswer {
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
   if (status === 401 || status === 403)
     return { outcome: upstreamUnauthorized(cause), reached, link: 'broken' }
-  if (status === 429) return { outcome: upstreamBusy(wait), reached, link: 'sound' }
-  if (status >= 500) return { outcome: upstreamUnavailable(cause, wait), reached, link: 'broken' }
-  // The protocol's way to say that a session is over, and that nothing was done.
+  if (status === 429) return { outcome: upstreamBusy(retryAfter), reached, link: 'sound' }
+  if (status >= 500)
+    return { outcome: upstreamUnavailable(cause, retryAfter), reached, link: 'broken' }
+  // 404 within a session means that the session has expired and the call did not run.
   const link = status === 404 && hadSession ? 'expired' : 'broken'
   return { outcome: upstreamInvalid(cause), reached, link }
 }
 
-const asks = () =>
+const needsInput = () =>
   upstreamFailed(
     'upstream_asks',
-    'The agent wants to ask something before it goes on, and questions are not passed on. Give it all it needs in the arguments.',
+    'The agent needs more input, and its questions cannot be forwarded. Put everything it needs into the arguments.',
   )
 
-/** Errors before the first byte of a request. */
+/** Errors that occur before the first byte of a request is sent. */
 const beforeSending = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -144,9 +149,10 @@ const beforeSending = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-const garbled = /^HPE_|^UND_ERR_HEADERS_OVERFLOW$/
+/** Errors of Node's and undici's HTTP parsers. */
+const malformedHttp = /^HPE_|^UND_ERR_HEADERS_OVERFLOW$/
 
-/** The system's word for what happened lies somewhere below what `fetch` throws. */
+/** The system error code, which is nested in the causes of what `fetch` throws. */
 function findCode(error: unknown): string {
   let at = error
   for (let depth = 0; depth < 5 && at instanceof Error; depth++) {
@@ -156,14 +162,14 @@ function findCode(error: unknown): string {
   return ''
 }
 
-/** The address that refused, and the like, stand at the very bottom. */
-function toWords(error: unknown): string {
-  const words: string[] = []
+/** The messages of all causes: details such as the address are in the innermost one. */
+function toCauseText(error: unknown): string {
+  const messages: string[] = []
   let at = error
   for (let depth = 0; depth < 5 && at !== undefined; depth++) {
-    words.push(String(at))
+    messages.push(String(at))
     if (!(at instanceof Error)) break
     at = at instanceof AggregateError ? at.errors[0] : at.cause
   }
-  return quoteUpstreamText(words.join(': '))
+  return quoteUpstreamText(messages.join(': '))
 }

@@ -4,31 +4,32 @@ import type { Failed } from '../../capability/outcome.ts'
 import { upstreamTooLarge } from '../../upstream/failures.ts'
 import { toRetryAfter } from '../../upstream/retry-after.ts'
 
-/** What a line of an event counts for besides its bytes: to read it costs more than to hold it. */
-const lineWeight = 256
-/** From here on a stream of events is handed on in pieces, and no faster than a line a millisecond. */
-const large = 64 * 1024
-const piece = 4096
-const lastWords = 1000
+/** Extra bytes counted per line of an event stream: parsing a line costs more than storing it. */
+const lineCostBytes = 256
+/** Larger event streams are passed on in pieces, at most one line per millisecond. */
+const throttleAfterBytes = 64 * 1024
+const pieceBytes = 4096
+const finishGraceMs = 1000
 
-/** All that one call has under way with an agent: counted together, and ended together. */
+/** All requests of one call to an agent: one size limit and one abort signal for all of them. */
 export class UpstreamExchange {
   readonly #controller = new AbortController()
-  readonly #limit: number
-  #taken = 0
-  #open = 0
-  #turn = 0
+  readonly #maxBytes: number
+  #receivedBytes = 0
+  #openBodies = 0
+  #requestCount = 0
   #fault: Failed | undefined
-  /** Of the last answer, where one has begun. */
+  /** The status of the last response. */
   status: number | undefined
-  /** Milliseconds it asks to wait. */
+  /** The last `Retry-After` header, in milliseconds. */
   retryAfter: number | undefined
+  /** Whether the last response is an event stream. */
   streams = false
   /** Whether any request was handed to the network. */
   sent = false
 
-  constructor(limit: number) {
-    this.#limit = limit
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
   }
 
   get signal(): AbortSignal {
@@ -39,72 +40,74 @@ export class UpstreamExchange {
     return this.signal.aborted
   }
 
-  /** Why it was ended, where that was not its own doing. */
+  /** The failure that ended the exchange early. */
   get fault(): Failed | undefined {
     return this.#fault
   }
 
-  /** The first reason counts. */
+  /** Aborts all requests. Only the first failure is kept. */
   end(fault: Failed): void {
     if (this.over) return
     this.#fault = fault
     this.#controller.abort(fault.failure.message)
   }
 
-  /** Once there is an answer. What still flows gets a moment, so that its connection can be kept. */
+  /** Called after the answer. Bodies in progress get a moment to end, so that connections are reused. */
   finish(): void {
-    if (this.#open > 0)
-      void setTimeout(lastWords, undefined, { ref: false }).then(() => this.#controller.abort())
+    if (this.#openBodies > 0)
+      void setTimeout(finishGraceMs, undefined, { ref: false }).then(() => this.#controller.abort())
   }
 
-  /** Something is sent. What is returned says that nothing more will come back for it. */
+  /** Starts a request. The returned function reports that no further response will come for it. */
   begin(): (fault: Failed) => void {
     this.sent = true
     this.streams = false
-    const turn = ++this.#turn
-    // An answer that did come is handed on, or leads to the next message, before the loop turns.
+    const requestNumber = ++this.#requestCount
+    // Waits one event loop turn: an answer that has arrived is delivered, or triggers the next request.
     return async (fault) => {
       await setImmediate()
-      if (turn === this.#turn) this.end(fault)
+      if (requestNumber === this.#requestCount) this.end(fault)
     }
   }
 
-  /** Notes what is announced of an answer, and counts what comes of it. */
+  /** Records the status and headers of a response, and counts its body. */
   watch({ status, statusText, headers, body }: Response): Response {
     this.status = status
     this.retryAfter = toRetryAfter(headers.get('retry-after'), headers.get('date'))
     this.streams = headers.get('content-type')?.startsWith('text/event-stream') ?? false
-    if (Number(headers.get('content-length')) > this.#limit) this.#overflow()
+    if (Number(headers.get('content-length')) > this.#maxBytes) this.#overflow()
     return new Response(body && this.#count(body), { status, statusText, headers })
   }
 
   #count(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    this.#open++
+    this.#openBodies++
     const counter = new TransformStream<Uint8Array, Uint8Array>({
       transform: async (chunk, controller) => {
-        this.#taken += chunk.byteLength + (this.streams ? lineWeight * countLines(chunk) : 0)
-        if (this.#taken > this.#limit) {
+        this.#receivedBytes +=
+          chunk.byteLength + (this.streams ? lineCostBytes * countLines(chunk) : 0)
+        if (this.#receivedBytes > this.#maxBytes) {
           controller.error(new Error('too large'))
           return this.#overflow()
         }
-        if (this.#taken <= large || !this.streams) return controller.enqueue(chunk)
-        for (let at = 0; at < chunk.byteLength && !this.over; at += piece) {
-          const part = chunk.subarray(at, at + piece)
+        if (this.#receivedBytes <= throttleAfterBytes || !this.streams)
+          return controller.enqueue(chunk)
+        for (let at = 0; at < chunk.byteLength && !this.over; at += pieceBytes) {
+          const part = chunk.subarray(at, at + pieceBytes)
           controller.enqueue(part)
-          // One long line costs nothing; thousands of short ones would bury us in their remains.
+          // The SDK's parser allocates per line: thousands of short lines would fill the heap.
           const lines = countLines(part)
           await (lines === 0 ? setImmediate() : setTimeout(lines))
         }
       },
       flush: () => {
-        this.#open--
+        this.#openBodies--
       },
     })
     return body.pipeThrough(counter)
   }
 
   #overflow(): void {
-    this.end(upstreamTooLarge(this.#limit))
+    this.end(upstreamTooLarge(this.#maxBytes))
   }
 }
 
@@ -114,5 +117,5 @@ function countLines(chunk: Uint8Array): number {
   return lines
 }
 
-/** What the SDK is doing right now it does for this exchange. */
+/** The exchange that the SDK's current request belongs to. */
 export const currentExchange = new AsyncLocalStorage<UpstreamExchange>()

@@ -4,58 +4,70 @@ import {
   type JsonSchemaValidator,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
+import { dropUndefined } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { upstreamInvalid, upstreamStopped, upstreamUnavailable } from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type { Credential, UpstreamRequest } from '../../upstream/upstream.ts'
 import { requestMeta } from '../wire-names.ts'
 import { boundedFetch } from './bounded-fetch.ts'
-import { type LinkAnswer, toCallAnswer, toConnectFailure, toTrouble } from './to-upstream-answer.ts'
+import {
+  type LinkAnswer,
+  toCallAnswer,
+  toConnectFailure,
+  toLinkFailure,
+} from './to-upstream-answer.ts'
 import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 
 export interface LinkOptions {
   readonly url: URL
-  readonly proof: Credential | undefined
+  readonly credential: Credential | undefined
   readonly identity: { readonly name: string; readonly version: string }
-  /** Fires when nobody will want the connection any more. */
+  /** Is aborted when the connection is no longer needed. */
   readonly closing: AbortSignal
   readonly limits: { readonly answer: number; readonly connect: number }
 }
 
-/** The longest a timer can be set to: how long a call may take is its own business. */
-const never = 2 ** 31 - 1
+/** The largest delay that a timer accepts: the pipeline limits the time of calls, not the SDK. */
+const maxTimerMs = 2 ** 31 - 1
 
-/** A standing connection to an agent, in the era it speaks. */
+/** A persistent connection to an agent, in the protocol era that it supports. */
 export class UpstreamLink {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport
-  readonly #limit: number
-  #calls = 0
+  readonly #maxAnswerBytes: number
+  #activeCalls = 0
   #retired = false
 
-  private constructor(client: Client, transport: StreamableHTTPClientTransport, limit: number) {
+  private constructor(
+    client: Client,
+    transport: StreamableHTTPClientTransport,
+    maxAnswerBytes: number,
+  ) {
     this.#client = client
     this.#transport = transport
-    this.#limit = limit
+    this.#maxAnswerBytes = maxAnswerBytes
   }
 
   static async open(options: LinkOptions): Promise<UpstreamLink | Failed> {
-    const { url, proof, identity, closing, limits } = options
+    const { url, credential, identity, closing, limits } = options
     const client = new Client(identity, {
       versionNegotiation: { mode: 'auto' },
       inputRequired: { autoFulfill: false },
-      // What leaves is checked against what the manifest promised, which is what clients were told.
+      // The pipeline checks answers against the manifest's schema; the agent's own is not used.
       jsonSchemaValidator: { getValidator: acceptAnything },
     })
     const exchange = new UpstreamExchange(limits.answer)
-    const late = upstreamUnavailable(`There was no connection within ${limits.connect} ms.`)
-    const timer = setTimeout(() => exchange.end(late), limits.connect)
-    const leave = () => exchange.end(upstreamStopped())
-    closing.addEventListener('abort', leave, { once: true })
+    const timedOut = upstreamUnavailable(`The connection timed out after ${limits.connect} ms.`)
+    const timer = setTimeout(() => exchange.end(timedOut), limits.connect)
+    const stop = () => exchange.end(upstreamStopped())
+    closing.addEventListener('abort', stop, { once: true })
     try {
       const transport = new ExchangeTransport(url, {
         fetch: boundedFetch,
-        ...(proof && { requestInit: { headers: { [proof.header]: proof.value } } }),
+        ...(credential && {
+          requestInit: { headers: { [credential.header]: credential.value } },
+        }),
       })
       const connecting = currentExchange.run(exchange, () =>
         client.connect(transport, { signal: exchange.signal, timeout: limits.connect }),
@@ -67,57 +79,50 @@ export class UpstreamLink {
       return toConnectFailure(error, exchange)
     } finally {
       clearTimeout(timer)
-      closing.removeEventListener('abort', leave)
+      closing.removeEventListener('abort', stop)
       exchange.finish()
     }
   }
 
   async call(request: UpstreamRequest): Promise<LinkAnswer> {
     const { signal } = request.cancellation
-    const exchange = new UpstreamExchange(this.#limit)
+    const exchange = new UpstreamExchange(this.#maxAnswerBytes)
     const stop = () => exchange.end(upstreamStopped())
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
-    this.#calls++
+    this.#activeCalls++
     try {
       return toCallAnswer(await currentExchange.run(exchange, () => this.#send(request, exchange)))
     } catch (error) {
       const hadSession = this.#transport.sessionId !== undefined
-      return toTrouble(error, exchange, hadSession)
+      return toLinkFailure(error, exchange, hadSession)
     } finally {
       signal.removeEventListener('abort', stop)
       exchange.finish()
-      this.#calls--
-      if (this.#retired && this.#calls === 0) void this.close()
+      this.#activeCalls--
+      if (this.#retired && this.#activeCalls === 0) void this.close()
     }
   }
 
   #send(request: UpstreamRequest, { signal }: UpstreamExchange): Promise<CallToolResult> {
     const { capability, input, listener, idempotencyKey, traceparent } = request
-    const _meta = {
-      ...(idempotencyKey !== undefined && { [requestMeta.idempotencyKey]: idempotencyKey }),
-      ...(traceparent !== undefined && { traceparent }),
-    }
+    const _meta = dropUndefined({ [requestMeta.idempotencyKey]: idempotencyKey, traceparent })
     return this.#client.callTool(
       { name: capability, arguments: (input ?? {}) as Record<string, unknown>, _meta },
       {
         signal,
-        timeout: never,
+        timeout: maxTimerMs,
         onprogress: ({ progress, total, message }) =>
-          listener.progress({
-            done: progress,
-            ...(total !== undefined && { total }),
-            ...(message !== undefined && { message }),
-          }),
+          listener.progress(dropUndefined({ done: progress, total, message })),
       },
     )
   }
 
-  /** Closes when the last call on it is over. */
+  /** Closes the connection after its last call. */
   retire(): void {
     if (this.#retired) return
     this.#retired = true
-    if (this.#calls === 0) void this.close()
+    if (this.#activeCalls === 0) void this.close()
   }
 
   async close(): Promise<void> {
@@ -130,14 +135,14 @@ const acceptAnything =
   <T>(): JsonSchemaValidator<T> =>
   (data) => ({ valid: true, data: data as T, errorMessage: undefined })
 
-/** Ties every request to the exchange it is made for, in both eras. */
+/** Binds every request to the exchange that it belongs to, in both eras. */
 class ExchangeTransport extends StreamableHTTPClientTransport {
   override async send(...[message, options]: SendParameters): Promise<void> {
     const exchange = currentExchange.getStore()
-    // An answer to something the agent asked meanwhile is no new turn of ours.
+    // A response to a request of the agent expects no answer of its own.
     if (!exchange || exchange.over || Array.isArray(message) || !('method' in message))
       return super.send(message, options)
-    const noMore = exchange.begin()
+    const endUnanswered = exchange.begin()
     if (!('id' in message)) return super.send(message, options)
     const { signal } = exchange
     await super.send(message, {
@@ -145,10 +150,11 @@ class ExchangeTransport extends StreamableHTTPClientTransport {
       requestSignal: options?.requestSignal
         ? AbortSignal.any([options.requestSignal, signal])
         : signal,
-      // Without this the SDK waits for ever for an answer that was cut off.
-      onRequestStreamEnd: () => noMore(upstreamUnavailable('The stream ended without an answer.')),
+      // Without this, the SDK waits forever for the rest of a truncated stream.
+      onRequestStreamEnd: () =>
+        endUnanswered(upstreamUnavailable('The stream ended without an answer.')),
     })
-    if (!exchange.streams) noMore(upstreamInvalid('What came back was not an answer.'))
+    if (!exchange.streams) endUnanswered(upstreamInvalid('The response did not contain an answer.'))
   }
 }
 

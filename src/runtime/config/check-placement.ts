@@ -3,38 +3,41 @@ import { isRecordsPath } from '../../http/records/records-routes.ts'
 import type { PlacedSource } from '../open-sources.ts'
 import { isIntents, type PlacedIntents } from '../routing.ts'
 
-/** One address, one meaning. */
+/** Throws when two sources claim the same path or subject. */
 export function checkPlacement(placed: readonly PlacedSource[]): void {
-  const taken = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
+  const claimed = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
   for (const { source } of placed.filter(isIntents))
-    for (const place of [source.desk?.path, source.subject]) {
-      if (place === undefined) continue
-      if (taken.has(place))
-        throw new SetupError(`${source.id} cannot be asked at ${place}: something else is there.`)
-      taken.add(place)
+    for (const address of [source.desk?.path, source.subject]) {
+      if (address === undefined) continue
+      if (claimed.has(address))
+        throw new SetupError(
+          `${source.id} cannot be served at ${address}: the address is already in use. Choose another.`,
+        )
+      claimed.add(address)
     }
-  const hidden = placed.some(({ door }) => door) && [...taken].find(isRecordsPath)
-  if (hidden) throw new SetupError(`${hidden} is where records are served: choose another path.`)
-  checkAlone(placed)
+  const hidden = placed.some(({ gate }) => gate) && [...claimed].find(isRecordsPath)
+  if (hidden)
+    throw new SetupError(`The path ${hidden} is reserved for the records API. Choose another.`)
+  checkExclusive(placed)
 }
 
-/** Readers of records see nothing else, and nobody else sees records. */
-function checkAlone(placed: readonly PlacedSource[]): void {
-  const crowded = placed.find(
-    ({ standsAlone, mount }) =>
-      standsAlone && placed.filter((one) => one.mount === mount).length > 1,
+/** Grants authenticate all callers of a mount, so a records source cannot share it. */
+function checkExclusive(placed: readonly PlacedSource[]): void {
+  const conflict = placed.find(
+    ({ isExclusive, mount }) =>
+      isExclusive && placed.filter((one) => one.mount === mount).length > 1,
   )
-  if (crowded)
+  if (conflict)
     throw new SetupError(
-      `${crowded.source.id} shares ${crowded.mount} with another source. Give it a mount of its own, such as mount: /mcp/records.`,
+      `${conflict.source.id} shares ${conflict.mount} with another source. Give it a mount of its own, such as mount: /mcp/records.`,
     )
 }
 
-/** Who can be asked from other machines must know who asks. */
-export function checkPublic(placed: readonly PlacedIntents[], knowsCallers: boolean): void {
-  const open = placed.find(({ source }) => source.isPublic && !knowsCallers)
-  if (open)
+/** A source that other machines can reach must authenticate its callers. */
+export function checkPublic(placed: readonly PlacedIntents[], hasTokens: boolean): void {
+  const exposed = placed.find(({ source }) => source.isPublic && !hasTokens)
+  if (exposed)
     throw new SetupError(
-      `${open.source.id} is served by a NATS server on another machine, and nobody would have to prove who they are. Configure http.tokens ("drawbridge token" mints one).`,
+      `${exposed.source.id} is served by a NATS server on another machine, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one).`,
     )
 }

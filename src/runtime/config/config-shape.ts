@@ -13,7 +13,7 @@ const placement = { prefix: z.string().min(1).optional(), mount: path.default('/
 
 const paths = z.union([z.string(), z.array(z.string())])
 
-/** Agents in code; with more to say about them, a mapping. */
+/** Paths of agent modules, or a mapping with routing options. */
 const intents = z.union([
   paths,
   z.strictObject({
@@ -25,14 +25,14 @@ const intents = z.union([
   }),
 ])
 
-/** Nobody on the way reads along. */
+/** HTTPS, or plain HTTP to this machine. */
 const isPrivate = (url: string): boolean =>
   /^https:|^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(url)
 
 const remoteRecords = z.strictObject({
   server: z
     .url({ protocol: /^https?$/ })
-    .refine(isPrivate, 'must be https://, or on this machine: a token goes with every request'),
+    .refine(isPrivate, 'must be https://, or on this machine: every request carries a token'),
   token: z.string().min(1),
 })
 
@@ -47,7 +47,7 @@ const effects = z
   })
   .partial()
 
-/** What is not said is left to the service's own module, and then to the default. */
+/** An absent option is taken from the service's module, then from the default. */
 const service = {
   id: z.string().min(1).optional(),
   visibility: z.enum(visibilities).optional(),
@@ -59,12 +59,12 @@ const service = {
   effects: z.record(z.string(), effects).optional(),
 }
 
-/** One key says the kind of a source, its value says where. */
+/** The first key names the kind of source, its value the location. */
 const source = z.union([
   z.strictObject({
     manifest: z.string(),
     handlers: z.string().optional(),
-    /** Namespaces of fields v0.1 does not know that are projected. */
+    /** Namespaces of extension fields that are projected, in addition to those of manifest v0.1. */
     extensions: z.array(z.string().regex(/^x-[\w.-]+$/, 'must be like x-acme')).default([]),
     strict: z.boolean().default(true),
     all: z.boolean().default(false),
@@ -124,10 +124,10 @@ const rule = z.strictObject({
 
 const seconds = (fallback: number) => z.number().min(0).default(fallback)
 
-/** `drawbridge.yaml`, as `docs/configuration.md` describes it. */
+/** The shape of `drawbridge.yaml`, described in `docs/configuration.md`. */
 export const configShape = z.strictObject({
   name: z.string().min(1).optional(),
-  /** Reverse DNS, before the name in a registry. */
+  /** Reverse DNS prefix of the name in a registry. */
   namespace: z
     .string()
     .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, 'must be reverse DNS such as com.acme')

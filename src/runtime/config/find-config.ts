@@ -4,21 +4,21 @@ import { SetupError } from '../../capability/setup-error.ts'
 import { configShape } from './config-shape.ts'
 import { type ConfigReading, readConfig } from './read-config.ts'
 
-export interface Found extends ConfigReading {
-  /** What the paths in the configuration are relative to. */
+export interface FoundConfig extends ConfigReading {
+  /** Base of relative paths in the configuration. */
   readonly folder: string
-  /** What was read, for watching it. */
+  /** The file that was read. */
   readonly file: string
 }
 
 const moduleExtensions = new Set(['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'])
 const configNames = ['drawbridge.yaml', 'drawbridge.yml', 'drawbridge.json']
 
-/** From what a user points at (a configuration, its folder, a module) to a configuration. */
+/** Finds a configuration: in a file or a folder, or made up for a single manifest or module. */
 export async function findConfig(
   what: string,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Found> {
+): Promise<FoundConfig> {
   const file = await toFile(path.resolve(what))
   const folder = path.dirname(file)
   if (!moduleExtensions.has(path.extname(file))) {
@@ -31,22 +31,22 @@ export async function findConfig(
   return { config, secrets: [], variables: [], folder, file }
 }
 
-/** The ledger's file: beside the configuration, unless that says otherwise. */
-export const toStore = ({ config, folder }: Found): string =>
+/** File of the ledger. Default: `drawbridge.db` beside the configuration. */
+export const toStore = ({ config, folder }: FoundConfig): string =>
   path.resolve(folder, config.store ?? 'drawbridge.db')
 
-/** By what it says, not by its name: an agent's file may have any. Read in full by its source. */
+/** Recognized by its content, because a manifest may have any file name. Its source parses it fully. */
 async function isManifest(file: string): Promise<boolean> {
   const text = await readFile(file, 'utf8')
-  const says = (key: string) =>
+  const hasKey = (key: string) =>
     new RegExp(`^(?:\\{?\\s*["']${key}["']|${key})\\s*:`, 'm').test(text)
-  return says('schema_version') && !says('sources')
+  return hasKey('schema_version') && !hasKey('sources')
 }
 
 async function toFile(target: string): Promise<string> {
-  const found = await stat(target).catch(() => undefined)
-  if (found?.isFile()) return target
-  if (!found) throw new SetupError(`${target} does not exist.`)
+  const stats = await stat(target).catch(() => undefined)
+  if (stats?.isFile()) return target
+  if (!stats) throw new SetupError(`${target} does not exist.`)
   for (const name of configNames) {
     const candidate = path.join(target, name)
     if ((await stat(candidate).catch(() => undefined))?.isFile()) return candidate

@@ -1,9 +1,9 @@
-/** The known word that somebody most likely meant, if any is near enough. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  const ranked = known
+/** The candidate with the smallest edit distance, if it is close enough for a "did you mean". */
+export function findNearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
     .map((candidate) => ({
       candidate,
-      distance: distance(word.toLowerCase(), candidate.toLowerCase()),
+      distance: toDistance(word.toLowerCase(), candidate.toLowerCase()),
     }))
     .sort((a, b) => a.distance - b.distance)
   const [best] = ranked
@@ -12,8 +12,8 @@ export function nearest(word: string, known: readonly string[]): string | undefi
     : undefined
 }
 
-/** How many letters differ (Levenshtein). */
-function distance(a: string, b: string): number {
+/** Levenshtein distance. */
+function toDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]

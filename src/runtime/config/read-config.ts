@@ -3,49 +3,49 @@ import { z } from 'zod'
 import { SetupError } from '../../capability/setup-error.ts'
 import { readYaml, type YamlReading } from '../../yaml/read-yaml.ts'
 import { type Config, configShape } from './config-shape.ts'
-import { nearest } from './nearest.ts'
+import { findNearest } from './nearest.ts'
 
 export interface ConfigReading {
   readonly config: Config
-  /** Values that came from the environment and must not leave. */
+  /** Values from the environment; they must not appear in results. */
   readonly secrets: readonly string[]
-  /** The names they go by there. */
+  /** Names of these environment variables. */
   readonly variables: readonly string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads `drawbridge.yaml`. Every complaint names file, line and column, all of them at once. */
+/** Reads `drawbridge.yaml`. Reports all errors at once, each with file, line and column. */
 export async function readConfig(file: string, environment: Environment): Promise<ConfigReading> {
   const document = readYaml(await readFile(file, 'utf8'), file)
   const [broken] = document.faults
   if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
 
   const secrets = new Map<string, string>()
-  const complaints: string[] = []
+  const errors: string[] = []
   const unset = new Set<string>()
   const value = resolve(document.value ?? {}, [], (name, path) => {
     const secret = environment[name]
     if (secret === undefined) {
       unset.add(path.join('/'))
-      complaints.push(`${document.at(path)} env://${name} is not set in the environment`)
+      errors.push(`${document.at(path)} env://${name} is not set in the environment`)
     } else secrets.set(name, secret)
     return secret ?? ''
   })
   const parsed = configShape.safeParse(value)
   if (!parsed.success) {
-    // What stands for a value that is missing cannot be judged.
+    // Ignore errors about the placeholder of an unset variable.
     const issues = parsed.error.issues.filter(({ path }) => !unset.has(path.join('/')))
-    for (const { at, words } of issues.flatMap((issue) => explain(issue, document)))
-      complaints.push(`${at} ${words}`)
+    for (const { at, message } of issues.flatMap((issue) => explain(issue, document)))
+      errors.push(`${at} ${message}`)
   }
-  if (!parsed.success || complaints.length > 0) throw new SetupError(complaints.join('\n'))
+  if (!parsed.success || errors.length > 0) throw new SetupError(errors.join('\n'))
   return { config: parsed.data, secrets: [...secrets.values()], variables: [...secrets.keys()] }
 }
 
 type Path = readonly PropertyKey[]
 
-/** Puts what `env://NAME` stands for in its place. */
+/** Replaces `env://NAME` by the value of the variable. */
 function resolve(
   value: unknown,
   path: Path,
@@ -61,55 +61,55 @@ function resolve(
   )
 }
 
-interface Complaint {
+interface ConfigError {
   readonly at: string
-  readonly words: string
+  readonly message: string
 }
 
 type Issue = z.core.$ZodIssue
 
-function explain(issue: Issue, document: YamlReading): Complaint[] {
+function explain(issue: Issue, document: YamlReading): ConfigError[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => {
-      const closest = nearest(key, knownKeys(issue.path))
-      const hint = closest === undefined ? '' : ` Did you mean "${closest}"?`
-      const words = `unknown key "${key}" at ${toPath(issue.path)}.${hint}`
-      return { at: document.keyAt(issue.path, key), words }
+      const nearest = findNearest(key, knownKeys(issue.path))
+      const hint = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
+      const message = `unknown key "${key}" at ${toPath(issue.path)}.${hint}`
+      return { at: document.keyAt(issue.path, key), message }
     })
   if (issue.code === 'invalid_union' && issue.path[0] === 'sources')
     return issue.path.length === 2 ? explainSource(issue, document) : explainUnion(issue, document)
-  return [{ at: document.at(issue.path), words: `${toPath(issue.path)}: ${issue.message}` }]
+  return [{ at: document.at(issue.path), message: `${toPath(issue.path)}: ${issue.message}` }]
 }
 
-/** Of a union of sources, only the one that was meant has anything to say. */
+/** Reports only the errors of the kind of source that the keys select, not of every kind. */
 function explainSource(
   issue: Issue & { code: 'invalid_union' },
   document: YamlReading,
-): Complaint[] {
+): ConfigError[] {
   const keys = document.keys(issue.path)
-  const meant = sourceKinds.findIndex((kind) => keys.includes(kind))
-  if (meant < 0) {
-    const words = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
-    return [{ at: document.at(issue.path), words }]
+  const selected = sourceKinds.findIndex((kind) => keys.includes(kind))
+  if (selected < 0) {
+    const message = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
+    return [{ at: document.at(issue.path), message }]
   }
-  return (issue.errors[meant] ?? []).flatMap((inner) =>
+  return (issue.errors[selected] ?? []).flatMap((inner) =>
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
   )
 }
 
-/** Of any other union, the alternative that has the right type at all. */
+/** Reports only the errors of the alternative that has the right type. */
 function explainUnion(
   issue: Issue & { code: 'invalid_union' },
   document: YamlReading,
-): Complaint[] {
-  const meant =
+): ConfigError[] {
+  const selected =
     issue.errors.find((errors) => errors.some(({ path }) => path.length > 0)) ??
     issue.errors.find((errors) => errors.every(({ code }) => code !== 'invalid_type'))
-  if (!meant) {
-    const words = `${toPath(issue.path)}: ${issue.message}`
-    return [{ at: document.at(issue.path), words }]
+  if (!selected) {
+    const message = `${toPath(issue.path)}: ${issue.message}`
+    return [{ at: document.at(issue.path), message }]
   }
-  return meant.flatMap((inner) =>
+  return selected.flatMap((inner) =>
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
   )
 }
@@ -118,7 +118,7 @@ const sourceKinds = ['manifest', 'definitions', 'intents', 'records', 'source', 
 
 const toPath = (path: Path): string => (path.length === 0 ? 'the top' : `/${path.join('/')}`)
 
-/** The keys that would have been understood at a place of the configuration. */
+/** The valid keys at a path of the configuration. */
 function knownKeys(path: Path): string[] {
   let shapes = [z.toJSONSchema(configShape, { io: 'input' }) as Shape].flatMap(toAlternatives)
   for (const step of path)

@@ -4,7 +4,7 @@ import type { configShape } from './config-shape.ts'
 
 type Config = ReturnType<typeof configShape.parse>
 
-/** Seconds for people, milliseconds for programs. */
+/** Converts the seconds of the configuration to milliseconds. */
 export const toSettings = ({
   mode,
   limits,
@@ -19,7 +19,7 @@ export const toSettings = ({
   approvals: { asked: approvals.asked * 1000, pending: approvals.pending * 1000 },
 })
 
-/** The address it listens on is always a good name for it. */
+/** The address that the server listens on is always an allowed host. */
 export const toGuardOptions = ({ host, hosts, origins }: Config['http']) => ({
   hosts: [...loopbackHosts, host, ...hosts],
   origins,

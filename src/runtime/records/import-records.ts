@@ -1,73 +1,60 @@
-import { appendFile, writeFile } from 'node:fs/promises'
 import type { ExportPart } from '../../sources/records/import/export-part.ts'
+import {
+  emptyTotals,
+  type ImportResult,
+  RejectedLines,
+} from '../../sources/records/import/import-result.ts'
 import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
-import type { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
-import type { Rejected } from '../../storage/records/writing/file-import.ts'
-import type { RecordWriter } from '../../storage/records/writing/record-writer.ts'
-import type { WrittenBatch } from '../../storage/records/writing/write-batch.ts'
+import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
+import type { OwnerStore } from './owner-store.ts'
 
 export interface ImportOptions {
-  readonly writer: Pick<RecordWriter, 'linesOf'>
-  readonly background: BackgroundWriter
+  /** The file of the store. */
+  readonly store: string
+  readonly writer: Pick<OwnerStore, 'linesOf'>
   readonly source: RecordSource
   readonly file: string
-  /** What of it, where not all is meant. */
+  /** Imports only this part of an export. */
   readonly part?: ExportPart | undefined
-  /** From its first line, whatever an earlier import has taken. */
+  /** Starts at the first line, even if an earlier import has imported some. */
   readonly again?: boolean | undefined
+  /** Stops after the current batch. */
+  readonly signal?: AbortSignal
   readonly now: () => number
   readonly onProgress: (share: number, lines: number) => void
   readonly onRejected: (line: number, fault: string) => void
 }
 
-export interface ImportResult extends WrittenBatch {
-  readonly rejected: number
-  /** Where the lines lie that could not be taken. */
-  readonly aside?: string
-  /** Lines of the same file that an earlier import had taken already. */
-  readonly skipped: number
-  /** Lines of an export that say that they are of another stream or connection. */
-  readonly others: number
-  /** Values that are kept, but that nobody can filter or count by. */
-  readonly misfits?: readonly TypeMismatch[]
-}
-
-/** Batch by batch: what is acknowledged is in the store, and a second run goes on behind it. */
+/** Imports a file in batches. Each batch is committed with its position, so that a second run continues there. */
 export async function importRecords(options: ImportOptions): Promise<ImportResult> {
-  const { writer, background, source, file, part, again, now, onProgress, onRejected } = options
-  const { digest, size } = await background.digest(file)
-  const after = again ? 0 : writer.linesOf(source, digest)
-  const totals = { added: 0, changed: 0, removed: 0, same: 0, rejected: 0, skipped: 0, others: 0 }
-  const aside = toAside(file)
-  // A second run goes on behind what the first one has set aside.
-  const setAside = createAside(aside, after > 0)
-  let misfits: readonly TypeMismatch[] = []
-  for await (const loaded of background.load(source, { file, digest, after, part }, now)) {
-    for (const key of ['added', 'changed', 'removed', 'same'] as const)
-      totals[key] += loaded.written[key]
-    totals.skipped += loaded.skipped
-    totals.others += loaded.others
-    totals.rejected += loaded.rejected.length
-    misfits = loaded.misfits
-    for (const { line, fault } of loaded.rejected) onRejected(line, fault)
-    await setAside(loaded.rejected)
-    onProgress(loaded.isEnd ? 1 : loaded.bytes / size, loaded.lines)
-  }
-  return {
-    ...totals,
-    ...(totals.rejected > 0 && { aside }),
-    ...(misfits.length > 0 && { misfits }),
-  }
-}
-
-export const toAside = (file: string): string => `${file}.rejected`
-
-function createAside(file: string, isBegun: boolean) {
-  let put = isBegun ? appendFile : writeFile
-  return async (rejected: readonly Rejected[]): Promise<void> => {
-    if (rejected.length === 0) return
-    await put(file, rejected.map(({ text }) => `${text}\n`).join(''))
-    put = appendFile
+  const { store, writer, source, file, part, again, signal, now, onProgress, onRejected } = options
+  const background = new BackgroundWriter(store)
+  try {
+    const { digest, size } = await background.digest(file)
+    const after = again ? 0 : writer.linesOf(source, digest)
+    const totals = { ...emptyTotals }
+    // A run that continues keeps the lines that the first run has rejected.
+    const rejectedLines = new RejectedLines(file, { keepsFormer: after > 0 })
+    let misfits: readonly TypeMismatch[] = []
+    for await (const loaded of background.load(source, { file, digest, after, part }, now)) {
+      for (const key of ['added', 'changed', 'removed', 'same'] as const)
+        totals[key] += loaded.written[key]
+      totals.skipped += loaded.skipped
+      totals.others += loaded.others
+      totals.rejected += loaded.rejected.length
+      misfits = loaded.misfits
+      for (const { line, fault } of loaded.rejected) onRejected(line, fault)
+      await rejectedLines.add(loaded.rejected.map(({ text }) => text))
+      onProgress(loaded.isEnd ? 1 : loaded.bytes / size, loaded.lines)
+      if (signal?.aborted) break
+    }
+    return {
+      ...totals,
+      ...(totals.rejected > 0 && { aside: rejectedLines.file }),
+      ...(misfits.length > 0 && { misfits }),
+    }
+  } finally {
+    await background.close()
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
@@ -15,54 +15,53 @@ import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { PlacedSource } from '../open-sources.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
-/** Milliseconds one read may take. */
-const patience = 10_000
+const readTimeoutMs = 10_000
 
 export interface OpenedRecords {
   readonly source: Source
-  readonly door: TokenGate
+  readonly gate: TokenGate
   readonly instructions: string
-  readonly standsAlone: true
-  readonly tellTo: NonNullable<PlacedSource['tellTo']>
+  readonly isExclusive: true
+  readonly reportTo: NonNullable<PlacedSource['reportTo']>
 }
 
-/** A store of records, and the door its readers come in by. A store that is not there yet may come. */
+/** A source over a records store, and the gate for its tokens. The file may be created later. */
 export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
   const file = path.resolve(folder, store)
   let opened: SqliteRecords | undefined
-  let tell: (error: unknown) => void = () => {}
+  let report: (error: unknown) => void = () => {}
   const onError = (cause: unknown) =>
-    tell(new Error(`What is read cannot be written down in ${file}`, { cause }))
+    report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
     if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
-    return opened && { store: opened, now: Date.now, patience }
+    return opened && { store: opened, now: Date.now, patience: readTimeoutMs }
   }
   let sink: StoreSink | undefined
-  const door = createTokenGate(find, () => {
+  const gate = createTokenGate(find, () => {
     sink ??= openSink(file)
     return sink
   })
   const source = toSource({
     id,
-    open: door.open,
-    holdsOwner: door.holdsOwner,
+    open: gate.open,
+    holdsOwner: gate.holdsOwner,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
     close: async () => {
       await sink?.close()
       opened?.close()
     },
   })
-  const tellTo = (onTrouble: (error: unknown) => void) => {
-    tell = onTrouble
+  const reportTo = (onTrouble: (error: unknown) => void) => {
+    report = onTrouble
   }
-  return { source, door, instructions, standsAlone: true, tellTo }
+  return { source, gate, instructions, isExclusive: true, reportTo }
 }
 
 interface StoreSink extends RecordSink {
   close(): Promise<void>
 }
 
-/** Everything is written on a thread of its own, so that readers go on; here it is only looked. */
+/** Writes on a worker thread, so that reads are not blocked; this thread only reads the catalog. */
 function openSink(file: string): StoreSink {
   const { catalogue, close } = openRecordCatalog(file)
   const background = new BackgroundWriter(file)
@@ -87,13 +86,24 @@ function openSink(file: string): StoreSink {
 const toMissing = (source: string, store: string): Diagnostic => ({
   code: 'store_missing',
   severity: 'warning',
-  message: `There is no store yet. "drawbridge records import FILE --store ${store}" makes it.`,
+  message: `The store does not exist yet. "drawbridge records import FILE --store ${store}" creates it.`,
   source,
   pointer: '',
 })
 
-/** The same for those who put a server together in code. It stands alone on its mount. */
+/**
+ * A source that serves the records of a local store to holders of grants. It must be the only source on
+ * its mount.
+ *
+ * @example
+ * ```ts
+ * const bridge = createDrawbridge({
+ *   sources: [tools, recordSource('./personal.db', { mount: '/mcp/records' })],
+ * })
+ * ```
+ */
 export function recordSource(store: string, options?: RecordSourceOptions): PlacedSource
+/** A source over a remote records server. Resolves when its token is checked. */
 export function recordSource(
   store: RemoteRecords,
   options?: RecordSourceOptions,
@@ -106,24 +116,32 @@ export function recordSource(
   return openRemoteRecords(store, false).then((opened) => ({ ...opened, mount }))
 }
 
+/** Options of `recordSource`. */
 export interface RecordSourceOptions {
+  /** Path to serve the records on. Default: `/mcp`. */
   readonly mount?: string
 }
 
-/** Names that say by themselves whose credential it is. */
-const ownerNames = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
+/** Environment variables that hold an owner's credential. */
+const ownerVariables = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
 
-/** Nothing starts that could read with more than a grant. */
+/** Refuses to start a server that could read with an owner's credential instead of a grant. */
 export function refuseOwner(
-  door: TokenGate | undefined,
+  gate: TokenGate | undefined,
   environment: Readonly<Record<string, string | undefined>>,
   config: unknown,
 ): void {
-  const named = ownerNames.find((name) => environment[name] !== undefined)
-  const held = Object.keys(environment).find((name) => door?.holdsOwner(environment[name] ?? ''))
-  const found = named ?? held
+  const variable = ownerVariables.find((name) => environment[name] !== undefined)
+  const holding = Object.keys(environment).find((name) => gate?.holdsOwner(environment[name] ?? ''))
+  const found = variable ?? holding
   if (found !== undefined)
-    throw new CredentialError(77, `The environment has ${found}. ${refusalMessages.owner}`)
-  if (door?.holdsOwner(JSON.stringify(config)))
-    throw new CredentialError(77, `The configuration holds one. ${refusalMessages.owner}`)
+    throw new CredentialError(
+      77,
+      `The environment variable ${found} holds an owner credential. ${refusalMessages.owner}`,
+    )
+  if (gate?.holdsOwner(JSON.stringify(config)))
+    throw new CredentialError(
+      77,
+      `The configuration contains an owner token. ${refusalMessages.owner}`,
+    )
 }

@@ -1,45 +1,46 @@
-import { CredentialError } from '../../capability/credential-error.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFailed } from '../../capability/outcome.ts'
+import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { instructions } from '../../sources/records/record-source.ts'
 import { RemoteServer } from '../../sources/records/remote/remote-server.ts'
 import { remoteSource } from '../../sources/records/remote/remote-source.ts'
 
+/** A records server on another machine. */
 export interface RemoteRecords {
+  /** Base URL of the server. */
   readonly server: string
-  /** Of a grant; an owner's is refused. */
+  /** Token of a grant; an owner token is refused. */
   readonly token: string
 }
 
 export interface OpenedRemote {
   readonly source: Source
   readonly instructions: string
-  readonly standsAlone: true
+  readonly isExclusive: true
 }
 
-/** Milliseconds one answer may take. */
-const patience = 10_000
+const responseTimeoutMs = 10_000
 
-/** Records of another server. Whether its token is one to read with is asked before anything starts. */
+/** A source over a remote records server. Its token is checked before anything is served. */
 export async function openRemoteRecords(
   { server, token }: RemoteRecords,
   isLiteral: boolean,
 ): Promise<OpenedRemote> {
   const source = remoteSource({
     id: server,
-    server: new RemoteServer({ server, token, patience }),
-    diagnostics: isLiteral ? [toLiteral(server)] : [],
+    server: new RemoteServer({ server, token, patience: responseTimeoutMs }),
+    diagnostics: isLiteral ? [toLiteralSecret(server)] : [],
     steadyNow: () => performance.now(),
   })
-  const granted = await source.scopes()
-  if (isFailed(granted)) refuseBad(server, granted.failure)
-  return { source, instructions, standsAlone: true }
+  const scopes = await source.scopes()
+  if (isFailed(scopes)) refuseInvalidToken(server, scopes.failure)
+  return { source, instructions, isExclusive: true }
 }
 
-/** A server that does not answer may do so later; a token that is wrong stays wrong. */
-function refuseBad(
+/** An unreachable server may recover, so only a refused token is fatal. */
+function refuseInvalidToken(
   server: string,
   { code, message, cause }: { code: string; message: string; cause?: string },
 ) {
@@ -49,10 +50,11 @@ function refuseBad(
     throw new CredentialError(78, `The token of ${server}: ${message} (${cause ?? code})`)
 }
 
-const toLiteral = (source: string): Diagnostic => ({
+const toLiteralSecret = (source: string): Diagnostic => ({
   code: 'literal_secret',
   severity: 'warning',
-  message: 'The token stands in the configuration. Put it into the environment: token: env://NAME.',
+  message:
+    'The token is written in the configuration. Move it to the environment: token: env://NAME.',
   source,
   pointer: '/token',
 })

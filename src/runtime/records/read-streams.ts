@@ -6,7 +6,7 @@ import type { Stream } from '../../sources/records/model/stream.ts'
 import { readYaml } from '../../yaml/read-yaml.ts'
 import { toReadError } from '../file-errors.ts'
 
-/** The streams of a `streams.yaml`. Every complaint names file, line and column, all of them at once. */
+/** Reads a `streams.yaml`. Reports all errors at once, each with file, line and column. */
 export async function readStreams(
   file: string,
   connector: string | undefined,
@@ -22,26 +22,26 @@ export async function readStreams(
   if (!isPlainObject(declared))
     throw new SetupError(`${file}:1:1 needs the key "streams", with a mapping of stream names`)
   const streams = new Map<string, Stream>()
-  const complaints: string[] = []
+  const errors: string[] = []
   for (const [name, candidate] of Object.entries(declared)) {
-    const complain = (path: readonly PropertyKey[], message: string) =>
-      complaints.push(
+    const report = (path: readonly PropertyKey[], message: string) =>
+      errors.push(
         `${document.at(['streams', name, ...path])} ${[name, ...path].join('/')}: ${message}`,
       )
     const parsed = streamShape.safeParse(candidate)
     if (!parsed.success) {
-      for (const { path, message } of parsed.error.issues) complain(path, message)
+      for (const { path, message } of parsed.error.issues) report(path, message)
       continue
     }
-    const declaredHere = declareStream(
+    const declaration = declareStream(
       name,
       connector ?? parsed.data.connector ?? 'local',
       parsed.data,
     )
-    if ('faults' in declaredHere)
-      for (const { path, message } of declaredHere.faults) complain(path, message)
-    else streams.set(name, declaredHere.stream)
+    if ('faults' in declaration)
+      for (const { path, message } of declaration.faults) report(path, message)
+    else streams.set(name, declaration.stream)
   }
-  if (complaints.length > 0) throw new SetupError(complaints.join('\n'))
+  if (errors.length > 0) throw new SetupError(errors.join('\n'))
   return streams
 }

@@ -6,34 +6,34 @@ type Dependencies = ReadonlyMap<
   { readonly origin: Origin; readonly names: readonly string[] }
 >
 
-/** What `dependsOn` names must exist, and must not come back to where it started. */
+/** Every name in `dependsOn` must exist in this source, and dependencies must not form a cycle. */
 export function checkDependencies(dependencies: Dependencies): Diagnostic[] {
   return [...dependencies].flatMap(([name, { origin, names }]) => {
     const at = { source: origin.source, pointer: `${origin.pointer}/dependsOn` }
     const unknown = names
-      .filter((needed) => !dependencies.has(needed))
-      .map((needed) => ({
+      .filter((dependency) => !dependencies.has(dependency))
+      .map((dependency) => ({
         code: 'dependency_unknown',
         severity: 'error' as const,
-        message: `${name} depends on ${needed}, which this source does not have.`,
+        message: `${name} depends on ${dependency}, which this source does not have.`,
         ...at,
       }))
-    const circle = findCircle(name, dependencies)
-    if (!circle) return unknown
-    const message = `${name} depends on itself: ${circle.join(' → ')}.`
+    const cycle = findCycle(name, dependencies)
+    if (!cycle) return unknown
+    const message = `${name} depends on itself: ${cycle.join(' → ')}.`
     return [...unknown, { code: 'dependency_cycle', severity: 'error' as const, message, ...at }]
   })
 }
 
-function findCircle(start: string, dependencies: Dependencies): string[] | undefined {
+function findCycle(start: string, dependencies: Dependencies): string[] | undefined {
   const visited = new Set<string>()
   const follow = (name: string, path: readonly string[]): string[] | undefined => {
     for (const next of dependencies.get(name)?.names ?? []) {
       if (next === start) return [...path, next]
       if (visited.has(next)) continue
       visited.add(next)
-      const circle = follow(next, [...path, next])
-      if (circle) return circle
+      const cycle = follow(next, [...path, next])
+      if (cycle) return cycle
     }
     return undefined
   }

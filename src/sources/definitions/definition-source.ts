@@ -10,9 +10,19 @@ import { toCapability } from './to-capability.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { isView, toViewCapability, type ViewDefinition } from './view-definition.ts'
 
+/** Anything `defineTool`, `definePrompt` or `defineView` returns. */
 export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
 
-/** Definitions in code: an array of them, or modules that export them. */
+/**
+ * A source of tools, prompts and views written in code: an array of definitions, or a function that
+ * loads the modules exporting them. `id` names the source in diagnostics and `_meta`.
+ *
+ * @example
+ * const bridge = createDrawbridge({
+ *   sources: [definitionSource([addNote, summarise, report], 'notes')],
+ * })
+ * await bridge.ready
+ */
 export function definitionSource(
   definitions: readonly Definition[] | (() => Promise<readonly LoadedModule[]>),
   id = 'definitions',
@@ -31,17 +41,24 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
   const diagnostics: Diagnostic[] = []
   const seen = new Set<unknown>()
   const dependencies = new Map<string, { origin: Origin; names: readonly string[] }>()
-  const say = (severity: Diagnostic['severity'], code: string, pointer: string, message: string) =>
-    diagnostics.push({ code, severity, message, source, pointer })
+  const report = (
+    severity: Diagnostic['severity'],
+    code: string,
+    pointer: string,
+    message: string,
+  ) => diagnostics.push({ code, severity, message, source, pointer })
 
   for (const module of modules) {
-    const place = module.file === '' ? [] : [module.file]
+    const segments = module.file === '' ? [] : [module.file]
     diagnostics.push(...toModuleDiagnostics(module, source))
     if (module.error !== undefined) continue
-    const found = definitionsIn(module.exports, place, seen)
-    if (found === 'nothing')
-      say('error', 'module_empty', toPointer(place), `${module.file} exports no definition.`)
-    for (const { definition, path } of found === 'nothing' ? [] : found) {
+    const exported = findDefinitions(module.exports, segments)
+    if (exported.length === 0)
+      report('error', 'module_empty', toPointer(segments), `${module.file} exports no definition.`)
+    for (const { definition, path } of exported) {
+      // Re-exports are common: one object counts once, whatever module or array it comes from.
+      if (seen.has(definition)) continue
+      seen.add(definition)
       const origin = { source, pointer: toPointer(path) }
       try {
         if (isPrompt(definition)) prompts.push(toPromptCapability(definition, origin))
@@ -54,7 +71,7 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
           dependencies.set(reading.capability.name, { origin, names: reading.dependsOn })
         }
       } catch (error) {
-        say('error', 'definition_invalid', origin.pointer, (error as Error).message)
+        report('error', 'definition_invalid', origin.pointer, (error as Error).message)
       }
     }
   }
@@ -62,36 +79,26 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
   return { capabilities, views, prompts, diagnostics }
 }
 
-interface Found {
+interface ExportedDefinition {
   readonly definition: unknown
   readonly path: readonly string[]
 }
 
-/**
- * One definition, several, or an array of them, under any name. Modules that export each tool and
- * all of them again, or those of another module, are common: the same object counts once.
- */
-function definitionsIn(
+/** Definitions and arrays of them under any export name; other exports are ignored. */
+const findDefinitions = (
   exports: Readonly<Record<string, unknown>>,
-  place: readonly string[],
-  seen: Set<unknown>,
-): readonly Found[] | 'nothing' {
-  const found: Found[] = []
-  for (const [name, value] of Object.entries(exports))
-    if (Array.isArray(value))
-      for (const [index, item] of value.entries())
-        found.push({ definition: item, path: [...place, name, String(index)] })
-    else found.push({ definition: value, path: [...place, name] })
-  const meant = found.filter(({ definition }) => isDefinition(definition))
-  if (meant.length === 0) return 'nothing'
-  return meant.filter(({ definition }) => {
-    const isNew = !seen.has(definition)
-    seen.add(definition)
-    return isNew
-  })
-}
+  segments: readonly string[],
+): ExportedDefinition[] =>
+  Object.entries(exports)
+    .flatMap(([name, value]): ExportedDefinition[] => {
+      const path = [...segments, name]
+      return Array.isArray(value)
+        ? value.map((item, index) => ({ definition: item, path: [...path, String(index)] }))
+        : [{ definition: value, path }]
+    })
+    .filter(({ definition }) => looksLikeDefinition(definition))
 
-/** Something meant as a definition, right or wrong: wrong ones are said, other exports are not. */
-const isDefinition = (value: unknown): boolean =>
+/** Accepts invalid definitions too, so that they are reported rather than ignored. */
+const looksLikeDefinition = (value: unknown): boolean =>
   isPlainObject(value) &&
   ('execute' in value || isPrompt(value) || isView(value) || ('name' in value && 'schema' in value))

@@ -3,23 +3,29 @@ import type { Capability, Origin, Prompt } from '../../capability/capability.ts'
 import { type Message, text } from '../../capability/content.ts'
 import type { Contract } from '../../capability/contract.ts'
 import { reads } from '../../capability/effects.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { type Complete, toCompletion } from './completion.ts'
-import { isReply, type Reply, toOutcome } from './reply.ts'
-import { toContext } from './to-capability.ts'
+import { isReply, outcomeOf, type Reply } from './reply.ts'
+import { toContext } from './to-context.ts'
 import type { ToolContext } from './tool-definition.ts'
 
-/** A conversation a person can start from. */
+/** A prompt: a conversation that a person starts from, usually listed as a slash command. */
 export interface PromptDefinition {
+  /** The name clients use. */
   readonly name: string
+  /** A name for people, shown in user interfaces. */
   readonly title?: string
+  /** Tells people when to use it; shown beside the name. */
   readonly description: string
+  /** Fields that the person fills in, by name. Values are always strings. */
   readonly arguments?: Readonly<Record<string, PromptArgument>>
+  /** Scopes that a caller must hold, all of them. */
   readonly permissions?: readonly string[]
-  /** A string is one message of the user. */
+  /** Returns the messages. A string is one message of the user; `ask(…)` asks the client first. */
   render(
     input: Readonly<Record<string, string>>,
     context: ToolContext,
@@ -28,63 +34,94 @@ export interface PromptDefinition {
 
 type Rendered = string | readonly Message[] | Reply
 
+/** One argument of a prompt. */
 export interface PromptArgument {
+  /** Tells people what to enter; shown beside the field. */
   readonly description?: string
+  /** `true` if the prompt cannot be rendered without it. Default: `false`. */
   readonly required?: boolean
-  /** Values that fit what was typed so far. */
+  /** Suggests values while the person types. */
   readonly complete?: Complete
 }
 
-/** What a prompt must render to, whoever wrote it. */
+type PromptArguments = Readonly<Record<string, PromptArgument>>
+
+/** Arguments marked `required: true` are strings, the others may be absent. */
+type InputOf<Arguments extends PromptArguments> = {
+  readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
+    ? Name
+    : never]: string
+} & {
+  readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
+    ? never
+    : Name]?: string
+}
+
 const messages = toMessagesContract()
 
-/** Returns its argument; exists so that it is checked while it is written. */
-export const definePrompt = (prompt: PromptDefinition): PromptDefinition => prompt
+/**
+ * Defines a prompt. Returns its argument; exists for its types: the names in `arguments` are the
+ * keys of what `render` receives.
+ *
+ * @example
+ * export const summarise = definePrompt({
+ *   name: 'summarise',
+ *   description: 'Summarises a topic.',
+ *   arguments: { topic: { required: true }, tone: {} },
+ *   render: ({ topic, tone = 'plain' }) => `Summarise ${topic} in a ${tone} tone.`,
+ * })
+ */
+// biome-ignore lint/complexity/noBannedTypes: {} is a prompt without arguments
+export const definePrompt = <const Arguments extends PromptArguments = {}>(
+  prompt: Omit<PromptDefinition, 'arguments' | 'render'> & {
+    readonly arguments?: Arguments & PromptArguments
+    render(input: InputOf<Arguments>, context: ToolContext): Rendered | Promise<Rendered>
+  },
+): PromptDefinition => prompt as PromptDefinition
 
 export const isPrompt = (value: unknown): value is PromptDefinition =>
   isPlainObject(value) && typeof value.name === 'string' && typeof value.render === 'function'
 
 export function toPromptCapability(prompt: PromptDefinition, origin: Origin): Prompt {
   const parameters = Object.entries(prompt.arguments ?? {}).map(
-    ([name, { description, required = false }]) => ({
-      name,
-      ...(description !== undefined && { description }),
-      required,
-    }),
+    ([name, { description, required = false }]) => dropUndefined({ name, description, required }),
   )
   const shape = Object.fromEntries(
     parameters.map(({ name, required }) => [name, required ? z.string() : z.string().optional()]),
   )
   const input = readContract(z.object(shape), 'input')
-  if ('fault' in input) throw new Error(input.fault)
+  if (isFault(input)) throw new Error(input.fault)
   const base: Capability = {
     name: prompt.name,
-    ...(prompt.title !== undefined && { title: prompt.title }),
+    ...dropUndefined({ title: prompt.title }),
     description: prompt.description,
     input: input.contract,
     output: messages,
     effects: reads,
     rules: { ...noRules, permissions: prompt.permissions ?? [] },
     origin,
-    // Part of what a client relies on, though no schema says it.
+    // Clients depend on the parameters: as extras they are part of the fingerprint.
     extras: { parameters },
     invoke: async (call) => {
-      const answer = await prompt.render(call.input as Record<string, string>, toContext(call))
-      if (isReply(answer)) return toOutcome(answer)
-      return done(typeof answer === 'string' ? [{ role: 'user', content: text(answer) }] : answer)
+      const rendered = await prompt.render(call.input as Record<string, string>, toContext(call))
+      if (isReply(rendered)) return outcomeOf(rendered)
+      return done(
+        typeof rendered === 'string' ? [{ role: 'user', content: text(rendered) }] : rendered,
+      )
     },
   }
   const completion = toCompletion(
     base,
     Object.entries(prompt.arguments ?? {}).map(([name, { complete }]) => [name, complete]),
   )
-  return Object.freeze({ ...base, parameters, ...(completion && { completion }) })
+  return Object.freeze({ ...base, parameters, ...dropUndefined({ completion }) })
 }
 
+/** Rendered messages are validated: a prompt is user code. */
 function toMessagesContract(): Contract {
   const content = z.looseObject({ type: z.string() })
   const shape = z.array(z.object({ role: z.enum(['user', 'assistant']), content }))
   const reading = readContract(shape, 'output')
-  if ('fault' in reading) throw new Error(reading.fault)
+  if (isFault(reading)) throw new Error(reading.fault)
   return reading.contract
 }

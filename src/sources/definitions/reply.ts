@@ -1,27 +1,50 @@
 import type { Content } from '../../capability/content.ts'
-import type { Json } from '../../capability/json.ts'
-import type { Asking, Done, Outcome } from '../../capability/outcome.ts'
+import { dropUndefined, type Json } from '../../capability/json.ts'
+import type { Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
 
-/** Shared by every copy of this package, so that a tool may bring its own. */
-const mark = Symbol.for('dev.drawbridge/reply')
+/** Global symbol registry: replies of another installed copy of this package are recognised too. */
+const outcomeKey = Symbol.for('dev.drawbridge/reply')
 
-/** An answer that is more than data: made by `ask` and `content`, and by nothing a record holds. */
+/**
+ * The result of `ask` or `content`. Return it from `execute`, `render` or `read`. The symbol key
+ * cannot occur in JSON data, so plain data is never mistaken for a reply.
+ */
 export interface Reply {
-  readonly [mark]: Outcome
+  readonly [outcomeKey]: Outcome
 }
 
-const toReply = (outcome: Outcome): Reply => ({ [mark]: outcome })
-
 export const isReply = (value: unknown): value is Reply =>
-  typeof value === 'object' && value !== null && mark in value
+  typeof value === 'object' && value !== null && outcomeKey in value
 
-export const toOutcome = (reply: Reply): Outcome => reply[mark]
+export const outcomeOf = (reply: Reply): Outcome => reply[outcomeKey]
 
-/** Asks before going on: the same call comes again with `context.answers` and `context.state`. */
-export const ask = (questions: Readonly<Record<string, Question>>, state?: Json): Reply =>
-  toReply({ kind: 'asking', questions, ...(state !== undefined && { state }) } satisfies Asking)
+/**
+ * Asks the client before going on. The call is repeated with the answers in `context.answers`, by
+ * the same keys, and with `state` in `context.state`. `context.canAsk(kind)` tells beforehand
+ * whether the client supports a kind of question.
+ *
+ * @example
+ * execute: ({ order }, { answers }) => {
+ *   if (answers.sure?.action === 'accept') return cancel(order)
+ *   const schema = { type: 'object', properties: {} }
+ *   return ask({ sure: { kind: 'form', message: `Cancel ${order}?`, schema } })
+ * }
+ */
+export const ask = (questions: Readonly<Record<string, Question>>, state?: Json): Reply => ({
+  [outcomeKey]: { kind: 'asking', questions, ...dropUndefined({ state }) },
+})
 
-/** Answers with blocks of text, images, audio or documents, and with data beside them if given. */
-export const content = (blocks: readonly Content[], data?: unknown): Reply =>
-  toReply({ kind: 'done', content: blocks, ...(data !== undefined && { data }) } satisfies Done)
+/**
+ * Answers with blocks of text, images, audio or documents. `data` becomes `structuredContent`; give
+ * it when the tool has an `outputSchema`.
+ *
+ * @example
+ * execute: async ({ city }) => {
+ *   const png = await drawRadar(city)
+ *   return content([{ type: 'image', data: png.toString('base64'), mimeType: 'image/png' }])
+ * }
+ */
+export const content = (blocks: readonly Content[], data?: unknown): Reply => ({
+  [outcomeKey]: { kind: 'done', content: blocks, ...dropUndefined({ data }) },
+})

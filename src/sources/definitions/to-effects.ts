@@ -1,7 +1,7 @@
 import type { Effects } from '../../capability/effects.ts'
 import type { Category, ConsequenceLevel } from './tool-definition.ts'
 
-/** The "Annotation Inference" table of the requirement, row by row, and its two newer words. */
+/** The "Annotation Inference" table of the requirement, row by row, and two later categories. */
 const rows: Record<Category, Omit<Effects, 'irreversible'>> = {
   // biome-ignore-start format: table
   read: { writes: false, repeatable: true, reachesOut: true },
@@ -15,10 +15,10 @@ const rows: Record<Category, Omit<Effects, 'irreversible'>> = {
 export const toEffects = (
   category: Category,
   level: ConsequenceLevel,
-  said: Partial<Effects> = {},
+  overrides: Partial<Effects> = {},
 ): Effects => ({
   ...rows[category],
-  // "high + write"; a read stays harmless however much it costs, and a deletion is never taken back.
+  // The requirement's "high + write" row. Reads are never irreversible, deletions always are.
   irreversible: category === 'delete' || (rows[category].writes && level === 'high'),
-  ...said,
+  ...overrides,
 })

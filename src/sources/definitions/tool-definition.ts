@@ -7,6 +7,7 @@ import type { Answer, Question } from '../../capability/question.ts'
 import type { Cost } from '../../capability/rules.ts'
 import type { Reply } from './reply.ts'
 
+/** Kinds of work; each has a row of default `Effects` in `to-effects.ts`. */
 export const categories = ['read', 'write', 'analysis', 'delete', 'side_effect'] as const
 export type Category = (typeof categories)[number]
 
@@ -16,77 +17,130 @@ export type ConsequenceLevel = (typeof consequenceLevels)[number]
 export const statuses = ['active', 'deprecated', 'removed'] as const
 export type Status = (typeof statuses)[number]
 
-/** A tool as a developer writes it down. */
+/**
+ * A tool written in code. `defineTool` returns it with its types inferred; a plain object of this
+ * shape, exported from a module, works too.
+ */
 export interface ToolDefinition<Input = never> {
-  /** snake_case, verb_noun. */
+  /** The name clients call, in snake_case: a verb and a noun, such as `refund_order`. */
   readonly name: string
+  /** A name for people, shown in user interfaces. */
   readonly title?: string
-  /** What it does, when to use it, and what to use instead otherwise. Reaches the model whole. */
+  /** Tells the model what it does, when to use it, and what to use instead. Sent in full. */
   readonly description: string
-  /** Zod, any Standard Schema, or JSON Schema 2020-12. */
+  /** The input: a Zod schema, any Standard Schema, or JSON Schema 2020-12. Enforced on every call. */
   readonly schema: unknown
+  /** The result data, in the same three forms. A result that does not match it is not sent. */
   readonly outputSchema?: unknown
+  /** The kind of work; decides annotations such as `readOnlyHint`. */
   readonly category: Category
+  /** How bad a wrong call is; `high` marks a write as destructive. Default: `low`. */
   readonly consequenceLevel?: ConsequenceLevel
-  /** A human must say yes first. Never inferred from the category. */
+  /** Every call needs the approval of a human. Never inferred from the category. Default: `false`. */
   readonly requiresConfirmation?: boolean
-  /** Milliseconds; 15,000 where absent. */
+  /** Milliseconds until the call is answered with a timeout. Default: 15,000. */
   readonly timeout?: number
+  /** Keywords for clients that group or filter tools; sent in `_meta`. */
   readonly tags?: readonly string[]
+  /** The version of this tool; sent in `_meta`. */
   readonly version?: string
-  /** Deprecated tools are not listed any more but still answer; removed ones are gone. */
+  /** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
   readonly status?: Status
-  /** Names of tools that must be there for this one to make sense. */
+  /** Names of tools of the same source that this one needs; checked when the module is loaded. */
   readonly dependsOn?: readonly string[]
-  /** Scopes a caller must hold, all of them. */
+  /** Scopes that a caller must hold, all of them. */
   readonly permissions?: readonly string[]
-  /** A call must bring a key that makes it safe to repeat. */
+  /** Every call must bring an idempotency key. Default: `false`. */
   readonly idempotencyKey?: boolean
-  /** What one call is expected to cost; the result may say what it did cost. */
+  /** The estimated cost of one call, for budgets. A `ToolResult` reports the actual cost. */
   readonly cost?: Cost
-  /** What the category does not know about this one: that a write may be repeated, for example. */
+  /** Overrides what the category implies, for example `{ repeatable: true }` for a safe write. */
   readonly effects?: Partial<Effects>
-  /** How the data reads as text; JSON where absent. */
+  /** Renders the result data as text for the model. Default: JSON. */
   readonly text?: (data: never) => string
+  /** Does the work. Returns data, a `ToolResult`, `content(…)` or `ask(…)`; may be async. */
   readonly execute: (input: Input, context: ToolContext) => unknown
 }
 
-/** What a tool is given besides its input. */
+/** The second argument of `execute`, `render` and `read`. */
 export interface ToolContext {
-  /** Aborts when the time is over or the client has left. */
+  /** Aborts when the timeout is reached or the client cancels the call. */
   readonly signal: AbortSignal
+  /** The authenticated caller, with its scopes. */
   readonly caller: Caller
-  /** Tells a waiting client how far it is. */
+  /** Sends a progress notification to a client that asked for progress. */
   progress(done: number, total?: number, message?: string): void
-  /** Tells a client that asked for logs. */
+  /** Sends a log message to a client that enabled logging at this level. */
   log(level: LogLevel, data: unknown, logger?: string): void
-  /** What was answered to the questions of an earlier `ask`. */
+  /** Answers to the questions of an earlier `ask`, by the same keys. Untrusted: validate them. */
   readonly answers: Readonly<Record<string, Answer>>
-  /** What that `ask` wanted to be remembered. */
+  /** The `state` that was passed to that `ask`. */
   readonly state: Json | undefined
-  /** Whether the client can be asked this kind of question. */
+  /** Returns `true` if the client supports this kind of question. */
   canAsk(kind: Question['kind']): boolean
 }
 
-/** What `execute` may return besides plain data. */
-export interface ToolResult {
+/** Result data with the time it was fetched, or an error for the model. An alternative to plain data. */
+export interface ToolResult<Data = unknown> {
+  /** The name of the tool. */
   readonly tool: string
+  /** ISO 8601 time at which the data was read from its origin. */
   readonly fetchedAt: string
-  readonly data?: unknown
+  /** The result; checked against `outputSchema`. */
+  readonly data?: Data
+  /** Why there is no result. The model reads it as `Error: …`. */
   readonly error?: string
-  /** What it really cost, in the unit the definition says. */
+  /** The actual cost of this call, in the unit of the definition's `cost`. */
   readonly cost?: number
+}
+
+/** `true` for schemas that carry types; JSON Schema does not. */
+type IsTyped<Schema> = Schema extends
+  | z.core.$ZodType
+  | { readonly '~standard': unknown }
+  | Readonly<Record<string, z.core.$ZodType>>
+  ? true
+  : false
+
+interface StandardTyped<Types> {
+  readonly '~standard': { readonly types?: Types | undefined }
 }
 
 type InputOf<Schema> = Schema extends z.core.$ZodType
   ? z.output<Schema>
-  : Schema extends { readonly '~standard': { readonly types?: { readonly output: infer Output } } }
+  : Schema extends StandardTyped<{ readonly output: infer Output }>
     ? Output
     : Schema extends Readonly<Record<string, z.core.$ZodType>>
       ? { [Key in keyof Schema]: z.output<Schema[Key]> }
       : Record<string, unknown>
 
-/** Of all that `execute` may return, what is data. */
+/** The data that passes `outputSchema`: its input side, because the result is parsed with it. */
+type OutputOf<Schema> = Schema extends z.core.$ZodType
+  ? z.input<Schema>
+  : Schema extends StandardTyped<{ readonly input: infer Input }>
+    ? Input
+    : Schema extends Readonly<Record<string, z.core.$ZodType>>
+      ? { [Key in keyof Schema]: z.input<Schema[Key]> }
+      : unknown
+
+/** Everything `execute` may return for this data. */
+type Returnable<Data> =
+  | Data
+  | Reply
+  | (ToolResult<Data> & ({ readonly data: Data } | { readonly error: string }))
+
+/** Unchecked without `outputSchema`, or where a JSON Schema leaves one of the two sides untyped. */
+type Execute<Schema, OutputSchema, Returned> = [IsTyped<Schema>, IsTyped<OutputSchema>] extends [
+  true,
+  true,
+]
+  ? (
+      input: InputOf<Schema>,
+      context: ToolContext,
+    ) => Returnable<OutputOf<OutputSchema>> | Promise<Returnable<OutputOf<OutputSchema>>>
+  : (input: InputOf<Schema>, context: ToolContext) => Returned
+
+/** The data among everything `execute` may return: what `text` receives. */
 type DataOf<Returned> = Returned extends Reply | { readonly error: string }
   ? never
   : Returned extends {
@@ -97,11 +151,25 @@ type DataOf<Returned> = Returned extends Reply | { readonly error: string }
     ? Data
     : Returned
 
-/** Returns its argument; exists so that `execute` is typed by `schema`, and `text` by `execute`. */
-export const defineTool = <const Schema extends object, Returned>(
-  tool: Omit<ToolDefinition, 'schema' | 'execute' | 'text'> & {
+/**
+ * Defines a tool. Returns its argument; exists for its types: `schema` types the input of `execute`,
+ * `outputSchema` its result, and the result types the argument of `text`.
+ *
+ * @example
+ * export const addNote = defineTool({
+ *   name: 'add_note',
+ *   description: 'Stores a note. Use when the user wants to remember something.',
+ *   schema: z.object({ text: z.string() }),
+ *   outputSchema: z.object({ id: z.number() }),
+ *   category: 'write',
+ *   execute: async ({ text }) => ({ id: await store(text) }),
+ * })
+ */
+export const defineTool = <const Schema extends object, Returned, const OutputSchema = undefined>(
+  tool: Omit<ToolDefinition, 'schema' | 'outputSchema' | 'execute' | 'text'> & {
     readonly schema: Schema
-    readonly execute: (input: InputOf<Schema>, context: ToolContext) => Returned
+    readonly outputSchema?: OutputSchema
+    readonly execute: Execute<Schema, OutputSchema, Returned>
     readonly text?: (data: DataOf<Awaited<Returned>>) => string
   },
 ): ToolDefinition => tool as ToolDefinition

@@ -2,53 +2,101 @@ import { z } from 'zod'
 import type { Capability, Origin, View } from '../../capability/capability.ts'
 import type { Document } from '../../capability/content.ts'
 import { reads } from '../../capability/effects.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { type Complete, toCompletion } from './completion.ts'
-import { isReply, toOutcome } from './reply.ts'
-import { toContext } from './to-capability.ts'
+import { isReply, outcomeOf } from './reply.ts'
+import { toContext } from './to-context.ts'
 import type { ToolContext } from './tool-definition.ts'
 
-/** Something readable at an address. */
+/** A resource: something readable at a URI, or at all URIs of a template. */
 export interface ViewDefinition {
   /** A URI, or an RFC 6570 template such as `notes://{id}`. */
   readonly uri: string
+  /** The name clients show. */
   readonly name: string
+  /** A name for people, shown in user interfaces. */
   readonly title?: string
+  /** Tells clients what can be read at the URI. */
   readonly description: string
+  /** The media type of what is read, such as `text/markdown`. */
   readonly mimeType?: string
+  /** Scopes that a caller must hold, all of them. */
   readonly permissions?: readonly string[]
-  /** Per variable of the template: values that fit what was typed so far. */
+  /** Suggests values for the variables of the template while a person types, by variable name. */
   readonly complete?: Readonly<Record<string, Complete>>
-  /** Text, documents (`{ uri, text | blob }`), or data that is shown as JSON. */
+  /** Returns text, documents (`{ uri, text | blob }`), or data that is sent as JSON. */
   read(variables: Readonly<Record<string, string>>, context: ToolContext): unknown
 }
 
-/** Returns its argument; exists so that it is checked while it is written. */
-export const defineView = (view: ViewDefinition): ViewDefinition => view
+/** The expressions of a template: `a://{x}/{?y,z}` has `x` and `?y,z`. */
+type Expressions<Uri extends string> = Uri extends `${string}{${infer Expression}}${infer Rest}`
+  ? Expression | Expressions<Rest>
+  : never
+
+type Variables<Expression extends string> = Expression extends `${Operator}${infer List}`
+  ? Split<List>
+  : Split<Expression>
+
+type Operator = '+' | '#' | '.' | '/' | '?' | '&'
+
+type Split<List extends string> = List extends `${infer First},${infer Rest}`
+  ? First | Split<Rest>
+  : List
+
+/** The variables of a template by name; an exploded one (`{path*}`) may have several values. */
+type VariablesOf<Uri extends string> = string extends Uri
+  ? Readonly<Record<string, string>>
+  : {
+      readonly [Variable in Variables<Expressions<Uri>> as Variable extends `${infer Name}*`
+        ? Name
+        : Variable]: Variable extends `${string}*` ? string | readonly string[] : string
+    }
+
+/**
+ * Defines a view. Returns its argument; exists for its types: the variables of the URI template are
+ * the keys of what `read` receives.
+ *
+ * @example
+ * export const report = defineView({
+ *   uri: 'reports://{year}',
+ *   name: 'report',
+ *   description: 'The annual report.',
+ *   mimeType: 'text/markdown',
+ *   read: ({ year }) => readFile(`reports/${Number(year)}.md`, 'utf8'),
+ * })
+ */
+export const defineView = <const Uri extends string>(
+  view: Omit<ViewDefinition, 'uri' | 'complete' | 'read'> & {
+    readonly uri: Uri
+    readonly complete?: { readonly [Name in keyof VariablesOf<Uri>]?: Complete }
+    read(variables: VariablesOf<Uri>, context: ToolContext): unknown
+  },
+): ViewDefinition => view as ViewDefinition
 
 export const isView = (value: unknown): value is ViewDefinition =>
   isPlainObject(value) && typeof value.uri === 'string' && typeof value.read === 'function'
 
 export function toViewCapability(view: ViewDefinition, origin: Origin): View {
   const input = readContract(z.record(z.string(), z.unknown()), 'input')
-  if ('fault' in input) throw new Error(input.fault)
+  if (isFault(input)) throw new Error(input.fault)
   const base: Capability = {
     name: view.name,
-    ...(view.title !== undefined && { title: view.title }),
+    ...dropUndefined({ title: view.title }),
     description: view.description,
     input: input.contract,
     effects: reads,
     rules: { ...noRules, permissions: view.permissions ?? [] },
     origin,
-    extras: { uri: view.uri, ...(view.mimeType !== undefined && { mimeType: view.mimeType }) },
+    extras: dropUndefined({ uri: view.uri, mimeType: view.mimeType }),
     invoke: async (call) => {
-      const answer = await view.read(call.input as Record<string, string>, toContext(call))
-      if (isReply(answer)) return toOutcome(answer)
-      const documents = (Array.isArray(answer) ? answer : [answer]).filter(isDocument)
-      if (documents.length === 0) return done(answer)
+      const result = await view.read(call.input as Record<string, string>, toContext(call))
+      if (isReply(result)) return outcomeOf(result)
+      const documents = (Array.isArray(result) ? result : [result]).filter(isDocument)
+      if (documents.length === 0) return done(result)
       return {
         kind: 'done',
         content: documents.map((resource) => ({ type: 'resource', resource })),
@@ -59,8 +107,7 @@ export function toViewCapability(view: ViewDefinition, origin: Origin): View {
   return Object.freeze({
     ...base,
     uri: view.uri,
-    ...(view.mimeType !== undefined && { mimeType: view.mimeType }),
-    ...(completion && { completion }),
+    ...dropUndefined({ mimeType: view.mimeType, completion }),
   })
 }
 

@@ -1,7 +1,7 @@
 import { type FailureTable, failureSet } from '../../capability/failure.ts'
 import type { ErrorCode } from './envelope/error-codes.ts'
 
-/** The codes of the agents as they are, and who can put each right. */
+/** The protocol's error codes, and who can fix each. */
 const codes = {
   VALIDATION_ERROR: 'model',
   AGENT_ERROR: 'model',
@@ -21,9 +21,9 @@ const codes = {
 
 export const intentFailures = {
   ...codes,
-  /** It may have taken effect: nobody else was asked. */
+  /** The call may have taken effect, so no other agent was asked. */
   outcome_unknown: 'model',
-  /** What cannot be written down is not done. */
+  /** The execution log cannot be written, so a call with effects was not carried out. */
   log_unavailable: 'operator',
 } as const satisfies FailureTable
 

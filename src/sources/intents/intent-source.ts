@@ -1,5 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import type { Fault } from '../../capability/fault.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import type { LoadedModule } from '../loaded-module.ts'
@@ -7,17 +8,21 @@ import { type AgentDefinition, toStrategy } from './agents/agent.ts'
 import { checkFallbacks } from './agents/check-fallbacks.ts'
 import { type AgentsReading, readAgents } from './agents/read-agents.ts'
 import { type Intent, type Registry, toRegistry } from './agents/registry.ts'
-import { toAnnounced } from './agents/to-announced.ts'
+import { toAnnouncedCapabilities } from './agents/to-announced-capabilities.ts'
 import { type KeyRing, toKeyRing } from './crypto/key-ring.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
 import { toEnvelope, toForwarded } from './envelope/to-envelope.ts'
 import { routingFailed } from './failures.ts'
-import { createProtect } from './log/log-seal.ts'
+import { createPayloadEncryption } from './log/log-seal.ts'
 import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type ResumedRouting, type ResumeOptions, resumeRouting } from './resume-routing.ts'
 import { routeCall, withGrace } from './route-call.ts'
-import { type RoutingDecision, type RoutingPolicy, toWay } from './router/choose-agents.ts'
+import {
+  findRoutingMode,
+  type RoutingDecision,
+  type RoutingPolicy,
+} from './router/choose-agents.ts'
 import { Health } from './router/health.ts'
 import type { Hooks } from './router/hooks.ts'
 import { Router } from './router/router.ts'
@@ -30,19 +35,37 @@ import {
 import { toCapability } from './to-capability.ts'
 import { toToolName } from './tool-name.ts'
 import { FrameReceiver } from './transport/frame-receiver.ts'
-import { type Host, thisHost } from './transport/host.ts'
+import { defaultHost, type Host } from './transport/host.ts'
 import type { Serving } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 
+/** Loads the modules that export agents; called once. */
 export type AgentModules = () => Promise<readonly LoadedModule[]>
 
+/** Options of {@link intentSource}: agents, and the routing settings of `docs/intents.md`. */
 export interface IntentOptions extends RoutingInput {
+  /** Local agents, or a function that loads the modules exporting them; none by default. */
   readonly agents?: readonly AgentDefinition[] | AgentModules
+  /** Observers of routing; they cannot change it. */
   readonly hooks?: Hooks
+  /** Name of the source in diagnostics and in the log; `intents` by default. */
   readonly id?: string
 }
 
-/** Agents as a source: every intent that they serve is a capability. */
+/**
+ * A source whose capabilities are the intents that its agents serve. An array of agents is short for
+ * `{ agents }`.
+ *
+ * @example
+ * ```ts
+ * const clerk = defineAgent({
+ *   name: 'clerk',
+ *   capabilities: [{ intent: 'Quote', description: 'Price of an article.', effects: 'read_only' }],
+ *   handle: ({ payload }) => ({ sku: payload.sku, cents: 4900 }),
+ * })
+ * const source = intentSource({ agents: [clerk], strategy: 'fallback', timeout: 10_000 })
+ * ```
+ */
 export const intentSource = (
   options: readonly AgentDefinition[] | IntentOptions,
   id = 'intents',
@@ -52,27 +75,27 @@ const isList = (
   options: readonly AgentDefinition[] | IntentOptions,
 ): options is readonly AgentDefinition[] => Array.isArray(options)
 
-const longestEjection = 300_000
+const maxEjectionMs = 300_000
 
 export class IntentSource implements Source {
   readonly id: string
-  /** Opens what its log has sealed. */
+  /** Keys that decrypt the payloads in its log. */
   readonly keys: KeyRing
-  /** Where other runtimes ask, if they may. */
+  /** Endpoint for other runtimes; absent unless `serve` is configured. */
   readonly desk: FrameReceiver | undefined
   readonly #agents: IntentOptions['agents']
   readonly #hooks: Hooks | undefined
   readonly #routing: RoutingSettings
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
-  #machine: Host = thisHost
+  #host: Host = defaultHost
   #modules: Promise<readonly LoadedModule[]> | undefined
   #health: Health | undefined
   #network: Network | undefined
   #router: Router | undefined
   #registry: Registry = toRegistry([])
   #served: readonly Intent[] = []
-  /** Whether other agents can be asked than when this was read. */
+  /** The available agents have changed since the last reading. */
   #changed = false
 
   constructor({ agents = [], hooks, id = 'intents', ...routing }: IntentOptions) {
@@ -83,19 +106,19 @@ export class IntentSource implements Source {
     this.#policy = toPolicy(this.#routing)
     this.keys = toKeyRing(this.#routing.keys)
     checkRouting(this.#routing, new Set(this.keys.keys()))
-    this.desk = this.#openDesk()
+    this.desk = this.#createReceiver()
   }
 
-  /** Before the first reading: the clock, the log and the rest of the world. */
-  connect(machine: Partial<Host>): void {
-    this.#machine = { ...thisHost, ...machine }
+  /** Call before the first `read`: injects clock, randomness and log. */
+  connect(host: Partial<Host>): void {
+    this.#host = { ...defaultHost, ...host }
   }
 
   async read(): Promise<Reading> {
     const { agents, offers, diagnostics } = await this.#readAgents()
     const registry = toRegistry(agents, offers)
     const fallbacks = checkFallbacks(registry, this.id)
-    const { now, steadyNow, log, onTrouble } = this.#machine
+    const { now, steadyNow, log, onTrouble } = this.#host
     const health = this.#openHealth()
     const { logKey } = this.#routing
     const router = new Router({
@@ -103,7 +126,9 @@ export class IntentSource implements Source {
       policy: this.#policy,
       health,
       ...(log && { log }),
-      ...(logKey !== undefined && { protect: createProtect(this.#sealing, logKey) }),
+      ...(logKey !== undefined && {
+        encryptPayload: createPayloadEncryption(this.#sealing, logKey),
+      }),
       ...(this.#hooks && { hooks: this.#hooks }),
       now,
       steadyNow,
@@ -111,8 +136,8 @@ export class IntentSource implements Source {
     })
     this.#router = router
     this.#registry = registry
-    // Who has the name of one of them elsewhere may have come and gone before.
-    for (const { name, remote } of registry.agents) if (!remote) health.notePresence(name, true)
+    // A remote node of the same name may have been marked absent before.
+    for (const { name, remote } of registry.agents) if (!remote) health.setPresence(name, true)
     this.#served = registry.intents.filter((intent) => !fallbacks.refused.has(intent))
     const readings = this.#served.map((intent) => this.#toCapability(intent, router))
     return {
@@ -125,21 +150,21 @@ export class IntentSource implements Source {
     }
   }
 
-  /** Who would be asked now, without asking anybody. */
+  /** The decision a call would get now; asks no agent. */
   foresee(call: Call): RoutingDecision | undefined {
     const name = call.capability.origin.name ?? call.capability.name
     const intent = this.#registry.intents.find((one) => toToolName(one) === name)
     if (!intent) return undefined
-    const { strategy } = toStrategy(toWay(intent, this.#policy))
-    return this.#router?.decide(toEnvelope(call, intent, strategy, this.#machine.now())).decision
+    const { strategy } = toStrategy(findRoutingMode(intent, this.#policy))
+    return this.#router?.decide(toEnvelope(call, intent, strategy, this.#host.now())).decision
   }
 
-  /** Goes on with what another process began, where that does no harm. */
-  resume(resumption: ResumeOptions['resumption'], by: string): Promise<ResumedRouting> {
-    return resumeRouting({ router: this.#router, log: this.#machine.log, resumption, by })
+  /** Resumes an execution that another process began. */
+  resume(resumption: ResumeOptions['resumption'], by: string): Promise<ResumedRouting | Fault> {
+    return resumeRouting({ router: this.#router, log: this.#host.log, resumption, by })
   }
 
-  /** Announces when other agents can be asked than before. */
+  /** Announces that the available agents have changed. */
   watch(announce: (change: Change) => void): () => void {
     const watcher = () => announce({ kind: 'reading' })
     this.#watchers.add(watcher)
@@ -147,31 +172,31 @@ export class IntentSource implements Source {
     return () => this.#watchers.delete(watcher)
   }
 
-  /** What is configured and cannot be reached at this moment. It may come, so nothing waits for it. */
+  /** Warnings about NATS servers that cannot be reached now; the source works without them. */
   async probe(): Promise<readonly Diagnostic[]> {
     const unreachable = await this.#openNetwork().probe()
     return unreachable.map(({ server, cause, pointer }) => ({
       code: 'nats_unreachable',
       severity: 'warning',
-      message: `The NATS server at ${server} cannot be reached: ${cause}. Until it can, nobody is asked over it.`,
+      message: `The NATS server at ${server} cannot be reached: ${cause}. Agents behind it are unavailable until it can.`,
       source: this.id,
       pointer,
     }))
   }
 
-  /** Under which name it is asked where, over NATS. */
+  /** Server and subject it is served on over NATS. */
   get subject(): string | undefined {
     return toServedSubject(this.#routing)
   }
 
-  /** Whether others than this machine could ask, were it served. */
+  /** Served over NATS, it could be reached from other machines. */
   get isPublic(): boolean {
     return isPublic(this.#routing)
   }
 
-  /** Lets others ask in other ways than HTTP, where that is configured. */
+  /** Serves other runtimes over NATS, if configured. */
   serve(receive: Receive): Serving | undefined {
-    return this.#openNetwork().serve(receive, () => toAnnounced(this.#served))
+    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#served))
   }
 
   async close(): Promise<void> {
@@ -181,9 +206,9 @@ export class IntentSource implements Source {
   async #readAgents(): Promise<AgentsReading> {
     this.#modules ??= this.#loadModules()
     const { remote, declared, node } = this.#routing
-    const { now } = this.#machine
+    const { now } = this.#host
     const network = this.#openNetwork()
-    const options = { carry: network.carry, sealing: this.#sealing, node, now }
+    const options = { transportTo: network.transportTo, sealing: this.#sealing, node, now }
     const modules = await this.#modules
     const discovered = await network.discover()
     this.#changed = false
@@ -203,15 +228,15 @@ export class IntentSource implements Source {
       : [{ file: '', exports: { default: this.#agents } }]
   }
 
-  /** What is known of the agents outlasts what is read of them. */
+  /** Created once: the health of the agents survives a new reading. */
   #openHealth(): Health {
     const { failures, seconds } = this.#routing.ejection
-    const ejection = seconds * 1000
+    const ejectionMs = seconds * 1000
     this.#health ??= new Health({
       failures,
-      ejection,
-      longest: Math.max(ejection, longestEjection),
-      now: this.#machine.steadyNow,
+      ejection: ejectionMs,
+      longest: Math.max(ejectionMs, maxEjectionMs),
+      now: this.#host.steadyNow,
     })
     return this.#health
   }
@@ -220,7 +245,7 @@ export class IntentSource implements Source {
     this.#network ??= new Network({
       routing: this.#routing,
       sealing: this.#sealing,
-      machine: this.#machine,
+      host: this.#host,
       health: this.#openHealth(),
       isLocal: (name) => this.#registry.agents.some((one) => one.name === name && !one.remote),
       onChange: () => {
@@ -234,50 +259,59 @@ export class IntentSource implements Source {
   get #sealing() {
     return {
       ring: this.keys,
-      now: () => this.#machine.now(),
-      randomBytes: (size: number) => this.#machine.randomBytes(size),
+      now: () => this.#host.now(),
+      randomBytes: (size: number) => this.#host.randomBytes(size),
     }
   }
 
-  #openDesk(): FrameReceiver | undefined {
+  #createReceiver(): FrameReceiver | undefined {
     const { serve, node } = this.#routing
     if (!serve) return undefined
-    const now = () => this.#machine.now()
+    const now = () => this.#host.now()
     const { path, seal } = serve
     return new FrameReceiver({
       ...(path !== undefined && { path }),
       ...(seal && { seal }),
       sealing: this.#sealing,
       reception: { node, replays: new ReplayCache(now), since: now() },
-      route: (envelope, call, timeout) => this.#forward(envelope, call, timeout),
-      onTrouble: (error) => this.#machine.onTrouble(error),
+      route: (envelope, call, timeoutMs) => this.#forward(envelope, call, timeoutMs),
+      onTrouble: (error) => this.#host.onTrouble(error),
     })
   }
 
   #toCapability(intent: Intent, router: Router) {
-    const way = toWay(intent, this.#policy)
-    const { strategy } = toStrategy(way)
+    const mode = findRoutingMode(intent, this.#policy)
+    const { strategy } = toStrategy(mode)
     const { timeout } = this.#policy
     return toCapability(intent, {
       source: this.id,
-      way,
-      timeout: withGrace(timeout),
+      mode,
+      timeoutMs: withGrace(timeout),
       invoke: (call) =>
         routeCall({
           router,
           source: this.id,
           call,
-          translate: () => toEnvelope(call, intent, strategy, this.#machine.now()),
-          timeout,
+          buildEnvelope: () => toEnvelope(call, intent, strategy, this.#host.now()),
+          defaultTimeoutMs: timeout,
         }),
     })
   }
 
-  async #forward(envelope: IntentEnvelope, call: Call, patience?: number): Promise<Outcome> {
+  async #forward(envelope: IntentEnvelope, call: Call, callerTimeoutMs?: number): Promise<Outcome> {
     const router = this.#router
-    if (!router) return routingFailed('AGENT_UNAVAILABLE', 'It is not ready yet.')
-    const translate = () => toForwarded(envelope, call)
-    const { timeout } = this.#policy
-    return routeCall({ router, source: this.id, call, translate, timeout, patience })
+    if (!router)
+      return routingFailed(
+        'AGENT_UNAVAILABLE',
+        'The server is still starting. Try again in a moment.',
+      )
+    return routeCall({
+      router,
+      source: this.id,
+      call,
+      buildEnvelope: () => toForwarded(envelope, call),
+      defaultTimeoutMs: this.#policy.timeout,
+      callerTimeoutMs,
+    })
   }
 }

@@ -1,15 +1,15 @@
 import { Buffer } from 'node:buffer'
 import { SetupError } from '../../capability/setup-error.ts'
-import { isOverNats, type Remote, remoteShape } from './agents/remote-agent.ts'
+import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { SealOptions } from './crypto/seal.ts'
 import type { Health } from './router/health.ts'
-import { nameless, type RoutingSettings } from './router/routing-options.ts'
+import { defaultNode, type RoutingSettings } from './router/routing-options.ts'
 import type { Host } from './transport/host.ts'
 import { HttpTransport } from './transport/http-transport.ts'
-import { isThisMachine, toAddress } from './transport/nats/address.ts'
+import { isLoopback, toAddress } from './transport/nats/address.ts'
 import type { AgentDirectory } from './transport/nats/agent-directory.ts'
-import { Bus, type Serving, type Unreachable } from './transport/nats/bus.ts'
+import { Bus, type Serving, type UnreachableServer } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 import { toSubject } from './transport/nats/subjects.ts'
 import type { Transport } from './transport/transport.ts'
@@ -17,28 +17,28 @@ import type { Transport } from './transport/transport.ts'
 export interface NetworkOptions {
   readonly routing: RoutingSettings
   readonly sealing: SealOptions
-  readonly machine: Host
+  readonly host: Host
   readonly health: Health
-  /** Whether an agent of that name runs in this process. */
+  /** An agent of that name runs in this process. */
   readonly isLocal: (name: string) => boolean
-  /** Other agents can be asked than before. */
+  /** Called when the discovered agents have changed. */
   readonly onChange: () => void
 }
 
-/** All that lies beyond this process: agents that are asked there, and those who ask here. */
+/** Transports to remote agents, discovery of agents, and serving over NATS. */
 export class Network {
   readonly #options: NetworkOptions
-  readonly #poster = new HttpTransport()
+  readonly #http = new HttpTransport()
   readonly #bus: Bus
-  readonly #started: number
+  readonly #startedAt: number
   readonly #instance: string
-  #roster: AgentDirectory | undefined
+  #directory: AgentDirectory | undefined
 
   constructor(options: NetworkOptions) {
     this.#options = options
-    const { routing, sealing, machine } = options
-    const { now, randomBytes, onTrouble } = machine
-    this.#started = now()
+    const { routing, sealing, host } = options
+    const { now, randomBytes, onTrouble } = host
+    this.#startedAt = now()
     this.#instance = Buffer.from(randomBytes(8)).toString('hex')
     this.#bus = new Bus({
       node: routing.node,
@@ -49,109 +49,114 @@ export class Network {
     })
   }
 
-  readonly carry = (remote: Remote): Transport =>
+  readonly transportTo = (remote: RemoteAgentConfig): Transport =>
     isOverNats(remote)
-      ? this.#bus.carry(remote, remote.node ?? remote.name)
-      : this.#poster.carry(remote.url)
+      ? this.#bus.transportTo(remote, remote.node ?? remote.name)
+      : this.#http.transportTo(remote.url)
 
-  /** Who has announced itself so far. The first time, everybody has a moment to do so. */
-  async discover(): Promise<readonly Remote[]> {
+  /** The agents that have announced themselves. The first call waits for the answers to a query. */
+  async discover(): Promise<readonly RemoteAgentConfig[]> {
     const { discover } = this.#options.routing
     if (!discover) return []
-    if (!this.#roster) {
+    if (!this.#directory) {
       const { health, onChange } = this.#options
       const isShared = (name: string) => this.#isShared(name)
       const { seal } = discover
       const options = { address: discover, key: seal?.key, health, isShared, onChange }
-      this.#roster = this.#bus.discover(options)
-      await this.#roster.gather()
+      this.#directory = this.#bus.discover(options)
+      await this.#directory.query()
     }
     const { url, access, token, seal } = discover
-    const where = { url, access, token, ...(seal && { seal: { format: 'v2' as const, ...seal } }) }
-    return this.#roster.agents.flatMap(({ node: name, capabilities }) => {
-      const parsed = remoteShape.safeParse({ name, capabilities, ...where })
+    const connection = {
+      url,
+      access,
+      token,
+      ...(seal && { seal: { format: 'v2' as const, ...seal } }),
+    }
+    return this.#directory.agents.flatMap(({ node: name, capabilities }) => {
+      const parsed = remoteShape.safeParse({ name, capabilities, ...connection })
       return parsed.success ? [parsed.data] : []
     })
   }
 
-  /** Lets others ask over NATS, where that is configured. */
+  /** Serves other runtimes over NATS, if configured. */
   serve(receive: Receive, describe: () => readonly object[]): Serving | undefined {
     const { node, serve } = this.#options.routing
     if (!serve?.nats) return undefined
     const { nats, seal } = serve
     return this.#bus.serve({
       address: nats,
-      // The other format binds nothing: a notice in it would prove nothing.
+      // v1 authenticates no sender or time, so a sealed announcement in it would prove nothing.
       key: seal?.format === 'v2' ? seal.key : undefined,
-      heartbeat: nats.heartbeat,
+      heartbeatMs: nats.heartbeat,
       describe: () => ({
         node,
         instance: this.#instance,
-        started: this.#started,
+        started: this.#startedAt,
         capabilities: describe(),
       }),
       receive,
     })
   }
 
-  /** The NATS servers that cannot be reached, each where it is first named. */
-  async probe(): Promise<readonly UnreachableHere[]> {
+  /** The NATS servers that cannot be reached, each with the first place that configures it. */
+  async probe(): Promise<readonly UnreachableConfig[]> {
     const { remote, discover, serve } = this.#options.routing
-    const named = [
-      ...remote.map((address, at) => ({ address, pointer: `/remote/${at}` })),
+    const configured = [
+      ...remote.map((address, index) => ({ address, pointer: `/remote/${index}` })),
       ...(discover ? [{ address: discover, pointer: '/discover' }] : []),
       ...(serve?.nats ? [{ address: serve.nats, pointer: '/serve/nats' }] : []),
     ].filter(({ address }) => isOverNats(address))
     const probed = await Promise.all(
-      named.map(async ({ address, pointer }) => {
+      configured.map(async ({ address, pointer }) => {
         const unreachable = await this.#bus.probe(address)
         return unreachable ? [{ ...unreachable, pointer }] : []
       }),
     )
-    const byServer = new Map<string, UnreachableHere>()
+    const byServer = new Map<string, UnreachableConfig>()
     for (const one of probed.flat().reverse()) byServer.set(`${one.server} ${one.cause}`, one)
     return [...byServer.values()].reverse()
   }
 
   async close(): Promise<void> {
-    this.#poster.close()
+    this.#http.close()
     await this.#bus.close()
   }
 
-  /** Whether others on the same subjects know an agent by the same name. */
+  /** Routers on the same subjects know the agent by the same name, so its health can be shared. */
   #isShared(name: string): boolean {
     const { routing, isLocal } = this.#options
     const { discover, remote } = routing
     if (!discover || isLocal(name)) return false
     const configured = remote.find((one) => one.name === name)
-    if (!configured) return this.#roster?.agents.some(({ node }) => node === name) ?? false
+    if (!configured) return this.#directory?.agents.some(({ node }) => node === name) ?? false
     if (!isOverNats(configured) || (configured.node ?? name) !== name) return false
-    const [here, there] = [toAddress(discover), toAddress(configured)]
-    return here.server === there.server && here.prefix === there.prefix
+    const [discovery, agent] = [toAddress(discover), toAddress(configured)]
+    return discovery.server === agent.server && discovery.prefix === agent.prefix
   }
 }
 
-interface UnreachableHere extends Unreachable {
+interface UnreachableConfig extends UnreachableServer {
   readonly pointer: string
 }
 
-/** What must be right before anything is opened. */
+/** Checks settings that depend on each other, before anything is opened. */
 export function checkRouting(routing: RoutingSettings, keys: ReadonlySet<string>): void {
   const { node, serve, discover, logKey } = routing
-  if (serve?.nats && node === nameless)
+  if (serve?.nats && node === defaultNode)
     throw new SetupError(
-      'To be asked over NATS, a node needs a name of its own ("node"): its replicas share it.',
+      'Serving over NATS needs a "node" name: replicas of the same node share it.',
     )
   for (const key of [serve?.seal?.key, discover?.seal?.key, logKey])
     if (key !== undefined && !keys.has(key))
-      throw new SetupError(`There is no key ${JSON.stringify(key)}.`)
+      throw new SetupError(`There is no key ${JSON.stringify(key)} in "keys".`)
 }
 
-/** Whether others than this machine can ask. */
+/** Other machines can reach it over NATS. */
 export const isPublic = ({ serve }: RoutingSettings): boolean =>
-  serve?.nats !== undefined && !isThisMachine(serve.nats.url)
+  serve?.nats !== undefined && !isLoopback(serve.nats.url)
 
-/** Whoever has the same one is taken for a replica. */
+/** Sources with the same server and subject act as replicas of each other. */
 export function toServedSubject({ serve, node }: RoutingSettings): string | undefined {
   if (!serve?.nats) return undefined
   const { server, prefix } = toAddress(serve.nats)

@@ -1,39 +1,41 @@
 import { Cancellation } from '../../capability/cancellation.ts'
+import type { Fault } from '../../capability/fault.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
 import type { ExecutionLog } from './log/execution-log.ts'
 import type { Resumption } from './log/resumption.ts'
 import type { Router } from './router/router.ts'
-import type { Routed } from './router/routing.ts'
+import type { RoutedResponse } from './router/routing.ts'
 import { toOutcome } from './to-outcome.ts'
 
 export interface ResumeOptions {
   readonly router: Router | undefined
   readonly log: ExecutionLog | undefined
-  readonly resumption: Exclude<Resumption, { kind: 'refused' }>
-  /** Who wants it. */
+  readonly resumption: Resumption
+  /** Operator who resumes it, for the log. */
   readonly by: string
 }
 
-export type ResumedRouting =
-  | { readonly refused: string }
-  | { readonly routed: Routed; readonly outcome: Outcome }
+export interface ResumedRouting {
+  readonly routed: RoutedResponse
+  readonly outcome: Outcome
+}
 
-/** Goes on with what another process began: only one of those who want to can. */
-export async function resumeRouting(options: ResumeOptions): Promise<ResumedRouting> {
+/** Resumes an interrupted execution. The log's claim makes sure that only one process does. */
+export async function resumeRouting(options: ResumeOptions): Promise<ResumedRouting | Fault> {
   const { router, log, resumption, by } = options
-  if (!router || !log) return { refused: 'There is no log to resume from.' }
+  if (!router || !log) return { fault: 'There is no execution log to resume from.' }
   const { begun } = resumption
   const { id, source, address, caller, decision } = begun
-  if (!(await log.claim(id))) return { refused: `Somebody else is at ${id}.` }
+  if (!(await log.claim(id))) return { fault: `Another process is already resuming ${id}.` }
   const attempts = resumption.kind === 'continue' ? resumption.attempts : 0
   const cancellation = new Cancellation()
-  const around = { id, source, address, caller, cancellation, resumed: { by, attempts } }
-  // Its payload was opened, or was never sealed.
+  const context = { id, source, address, caller, cancellation, resumed: { by, attempts } }
+  // `toResumption` has rejected sealed payloads.
   const envelope = begun.envelope as IntentEnvelope
   const routed =
     resumption.kind === 'complete'
-      ? await router.complete(envelope, around, { ...resumption, decision })
-      : await router.route(envelope, around)
+      ? await router.complete(envelope, context, { ...resumption, decision })
+      : await router.route(envelope, context)
   return { routed, outcome: toOutcome(routed) }
 }

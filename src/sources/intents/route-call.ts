@@ -1,40 +1,41 @@
 import type { Call } from '../../capability/call.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
-import { NotJson } from './envelope/frozen-copy.ts'
+import { NotJsonError } from './envelope/frozen-copy.ts'
 import { routingFailed } from './failures.ts'
 import type { Router } from './router/router.ts'
 import { toOutcome } from './to-outcome.ts'
 
-/** Milliseconds by which the router answers before whoever called it stops waiting. */
-const grace = 250
+/** The router must answer this much earlier than the pipeline's own timeout. */
+const graceMs = 250
 
-/** How long a call may take whose router has so long. */
-export const withGrace = (timeout: number): number => timeout + grace
+/** The pipeline's timeout for a call whose router has `timeoutMs`. */
+export const withGrace = (timeoutMs: number): number => timeoutMs + graceMs
 
-export interface RoutedCall {
+export interface RouteCallOptions {
   readonly router: Router
   readonly source: string
   readonly call: Call
-  readonly translate: () => IntentEnvelope
-  /** Milliseconds, where the capability does not say. */
-  readonly timeout: number
-  /** Milliseconds for which whoever asks will wait. */
-  readonly patience?: number | undefined
+  readonly buildEnvelope: () => IntentEnvelope
+  /** Used when the capability's rules have no timeout. */
+  readonly defaultTimeoutMs: number
+  /** How long the remote caller waits, if it says so. */
+  readonly callerTimeoutMs?: number | undefined
 }
 
-/** Translates, routes, translates back. It decides nothing. */
-export async function routeCall(routed: RoutedCall): Promise<Outcome> {
-  const { router, source, call, translate, patience = Number.MAX_SAFE_INTEGER } = routed
+/** Converts a call to an envelope, routes it, and converts the response to an outcome. */
+export async function routeCall(routedCall: RouteCallOptions): Promise<Outcome> {
+  const { router, source, call, buildEnvelope, defaultTimeoutMs } = routedCall
+  const { callerTimeoutMs = Number.MAX_SAFE_INTEGER } = routedCall
   let envelope: IntentEnvelope
   try {
-    envelope = translate()
+    envelope = buildEnvelope()
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
-    return routingFailed('VALIDATION_ERROR', `The arguments cannot be sent: ${error.message}.`)
+    if (!(error instanceof NotJsonError)) throw error
+    return routingFailed('VALIDATION_ERROR', `The arguments are not valid JSON: ${error.message}.`)
   }
   const { id, address, caller, cancellation, capability } = call
-  const { timeout = withGrace(routed.timeout) } = capability.rules
+  const { timeout = withGrace(defaultTimeoutMs) } = capability.rules
   return toOutcome(
     await router.route(envelope, {
       id,
@@ -42,8 +43,8 @@ export async function routeCall(routed: RoutedCall): Promise<Outcome> {
       address,
       caller: caller.subject,
       cancellation,
-      // An operator may want it faster than the agents do.
-      timeout: Math.max(1, Math.min(patience, timeout - grace)),
+      // The operator's rules may set a shorter timeout than the routing policy.
+      timeout: Math.max(1, Math.min(callerTimeoutMs, timeout - graceMs)),
     }),
   )
 }

@@ -3,19 +3,20 @@ import type { Capability } from '../../capability/capability.ts'
 import type { Contract } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { digestJson } from '../../capability/digest-json.ts'
-import type { JsonObject } from '../../capability/json.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined, type JsonObject } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
-import type { Offer, Way } from './agents/agent.ts'
+import type { Offer, RoutingMode } from './agents/agent.ts'
 import type { Intent } from './agents/registry.ts'
 import { toToolName } from './tool-name.ts'
 
 export interface CapabilityParts {
   readonly source: string
-  readonly way: Way
-  /** Milliseconds until the call is stopped. */
-  readonly timeout: number
+  readonly mode: RoutingMode
+  /** Timeout of the call in the pipeline. */
+  readonly timeoutMs: number
   readonly invoke: (call: Call) => Promise<Outcome>
 }
 
@@ -24,72 +25,77 @@ export interface CapabilityReading {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** An intent as something that can be called. It stays so when nobody serves it now. */
+/** The capability for an intent. A declared intent has one even while no agent serves it. */
 export function toCapability(intent: Intent, parts: CapabilityParts): CapabilityReading {
-  const { source, way, timeout, invoke } = parts
+  const { source, mode, timeoutMs, invoke } = parts
   const offers = [
     ...intent.candidates.map(({ offer }) => offer),
     ...(intent.declared ? [intent.declared] : []),
   ]
-  const said = <Key extends keyof Offer>(key: Key): Offer[Key] | undefined =>
+  const findFirst = <Key extends keyof Offer>(key: Key): Offer[Key] | undefined =>
     offers.find((offer) => offer[key] !== undefined)?.[key]
   const pointer = offers[0]?.pointer ?? ''
   const diagnostics: Diagnostic[] = []
   const warn = (code: string, message: string) =>
     diagnostics.push({ code, severity: 'warning', message, source, pointer })
 
-  const called = `${intent.name} ${intent.version}`
-  const title = said('title')
-  const description = said('description')
+  const label = `${intent.name} ${intent.version}`
+  const description = findFirst('description')
   if (description === undefined)
-    warn('description_missing', `No agent says what ${called} is for: a model will have to guess.`)
-  const input = said('input')
+    warn(
+      'description_missing',
+      `No agent describes ${label}, so the model has to guess what it is for. Add a description.`,
+    )
+  const input = findFirst('input')
   if (differ(offers.map((offer) => offer.input)))
     warn(
       'inputs_differ',
-      `The agents for ${called} take different input. The first one's is shown.`,
+      `The agents for ${label} have different input schemas. The first one is shown to the model.`,
     )
   const outputs = offers.map((offer) => offer.output)
-  const disagree = differ(outputs)
-  if (disagree)
+  const outputsDiffer = differ(outputs)
+  if (outputsDiffer)
     warn(
       'outputs_differ',
-      `The agents for ${called} answer differently. No output schema is shown.`,
+      `The agents for ${label} have different output schemas. None is shown to the model.`,
     )
-  const output = disagree ? undefined : toOutput(said('output'), way)
-  const capability: Capability = Object.freeze({
-    name: toToolName(intent),
-    ...(title !== undefined && { title }),
-    description: description ?? `The intent ${intent.name}.`,
-    input: input ? asSent(input) : anything,
-    ...(output && { output }),
-    effects: intent.effects,
-    rules: { ...noRules, timeout },
-    origin: { source, pointer },
-    extras: { intent: intent.name, version: intent.version, strategy: way },
-    invoke,
-  })
+  const output = outputsDiffer ? undefined : toOutput(findFirst('output'), mode)
+  const capability: Capability = Object.freeze(
+    dropUndefined({
+      name: toToolName(intent),
+      title: findFirst('title'),
+      description: description ?? `The intent ${intent.name}.`,
+      input: input ? withoutDefaults(input) : anyObject,
+      output,
+      effects: intent.effects,
+      rules: { ...noRules, timeout: timeoutMs },
+      origin: { source, pointer },
+      extras: { intent: intent.name, version: intent.version, strategy: mode },
+      invoke,
+    }),
+  )
   return { capability, diagnostics }
 }
 
-/** The payload is what was sent: each agent's own schema fills in its own defaults. */
-const asSent = ({ schema, parse }: Contract): Contract => ({
+/** Validates but keeps the value as sent: each agent's own schema applies its own defaults. */
+const withoutDefaults = ({ schema, parse }: Contract): Contract => ({
   schema,
   parse: (value) => {
     const parsed = parse(value)
-    const keep = (one: Awaited<typeof parsed>) => (one.ok ? { ok: true as const, value } : one)
-    return parsed instanceof Promise ? parsed.then(keep) : keep(parsed)
+    const keepValue = (result: Awaited<typeof parsed>) =>
+      result.ok ? { ok: true as const, value } : result
+    return parsed instanceof Promise ? parsed.then(keepValue) : keepValue(parsed)
   },
 })
 
 const differ = (contracts: readonly (Contract | undefined)[]): boolean => {
-  const shown = contracts.flatMap((contract) => (contract ? [digestJson(contract.schema)] : []))
-  return new Set(shown).size > 1
+  const digests = contracts.flatMap((contract) => (contract ? [digestJson(contract.schema)] : []))
+  return new Set(digests).size > 1
 }
 
-/** A broadcast answers with what everybody said. */
-function toOutput(output: Contract | undefined, way: Way): Contract | undefined {
-  if (way !== 'broadcast') return output && asSent(output)
+/** A broadcast returns the answers of all agents. */
+function toOutput(output: Contract | undefined, mode: RoutingMode): Contract | undefined {
+  if (mode !== 'broadcast') return output && withoutDefaults(output)
   return toContract({
     type: 'object',
     properties: {
@@ -113,8 +119,8 @@ function toOutput(output: Contract | undefined, way: Way): Contract | undefined 
 
 function toContract(schema: JsonObject): Contract {
   const reading = readContract(schema, 'output')
-  if ('fault' in reading) throw new Error(reading.fault)
+  if (isFault(reading)) throw new Error(reading.fault)
   return reading.contract
 }
 
-const anything: Contract = toContract({ type: 'object' })
+const anyObject: Contract = toContract({ type: 'object' })

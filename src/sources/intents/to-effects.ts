@@ -9,23 +9,23 @@ const rows: Record<EffectClass, Omit<Effects, 'reachesOut'>> = {
   // biome-ignore-end format: table
 }
 
-/** What an agent says of itself, completed with the worst. */
+/** The declared effects, completed with the worst case. */
 export function toEffects(
-  said: EffectClass | { readonly [Key in keyof Effects]?: boolean | undefined } | undefined,
+  declared: EffectClass | { readonly [Key in keyof Effects]?: boolean | undefined } | undefined,
   remote: boolean,
 ): Effects {
-  if (typeof said === 'string') return { ...rows[said], reachesOut: remote }
-  const base = rows[said?.writes === false ? 'read_only' : 'irreversible']
-  const { writes, irreversible, repeatable, reachesOut } = said ?? {}
+  if (typeof declared === 'string') return { ...rows[declared], reachesOut: remote }
+  const base = rows[declared?.writes === false ? 'read_only' : 'irreversible']
+  const { writes, irreversible, repeatable, reachesOut } = declared ?? {}
   return {
     writes: writes ?? base.writes,
     irreversible: irreversible ?? base.irreversible,
     repeatable: repeatable ?? base.repeatable,
-    reachesOut: reachesOut ?? (remote || said === undefined),
+    reachesOut: reachesOut ?? (remote || declared === undefined),
   }
 }
 
-/** Of an intent that several agents serve: whatever one of them may do. */
+/** The effects of an intent that several agents serve: the worst case of all. */
 export const mergeEffects = (all: readonly Effects[]): Effects => ({
   writes: all.some(({ writes }) => writes),
   irreversible: all.some(({ irreversible }) => irreversible),
@@ -33,5 +33,5 @@ export const mergeEffects = (all: readonly Effects[]): Effects => ({
   reachesOut: all.some(({ reachesOut }) => reachesOut),
 })
 
-/** Whether it may be done again after it may have been done. */
+/** A second execution after a possible first one does no harm. */
 export const mayRepeat = ({ writes, repeatable }: Effects): boolean => !writes || repeatable

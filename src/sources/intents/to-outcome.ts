@@ -3,10 +3,10 @@ import type { JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import type { ErrorInfo } from './envelope/response.ts'
 import { routingFailed } from './failures.ts'
-import type { Routed } from './router/routing.ts'
+import type { RoutedResponse } from './router/routing.ts'
 
-/** From the one answer of the router to the outcome of a call. */
-export function toOutcome(routed: Routed): Outcome {
+/** The outcome of a call from the router's response. */
+export function toOutcome(routed: RoutedResponse): Outcome {
   const { response } = routed
   const notices = [toNotice(routed)]
   return response.error
@@ -14,17 +14,17 @@ export function toOutcome(routed: Routed): Outcome {
     : { kind: 'done', data: response.payload ?? {}, notices }
 }
 
-const doubt = 'Whether it took effect is not known: find out before you call it again.'
+const doubt = 'It is not known if it took effect: find out before you call it again.'
 
-function toFailed({ response, state, cause }: Routed, error: ErrorInfo): Failed {
+function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo): Failed {
   const { agent, traceId } = response.metadata
   const details: JsonObject = { ...error.details, agent, traceId }
   const options = { retryable: error.retryable, ...(cause !== undefined && { cause }) }
-  // First: whatever came after what may have acted, that is what counts.
+  // Checked first: a possible effect matters more than the error of a later attempt.
   if (state === 'unknown')
     return routingFailed(
       'outcome_unknown',
-      // An agent that routes itself has said so already.
+      // A remote agent that is itself a router has already added the sentence.
       error.message.endsWith(doubt) ? error.message : `${error.message} ${doubt}`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
@@ -33,8 +33,8 @@ function toFailed({ response, state, cause }: Routed, error: ErrorInfo): Failed 
   return routingFailed(error.code, error.message, { ...options, details })
 }
 
-/** For those who want to know who answered, and who did not. */
-function toNotice({ route, response }: Routed): Notice {
+/** The route for `_meta`: the agents that were tried and those that were skipped. */
+function toNotice({ route, response }: RoutedResponse): Notice {
   const { decision, tried, agent } = route
   const skipped = decision.candidates.flatMap(({ agent, skipped }) =>
     skipped ? [{ agent, why: skipped }] : [],

@@ -1,16 +1,17 @@
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
-import { done, type Failed, type Outcome } from '../../capability/outcome.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined, isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
+import { done, type Failed, isFailed, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Manifest } from './reading/manifest-shape.ts'
 import type { ValidManifest } from './reading/read-manifest.ts'
-import { toInner } from './schemas/bundle-schema.ts'
+import { toInnerReference } from './schemas/bundle-schema.ts'
 import { mapKeywords } from './schemas/schema-keywords.ts'
 
-type Say = (
+type Report = (
   severity: Diagnostic['severity'],
   code: string,
   pointer: string,
@@ -26,27 +27,31 @@ interface Stage {
 type Step = NonNullable<NonNullable<Manifest['composition']>['steps']>[number]
 
 /**
- * The whole composition as one capability named after the agent. Each step is a call of its own
- * through the same pipeline, with the permissions, approvals, budgets and keys of that step.
+ * Serves the whole composition as one capability, named after the agent. Every step is a governed call
+ * with its own permissions, approvals, budgets and idempotency key.
  */
 export function composePipeline(
   manifest: ValidManifest,
   capabilities: readonly Capability[],
-  say: Say,
+  report: Report,
   source: string,
 ): Capability[] {
   const { composition, identity, runtime } = manifest
   const refuse = (code: string, pointer: string, message: string): [] => {
-    say('error', code, pointer, message)
+    report('error', code, pointer, message)
     return []
   }
   if (!composition)
-    return refuse('composition_missing', '', 'compose is true, and there is no composition.')
+    return refuse(
+      'composition_missing',
+      '',
+      'compose is true, but the manifest has no composition.',
+    )
   if (composition.type === 'graph')
     return refuse(
       'composition_graph',
       '/composition/type',
-      'A graph cannot be run: v0.1 has no field for its edges. Make it a pipeline.',
+      'A graph cannot be run: v0.1 has no field for its edges. Use a pipeline instead.',
     )
   const stages: Stage[] = []
   for (const [index, { id, capability_ref, on_failure }] of (composition.steps ?? []).entries()) {
@@ -55,20 +60,20 @@ export function composePipeline(
       return refuse(
         'composition_broken',
         `/composition/steps/${index}`,
-        `${identity.id} is not composed: its step ${id} runs ${capability_ref}, which is not served.`,
+        `${identity.id} is not composed: step ${id} runs ${capability_ref}, which is not served.`,
       )
     if (stages.some((stage) => stage.id === id))
       return refuse(
         'composition_broken',
         `/composition/steps/${index}/id`,
-        `${identity.id} is not composed: two of its steps are called ${id}.`,
+        `${identity.id} is not composed: the step id ${id} is used twice.`,
       )
     stages.push({ id, onFailure: on_failure, capability })
   }
   if (stages.length === 0)
     return refuse('composition_broken', '/composition', `${identity.id} has no steps to run.`)
   const input = readContract(toInput(stages), 'input')
-  if ('fault' in input)
+  if (isFault(input))
     return refuse(
       'composition_broken',
       '/composition',
@@ -93,7 +98,7 @@ export function composePipeline(
       rules: {
         ...noRules,
         permissions: [...new Set(stages.flatMap(({ capability }) => capability.rules.permissions))],
-        // Each step makes its own key of it.
+        // Each step derives its own idempotency key from this one.
         idempotencyKey: any(({ rules }) => rules.idempotencyKey),
         timeout: runtime.timeout_seconds * 1000 * stages.length,
       },
@@ -104,37 +109,40 @@ export function composePipeline(
   ]
 }
 
-/** What no earlier step brings has to come from outside. */
+/** The input consists of the properties that no earlier step produces. */
 function toInput(stages: readonly Stage[]): JsonObject {
   const properties: Record<string, Json> = {}
   const required = new Set<string>()
-  const brought = new Set<string>()
-  const referred: Record<string, Json> = {}
+  const produced = new Set<string>()
+  const definitions: Record<string, Json> = {}
   for (const { id, capability } of stages) {
     const { schema } = capability.input
     for (const [name, property] of Object.entries(propertiesOf(schema))) {
-      if (brought.has(name) || name in properties) continue
+      if (produced.has(name) || name in properties) continue
       properties[name] = mapKeywords(property, (keyword, value) => {
         if (keyword !== '$ref' || typeof value !== 'string') return value
-        // Each step keeps what it refers to apart from what others call the same.
-        referred[id] = move(schema, id)
-        return toInner(value, `#/$defs/${id}`)
+        // Definitions are nested by step, because steps may use the same names.
+        definitions[id] = withNestedReferences(schema, id)
+        return toInnerReference(value, `#/$defs/${id}`)
       }) as Json
     }
-    for (const name of namesOf(schema.required)) if (!brought.has(name)) required.add(name)
-    for (const name of Object.keys(propertiesOf(capability.output?.schema ?? {}))) brought.add(name)
+    for (const name of namesOf(schema.required)) if (!produced.has(name)) required.add(name)
+    for (const name of Object.keys(propertiesOf(capability.output?.schema ?? {})))
+      produced.add(name)
   }
   return {
     type: 'object',
     properties,
     required: [...required],
-    ...(Object.keys(referred).length > 0 && { $defs: referred }),
+    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
   }
 }
 
-const move = (schema: JsonObject, id: string): Json =>
+const withNestedReferences = (schema: JsonObject, id: string): Json =>
   mapKeywords(schema, (keyword, value) =>
-    keyword === '$ref' && typeof value === 'string' ? toInner(value, `#/$defs/${id}`) : value,
+    keyword === '$ref' && typeof value === 'string'
+      ? toInnerReference(value, `#/$defs/${id}`)
+      : value,
   ) as Json
 
 const propertiesOf = (schema: JsonObject): Record<string, Json> =>
@@ -144,60 +152,60 @@ const namesOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
 
 async function runStages(stages: readonly Stage[], call: Call, retries: number): Promise<Outcome> {
-  const known: Record<string, unknown> = isPlainObject(call.input) ? { ...call.input } : {}
+  const values: Record<string, unknown> = isPlainObject(call.input) ? { ...call.input } : {}
   const skipped: string[] = []
   let last: unknown
   for (const stage of stages) {
-    const outcome = await runStage(stage, known, call, retries)
+    const outcome = await runStage(stage, values, call, retries)
     if (outcome.kind === 'asking') {
-      const state = { step: stage.id, ...(outcome.state !== undefined && { of: outcome.state }) }
+      const state = { step: stage.id, ...dropUndefined({ of: outcome.state }) }
       return { ...outcome, state }
     }
-    if (outcome.kind === 'failed') {
+    if (isFailed(outcome)) {
       if (stage.onFailure !== 'continue') return toFailure(stage, outcome)
       skipped.push(`${stage.id}: ${outcome.failure.message}`)
       continue
     }
     last = outcome.data
-    if (isPlainObject(last)) Object.assign(known, last)
-    else if (last !== undefined) known[stage.id] = last
+    if (isPlainObject(last)) Object.assign(values, last)
+    else if (last !== undefined) values[stage.id] = last
   }
   return skipped.length === 0 ? done(last) : done({ result: last ?? null, skipped })
 }
 
 async function runStage(
   { id, capability, onFailure }: Stage,
-  known: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
   call: Call,
   retries: number,
 ): Promise<Outcome> {
-  // An answer belongs to the step that asked.
-  const asked = isPlainObject(call.state) && call.state.step === id ? call.state : undefined
-  const again = onFailure === 'retry' && capability.effects.repeatable ? retries : 0
-  for (let tried = 0; ; tried++) {
+  // Answers are passed only to the step that asked.
+  const resumed = isPlainObject(call.state) && call.state.step === id ? call.state : undefined
+  const maxRetries = onFailure === 'retry' && capability.effects.repeatable ? retries : 0
+  for (let attempts = 0; ; attempts++) {
     const outcome = await call.run(call, capability.name, {
-      step: tried === 0 ? id : `${id}-${tried + 1}`,
-      input: pick(known, capability),
-      ...(asked && { answers: call.answers, state: asked.of as Json }),
+      step: attempts === 0 ? id : `${id}-${attempts + 1}`,
+      input: pickInput(values, capability),
+      ...(resumed && { answers: call.answers, state: resumed.of as Json }),
     })
-    if (outcome.kind !== 'failed' || tried >= again || call.cancellation.cancelled) return outcome
+    if (!isFailed(outcome) || attempts >= maxRetries || call.cancellation.cancelled) return outcome
   }
 }
 
-/** Outputs feed inputs by name; what a step does not take is not given to it. */
-function pick(known: Readonly<Record<string, unknown>>, { input }: Capability): object {
+/** Selects the values that the step's input schema names. */
+function pickInput(values: Readonly<Record<string, unknown>>, { input }: Capability): object {
   const names = Object.keys(propertiesOf(input.schema))
   return Object.fromEntries(
-    names.filter((name) => Object.hasOwn(known, name)).map((name) => [name, known[name]]),
+    names.filter((name) => Object.hasOwn(values, name)).map((name) => [name, values[name]]),
   )
 }
 
-/** What it is stays what it was: whether it took effect, who can help, what to do next. */
+/** Keeps the failure as it is and adds the step to message and details. */
 const toFailure = ({ id }: Stage, { failure, ...rest }: Failed): Failed => ({
   ...rest,
   failure: {
     ...failure,
-    message: `The step ${id} failed: ${failure.message}`,
+    message: `Step ${id} failed: ${failure.message}`,
     details: { ...failure.details, step: id },
   },
 })

@@ -1,10 +1,12 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Reading, Source } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Credential, Upstream } from '../../upstream/upstream.ts'
 import { composePipeline } from './compose-pipeline.ts'
+import { toDropped } from './dropped-fields.ts'
 import {
   type CapabilityRoute,
   findRoute,
@@ -14,8 +16,8 @@ import {
 import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
 import {
+  type Indexed,
   type ManifestReading,
-  type Placed,
   readManifest,
   type ValidManifest,
 } from './reading/read-manifest.ts'
@@ -24,28 +26,28 @@ import { bundleSchema } from './schemas/bundle-schema.ts'
 import type { LoadReference } from './schemas/load-reference.ts'
 import { isAmbiguous, toInputSchema, toOutputSchema } from './schemas/to-schema.ts'
 import { toCapability } from './to-capability.ts'
-import { toDropped, toExtension } from './to-extension.ts'
+import { toExtension } from './to-extension.ts'
 
 export interface ManifestOptions {
-  /** What diagnostics, audit and `_meta` call it. */
+  /** Names the source in diagnostics, audit and `_meta`. */
   readonly id: string
-  /** As it is printed before line and column. */
+  /** The file name printed before line and column. */
   readonly file: string
   readonly text: () => Promise<string>
   readonly handlers: () => Promise<ReadonlyMap<string, ManifestHandler>>
   readonly extensions: readonly string[]
   readonly strict: boolean
-  /** Whether capabilities that are not offered over MCP are served too. */
+  /** Serve capabilities whose `protocols` do not include MCP too. */
   readonly all: boolean
-  /** Whether a composition of type pipeline is a capability of its own. */
+  /** Serve a composition of type pipeline as one capability. */
   readonly compose: boolean
   readonly loadReference: LoadReference
   readonly protocols: Protocols
-  /** What `env://`, `vault://` and `kms://` stand for; asked only when an agent is called. */
+  /** Resolves `env://`, `vault://` and `kms://` references; called lazily, when an agent is called. */
   readonly resolveSecret: (reference: string) => Promise<string | undefined>
 }
 
-/** An AgentHub manifest, with every promise in it kept. */
+/** A source of the capabilities of an AgentHub manifest, with its declared rules enforced. */
 export function manifestSource(options: ManifestOptions): Source {
   const upstreams = new Upstreams(options)
   return {
@@ -77,11 +79,11 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
       pointer,
       at: reading.whereIs(pointer.slice(1).split('/')),
     })
-  const loader = new Loader(options, upstreams, manifest, handlers, reading, diagnostics)
+  const loader = new CapabilityLoader(options, upstreams, manifest, handlers, reading, diagnostics)
   const capabilities: Capability[] = []
-  for (const one of offered) capabilities.push(...(await loader.load(one)))
+  for (const capability of offered) capabilities.push(...(await loader.load(capability)))
   if (options.compose)
-    capabilities.push(...composePipeline(manifest, capabilities, loader.say, source))
+    capabilities.push(...composePipeline(manifest, capabilities, loader.report, source))
   return {
     capabilities,
     diagnostics,
@@ -95,15 +97,15 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   }
 }
 
-/** One capability after the other; what is wrong with one is said and leaves the others alone. */
-class Loader {
+/** Loads capabilities one by one; an invalid one is reported and does not affect the others. */
+class CapabilityLoader {
   readonly #options: ManifestOptions
   readonly #upstreams: Upstreams
   readonly #manifest: ValidManifest
   readonly #handlers: ReadonlyMap<string, ManifestHandler>
   readonly #reading: ManifestReading
   readonly #diagnostics: Diagnostic[]
-  readonly #twins: ReadonlySet<string>
+  readonly #duplicateIds: ReadonlySet<string>
 
   constructor(
     options: ManifestOptions,
@@ -120,41 +122,41 @@ class Loader {
     this.#reading = reading
     this.#diagnostics = diagnostics
     const ids = manifest.capabilities.map(({ id }) => id)
-    this.#twins = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
+    this.#duplicateIds = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
   }
 
-  readonly say = (
+  readonly report = (
     severity: Diagnostic['severity'],
     code: string,
     pointer: string,
     message: string,
   ): void => {
-    const at = this.#reading.whereIs(pointer.slice(1).split('/').map(toStep))
+    const at = this.#reading.whereIs(pointer.slice(1).split('/').map(toSegment))
     this.#diagnostics.push({ code, severity, message, source: this.#options.id, pointer, at })
   }
 
-  async load(capability: Placed<ManifestCapability>): Promise<Capability[]> {
+  async load(capability: Indexed<ManifestCapability>): Promise<Capability[]> {
     const { id, index, side_effect_level, input_schema, output_schema } = capability
     const pointer = `/capabilities/${index}`
-    if (this.#twins.has(id)) return []
+    if (this.#duplicateIds.has(id)) return []
     if (isAmbiguous(input_schema) || isAmbiguous(output_schema)) return []
-    if (side_effect_level !== 'none' && !this.#manifest.whole) {
-      const message = `${id} has side effects and is left out: what governs them in this manifest is not valid.`
-      this.say('error', 'effect_ungoverned', pointer, message)
+    if (side_effect_level !== 'none' && !this.#manifest.isGoverned) {
+      const message = `${id} has side effects and is not served: the sections that govern them (trust, runtime, requirements) are not valid.`
+      this.report('error', 'effect_ungoverned', pointer, message)
       return []
     }
     const route = findRoute(this.#manifest, capability, this.#handlers)
-    if ('fault' in route) {
-      this.say('error', 'route_missing', pointer, route.fault)
+    if (isFault(route)) {
+      this.report('error', 'route_missing', pointer, route.fault)
       return []
     }
-    const declaration = toCapability(this.#manifest, capability, route.by, this.#options.id)
+    const declaration = toCapability(this.#manifest, capability, route.interface, this.#options.id)
     const input = await this.#contract(toInputSchema(input_schema), 'input', id, pointer)
     const output = await this.#contract(toOutputSchema(output_schema), 'output', id, pointer)
     if (!input || !output) return []
     const invoke = this.#toInvoke(route, {
       id,
-      wrapped: 'type' in input_schema && input_schema.type !== 'object',
+      isWrapped: 'type' in input_schema && input_schema.type !== 'object',
       writes: declaration.effects.writes,
       repeatable: declaration.effects.repeatable,
       retries: this.#manifest.runtime.max_retries,
@@ -168,43 +170,44 @@ class Loader {
   ): Capability['invoke'] {
     return route.kind === 'handler'
       ? toHandlerInvoke(route.run, options)
-      : toUpstreamInvoke(() => this.#upstreams.open(route.by, this.#manifest), options)
+      : toUpstreamInvoke(() => this.#upstreams.open(route.interface, this.#manifest), options)
   }
 
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
     const pointer = `${base}/${direction}_schema`
     try {
-      const whole = await bundleSchema(schema, this.#options.loadReference)
-      if (findSecrets(whole).length > 0) throw new Error('what it refers to holds a secret')
-      const reading = readContract(whole, direction)
-      if (!('fault' in reading)) return reading.contract
-      this.say('error', 'schema_unusable', pointer, `${id} is left out: ${reading.fault}.`)
+      const bundled = await bundleSchema(schema, this.#options.loadReference)
+      if (findSecrets(bundled).length > 0) throw new Error('a referenced schema contains a secret')
+      const reading = readContract(bundled, direction)
+      if (!isFault(reading)) return reading.contract
+      this.report('error', 'schema_unusable', pointer, `${id} is not served: ${reading.fault}.`)
     } catch (error) {
-      const message = `${id} is left out: ${(error as Error).message}.`
-      this.say('error', 'reference_unresolved', pointer, message)
+      const message = `${id} is not served: ${(error as Error).message}.`
+      this.report('error', 'reference_unresolved', pointer, message)
     }
     return undefined
   }
 }
 
-const toStep = (step: string): string | number => (/^\d+$/.test(step) ? Number(step) : step)
+const toSegment = (segment: string): string | number =>
+  /^\d+$/.test(segment) ? Number(segment) : segment
 
-/** One connection for each interface, opened when it is first needed and shared by all calls. */
+/** One connection per protocol and endpoint, opened on first use and shared by all calls. */
 class Upstreams {
   readonly #options: ManifestOptions
-  readonly #open = new Map<string, Upstream>()
+  readonly #connections = new Map<string, Upstream>()
 
   constructor(options: ManifestOptions) {
     this.#options = options
   }
 
-  open(by: ManifestInterface, { requirements }: ValidManifest): Upstream {
-    const { protocol, endpoint = '', name, auth } = by
+  open(via: ManifestInterface, { requirements }: ValidManifest): Upstream {
+    const { protocol, endpoint = '', name, auth } = via
     const key = `${protocol} ${endpoint}`
-    let upstream = this.#open.get(key)
+    let upstream = this.#connections.get(key)
     if (!upstream) {
       const secrets = requirements?.secrets ?? []
-      // A manifest does not say which secret opens which door: by name, or there is only one.
+      // Manifests do not link secrets to interfaces: match by name, or use the only secret.
       const secret =
         secrets.find(({ id }) => id === name) ?? (secrets.length === 1 ? secrets[0] : undefined)
       upstream = this.#options.protocols[protocol as 'MCP' | 'HTTP']({
@@ -213,14 +216,14 @@ class Upstreams {
           credential: () => this.#credential(name, auth, secret?.secret_ref),
         }),
       })
-      this.#open.set(key, upstream)
+      this.#connections.set(key, upstream)
     }
     return upstream
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((upstream) => upstream.close()))
-    this.#open.clear()
+    await Promise.all([...this.#connections.values()].map((upstream) => upstream.close()))
+    this.#connections.clear()
   }
 
   async #credential(
@@ -232,7 +235,7 @@ class Upstreams {
     if (value === undefined)
       throw new Error(
         reference === undefined
-          ? `no secret of the manifest is for the interface ${name}`
+          ? `no secret in requirements.secrets has the id ${name} of the interface`
           : `${reference} has no value`,
       )
     return auth === 'api_key'

@@ -1,11 +1,12 @@
 import type { Origin } from '../../capability/capability.ts'
 import type { Effects } from '../../capability/effects.ts'
-import type { JsonObject } from '../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../capability/json.ts'
 import { type Budget, noRules, type Rate, type Rules } from '../../capability/rules.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
-import type { Placed, ValidManifest } from './reading/read-manifest.ts'
+import type { Indexed, ValidManifest } from './reading/read-manifest.ts'
+import { toEffects } from './to-effects.ts'
 
-/** A capability as the manifest declares it: everything but how it is called. */
+/** A capability as the manifest declares it: everything but contracts and `invoke`. */
 export interface CapabilityDeclaration {
   readonly name: string
   readonly title: string
@@ -16,51 +17,43 @@ export interface CapabilityDeclaration {
   readonly extras: JsonObject
 }
 
-/** The same bytes for the same manifest: no clock, no order of hashes, nothing from outside. */
+/** Deterministic: the same manifest gives the same bytes, independent of clock and environment. */
 export function toCapability(
   manifest: ValidManifest,
-  capability: Placed<ManifestCapability>,
-  /** The one it is called over, where there is one. */
-  by: ManifestInterface | undefined,
+  capability: Indexed<ManifestCapability>,
+  /** The interface it is called over; absent for handlers without one. */
+  route: ManifestInterface | undefined,
   source: string,
 ): CapabilityDeclaration {
   const pointer = `/capabilities/${capability.index}`
-  const doors = [findAgentInterface(manifest, capability), by].filter((one) => one !== undefined)
+  const interfaces = [findAgentInterface(manifest, capability), route].filter(
+    (one) => one !== undefined,
+  )
   return {
     name: capability.id,
     title: capability.name,
     description: capability.description,
-    effects: toEffects(capability, by),
-    rules: toRules(manifest, capability, doors, source),
+    effects: toEffects(capability, route),
+    rules: toRules(manifest, capability, interfaces, source),
     origin: { source, pointer },
-    extras: toExtras(manifest, capability, doors, pointer),
+    extras: toExtras(manifest, capability, interfaces, pointer),
   }
 }
 
-/** The interface a client of the agent itself would come through. */
+/** The interface that a direct client of the agent would use. */
 export function findAgentInterface(
   { interfaces }: ValidManifest,
   { protocols }: ManifestCapability,
-): Placed<ManifestInterface> | undefined {
+): Indexed<ManifestInterface> | undefined {
   const offered = new Set<string>(protocols)
   const open = interfaces.filter(({ protocol }) => offered.has(protocol))
   return open.find(({ protocol }) => protocol === 'MCP') ?? open[0]
 }
 
-function toEffects(capability: ManifestCapability, by: ManifestInterface | undefined): Effects {
-  const { side_effect_level, idempotent } = capability
-  return {
-    writes: side_effect_level !== 'none',
-    irreversible: side_effect_level === 'high',
-    repeatable: side_effect_level === 'none' || idempotent === true,
-    reachesOut: by !== undefined && by.protocol !== 'INTERNAL',
-  }
-}
-
 function toRules(
   manifest: ValidManifest,
   capability: ManifestCapability,
-  doors: readonly ManifestInterface[],
+  interfaces: readonly ManifestInterface[],
   source: string,
 ): Rules {
   const { runtime, requirements } = manifest
@@ -70,34 +63,34 @@ function toRules(
     permissions: [
       ...new Set([
         ...(capability.permissions ?? []),
-        ...doors.flatMap((door) => (door.privileged ? (door.permissions ?? []) : [])),
+        ...interfaces.flatMap((one) => (one.privileged ? (one.permissions ?? []) : [])),
       ]),
     ],
-    approval: needsApproval(manifest, capability, doors),
+    approval: needsApproval(manifest, capability, interfaces),
     idempotencyKey: capability.idempotency_key_required,
     ...(cost !== undefined && {
-      cost: { amount: cost, unit: currencyOf(requirements?.budget?.currency) },
+      cost: { amount: cost, unit: toCurrency(requirements?.budget?.currency) },
     }),
     budgets: toBudgets(manifest, source),
-    rates: [...new Set(doors)].flatMap((door) => toRates(door, source)),
+    rates: [...new Set(interfaces)].flatMap((one) => toRates(one, source)),
     timeout: runtime.timeout_seconds * 1000,
   }
 }
 
-const currencyOf = (currency: string | undefined): string => currency ?? 'USD'
+const toCurrency = (currency: string | undefined): string => currency ?? 'USD'
 
 /**
- * Every sample manifest asks for approvals, also those that only read: taken literally, nothing
- * could be called without a human. It is meant for what is privileged or high-risk.
+ * All sample manifests set `high_risk_approval_required`, even read-only ones. Taken literally, every
+ * call would need a human; it applies to privileged interfaces and high side effects.
  */
 function needsApproval(
   { trust: { policy } }: ValidManifest,
   { id, side_effect_level, permissions = [] }: ManifestCapability,
-  doors: readonly ManifestInterface[],
+  interfaces: readonly ManifestInterface[],
 ): boolean {
   const named = new Set(policy.human_approval_actions ?? [])
   if (named.has(id) || permissions.some((permission) => named.has(permission))) return true
-  const risky = side_effect_level === 'high' || doors.some(({ privileged }) => privileged)
+  const risky = side_effect_level === 'high' || interfaces.some(({ privileged }) => privileged)
   return policy.high_risk_approval_required && risky
 }
 
@@ -105,7 +98,7 @@ function toBudgets({ requirements, trust }: ValidManifest, source: string): Budg
   const { currency, per_task_limit, monthly_limit } = requirements?.budget ?? {}
   const { soft_alert_pct, reauthorization_pct, hard_stop_pct } = trust.budget_guardrails
   const common = {
-    unit: currencyOf(currency),
+    unit: toCurrency(currency),
     per: 'source' as const,
     thresholds: { alert: soft_alert_pct, reauthorise: reauthorization_pct, stop: hard_stop_pct },
   }
@@ -119,18 +112,18 @@ function toBudgets({ requirements, trust }: ValidManifest, source: string): Budg
   ]
 }
 
-function toRates(by: ManifestInterface, source: string): Rate[] {
-  if (!by.rate_limit) return []
-  const calls = by.rate_limit.requests_per_minute
-  // One interface has one limit, whoever comes through it.
-  return [{ id: `${source} interface ${by.name}`, calls, seconds: 60, shared: true }]
+function toRates({ name, rate_limit }: ManifestInterface, source: string): Rate[] {
+  if (!rate_limit) return []
+  const calls = rate_limit.requests_per_minute
+  // The limit belongs to the interface, so all callers share it.
+  return [{ id: `${source} interface ${name}`, calls, seconds: 60, shared: true }]
 }
 
-/** The literal keys the mapping asks for, and what has no field in MCP at all. */
+/** The literal keys of the AgentHub mapping, and fields that MCP has no place for. */
 function toExtras(
   manifest: ValidManifest,
   capability: ManifestCapability,
-  doors: readonly ManifestInterface[],
+  interfaces: readonly ManifestInterface[],
   pointer: string,
 ): JsonObject {
   const { category, protocols, idempotent, cost, permissions = [] } = capability
@@ -140,13 +133,12 @@ function toExtras(
       permissions,
       idempotency: { required: capability.idempotency_key_required },
       sideEffects: capability.side_effect_level,
-      requiresApproval: needsApproval(manifest, capability, doors),
+      requiresApproval: needsApproval(manifest, capability, interfaces),
       budgetGuardrails: { soft_alert_pct, reauthorization_pct, hard_stop_pct },
     },
     category,
     protocols,
-    ...(idempotent !== undefined && { idempotent }),
-    ...(cost && { cost }),
+    ...dropUndefined({ idempotent, cost }),
     ...manifest.extensions.get(pointer),
   }
 }

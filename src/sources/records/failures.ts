@@ -1,6 +1,6 @@
 import { type FailureTable, failureSet } from '../../capability/failure.ts'
 
-/** What can go wrong in a read, and who can put it right. */
+/** Every way a read can fail, and who can fix it. */
 export const readFailures = {
   invalid_request: 'model',
   invalid_argument: 'model',

@@ -1,22 +1,18 @@
 import { text } from '../../capability/content.ts'
 import { isFailed, type Outcome } from '../../capability/outcome.ts'
 import { aggregateRecords } from './aggregate/aggregate-records.ts'
-import {
-  noteHits,
-  toAggregateAnswer,
-  toPageAnswer,
-  toReadResult,
-  toSearchAnswer,
-} from './answers/answers.ts'
+import { toAggregateAnswer } from './answers/aggregate-answer.ts'
+import { toPageAnswer } from './answers/page-answer.ts'
+import { toSearchAnswer, toSearchResult } from './answers/search-answer.ts'
 import { fetchDocument } from './fetch/fetch-document.ts'
 import { queryRecords } from './query/query-records.ts'
 import type { Reader } from './reading/reader.ts'
-import { recordAggregation, recordDisclosure } from './reading/record-disclosure.ts'
+import { noteHits, recordAggregation, recordDisclosure } from './reading/record-disclosure.ts'
 import type { Reads } from './reads.ts'
 import { describeSchema, type SchemaQuery } from './schema/describe-schema.ts'
 import { searchRecords } from './search/search-records.ts'
 
-/** Reads of a store in this process; what is given out is written down for the owner. */
+/** Reads of a store in this process. Every disclosed record is logged for the owner. */
 export const localReads = (reader: Reader): Reads => ({
   schema: (query) => answerSchema(reader, query),
   async query(query) {
@@ -40,7 +36,7 @@ export const localReads = (reader: Reader): Reads => ({
     const page = await searchRecords(reader, query)
     if (isFailed(page)) return page
     noteHits(reader, page.hits)
-    return toSearchAnswer({ ...page, results: page.hits.map(toReadResult) })
+    return toSearchAnswer({ ...page, results: page.hits.map(toSearchResult) })
   },
   fetch(query) {
     const fetched = fetchDocument(reader, query)
@@ -51,7 +47,7 @@ export const localReads = (reader: Reader): Reads => ({
   },
 })
 
-/** Needs nothing but what is granted. */
+/** Needs no store: the schema follows from the granted scopes alone. */
 export function answerSchema(reader: Pick<Reader, 'scopes'>, query: SchemaQuery): Outcome {
   const answer = describeSchema(reader, query)
   if (isFailed(answer)) return answer

@@ -10,22 +10,21 @@ import { type OpenReads, toCapabilities } from './tools.ts'
 
 export interface RecordSourceOptions {
   readonly id: string
-  /** What a grant shows at this moment. */
-  readonly open: (given: string) => Reader | Failed
-  /** Whether an owner's token is in a text. */
+  /** Opens a reader for one grant, with the grant's state at this moment. */
+  readonly open: (grantId: string) => Reader | Failed
+  /** Detects an owner token anywhere in a text. */
   readonly holdsOwner: (text: string) => boolean
   readonly diagnostics: () => readonly Diagnostic[]
   readonly close: () => void | Promise<void>
 }
 
-/** A store of records, read under grants: exactly five capabilities, whoever calls. */
+/** A store of records, read under grants: the same five capabilities for every caller. */
 export function recordSource(options: RecordSourceOptions): Source {
   const { id, open, holdsOwner, diagnostics, close } = options
-  const openFor: OpenReads = ({ caller, given: input }) => {
+  const openFor: OpenReads = ({ caller: { grantId }, given: input }) => {
     if (holdsOwner(JSON.stringify(input) ?? ''))
-      return cannotRead('owner_token_refused', 'An owner’s token is refused here.')
-    const given = fromCaller(caller)
-    const reader = given === undefined ? noGrant() : open(given)
+      return cannotRead('owner_token_refused', 'Owner tokens are refused here.')
+    const reader = grantId === undefined ? noGrant() : open(grantId)
     return isFailed(reader) ? reader : localReads(reader)
   }
   const capabilities = toCapabilities(openFor, id)
@@ -38,16 +37,15 @@ export function recordSource(options: RecordSourceOptions): Source {
 
 export const noGrant = (): Failed => cannotRead('grant_missing', refusalMessages.missing)
 
-const prefix = 'grant:'
+/** The caller for a grant's token. It has no scopes: the grant alone decides what can be read. */
+export const toCaller = (grantId: string): Caller => ({
+  subject: `grant:${grantId}`,
+  scopes: noScopes,
+  grantId,
+})
 
-/** Who holds a grant's token, as everything else here knows callers: no scope of its own. */
-export const toCaller = (given: string): Caller => ({ subject: `${prefix}${given}`, scopes: none })
+const noScopes: ReadonlySet<string> = new Set()
 
-const none: ReadonlySet<string> = new Set()
-
-export const fromCaller = ({ subject }: Caller): string | undefined =>
-  subject.startsWith(prefix) ? subject.slice(prefix.length) : undefined
-
-/** What a model should know before it reads. */
+/** Server instructions for the model. */
 export const instructions =
-  'Personal records, read under a grant. Call schema first: it lists the streams and connections. Pass connection_id wherever there are several connections. filter is an object: {"field": value} or {"field": {"gte": v}}. Page with next_cursor; the text of every answer holds all you need to go on. search finds words over all connections; fetch reads one hit.'
+  'Personal records, read under a grant. Call schema first: it lists the streams and connections. Pass connection_id when there are several connections. filter is an object: {"field": value} or {"field": {"gte": v}}. Page with next_cursor; the text of every answer contains everything you need to continue. search finds words in all connections; fetch reads one hit.'

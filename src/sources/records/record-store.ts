@@ -5,35 +5,39 @@ import type { Scope } from './grants/scope.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
 
 /**
- * What reading needs of a store. Every function that gives out records takes a `Scope`, and gives
- * nothing outside of it. Each looks at a bounded number of rows; those who need more come again.
+ * The store port that reads are built on. Every method that returns records takes a `Scope` and
+ * returns nothing outside it. Each call scans a bounded number of rows and returns a `resume`
+ * position when there may be more.
  */
 export interface RecordStore {
-  /** Every connection and stream there is; for the owner, and for making scopes. */
+  /** Every connection and stream in the store: for the owner, and for building scopes. */
   sources(): readonly RecordSource[]
   findToken(token: string): TokenKind | undefined
-  /** A package, and all sources there are, at the same moment. */
-  view(package_: string): CatalogView
+  /** A grant package and all sources, read in one snapshot. */
+  view(packageId: string): CatalogView
   findPackage(id: string): GrantPackage | undefined
-  /** What cursors are sealed with. */
+  /** The encryption key for cursors. */
   readonly key: Uint8Array
-  /** What was written together with a change has the same mark, and nothing else ever has. */
+  /**
+   * The unique mark of the write batch that contains this change. After a restore from a backup,
+   * the same sequence number has another mark.
+   */
   lineage(seq: number): number | undefined
 
   slice(scope: Scope, query: SliceQuery): Slice
   find(scope: Scope, key: string): Row | undefined
-  /** The newest arrivals that have every word in one of these fields, below a number; perhaps others, too. */
+  /** The newest arrivals below a number that contain every word. May return false positives. */
   match(scope: Scope, query: MatchQuery): Matches
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived
   changes(scope: Scope, query: ChangesQuery): ChangesSlice
-  /** The number of the last change of anything. */
+  /** The sequence number of the last change in the whole store. */
   head(): number
-  /** Counts the next so many records. */
+  /** Aggregates the next slice of records. */
   tally(scope: Scope, query: TallyQuery): TallySlice
-  /** When the newest record arrived, of those before a number. */
+  /** Arrival time of the newest visible record below an arrival number. */
   lastUpdated(scope: Scope, below: number): Updated
 
-  /** Which records were said to name it; whether one does, and is granted, is for the reader to see. */
+  /** Records this blob was uploaded for. The reader checks that a granted record really refers to it. */
   bindings(blob: string): readonly StoreBinding[]
   blob(id: string): KeptBlob | undefined
 
@@ -41,13 +45,13 @@ export interface RecordStore {
   close(): void
 }
 
-/** A record as it lies in the store. */
+/** A record as stored. */
 export interface Row {
-  /** Grows with every record that arrives, over all sources. */
+  /** Increases with every arriving record, across all sources. */
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record, as JSON text or parsed already: mostly whole, and only `toData` takes out what may be seen. */
+  /** The record, as JSON text or already parsed. May hold fields outside the scope: only `toData` reads it. */
   readonly body: string | Readonly<Record<string, unknown>>
 }
 
@@ -57,10 +61,10 @@ export interface Condition {
   readonly value: Comparable
 }
 
-/** Where a page begins: after this one. The value is `null` among those that have none. */
+/** Keyset pagination: the page starts after this record. `value` is `null` among records without one. */
 export interface Position {
   readonly value: Comparable | null
-  /** `null` is before all of those that have no value. */
+  /** `null` is the position before all records without a value. */
   readonly key: string | null
 }
 
@@ -69,7 +73,7 @@ export interface PlacedRow extends Row {
 }
 
 export interface SliceQuery {
-  /** In key order where absent. */
+  /** Key order when absent. */
   readonly sort?: Field
   readonly descending: boolean
   readonly after?: Position
@@ -79,7 +83,7 @@ export interface SliceQuery {
 
 export interface Slice {
   readonly rows: readonly PlacedRow[]
-  /** Where looking stopped, when there may be more; not necessarily at a row that fits. */
+  /** End of the scan, when there may be more. The row at this position need not match. */
   readonly resume?: Position
 }
 
@@ -87,7 +91,7 @@ export interface MatchQuery {
   readonly words: readonly string[]
   readonly fields: readonly Field[]
   readonly conditions: readonly Condition[]
-  /** Only arrivals below this. */
+  /** Exclusive upper bound on arrivals. */
   readonly below: number
   readonly limit: number
 }
@@ -95,13 +99,13 @@ export interface MatchQuery {
 export interface Matches {
   /** Newest first. */
   readonly arrivals: readonly number[]
-  /** What to look below next, when there may be more; not necessarily one that fits. */
+  /** The next `below`, when there may be more. The row there need not match. */
   readonly resume?: number
 }
 
 export interface Arrived {
   readonly rows: readonly Row[]
-  /** Those to ask for in another turn. */
+  /** Arrivals not read yet; the caller requests them after yielding. */
   readonly left: readonly number[]
 }
 
@@ -115,7 +119,7 @@ export interface ChangesQuery {
 
 export interface ChangesSlice {
   readonly changes: readonly RecordChange[]
-  /** Where looking stopped, when there may be more: `after` of the next, or `upTo` where the newest are first. */
+  /** End of the scan, when there may be more: the next `after`, or the next `upTo` if newest first. */
   readonly resume?: number
 }
 
@@ -129,36 +133,36 @@ export interface CatalogView {
 }
 
 export interface TallyQuery {
-  /** Only arrivals after this. */
+  /** Exclusive lower bound on arrivals. */
   readonly after: number
   readonly conditions: readonly Condition[]
   readonly field?: Field
   readonly group?: Grouping
-  /** The values themselves, each once. */
+  /** Return each distinct value once, as the group. */
   readonly distinct: boolean
 }
 
 export interface Grouping {
   readonly field: Field
-  /** Times that are this near to each other are always in one group. */
+  /** Width in milliseconds of the steps in which all times share a group. */
   readonly step?: number
-  /** Which times are in one group besides. */
+  /** Calendar buckets the steps are merged into. */
   readonly buckets?: Buckets
 }
 
 export interface TallySlice {
-  /** A group may come several times. */
+  /** A group may appear several times. */
   readonly tallies: readonly Tally[]
-  /** The last arrival that was looked at, when there may be more. */
+  /** The last arrival scanned, when there may be more. */
   readonly resume?: number
 }
 
 /** Partial sums of one group. */
 export interface Tally {
-  /** Of a group of times, one of them: always the same one of the same buckets. */
+  /** The group's value. A time bucket is represented by one of its times, always the same one. */
   readonly group: Comparable | null
   readonly count: number
-  /** How many have a value. */
+  /** Records with a value. */
   readonly valued: number
   readonly sum: number
   readonly min: Comparable | null
@@ -167,25 +171,25 @@ export interface Tally {
 
 export interface Updated {
   readonly at?: string
-  /** Before which to look next, when there may be one. */
+  /** The next `below`, when there may be an older one. */
   readonly resume?: number
 }
 
-/** One record of one source. */
+/** The record a blob was uploaded for. */
 export interface StoreBinding {
-  /** Its number in the store. */
+  /** The source's number in the store. */
   readonly source: number
   readonly key: string
 }
 
-/** Bytes beside the records. */
+/** Binary content stored beside the records. */
 export interface KeptBlob {
   readonly id: string
   readonly mimeType: string
   readonly bytes: Uint8Array
 }
 
-/** What was read under which grant; ids only hashed. */
+/** One read under one grant, for the disclosure log. The store keeps record ids as hashes only. */
 export interface Disclosure {
   readonly package: GrantPackage['id']
   readonly grant: string

@@ -1,18 +1,19 @@
 import type { Contract } from '../../capability/contract.ts'
+import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 
 export function toContract(schema: JsonObject): Contract {
   const reading = readContract(schema, 'input')
-  if ('fault' in reading) throw new Error(reading.fault)
+  if (isFault(reading)) throw new Error(reading.fault)
   return reading.contract
 }
 
-/** Arguments that nobody will look at. */
-export const anything: Contract = toContract({ type: 'object' })
+/** Accepts any object, for capabilities that ignore their arguments. */
+export const anyObject: Contract = toContract({ type: 'object' })
 
-/** Shown and not enforced: a state is what it is, and who reads it must see that. */
-export const toShown = (schema: JsonObject): Contract => ({
+/** Shown but not enforced: a state is sent as it is, even if it violates its schema. */
+export const toUncheckedContract = (schema: JsonObject): Contract => ({
   schema,
   parse: (value) => ({ ok: true, value }),
 })

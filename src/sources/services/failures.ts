@@ -1,11 +1,11 @@
 import { type FailureTable, failureSet } from '../../capability/failure.ts'
 
 export const serviceFailures = {
-  /** The service said so, in its own words. */
+  /** The service returned an error message; it is passed on verbatim. */
   action_error: 'model',
-  /** It was offered, and is not any more; nothing was run. */
+  /** The action is no longer available; nothing was run. For `visibility: dynamic`. */
   action_withdrawn: 'model',
-  /** It is part of the service, but not at this moment; nothing was run. */
+  /** The action exists but is not available at the moment; nothing was run. For `visibility: stable`. */
   unavailable_now: 'model',
   unknown_state: 'model',
 } as const satisfies FailureTable

@@ -7,18 +7,21 @@ import { serviceSource } from './service-source.ts'
 
 type Exports = Readonly<Record<string, unknown>>
 
-/** Whether a module that was only pointed at is meant as a service. */
+/** Recognises a service module by its default export. */
 export const isServiceModule = ({ default: main }: Exports): boolean =>
   isService(main) || typeof main === 'function'
 
 /**
- * From a module's exports: a service or a function that makes one as `default`, and as `options` what
- * a configuration cannot say. What the configuration says counts.
+ * Makes a source of a module whose `default` export is a service or a function that creates one. Its
+ * `options` export holds options that YAML cannot express; `configured` options take precedence.
  */
-export async function toServiceSource(exports: Exports, said: ServiceOptions): Promise<Source> {
+export async function toServiceSource(
+  exports: Exports,
+  configured: ServiceOptions,
+): Promise<Source> {
   const { default: main, options } = exports
   const service = typeof main === 'function' ? await main() : main
   if (!isService(service))
-    throw new SetupError('it must export a service, or a function that makes one, as default')
-  return serviceSource(service, { ...(isPlainObject(options) && options), ...said })
+    throw new SetupError('its default export must be a service or a function that returns one')
+  return serviceSource(service, { ...(isPlainObject(options) && options), ...configured })
 }

@@ -1,11 +1,20 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
-import type { Silence } from './observed/observed-service.ts'
+import type { PendingMap } from './observed/observed-service.ts'
 import { ServiceGraph } from './observed/service-graph.ts'
 import { type ServiceOptions, type ServiceSettings, toServiceSettings } from './options.ts'
 import type { Service } from './service.ts'
 
-/** A live service: its actions, its states and what it is linked to, as they are at any moment. */
+/**
+ * A source that follows a live service: its available actions are tools, its states are resources,
+ * and both change when the service does.
+ *
+ * @example
+ * const bridge = createDrawbridge({
+ *   sources: [serviceSource(createRoom('kitchen'), { id: 'kitchen', states: 'resources' })],
+ * })
+ * await bridge.ready
+ */
 export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>
   new ServiceSource(service, toServiceSettings(options, service.serviceName ?? 'service'))
 
@@ -15,9 +24,11 @@ class ServiceSource implements Source {
   readonly #settings: ServiceSettings
   readonly #listeners = new Set<(change: Change) => void>()
   #graph: ServiceGraph | undefined
-  #patience: Patience | undefined
+  #readiness: Deadline | undefined
   #isClosed = false
-  #last: { readonly said: Reading; readonly silent: string; readonly reading: Reading } | undefined
+  #last:
+    | { readonly observed: Reading; readonly pending: string; readonly reading: Reading }
+    | undefined
 
   constructor(service: Service, settings: ServiceSettings) {
     this.id = settings.id
@@ -25,86 +36,89 @@ class ServiceSource implements Source {
     this.#settings = settings
   }
 
-  /** Waits for a first word of everything, but not for ever; from then on it answers at once. */
+  /** Waits for the first value of every observable, up to `readiness`; later calls return at once. */
   read(): Reading | Promise<Reading> {
     const graph = this.#open()
     const reading = graph.read()
-    // Who is linked later is not waited for: everybody else would wait too.
-    if (graph.silent.length === 0 || this.#last || this.#isClosed)
-      return this.#toReading(reading, graph.silent)
-    this.#patience ??= new Patience(this.#settings.readiness)
-    return this.#patience.over.then(() => this.#toReading(graph.read(), graph.silent))
+    // A service that is linked later is not awaited: it would delay every other capability.
+    if (graph.pending.length === 0 || this.#last || this.#isClosed)
+      return this.#toReading(reading, graph.pending)
+    this.#readiness ??= new Deadline(this.#settings.readiness)
+    return this.#readiness.reached.then(() => this.#toReading(graph.read(), graph.pending))
   }
 
   watch(announce: (change: Change) => void): () => void {
     this.#listeners.add(announce)
-    if (this.#graph?.isDue) announce({ kind: 'reading' })
+    if (this.#graph?.hasUnread) announce({ kind: 'reading' })
     return () => this.#listeners.delete(announce)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#patience?.end()
+    this.#readiness?.end()
     this.#graph?.release()
     this.#listeners.clear()
   }
 
   #open(): ServiceGraph {
-    this.#graph ??= new ServiceGraph(this.#service, this.#settings, (change) => this.#tell(change))
+    this.#graph ??= new ServiceGraph(this.#service, this.#settings, (change) =>
+      this.#announce(change),
+    )
     return this.#graph
   }
 
-  #tell(change: Change): void {
+  #announce(change: Change): void {
     for (const listener of this.#listeners) listener(change)
-    // Links may bring others that have to be waited for.
-    if (this.#patience && !this.#patience.isOver)
+    // Links may have added services that are pending themselves.
+    if (this.#readiness && !this.#readiness.isReached)
       queueMicrotask(() => {
         this.#graph?.read()
-        if (this.#graph?.silent.length === 0) this.#patience?.end()
+        if (this.#graph?.pending.length === 0) this.#readiness?.end()
       })
   }
 
-  /** The same object for the same things. */
-  #toReading(said: Reading, silent: readonly Silence[]): Reading {
-    const names = silent.map(({ pointer }) => pointer).join(' ')
-    if (this.#last?.said === said && this.#last.silent === names) return this.#last.reading
+  /** Returns the same object while nothing has changed, so that the catalog can compare by identity. */
+  #toReading(observed: Reading, pending: readonly PendingMap[]): Reading {
+    const pointers = pending.map(({ pointer }) => pointer).join(' ')
+    if (this.#last?.observed === observed && this.#last.pending === pointers)
+      return this.#last.reading
     const diagnostics = [
-      ...(said.diagnostics ?? []),
-      ...silent.map((part) => this.#toSilence(part)),
+      ...(observed.diagnostics ?? []),
+      ...pending.map((map) => this.#toPendingDiagnostic(map)),
     ]
-    const reading = { ...said, diagnostics }
-    this.#last = { said, silent: names, reading }
+    const reading = { ...observed, diagnostics }
+    this.#last = { observed, pending: pointers, reading }
     return reading
   }
 
-  #toSilence({ name, pointer }: Silence): Diagnostic {
+  #toPendingDiagnostic({ name, pointer }: PendingMap): Diagnostic {
     const { id } = this.#settings
     return {
       code: 'service_silent',
       severity: 'warning',
-      message: `${name} has said nothing yet, and is served as soon as it does. A condition that never emits keeps back everything beside it.`,
+      message: `${name} has not emitted a value yet and is served as soon as it does. An observable that never emits blocks everything combined with it; give it an initial value.`,
       source: id,
       pointer,
     }
   }
 }
 
-/** A deadline that can be reached early. */
-class Patience {
-  isOver = false
-  readonly over: Promise<void>
+/** A deadline that can be ended early. */
+class Deadline {
+  isReached = false
+  readonly reached: Promise<void>
   #end: () => void = () => {}
   readonly #timer: NodeJS.Timeout
 
   constructor(milliseconds: number) {
-    this.over = new Promise((resolve) => {
+    this.reached = new Promise((resolve) => {
       this.#end = resolve
     })
     this.#timer = setTimeout(() => this.end(), milliseconds)
   }
 
   end(): void {
-    this.isOver = true
+    this.isReached = true
     clearTimeout(this.#timer)
     this.#end()
   }

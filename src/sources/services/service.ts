@@ -1,38 +1,53 @@
 /**
- * The shape of a live service, as `AgenticService` of `@adobe/data` has it in every version that was
- * published. Nothing is imported from there: four members are all that is needed of it.
+ * A live service whose actions and states change over time. Structurally compatible with
+ * `AgenticService` of every published version of `@adobe/data`, without importing it.
  */
 export interface Service {
+  /** The default id of the source. */
   readonly serviceName?: string
+  /** Emits all current states, by name. */
   readonly states?: Observe<Readonly<Record<string, ServiceState>>>
+  /** Emits all actions that are available now, by name. */
   readonly actions?: Observe<Readonly<Record<string, ServiceAction>>>
+  /** Runs an action by name, for actions without an `execute` of their own. */
   readonly execute?: (action: string, input: unknown) => Promise<unknown>
+  /** Emits the services this one is linked to now, by name. */
   readonly links?: Observe<Readonly<Record<string, Service>>>
 }
 
-/** Calls back now, if there is a value, and with every later one. Returns how to stop. */
+/**
+ * An observable as a function: calls `notify` with the current value, if there is one, and with
+ * every later value. Returns a function that unsubscribes.
+ */
 export type Observe<T> = (notify: (value: T) => void) => () => void
 
+/** One state of a service. */
 export interface ServiceState {
+  /** JSON Schema of the value; `title` and `description` are shown to clients. */
   readonly schema?: unknown
+  /** The current value; must have a JSON form. */
   readonly value: unknown
 }
 
-/** `schema` describes the one input, `parameters` the positional ones; an action has either. */
+/** One action of a service. Has `schema` or `parameters`, not both. */
 export interface ServiceAction {
+  /** Tells the model what the action does. */
   readonly description?: string
+  /** JSON Schema of the single argument; `false` or absent for none. */
   readonly schema?: unknown
+  /** JSON Schemas of positional arguments. */
   readonly parameters?: readonly unknown[]
+  /** Runs the action. Without it, `execute` of the service is called. */
   readonly execute?: (...input: never[]) => unknown
 }
 
 export const isService = (value: unknown): value is Service =>
   typeof value === 'object' &&
   value !== null &&
-  observables.some((key) => typeof (value as Record<string, unknown>)[key] === 'function')
+  observableNames.some((key) => typeof (value as Record<string, unknown>)[key] === 'function')
 
-/** One of the observables of a service, as a function that knows whose it is. */
-export function observableOf<Name extends (typeof observables)[number]>(
+/** Returns an observable of the service, bound to it. */
+export function observableOf<Name extends (typeof observableNames)[number]>(
   service: Service,
   name: Name,
 ): Service[Name] | undefined {
@@ -40,4 +55,4 @@ export function observableOf<Name extends (typeof observables)[number]>(
   return typeof observe === 'function' ? (observe.bind(service) as Service[Name]) : undefined
 }
 
-const observables = ['actions', 'states', 'links'] as const
+const observableNames = ['actions', 'states', 'links'] as const

@@ -1,52 +1,53 @@
 import type { Contract } from '../../capability/contract.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import { isPlainObject, type JsonObject } from '../../capability/json.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { ServiceAction } from './service.ts'
 import { toJsonSchema } from './to-json-schema.ts'
 
-/** What an action takes: the contract that is shown, and how its input becomes arguments. */
-export interface Input {
+/** The input contract of an action, and how an input becomes arguments. */
+export interface ActionInput {
   readonly contract: Contract
   readonly toArguments: (input: Readonly<Record<string, unknown>>) => readonly unknown[]
-  /** Pointers to keywords that only the service's project knows. */
+  /** JSON pointers to keywords that are not JSON Schema and were removed. */
   readonly stripped: readonly string[]
 }
 
-export type InputReading = Input | { readonly fault: string }
+export type InputReading = ActionInput | Fault
 
 /**
- * A protocol whose arguments are an object, and actions whose inputs are anything: no parameter is an
- * empty object, one object is itself, everything else is an object of parameters by name.
+ * MCP arguments are one object, actions take any number of values. No parameter becomes an empty
+ * object, a single object parameter is used as it is, others become properties by name.
  */
 export function toInput(action: Pick<ServiceAction, 'schema' | 'parameters'>): InputReading {
-  const declared = toParameters(action)
-  if (!declared) return { fault: 'its parameters are not a list' }
+  const parameters = toParameters(action)
+  if (!parameters) return { fault: 'its parameters are not a list' }
   const schemas: JsonObject[] = []
   const stripped: string[] = []
-  for (const [index, parameter] of declared.schemas.entries()) {
+  for (const [index, parameter] of parameters.schemas.entries()) {
     const reading = toJsonSchema(parameter)
-    const place = declared.toPointer(index)
-    if ('fault' in reading) return { fault: `${place}: ${reading.fault}` }
+    const pointer = parameters.toPointer(index)
+    if (isFault(reading)) return { fault: `${pointer}: ${reading.fault}` }
     schemas.push(reading.schema)
-    for (const pointer of reading.stripped) stripped.push(`${place}${pointer}`)
+    for (const keyword of reading.stripped) stripped.push(`${pointer}${keyword}`)
   }
   const [only] = schemas
-  if (schemas.length === 0) return toReading(nothing, () => [], stripped)
+  if (schemas.length === 0) return toReading(noParameters, () => [], stripped)
   if (only && schemas.length === 1 && only.type === 'object')
     return toReading(only, (input) => [input], stripped)
   const names = toNames(schemas)
   const schema = {
     type: 'object',
-    properties: Object.fromEntries(schemas.map((one, index) => [names[index], one])),
+    properties: Object.fromEntries(schemas.map((parameter, index) => [names[index], parameter])),
     required: names,
     additionalProperties: false,
   }
   return toReading(schema, (input) => names.map((name) => input[name]), stripped)
 }
 
-const nothing: JsonObject = { type: 'object', properties: {}, additionalProperties: false }
+const noParameters: JsonObject = { type: 'object', properties: {}, additionalProperties: false }
 
-/** `schema: false`, or none at all, is an action without input. */
+/** An action with `schema: false` or without a schema has no input. */
 function toParameters({ schema, parameters }: Pick<ServiceAction, 'schema' | 'parameters'>) {
   if (parameters !== undefined)
     return Array.isArray(parameters)
@@ -56,7 +57,7 @@ function toParameters({ schema, parameters }: Pick<ServiceAction, 'schema' | 'pa
   return { schemas: isAbsent ? [] : [schema], toPointer: () => '/schema' }
 }
 
-/** A parameter's title, where that can be a name; all by number where two would be called the same. */
+/** Titles that are valid names, `arg0`… otherwise; numbers for all if two titles are equal. */
 function toNames(schemas: readonly JsonObject[]): readonly string[] {
   const names = schemas.map(({ title }, index) =>
     typeof title === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(title) && title !== '__proto__'
@@ -68,11 +69,11 @@ function toNames(schemas: readonly JsonObject[]): readonly string[] {
 
 function toReading(
   schema: JsonObject,
-  toArguments: Input['toArguments'],
+  toArguments: ActionInput['toArguments'],
   stripped: readonly string[],
 ): InputReading {
   const reading = readContract(schema, 'input')
-  if ('fault' in reading) return reading
+  if (isFault(reading)) return reading
   return {
     contract: reading.contract,
     toArguments: (input) => toArguments(asRecord(input)),

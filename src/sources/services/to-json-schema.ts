@@ -1,11 +1,19 @@
+import type { Fault } from '../../capability/fault.ts'
 import { isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
 
-/** A schema as JSON Schema 2020-12 knows it, and what had to be left out; or why there is none. */
+/** A JSON Schema 2020-12, or why the input has no such form. */
 export type SchemaReading =
-  | { readonly schema: JsonObject; readonly stripped: readonly string[] }
-  | { readonly fault: string }
+  | {
+      readonly schema: JsonObject
+      /** JSON pointers to the keywords that were removed. */
+      readonly stripped: readonly string[]
+    }
+  | Fault
 
-/** Takes out of a schema what only its project understands: `layout`, `conditionals`, functions. */
+/**
+ * Removes keywords that are not part of JSON Schema 2020-12, such as `layout` or `conditionals`.
+ * Returns `{ fault }` if what remains has no JSON form.
+ */
 export function toJsonSchema(schema: unknown): SchemaReading {
   const stripped: string[] = []
   try {
@@ -18,45 +26,45 @@ export function toJsonSchema(schema: unknown): SchemaReading {
 
 class NoJsonForm extends Error {}
 
-const deepest = 64
+const maxDepth = 64
 
 function toSchema(schema: unknown, pointer: string, depth: number, stripped: string[]): Json {
   if (typeof schema === 'boolean' && depth > 0) return schema
-  if (!isPlainObject(schema)) throw new NoJsonForm(`${pointer || 'it'} is no schema`)
-  if (depth > deepest) throw new NoJsonForm(`it is nested deeper than ${deepest} levels`)
+  if (!isPlainObject(schema)) throw new NoJsonForm(`${pointer || 'it'} is not a schema`)
+  if (depth > maxDepth) throw new NoJsonForm(`it is nested deeper than ${maxDepth} levels`)
   for (const type of [schema.type].flat())
     if (type !== undefined && !types.has(type))
       throw new NoJsonForm(`${pointer}/type ${JSON.stringify(type)} has no JSON form`)
-  const inside = (child: unknown, path: string) =>
+  const convert = (child: unknown, path: string) =>
     toSchema(child, `${pointer}/${path}`, depth + 1, stripped)
   const kept: [string, Json][] = []
   for (const [keyword, value] of Object.entries(schema)) {
     const form = keyword.startsWith('x-') ? 'data' : forms.get(keyword)
     if (value === undefined) continue
     if (form === undefined) stripped.push(`${pointer}/${keyword}`)
-    else kept.push([keyword, readers[form](value, keyword, inside)])
+    else kept.push([keyword, readers[form](value, keyword, convert)])
   }
   return Object.fromEntries(kept)
 }
 
-type Inside = (child: unknown, path: string) => Json
+type Convert = (child: unknown, path: string) => Json
 type Form = 'schema' | 'schemas' | 'named schemas' | 'data'
 
-const readers: Record<Form, (value: unknown, keyword: string, inside: Inside) => Json> = {
-  schema: (value, keyword, inside) => inside(value, keyword),
-  schemas: (value, keyword, inside) => {
+const readers: Record<Form, (value: unknown, keyword: string, convert: Convert) => Json> = {
+  schema: (value, keyword, convert) => convert(value, keyword),
+  schemas: (value, keyword, convert) => {
     if (!Array.isArray(value)) throw new NoJsonForm(`${keyword} must be a list of schemas`)
-    return value.map((child, index) => inside(child, `${keyword}/${index}`))
+    return value.map((child, index) => convert(child, `${keyword}/${index}`))
   },
-  'named schemas': (value, keyword, inside) => {
+  'named schemas': (value, keyword, convert) => {
     if (!isPlainObject(value)) throw new NoJsonForm(`${keyword} must be a map of schemas`)
     return Object.fromEntries(
-      Object.entries(value).map(([name, child]) => [name, inside(child, `${keyword}/${name}`)]),
+      Object.entries(value).map(([name, child]) => [name, convert(child, `${keyword}/${name}`)]),
     )
   },
   data: (value, keyword) => {
     const data = toJson(value)
-    if (data === undefined) throw new NoJsonForm(`${keyword} has a value that has no JSON form`)
+    if (data === undefined) throw new NoJsonForm(`the value of ${keyword} has no JSON form`)
     return data
   },
 }
@@ -71,7 +79,7 @@ const types = new Set<unknown>([
   'null',
 ])
 
-/** Every keyword of JSON Schema 2020-12, by what stands behind it. */
+/** All keywords of JSON Schema 2020-12, by the form of their value. */
 const forms: ReadonlyMap<string, Form> = new Map(
   Object.entries({
     schema:
@@ -84,7 +92,7 @@ const forms: ReadonlyMap<string, Form> = new Map(
   ),
 )
 
-/** A copy as JSON carries it; nothing where it would lose something on the way. */
+/** A JSON copy; `undefined` if functions, symbols or non-finite numbers would be lost. */
 export function toJson(value: unknown): Json | undefined {
   try {
     const text = JSON.stringify(value, (_, inner) => {

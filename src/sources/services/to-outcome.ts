@@ -3,12 +3,12 @@ import { done, type Outcome } from '../../capability/outcome.ts'
 import { serviceFailed } from './failures.ts'
 import type { ServiceSettings } from './options.ts'
 
-/** Nothing is a success without words; a string is an error or data; all else is data. */
+/** A string is an error message or data, depending on `strings`; any other result is data. */
 export function toOutcome(
-  answer: unknown,
+  result: unknown,
   strings: NonNullable<ServiceSettings['strings']>,
 ): Outcome {
-  if (typeof answer !== 'string' || strings === 'data') return done(answer)
-  // In the service's own words, and nothing around them.
-  return { ...serviceFailed('action_error', answer), content: [text(answer)] }
+  if (typeof result !== 'string' || strings === 'data') return done(result)
+  // Passed on verbatim: no "Error:" prefix is added.
+  return { ...serviceFailed('action_error', result), content: [text(result)] }
 }

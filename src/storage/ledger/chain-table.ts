@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { LedgerError } from '../../governance/ledger.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 
-/** Before the first record. */
-const origin = '0'.repeat(43)
+/** The head before the first record: as long as a SHA-256 in base64url. */
+const genesis = '0'.repeat(43)
 
 export interface ChainRecord<Entry> {
   readonly number: number
@@ -11,13 +11,13 @@ export interface ChainRecord<Entry> {
   readonly entry: Entry
 }
 
-/** Where the chain breaks, and how. */
+/** The first record at which verification fails. */
 export interface ChainBreak {
   readonly number: number
   readonly reason: string
 }
 
-/** Text is read as bytes: one of the drivers ends the process over text that is none. */
+/** Text is read as bytes: one of the drivers aborts the process on invalid UTF-8. */
 interface BlockRow {
   readonly first: number
   readonly count: number
@@ -32,29 +32,29 @@ interface Block {
   readonly lines: readonly string[]
 }
 
-/** Where the chain begins: after what was forgotten on purpose. */
-interface Anchor {
+/** A position in the chain: the number of the next record, and the digest of the one before it. */
+interface ChainEnd {
   readonly next: number
   readonly head: string
 }
 
-/** The tables that hold one. */
+/** The tables that hold a chain. */
 export type ChainName = 'audit' | 'execution_events'
 
-const mostPurged = 200
-const mostAttempts = 1000
+const maxPurgedBlocks = 200
+const maxAttempts = 1000
 
 /**
- * Records that each carry the digest of all before them. They are written in blocks, one row for
- * all that came together, because a row for each would cost as much as a call.
+ * A hash chain: each record carries the digest of all records before it. Records are written in blocks, one
+ * row per batch, because a row per record would cost as much as a call.
  */
 export class ChainTable<Entry> {
   readonly #database: Sqlite
   readonly #name: ChainName
-  /** Where this process believes that it ends. */
-  #known: Anchor | undefined
-  /** Used so often that even to look it up counts. */
-  #inserting: Statement<never> | undefined
+  /** The end of the chain as this process last saw it. */
+  #cachedEnd: ChainEnd | undefined
+  /** Kept here: it runs so often that a lookup in the statement cache counts. */
+  #insertStatement: Statement<never> | undefined
 
   constructor(database: Sqlite, name: ChainName) {
     this.#database = database
@@ -62,27 +62,29 @@ export class ChainTable<Entry> {
   }
 
   /**
-   * One statement, in a transaction or alone. Where the chain ends is remembered: when another
-   * process has written since, the number is taken, nothing is inserted, and the end is read anew.
-   * Returns the number of the first record.
+   * One statement, in a transaction or alone. Optimistic concurrency: if another process has written since,
+   * the number is taken, nothing is inserted, and the end is read again. Returns the number of the first
+   * record.
    */
   append(entries: readonly string[], at: number): number {
-    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const { next, head } = this.#end
       if (entries.length === 0) return next
       const block = toLines(head, entries)
       if (this.#insert(next, entries.length, at, block)) {
-        this.#known = { next: next + entries.length, head: block.head }
+        this.#cachedEnd = { next: next + entries.length, head: block.head }
         return next
       }
-      this.#known = undefined
+      this.#cachedEnd = undefined
     }
-    throw new LedgerError('Others write faster than this process can.')
+    throw new LedgerError(
+      `Could not append to ${this.#name}: other processes won ${maxAttempts} times in a row.`,
+    )
   }
 
-  /** What was written last was undone: where the chain ends must be looked up. */
+  /** Drops the cached end after a rollback. */
   forget(): void {
-    this.#known = undefined
+    this.#cachedEnd = undefined
   }
 
   /** The number of the next record. */
@@ -90,12 +92,12 @@ export class ChainTable<Entry> {
     return this.#readEnd().next
   }
 
-  get #end(): Anchor {
-    this.#known ??= this.#readEnd()
-    return this.#known
+  get #end(): ChainEnd {
+    this.#cachedEnd ??= this.#readEnd()
+    return this.#cachedEnd
   }
 
-  #readEnd(): Anchor {
+  #readEnd(): ChainEnd {
     const last = this.#database
       .prepare<Omit<BlockRow, 'lines'>>(
         `select first, count, cast(head as blob) as head from ${this.#name}
@@ -105,26 +107,29 @@ export class ChainTable<Entry> {
     return last ? { next: last.first + last.count, head: toText(last.head) } : this.#anchor
   }
 
-  /** Not where somebody else was, even if they have forgotten it since. */
+  /** Inserts nothing if another process has used the number, even if it has purged that record since. */
   #insert(first: number, count: number, at: number, { head, text }: Lines): boolean {
-    this.#inserting ??= this.#database.prepare(
+    this.#insertStatement ??= this.#database.prepare(
       `insert into ${this.#name} (first, count, at, head, lines) select ?, ?, ?, ?, ?
        where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
        on conflict do nothing`,
     )
-    return this.#inserting.run(first, count, at, head, text, first).changes === 1
+    return this.#insertStatement.run(first, count, at, head, text, first).changes === 1
   }
 
-  /** Forgets whole blocks from the beginning, some at a time: where it begins now, if it did. */
+  /**
+   * Deletes whole blocks from the beginning, a bounded number at a time. Returns the new first record;
+   * `undefined` when nothing was old enough.
+   */
   purge(before: number): { readonly begins: number; readonly more: boolean } | undefined {
     const oldest = this.#database
       .prepare<Omit<BlockRow, 'lines'> & { readonly at: number }>(
         `select first, count, at, cast(head as blob) as head from ${this.#name}
-         order by first limit ${mostPurged}`,
+         order by first limit ${maxPurgedBlocks}`,
       )
       .all()
-    const young = oldest.findIndex(({ at }) => at >= before)
-    const last = oldest.slice(0, young < 0 ? oldest.length : young).at(-1)
+    const firstKept = oldest.findIndex(({ at }) => at >= before)
+    const last = oldest.slice(0, firstKept < 0 ? oldest.length : firstKept).at(-1)
     if (!last) return undefined
     const next = last.first + last.count
     this.#database
@@ -134,10 +139,10 @@ export class ChainTable<Entry> {
       )
       .run(this.#name, next, toText(last.head))
     this.#database.prepare(`delete from ${this.#name} where first < ?`).run(next)
-    return { begins: next, more: young < 0 && oldest.length === mostPurged }
+    return { begins: next, more: firstKept < 0 && oldest.length === maxPurgedBlocks }
   }
 
-  /** From a record on, oldest first. */
+  /** The records from a number on, oldest first. */
   *records(from: number): Generator<ChainRecord<Entry>> {
     for (const { first, lines } of this.#blocks(from))
       for (const [index, line] of lines.entries()) {
@@ -148,7 +153,7 @@ export class ChainTable<Entry> {
       }
   }
 
-  /** Follows the whole chain; the first record that is not what was written is named. */
+  /** Recomputes the whole chain; `broken` is the first record that does not match. */
   verify(): { readonly count: number; readonly broken?: ChainBreak } {
     let { head, next } = this.#anchor
     for (const block of this.#blocks(0)) {
@@ -168,16 +173,17 @@ export class ChainTable<Entry> {
     return { count: next }
   }
 
-  get #anchor(): Anchor {
+  /** The start of the chain: after the purged records. */
+  get #anchor(): ChainEnd {
     const row = this.#database
       .prepare<{ next: number; head: Uint8Array }>(
         'select next, cast(head as blob) as head from chain_anchors where chain = ?',
       )
       .get(this.#name)
-    return row ? { next: row.next, head: toText(row.head) } : { next: 0, head: origin }
+    return row ? { next: row.next, head: toText(row.head) } : { next: 0, head: genesis }
   }
 
-  /** A page at a time: the trail may be larger than the memory. */
+  /** Reads page by page (keyset pagination): the chain may be larger than the memory. */
   *#blocks(from: number): Generator<Block> {
     const statement = this.#database.prepare<BlockRow>(
       `select first, count, cast(head as blob) as head, cast(lines as blob) as lines
@@ -199,12 +205,12 @@ export class ChainTable<Entry> {
 
 interface Lines {
   readonly text: string
-  /** The digest of the last of them, and so of all before. */
+  /** The digest of the last line, and so of all lines before it. */
   readonly head: string
 }
 
-function toLines(before: string, entries: readonly string[]): Lines {
-  let head = before
+function toLines(previousHead: string, entries: readonly string[]): Lines {
+  let head = previousHead
   let text = ''
   for (const entry of entries) {
     head = toHash(head, entry)

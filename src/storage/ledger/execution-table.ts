@@ -19,65 +19,65 @@ interface ExecutionRow {
   readonly state: Exclude<ExecutionState, 'interrupted'>
   readonly started: number
   readonly finished: number | null
-  /** Numbers of its first and its latest event in the chain. */
+  /** Numbers of its first and its last event in the chain. */
   readonly first: number
   readonly last: number
 }
 
 /**
- * The executions: a chain of events, and a table of what is in it. Only the chain is written while
- * somebody waits; the table follows, and can always be made from the chain.
+ * The executions as event sourcing: a hash chain of events, and a table derived from it. Callers wait for the
+ * chain only; the table is updated later and can be rebuilt from the chain.
  */
 export class ExecutionTable implements ExecutionReader {
   readonly #database: Sqlite
-  readonly #boots: ProcessRegistry
+  readonly #processes: ProcessRegistry
   readonly #events: ChainTable<ExecutionEvent>
-  /** Written by this process, and not yet in the table. */
-  #recent: Recent[] = []
+  /** Events written by this process that are not in the table yet. */
+  #recent: NumberedEvent[] = []
 
-  constructor(database: Sqlite, boots: ProcessRegistry) {
+  constructor(database: Sqlite, processes: ProcessRegistry) {
     this.#database = database
-    this.#boots = boots
+    this.#processes = processes
     this.#events = new ChainTable(database, 'execution_events')
   }
 
-  /** Names this process in what it writes. */
-  get boot(): string {
-    return this.#boots.own
+  /** The id of this process in the events it writes. */
+  get processId(): string {
+    return this.#processes.ownId
   }
 
   /** One statement, in a transaction or alone. */
-  append(written: readonly WrittenEvent[], at: number): void {
-    const texts = written.map(({ text }) => text)
+  append(events: readonly SerializedEvent[], at: number): void {
+    const texts = events.map(({ text }) => text)
     let number = this.#events.append(texts, at)
-    for (const { event } of written) this.#recent.push({ number: number++, event })
+    for (const { event } of events) this.#recent.push({ number: number++, event })
   }
 
-  /** How many events the table does not know yet. */
+  /** The number of events of this process that are not in the table yet. */
   get behind(): number {
     return this.#recent.length
   }
 
-  /** What was written last was undone. */
+  /** Drops cached state after a rollback. */
   forget(): void {
     this.#events.forget()
     this.#recent = []
   }
 
-  /** Inside a transaction: brings the table to where the chain is. */
+  /** Applies the events of the chain that are not in the table yet. Runs inside a transaction. */
   catchUp(): void {
-    const from = this.#behind()
-    const touched = new Map<string, Touched>()
+    const from = this.#nextEvent()
+    const changes = new Map<string, ExecutionChange>()
     let next = from
-    const note = ({ number, event }: Recent) => {
+    const apply = ({ number, event }: NumberedEvent) => {
       next = number + 1
       if (event.event !== 'setup')
-        touched.set(event.id, touch(touched.get(event.id), number, event))
+        changes.set(event.id, toChange(changes.get(event.id), number, event))
     }
-    for (const one of this.#recent) if (one.number === next) note(one)
-    // What others have written, or somebody who is gone.
-    for (const { number, entry } of this.#events.records(next)) note({ number, event: entry })
-    for (const [id, one] of touched) this.#put(id, one)
+    for (const recent of this.#recent) if (recent.number === next) apply(recent)
+    // Events of other processes, running or dead, come from the chain.
+    for (const { number, entry } of this.#events.records(next)) apply({ number, event: entry })
+    for (const [id, change] of changes) this.#put(id, change)
     if (next > from)
       this.#database
         .prepare("update chain_anchors set next = ? where chain = 'executions'")
@@ -86,7 +86,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   list({ state, intent, limit }: ExecutionFilter): readonly ExecutionSummary[] {
-    this.#catchUpNow()
+    this.#catchUpBeforeRead()
     const found: ExecutionSummary[] = []
     const page = this.#database.prepare<ExecutionRow>(
       `select * from executions where (? is null or intent = ?)
@@ -97,16 +97,16 @@ export class ExecutionTable implements ExecutionReader {
       const oldest = rows.at(-1)
       if (!oldest) break
       before = oldest.first
-      // Which of them still run is not written there.
-      const wanted = rows.map((row) => this.#toSummary(row))
-      found.push(...wanted.filter((one) => state === undefined || one.state === state))
+      // Filtered here: `interrupted` is not stored, it depends on which processes are alive.
+      const summaries = rows.map((row) => this.#toSummary(row))
+      found.push(...summaries.filter((summary) => state === undefined || summary.state === state))
     }
     return found.slice(0, limit)
   }
 
   find(id: string): LoggedExecution | undefined {
-    this.#catchUpNow()
-    const row = this.#row(id)
+    this.#catchUpBeforeRead()
+    const row = this.#findRow(id)
     if (!row) return undefined
     const events: ExecutionEvent[] = []
     for (const { number, entry } of this.#events.records(row.first)) {
@@ -120,16 +120,18 @@ export class ExecutionTable implements ExecutionReader {
     return this.#events.verify()
   }
 
-  /** Inside a transaction, so that only one of those who want it gets it. */
+  /** Runs inside a transaction, so that only one process gets an interrupted execution. */
   claim(id: string): boolean {
     this.catchUp()
-    const row = this.#row(id)
-    if (row?.state !== 'running' || !this.#boots.isOrphan(row.boot)) return false
-    this.#database.prepare('update executions set boot = ? where id = ?').run(this.#boots.own, id)
+    const row = this.#findRow(id)
+    if (row?.state !== 'running' || !this.#processes.isOrphan(row.boot)) return false
+    this.#database
+      .prepare('update executions set boot = ? where id = ?')
+      .run(this.#processes.ownId, id)
     return true
   }
 
-  /** Inside a transaction. Returns whether there may be more to forget. */
+  /** Runs inside a transaction. Returns whether there may be more to delete. */
   purge(before: number): boolean {
     this.catchUp()
     const purged = this.#events.purge(before)
@@ -138,9 +140,9 @@ export class ExecutionTable implements ExecutionReader {
     return purged.more
   }
 
-  /** For those who look: somebody else may have written, too. */
-  #catchUpNow(): void {
-    if (this.#behind() === this.#events.next) return
+  /** Reads see the events of other processes, too. */
+  #catchUpBeforeRead(): void {
+    if (this.#nextEvent() === this.#events.next) return
     this.#database.exec('begin immediate')
     try {
       this.catchUp()
@@ -151,14 +153,15 @@ export class ExecutionTable implements ExecutionReader {
     }
   }
 
-  #behind(): number {
+  /** The number of the first event that is not in the table yet. */
+  #nextEvent(): number {
     const row = this.#database
       .prepare<{ next: number }>("select next from chain_anchors where chain = 'executions'")
       .get()
     return row?.next ?? 0
   }
 
-  #put(id: string, { begun, ended, first = 0, last }: Touched): void {
+  #put(id: string, { begun, ended, first = 0, last }: ExecutionChange): void {
     if (begun)
       this.#database
         .prepare(
@@ -169,8 +172,8 @@ export class ExecutionTable implements ExecutionReader {
         )
         .run(
           id,
-          // What is not read from the chain is this process's own.
-          begun.boot ?? this.#boots.own,
+          // Recent events of this process do not carry its id; those from the chain do.
+          begun.boot ?? this.#processes.ownId,
           begun.envelope.intent.name,
           begun.envelope.intent.version,
           begun.caller,
@@ -189,39 +192,44 @@ export class ExecutionTable implements ExecutionReader {
         .run(last, ended?.state ?? null, ended?.at ?? null, id)
   }
 
-  #row(id: string): ExecutionRow | undefined {
+  #findRow(id: string): ExecutionRow | undefined {
     return this.#database.prepare<ExecutionRow>('select * from executions where id = ?').get(id)
   }
 
   #toSummary(row: ExecutionRow): ExecutionSummary {
     const { id, intent, version, caller, started, finished } = row
-    const interrupted = row.state === 'running' && this.#boots.isOrphan(row.boot)
-    const state = interrupted ? 'interrupted' : row.state
-    const ended = finished === null ? {} : { finished }
-    return { id, intent, version, caller, state, started, ...ended }
+    const isInterrupted = row.state === 'running' && this.#processes.isOrphan(row.boot)
+    const state = isInterrupted ? 'interrupted' : row.state
+    const summary = { id, intent, version, caller, state, started } as const
+    return finished === null ? summary : { ...summary, finished }
   }
 }
 
-/** An event, and its text as the chain keeps it. */
-export interface WrittenEvent {
+/** An event and its text in the chain. */
+export interface SerializedEvent {
   readonly event: ExecutionEvent
   readonly text: string
 }
 
-interface Recent {
+interface NumberedEvent {
   readonly number: number
   readonly event: ExecutionEvent
 }
 
-interface Touched {
+/** The events of one execution that are to be applied to its row. */
+interface ExecutionChange {
   readonly begun?: Extract<ExecutionEvent, { event: 'begun' }>
   readonly ended?: Extract<ExecutionEvent, { event: 'ended' }>
   readonly first?: number
   readonly last: number
 }
 
-const touch = (known: Touched | undefined, number: number, event: ExecutionEvent): Touched => ({
-  ...known,
+const toChange = (
+  former: ExecutionChange | undefined,
+  number: number,
+  event: ExecutionEvent,
+): ExecutionChange => ({
+  ...former,
   last: number,
   ...(event.event === 'begun' && { begun: event, first: number }),
   ...(event.event === 'ended' && { ended: event }),

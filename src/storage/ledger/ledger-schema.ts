@@ -1,7 +1,7 @@
 import { SetupError } from '../../capability/setup-error.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
-/** Each brings a file one version further; a file is never taken back and never made anew. */
+/** Each brings a file one version further; `user_version` is the number of migrations applied. */
 const migrations = [
   `create table boots (id text primary key, pid integer not null) strict, without rowid;
    create table runs (
@@ -40,19 +40,20 @@ const migrations = [
      first integer primary key, count integer not null, at integer not null,
      head text not null, lines text not null
    ) strict;`,
-  // Up to where the events are in the table of executions.
+  // The next event that is not in the table of executions yet.
   `insert into chain_anchors (chain, next, head) values ('executions', coalesce(
      (select first + count from execution_events order by first desc limit 1),
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
-  "create index if not exists approvals_waiting on approvals (caller, expires) where state = 'pending';",
+  `create index if not exists approvals_waiting on approvals (caller, expires)
+     where state = 'pending';`,
 ]
 
-/** What the file must be before anything is done with it: sound, and of a known version. */
+/** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */
 export function prepareLedger(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
     database.exec('pragma journal_mode = wal')
-    // Keys are random, so a large ledger is read all over: 16 MB of it stay at hand.
+    // A page cache of 16 MB: keys are random, so reads are spread over the whole file.
     database.exec('pragma cache_size = -16384')
     const [problem] = database.prepare<{ quick_check: string }>('pragma quick_check(1)').all()
     if (problem && problem.quick_check !== 'ok') throw new Error(problem.quick_check)
@@ -64,18 +65,18 @@ export function prepareLedger(database: Sqlite, file: string): void {
 
 export const unusable = (file: string, error: unknown): SetupError =>
   new SetupError(
-    `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is: restore it from a backup, or move it away to begin anew.`,
+    `The store ${file} cannot be used: ${(error as Error).message}. The file was not changed. Restore it from a backup, or move it away to start with an empty one.`,
   )
 
 function migrate(database: Sqlite): void {
   const version = () =>
     database.prepare<{ user_version: number }>('pragma user_version').get()?.user_version ?? 0
   if (version() > migrations.length)
-    throw new Error(`it was written by a later version (${version()})`)
+    throw new Error(`it was written by a later version of Drawbridge (schema ${version()})`)
   if (version() === migrations.length) return
   database.exec('begin immediate')
   try {
-    // Looked at again: another process may have been faster.
+    // Read again inside the transaction: another process may have migrated the file meanwhile.
     for (const migration of migrations.slice(version())) database.exec(migration)
     database.exec(`pragma user_version = ${migrations.length}`)
     database.exec('commit')

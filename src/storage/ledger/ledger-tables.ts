@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type {
   Approval,
@@ -39,22 +40,23 @@ interface ApprovalRow {
   readonly shown: string
 }
 
-/** The statements, each written once. */
+/** Runs, spending and approvals. */
 export class LedgerTables implements LedgerWriter {
   readonly append: LedgerWriter['append']
   readonly #database: Sqlite
-  readonly #boots: ProcessRegistry
+  readonly #processes: ProcessRegistry
 
-  constructor(database: Sqlite, boots: ProcessRegistry, append: LedgerWriter['append']) {
+  constructor(database: Sqlite, processes: ProcessRegistry, append: LedgerWriter['append']) {
     this.#database = database
-    this.#boots = boots
+    this.#processes = processes
     this.append = append
   }
 
   runByKey(caller: string, capability: string, key: string): Run | undefined {
     const row = this.#database
       .prepare<RunRow>(
-        'select * from runs where caller = ? and capability = ? and key = ? order by started desc limit 1',
+        `select * from runs where caller = ? and capability = ? and key = ?
+         order by started desc limit 1`,
       )
       .get(caller, capability, key)
     return row && this.#toRun(row)
@@ -63,7 +65,8 @@ export class LedgerTables implements LedgerWriter {
   runByDigest(caller: string, capability: string, digest: string): Run | undefined {
     const row = this.#database
       .prepare<RunRow>(
-        `select * from runs where caller = ? and capability = ? and digest = ? and state != 'failed'
+        `select * from runs
+         where caller = ? and capability = ? and digest = ? and state != 'failed'
          order by started desc limit 1`,
       )
       .get(caller, capability, digest)
@@ -95,7 +98,7 @@ export class LedgerTables implements LedgerWriter {
           .all(state, limit)
       case 'running':
       case 'unknown':
-        // Which of them still run is not written there.
+        // Filtered by the caller: whether a run is orphaned depends on which processes are alive.
         return this.#database
           .prepare<RunRow>(`${select} where state in ('running', 'unknown') ${latest}`)
           .all()
@@ -110,7 +113,7 @@ export class LedgerTables implements LedgerWriter {
       )
       .run(
         id,
-        this.#boots.own,
+        this.#processes.ownId,
         caller,
         capability,
         key ?? null,
@@ -155,8 +158,9 @@ export class LedgerTables implements LedgerWriter {
   approvalFor(binding: string): Approval | undefined {
     const row = this.#database
       .prepare<ApprovalRow>(
-        // Not by when it was made: a clock that was set back must not hide what is still good.
-        `select * from approvals where binding = ? order by state = 'used', expires desc limit 1`,
+        // Sorted by expiry, not by creation: a clock set back must not hide an approval that is still valid.
+        `select * from approvals where binding = ?
+         order by state = 'used', expires desc limit 1`,
       )
       .get(binding)
     return row && toApproval(row)
@@ -178,7 +182,8 @@ export class LedgerTables implements LedgerWriter {
   waiting(caller: string, now: number): number {
     const row = this.#database
       .prepare<{ waiting: number }>(
-        `select count(*) as waiting from approvals where caller = ? and state = 'pending' and expires > ?`,
+        `select count(*) as waiting from approvals
+         where caller = ? and state = 'pending' and expires > ?`,
       )
       .get(caller, now)
     return row?.waiting ?? 0
@@ -187,7 +192,8 @@ export class LedgerTables implements LedgerWriter {
   addApproval(approval: Approval): void {
     this.#database
       .prepare(
-        `insert into approvals (id, binding, caller, capability, state, created, expires, approvers, shown)
+        `insert into approvals
+           (id, binding, caller, capability, state, created, expires, approvers, shown)
          values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
@@ -206,14 +212,17 @@ export class LedgerTables implements LedgerWriter {
   decideApproval(id: string, { state, by, at }: ApprovalDecision): void {
     this.#database
       .prepare(
-        'update approvals set state = ?, decided_by = coalesce(?, decided_by), decided_at = ? where id = ?',
+        `update approvals
+         set state = ?, decided_by = coalesce(?, decided_by), decided_at = ?
+         where id = ?`,
       )
       .run(state, by ?? null, at, id)
   }
 
   #toRun(row: RunRow): Run {
-    // Whoever began it is gone: nobody will ever say how it ended.
-    const state = row.state === 'running' && this.#boots.isOrphan(row.boot) ? 'unknown' : row.state
+    // The process of an orphaned run is dead, so how the run ended will never be known.
+    const isOrphan = row.state === 'running' && this.#processes.isOrphan(row.boot)
+    const state = isOrphan ? 'unknown' : row.state
     return {
       id: row.id,
       caller: row.caller,
@@ -229,16 +238,17 @@ export class LedgerTables implements LedgerWriter {
   }
 }
 
-const toApproval = (row: ApprovalRow): Approval => ({
-  id: row.id,
-  binding: row.binding,
-  caller: row.caller,
-  capability: row.capability,
-  state: row.state,
-  created: row.created,
-  expires: row.expires,
-  ...(row.decided_by !== null && { decidedBy: row.decided_by }),
-  ...(row.decided_at !== null && { decidedAt: row.decided_at }),
-  ...(row.approvers !== null && { approvers: JSON.parse(row.approvers) }),
-  shown: JSON.parse(row.shown),
-})
+const toApproval = (row: ApprovalRow): Approval =>
+  dropUndefined({
+    id: row.id,
+    binding: row.binding,
+    caller: row.caller,
+    capability: row.capability,
+    state: row.state,
+    created: row.created,
+    expires: row.expires,
+    decidedBy: row.decided_by ?? undefined,
+    decidedAt: row.decided_at ?? undefined,
+    approvers: row.approvers === null ? undefined : JSON.parse(row.approvers),
+    shown: JSON.parse(row.shown) as Approval['shown'],
+  })

@@ -1,13 +1,13 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
-/** This process, and how to tell whether another one still lives. */
+/** This process, and a test whether another one is alive. */
 export interface ServerProcess {
   readonly boot: string
   readonly pid: number
   readonly isAlive: (pid: number) => boolean
 }
 
-/** The processes that share a file, each under a name of its own. */
+/** The processes that share a file, each with an id of its own besides its PID. */
 export class ProcessRegistry {
   readonly #database: Sqlite
   readonly #options: ServerProcess
@@ -17,29 +17,29 @@ export class ProcessRegistry {
     this.#options = options
   }
 
-  get own(): string {
+  get ownId(): string {
     return this.#options.boot
   }
 
   register(): void {
     const { boot, pid, isAlive } = this.#options
-    // Whoever is gone is not missed: a run without its boot is an orphan just the same.
-    for (const former of this.#database
+    // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
+    for (const row of this.#database
       .prepare<{ id: string; pid: number }>('select * from boots')
       .all())
-      if (former.pid !== pid && !isAlive(former.pid))
-        this.#database.prepare('delete from boots where id = ?').run(former.id)
+      if (row.pid !== pid && !isAlive(row.pid))
+        this.#database.prepare('delete from boots where id = ?').run(row.id)
     this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(boot, pid)
   }
 
-  /** Whoever began it is gone: nobody will ever say how it ended. */
-  isOrphan(boot: string): boolean {
-    const { boot: ours, pid, isAlive } = this.#options
-    if (boot === ours) return false
+  /** True when the process is dead, so that its runs will never end. */
+  isOrphan(processId: string): boolean {
+    const { boot: ownId, pid, isAlive } = this.#options
+    if (processId === ownId) return false
     const row = this.#database
       .prepare<{ pid: number }>('select pid from boots where id = ?')
-      .get(boot)
-    // Its number is ours now, as it always is in a container: then it cannot be its own any more.
+      .get(processId)
+    // PID reuse: in a container we are always PID 1, so a row with our own PID belongs to a dead process.
     return !row || row.pid === pid || !isAlive(row.pid)
   }
 }

@@ -5,18 +5,18 @@ import type {
   ExecutionLog,
   ExecutionReader,
 } from '../../sources/intents/log/execution-log.ts'
-import type { WrittenEvent } from './execution-table.ts'
+import type { SerializedEvent } from './execution-table.ts'
 import type { SqliteLedger } from './sqlite-ledger.ts'
 
-/** The log of executions, in the file of the ledger: they share transactions and flushes. */
+/** The execution log, in the file of the ledger: both share transactions and fsyncs. */
 export class SqliteExecutionLog implements ExecutionLog {
   readonly read: ExecutionReader
   readonly #ledger: SqliteLedger
   readonly #now: () => number
-  readonly #texts = new WeakMap<object, string>()
-  #waiting: WrittenEvent[] = []
+  readonly #decisionTexts = new WeakMap<object, string>()
+  #pending: SerializedEvent[] = []
   #batch: Promise<void> | undefined
-  #synced = false
+  #isSynced = false
 
   constructor(ledger: SqliteLedger, now: () => number) {
     this.#ledger = ledger
@@ -24,35 +24,35 @@ export class SqliteExecutionLog implements ExecutionLog {
     this.read = ledger.executions
   }
 
-  append(events: readonly ExecutionEvent[], how: Durability): Promise<void> {
-    for (const event of events) this.#waiting.push(this.#toWritten(event))
-    const synced = how === 'synced'
-    if (!this.#batch || (synced && !this.#synced)) {
-      // Everything that waits goes with the first of the batches; the others find nothing.
-      this.#synced ||= synced
-      const batch = this.#ledger.append(() => this.#flush(), synced)
+  append(events: readonly ExecutionEvent[], durability: Durability): Promise<void> {
+    for (const event of events) this.#pending.push(this.#serialize(event))
+    const isSynced = durability === 'synced'
+    if (!this.#batch || (isSynced && !this.#isSynced)) {
+      // The first batch to run writes all pending events; a later one finds none.
+      this.#isSynced ||= isSynced
+      const batch = this.#ledger.append(() => this.#flush(), isSynced)
       this.#batch = batch
-      batch.catch(() => this.#giveUp(batch))
+      batch.catch(() => this.#discard(batch))
     }
     return this.#batch
   }
 
-  /** Whoever waited was told that it is not written: it must not be written after all. */
-  #giveUp(batch: Promise<void>): void {
+  /** Drops the events of a failed batch: their callers were told that nothing was written. */
+  #discard(batch: Promise<void>): void {
     if (this.#batch !== batch) return
-    this.#waiting = []
+    this.#pending = []
     this.#batch = undefined
-    this.#synced = false
+    this.#isSynced = false
   }
 
   claim(id: string): Promise<boolean> {
     return this.#ledger.write(() => this.#ledger.executions.claim(id))
   }
 
-  /** The beginning says who began it, so that it can be told when they are gone. */
-  #toWritten(event: ExecutionEvent): WrittenEvent {
+  /** Adds the id of this process to `begun`: readers tell from it whether the execution was interrupted. */
+  #serialize(event: ExecutionEvent): SerializedEvent {
     if (event.event !== 'begun') return { event, text: JSON.stringify(event) }
-    const { boot } = this.#ledger.executions
+    const { processId } = this.#ledger.executions
     const { id, at, source, address, caller, effects, envelope, decision } = event
     const rest: Omit<BegunEvent, 'decision'> = {
       event: 'begun',
@@ -63,27 +63,28 @@ export class SqliteExecutionLog implements ExecutionLog {
       caller,
       effects,
       envelope,
-      boot,
+      boot: processId,
     }
-    const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${this.#toText(decision)}}`
+    const decisionText = this.#serializeDecision(decision)
+    const text = `${JSON.stringify(rest).slice(0, -1)},"decision":${decisionText}}`
     return { event, text }
   }
 
-  /** Most calls are decided alike, and then it is the same object. */
-  #toText(decision: object): string {
-    let text = this.#texts.get(decision)
+  /** Cached by identity: the router returns the same object for most calls. */
+  #serializeDecision(decision: object): string {
+    let text = this.#decisionTexts.get(decision)
     if (text === undefined) {
       text = JSON.stringify(decision)
-      this.#texts.set(decision, text)
+      this.#decisionTexts.set(decision, text)
     }
     return text
   }
 
   #flush(): void {
-    const written = this.#waiting
-    this.#waiting = []
+    const events = this.#pending
+    this.#pending = []
     this.#batch = undefined
-    this.#synced = false
-    if (written.length > 0) this.#ledger.executions.append(written, this.#now())
+    this.#isSynced = false
+    if (events.length > 0) this.#ledger.executions.append(events, this.#now())
   }
 }

@@ -11,41 +11,46 @@ import { ExecutionTable } from './execution-table.ts'
 import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
 import { ProcessRegistry } from './process-registry.ts'
+import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
   readonly file: string
-  /** Names this process among those that share the file. */
+  /** Identifies this process among those that share the file. */
   readonly boot: string
   readonly pid: number
   /** How long ended runs are kept, in milliseconds. */
   readonly keep: number
-  /** How long executions are kept, in milliseconds; for ever where absent. */
+  /** How long executions are kept, in milliseconds; for ever when absent. */
   readonly keepExecutions?: number
   readonly now: () => number
   readonly isAlive: (pid: number) => boolean
   readonly onError: (error: unknown) => void
 }
 
-/** How long an audit entry that nobody waits for may be on its way. */
-const lingering = 50
-const mostLingering = 100_000
-/** How many events the table of executions may be behind the chain. */
-const mostBehind = 256
-const purgeEvery = 60_000
-const mostPurged = 1000
+/** Delay before audit entries without a waiting caller are written, so that many share a commit. */
+const coalesceMs = 50
+const retryMs = 1000
+/** The oldest pending audit entries are dropped beyond this number. */
+const maxPendingEntries = 100_000
+/** Events after which the table of executions is updated from the chain. */
+const maxEventsBehind = 256
+const purgeIntervalMs = 60_000
 
 interface Job {
-  /** Whether it is a single statement, which needs no transaction around it. */
+  /** True for a single statement, which needs no explicit transaction. */
   readonly single: boolean
-  /** Whether it must survive the end of the machine, not only of this process. */
+  /** True when it must survive a power failure, not only a crash of this process. */
   readonly durable: boolean
   readonly work: (writer: LedgerWriter) => unknown
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-/** The ledger in one SQLite file that several processes may share. */
+/**
+ * The ledger in one SQLite file that several processes may share. Group commit: jobs that arrive together
+ * share one transaction and one fsync.
+ */
 export class SqliteLedger implements Ledger {
   readonly read: LedgerReader
   readonly #database: Sqlite
@@ -54,17 +59,17 @@ export class SqliteLedger implements Ledger {
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #jobs: Job[] = []
-  /** Of this turn, not yet in words. */
-  #fresh: (() => AuditEntry)[] = []
-  /** In words: what lives for long is cheap when it is one string. */
+  /** Audit entries of this turn of the event loop, not serialized yet. */
+  #unserialized: (() => AuditEntry)[] = []
+  /** Serialized at the end of the turn: strings are cheap for the garbage collector. */
   #entries: string[] = []
-  #lost = 0
-  #scheduled = false
-  /** What the database was last told; at first nothing. */
-  #durable: boolean | undefined
+  #dropped = 0
+  #isScheduled = false
+  /** The present `pragma synchronous`: full when true, normal when false. */
+  #isDurable: boolean | undefined
   #timer: NodeJS.Timeout | undefined
-  #purged = 0
-  #closed = false
+  #purgedAt = 0
+  #isClosed = false
 
   constructor(options: LedgerOptions) {
     this.#options = options
@@ -75,16 +80,16 @@ export class SqliteLedger implements Ledger {
       this.#database.close()
       throw error
     }
-    const boots = new ProcessRegistry(this.#database, options)
+    const processes = new ProcessRegistry(this.#database, options)
     this.audit = new ChainTable(this.#database, 'audit')
-    this.executions = new ExecutionTable(this.#database, boots)
-    const tables = new LedgerTables(this.#database, boots, (entry) =>
+    this.executions = new ExecutionTable(this.#database, processes)
+    const tables = new LedgerTables(this.#database, processes, (entry) =>
       this.#entries.push(JSON.stringify(entry)),
     )
     this.read = tables
     this.#writer = tables
     try {
-      this.#commit(() => boots.register(), true)
+      this.#commit(() => processes.register(), true)
     } catch (error) {
       this.#database.close()
       throw unusable(options.file, error)
@@ -95,48 +100,48 @@ export class SqliteLedger implements Ledger {
     return this.#schedule(work, { durable: true, single: false })
   }
 
-  /** The same for work that is a single statement. */
+  /** Like `write`, for a single statement. */
   append(work: () => void, durable: boolean): Promise<void> {
-    this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
+    this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
     return this.#schedule(work, { durable, single: true })
   }
 
   #schedule<T>(
     work: (writer: LedgerWriter) => T,
-    how: Pick<Job, 'durable' | 'single'>,
+    options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
-    if (this.#closed) return Promise.reject(new LedgerError('The ledger is closed'))
+    if (this.#isClosed) return Promise.reject(new LedgerError('The ledger is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ work, ...how, resolve: resolve as (value: unknown) => void, reject })
-      if (this.#scheduled) return
-      this.#scheduled = true
-      // After everything that arrived with this: the more come together, the fewer flushes.
+      this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      // Group commit: run after all jobs of this turn of the event loop have arrived.
       setImmediate(() => this.#runJobs())
     })
   }
 
   record(make: () => AuditEntry): void {
-    if (this.#fresh.push(make) === 1) setImmediate(() => this.#word())
-    this.#timer ??= setTimeout(() => this.#writeEntries(), lingering).unref()
+    if (this.#unserialized.push(make) === 1) setImmediate(() => this.#serializeEntries())
+    this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return
+    if (this.#isClosed) return
     this.#runJobs()
     this.#writeEntries()
-    this.#closed = true
+    this.#isClosed = true
     clearTimeout(this.#timer)
     try {
-      // One of the drivers leaves the rest of it in files beside.
+      // One of the drivers does not checkpoint the write-ahead log when it closes.
       this.#database.exec('pragma wal_checkpoint(truncate)')
     } catch {
-      // Another process writes: it will do so when it closes.
+      // Another process holds the lock; the last one to close checkpoints.
     }
     this.#database.close()
   }
 
   #runJobs(): void {
-    this.#scheduled = false
+    this.#isScheduled = false
     const jobs = this.#jobs
     if (jobs.length === 0) return
     this.#jobs = []
@@ -146,7 +151,7 @@ export class SqliteLedger implements Ledger {
     const durable = jobs.some((job) => job.durable)
     try {
       this.#commit(() => {
-        for (const job of jobs) settle.push(this.#try(job))
+        for (const job of jobs) settle.push(this.#runInSavepoint(job))
         this.#purge()
       }, durable)
     } catch (error) {
@@ -154,24 +159,24 @@ export class SqliteLedger implements Ledger {
       for (const job of jobs) job.reject(reason)
       return
     }
-    for (const one of settle) one()
+    for (const settleJob of settle) settleJob()
   }
 
   #runAlone({ work, durable, resolve, reject }: Job): void {
     try {
-      this.#prepareFlush(durable)
+      this.#setDurability(durable)
       resolve(work(this.#writer))
-      // Some at a time: nobody should wait for very many.
-      if (this.executions.behind >= mostBehind) setImmediate(() => this.#writeEntries())
+      // Catch up in small steps, so that no call waits for many events at once.
+      if (this.executions.behind >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
       reject(new LedgerError('The ledger cannot be written', { cause: error }))
     }
   }
 
-  /** Undoes the work of one job alone when it throws. */
-  #try({ work, resolve, reject }: Job): () => void {
-    const entries = this.#entries.length
+  /** A job that throws is rolled back alone. */
+  #runInSavepoint({ work, resolve, reject }: Job): () => void {
+    const entryCount = this.#entries.length
     this.#database.exec('savepoint job')
     try {
       const value = work(this.#writer)
@@ -180,29 +185,29 @@ export class SqliteLedger implements Ledger {
     } catch (error) {
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
-      this.#entries.length = entries
+      this.#entries.length = entryCount
       this.#forget()
       return () => reject(error)
     }
   }
 
-  /** What was believed to be written is not. */
+  /** Drops cached state after a rollback. */
   #forget(): void {
     this.audit.forget()
     this.executions.forget()
   }
 
-  #word(): void {
-    const fresh = this.#fresh
-    this.#fresh = []
-    for (const make of fresh) this.#entries.push(JSON.stringify(make()))
-    const tooMany = this.#entries.length - mostLingering
-    if (tooMany <= 0) return
-    this.#entries.splice(0, tooMany)
-    this.#lost += tooMany
+  #serializeEntries(): void {
+    const unserialized = this.#unserialized
+    this.#unserialized = []
+    for (const make of unserialized) this.#entries.push(JSON.stringify(make()))
+    const excess = this.#entries.length - maxPendingEntries
+    if (excess <= 0) return
+    this.#entries.splice(0, excess)
+    this.#dropped += excess
   }
 
-  /** Writes what lingers, now. */
+  /** Writes pending entries now. */
   flush(): void {
     this.#writeEntries()
   }
@@ -210,87 +215,69 @@ export class SqliteLedger implements Ledger {
   #writeEntries(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#word()
-    if (this.#closed) return
+    this.#serializeEntries()
+    if (this.#isClosed) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
       if (this.executions.behind > 0) this.#commit(() => this.executions.catchUp(), false)
     } catch (error) {
-      // Kept for the next time; what side effects need is refused until then.
+      // The entries stay pending. Calls with side effects fail meanwhile, because their writes do.
       this.#options.onError(error)
-      this.#timer = setTimeout(() => this.#writeEntries(), 1000).unref()
+      this.#timer = setTimeout(() => this.#writeEntries(), retryMs).unref()
     }
   }
 
-  /** One transaction with everything that is due, and one flush if somebody waits for it. */
+  /** One transaction with the work and all pending audit entries; one fsync if it must be durable. */
   #commit(work: () => void, durable: boolean): void {
-    this.#word()
-    const waiting = this.#entries.length
-    this.#prepareFlush(durable)
+    this.#serializeEntries()
+    const pending = this.#entries.length
+    this.#setDurability(durable)
     this.#database.exec('begin immediate')
     try {
       work()
       this.#appendEntries()
       this.#database.exec('commit')
     } catch (error) {
-      this.#entries.length = Math.min(waiting, this.#entries.length)
+      this.#entries.length = Math.min(pending, this.#entries.length)
       this.#forget()
       try {
         this.#database.exec('rollback')
       } catch {
-        // SQLite has undone it already.
+        // SQLite has rolled back already.
       }
       throw error
     }
     this.#entries = []
-    this.#lost = 0
+    this.#dropped = 0
   }
 
-  #prepareFlush(durable: boolean): void {
-    if (durable === this.#durable) return
+  /** `full` syncs the write-ahead log with each commit, `normal` only at a checkpoint. */
+  #setDurability(durable: boolean): void {
+    if (durable === this.#isDurable) return
     this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
-    this.#durable = durable
+    this.#isDurable = durable
   }
 
   #appendEntries(): void {
     if (this.#entries.length === 0) return
     const at = this.#options.now()
-    const gap = { event: 'lost', at, count: this.#lost } satisfies AuditEntry
-    const lost = this.#lost > 0 ? [JSON.stringify(gap)] : []
-    this.audit.append([...lost, ...this.#entries], at)
+    const gap = { event: 'lost', at, count: this.#dropped } satisfies AuditEntry
+    const gaps = this.#dropped > 0 ? [JSON.stringify(gap)] : []
+    this.audit.append([...gaps, ...this.#entries], at)
   }
 
   get #isPurgeDue(): boolean {
-    return this.#options.now() - this.#purged >= purgeEvery
+    return this.#options.now() - this.#purgedAt >= purgeIntervalMs
   }
 
   #purge(): void {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
-    const { keepExecutions } = this.#options
+    const { keep, keepExecutions } = this.#options
     const more = keepExecutions !== undefined && this.executions.purge(now - keepExecutions)
-    const { changes } = this.#database
-      .prepare(
-        `delete from runs where id in (
-           select id from runs where started < ? and state in ('done', 'failed') limit ?)`,
-      )
-      .run(now - this.#options.keep, mostPurged)
-    const answered = this.#purgeApprovals(now - this.#options.keep)
-    // There may be more: they go with the next ones, so that no writer waits for all of them.
-    if (changes < mostPurged && answered < mostPurged && !more) this.#purged = now
-  }
-
-  #purgeApprovals(before: number): number {
-    let most = 0
-    for (const state of ['pending', 'approved', 'denied', 'used']) {
-      const { changes } = this.#database
-        .prepare(
-          `delete from approvals where id in (
-             select id from approvals where state = ? and created < ? and expires < ? limit ?)`,
-        )
-        .run(state, before, before, mostPurged)
-      most = Math.max(most, changes)
-    }
-    return most
+    const runs = purgeRuns(this.#database, now - keep)
+    const approvals = purgeApprovals(this.#database, now - keep)
+    // If a limit was reached, the purge stays due: the next commit continues.
+    if (runs < maxPurgedRows && approvals < maxPurgedRows && !more) this.#purgedAt = now
   }
 }

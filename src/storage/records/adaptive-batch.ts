@@ -1,26 +1,27 @@
-/** Milliseconds after which a turn was long, and up to which it was short. */
-const [long, short] = [8, 2]
-const [fewest, atFirst] = [16, 64]
+const slowMs = 8
+const fastMs = 2
+const minRows = 16
+const initialRows = 64
 
 /**
- * How many rows of a source one turn looks at: fewer where looking takes long, because long texts lie
- * in between. What is found does not depend on it, only in how many turns.
+ * Adapts the rows of one slice to the time a slice takes: fewer for sources with long texts. It changes
+ * the number of slices, not what they find.
  */
 export class AdaptiveBatch {
   readonly #now: () => number
-  readonly #rows = new Map<number, number>()
+  readonly #rowsBySource = new Map<number, number>()
 
   constructor(now: () => number) {
     this.#now = now
   }
 
-  take<T>(source: number, most: number, look: (rows: number) => T): T {
-    const rows = Math.min(most, this.#rows.get(source) ?? atFirst)
-    const began = this.#now()
-    const found = look(rows)
-    const took = this.#now() - began
-    if (took >= long) this.#rows.set(source, Math.max(fewest, Math.floor(rows / 4)))
-    else if (took <= short) this.#rows.set(source, 2 * rows)
-    return found
+  run<T>(source: number, maxRows: number, work: (rows: number) => T): T {
+    const rows = Math.min(maxRows, this.#rowsBySource.get(source) ?? initialRows)
+    const startedAt = this.#now()
+    const result = work(rows)
+    const tookMs = this.#now() - startedAt
+    if (tookMs >= slowMs) this.#rowsBySource.set(source, Math.max(minRows, Math.floor(rows / 4)))
+    else if (tookMs <= fastMs) this.#rowsBySource.set(source, 2 * rows)
+    return result
   }
 }

@@ -1,7 +1,7 @@
 import type { KeptBlob, StoreBinding } from '../../sources/records/record-store.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
-/** Bytes that records name, and which record was said to name them. */
+/** Binary attachments, and the records that refer to them. */
 export class BlobTable {
   readonly #database: Sqlite
 
@@ -10,7 +10,7 @@ export class BlobTable {
   }
 
   put({ id, mimeType, bytes }: KeptBlob, { source, key }: StoreBinding): void {
-    // One of the drivers gives no bytes at all as null.
+    // One of the drivers binds an empty byte array as null.
     this.#database
       .prepare(`insert or ignore into blobs (id, mime, bytes) values (?, ?, coalesce(?, x''))`)
       .run(id, mimeType, bytes)
@@ -25,7 +25,7 @@ export class BlobTable {
         'select mime, bytes from blobs where id = ?',
       )
       .get(id)
-    // One driver gives bytes, the other what they lie in.
+    // One driver returns a Uint8Array, the other an ArrayBuffer.
     return row && { id, mimeType: row.mime, bytes: new Uint8Array(row.bytes) }
   }
 

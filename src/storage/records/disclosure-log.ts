@@ -3,18 +3,17 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { Disclosure } from '../../sources/records/record-store.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
-/** How long an entry may be on its way. */
-const lingering = 50
-/** As many may be on their way before nothing more is given out. */
-const mostWaiting = 10_000
-/** As many are written at once. */
+/** Delay before an entry is written, so that several share a commit. */
+const coalesceMs = 50
+/** Backpressure: reads are refused while so many entries are unwritten. */
+const maxPending = 10_000
 const batchLength = 1000
-/** Milliseconds until the file is tried again that somebody else is writing to. */
-const retry = 5
-/** The same where something is wrong with it. */
-const longerRetry = 250
-/** How long to wait for others when there is no later. */
-const lastPatience = 1000
+/** Delay before the next attempt when another connection holds the write lock. */
+const busyRetryMs = 5
+/** Delay before the next attempt after any other error. */
+const errorRetryMs = 250
+/** Time to wait for the write lock when the log is closed. */
+const closeTimeoutMs = 1000
 
 export interface DisclosureRecord {
   readonly n: number
@@ -23,16 +22,17 @@ export interface DisclosureRecord {
 }
 
 /**
- * What was read under which grant. Each entry is chained to the one before it. Nobody who reads waits for
- * it: an entry is in the file after a moment, and on the disk as soon as that has taken it.
+ * Records what was read under which grant, as a hash chain. Reads do not wait for it: an entry is committed
+ * after `coalesceMs` and synced to the disk in the background.
  */
 export class DisclosureLog {
   readonly #database: Sqlite
   readonly #now: () => number
   readonly #onError: (error: unknown) => void
-  #waiting: { at: number; entry: Disclosure }[] = []
+  #pending: PendingDisclosure[] = []
   #timer: NodeJS.Timeout | undefined
-  #isTroubled = false
+  /** True from a reported error to the next successful write. */
+  #isFailing = false
   #syncing: Promise<void> | undefined
   #isUnsynced = false
 
@@ -42,57 +42,57 @@ export class DisclosureLog {
     this.#onError = onError
   }
 
-  /** Whether what is read can still be written down. */
+  /** True when no more reads may be disclosed, because they could not be recorded. */
   get isFull(): boolean {
-    return this.#waiting.length >= mostWaiting
+    return this.#pending.length >= maxPending
   }
 
   add(disclosure: Disclosure): void {
-    // A record's id may say much by itself.
+    // Hashed: a record's key may itself be personal data.
     const records = disclosure.records.map((key) => hash('sha256', key, 'hex').slice(0, 16))
-    this.#waiting.push({ at: this.#now(), entry: { ...disclosure, records } })
-    this.#timer ??= this.#flushIn(lingering)
+    this.#pending.push({ at: this.#now(), entry: { ...disclosure, records } })
+    this.#timer ??= this.#flushIn(coalesceMs)
   }
 
-  /** Writes the first of those on their way, and says whether it could; else they stay so. */
-  #flush(patience = 0): boolean {
+  /** Writes one batch; `false` when that failed, and the batch stays pending. */
+  #flush(timeoutMs = 0): boolean {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const batch = this.#waiting.slice(0, batchLength)
+    const batch = this.#pending.slice(0, batchLength)
     try {
-      this.#database.exec(`pragma busy_timeout = ${patience}`)
+      this.#database.exec(`pragma busy_timeout = ${timeoutMs}`)
       this.#database.exec('begin immediate')
       this.#put(batch)
       this.#database.exec('commit')
-      this.#waiting = this.#waiting.slice(batch.length)
-      this.#isTroubled = false
+      this.#pending = this.#pending.slice(batch.length)
+      this.#isFailing = false
       this.#isUnsynced = true
       this.#syncing ??= this.#sync()
-      if (this.#waiting.length > 0) this.#timer = this.#flushIn(retry)
+      if (this.#pending.length > 0) this.#timer = this.#flushIn(busyRetryMs)
       return true
     } catch (error) {
-      this.#undo()
+      this.#rollback()
       const isBusy = /locked|busy/i.test((error as Error).message)
       if (!isBusy || this.isFull) this.#report(error)
-      this.#timer = this.#flushIn(isBusy ? retry : longerRetry)
+      this.#timer = this.#flushIn(isBusy ? busyRetryMs : errorRetryMs)
       return false
     }
   }
 
   /**
-   * The engine would have this thread wait for the disk with each commit. Where it writes commits first is
-   * a file that it never locks, so another thread may see to it that they are on the disk.
+   * Syncs the write-ahead log asynchronously: with `synchronous = full`, SQLite would block the event loop
+   * for an fsync at each commit. SQLite never locks the WAL file itself, so fdatasync from here is safe.
    */
   async #sync(): Promise<void> {
     try {
-      // Asked for once: the store may be closed before all of it is on the disk.
+      // Read the path first: the database may be closed while this waits for the disk.
       const file = `${this.#file()}-wal`
       while (this.#isUnsynced) {
         this.#isUnsynced = false
-        await using(file, (log) => log.datasync())
+        await withFile(file, (wal) => wal.datasync())
       }
     } catch (error) {
-      // It goes with the last who closes the store, and what was in it is in the store then.
+      // The last connection to close checkpoints the WAL into the database and deletes it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#report(error)
     } finally {
       this.#syncing = undefined
@@ -104,12 +104,12 @@ export class DisclosureLog {
     return main?.file ?? ''
   }
 
-  #put(waiting: readonly { at: number; entry: Disclosure }[]): void {
+  #put(batch: readonly PendingDisclosure[]): void {
     let { n, head } = this.#last()
     const put = this.#database.prepare(
       'insert into reads (n, at, package, entry, hash) values (?, ?, ?, ?, ?)',
     )
-    for (const { at, entry } of waiting) {
+    for (const { at, entry } of batch) {
       const text = JSON.stringify(entry)
       n += 1
       head = link(head, at, text)
@@ -117,25 +117,25 @@ export class DisclosureLog {
     }
   }
 
-  #undo(): void {
+  #rollback(): void {
     try {
       this.#database.exec('rollback')
     } catch {
-      // There was none to undo.
+      // No transaction was open.
     }
   }
 
-  /** Once for as long as it lasts. */
+  /** Reports the first error only, until a write succeeds again. */
   #report(error: unknown): void {
-    if (!this.#isTroubled) this.#onError(error)
-    this.#isTroubled = true
+    if (!this.#isFailing) this.#onError(error)
+    this.#isFailing = true
   }
 
-  #flushIn(delay: number): NodeJS.Timeout {
-    return setTimeout(() => this.#flush(), delay).unref()
+  #flushIn(delayMs: number): NodeJS.Timeout {
+    return setTimeout(() => this.#flush(), delayMs).unref()
   }
 
-  /** The entries of one package, oldest first, and whether the whole chain is sound. */
+  /** The entries of one package, oldest first; `broken` is the first entry that fails the hash chain. */
   read(package_: string): {
     readonly records: readonly DisclosureRecord[]
     readonly broken?: number
@@ -157,13 +157,14 @@ export class DisclosureLog {
   }
 
   close(): void {
-    // Now there is time to wait for the disk, and nobody else who would.
+    // Sync with each commit now: no background sync follows.
     this.#database.exec('pragma synchronous = full')
-    for (let isGoing = true; isGoing && this.#waiting.length > 0; )
-      isGoing = this.#flush(lastPatience)
+    for (let isWritten = true; isWritten && this.#pending.length > 0; )
+      isWritten = this.#flush(closeTimeoutMs)
     clearTimeout(this.#timer)
-    const { length } = this.#waiting
-    if (length > 0) this.#onError(new Error(`${length} reads were not written down.`))
+    const { length } = this.#pending
+    if (length > 0)
+      this.#onError(new Error(`${length} entries of the disclosure log could not be written.`))
     this.#database.close()
   }
 
@@ -175,10 +176,16 @@ export class DisclosureLog {
   }
 }
 
+interface PendingDisclosure {
+  readonly at: number
+  readonly entry: Disclosure
+}
+
+/** One link of the hash chain: the digest of the previous one and this entry. */
 const link = (head: string, at: number, text: string): string =>
   hash('sha256', `${head}\n${at}\n${text}`, 'hex')
 
-async function using(file: string, work: (handle: FileHandle) => Promise<void>): Promise<void> {
+async function withFile(file: string, work: (handle: FileHandle) => Promise<void>): Promise<void> {
   const handle = await open(file, 'r+')
   try {
     await work(handle)

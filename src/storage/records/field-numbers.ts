@@ -1,8 +1,8 @@
 import type { Stream } from '../../sources/records/model/stream.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
-/** Every number that a field was ever given: it means this name with this type, and nothing else ever. */
-export const tableOfNumbers = `
+/** The number of a field stands for one name with one type, for ever. Numbers are never reused. */
+export const createFieldNumbers = `
    create table fields (
      stream integer not null, name text not null, type text not null, n integer not null,
      primary key (stream, name, type), unique (stream, n)
@@ -11,7 +11,7 @@ export const tableOfNumbers = `
      select streams.n, field.value ->> '$.name', field.value ->> '$.type', field.value ->> '$.n'
      from streams, json_each(streams.declaration, '$.fields') as field;`
 
-/** The stream with the numbers its fields have in this file; those that are new get the next ones. */
+/** Sets the numbers that the fields have in this file; new fields get the next free ones. */
 export function numberFields(database: Sqlite, streamNumber: number, stream: Stream): Stream {
   const rows = database
     .prepare<{ name: string; type: string; n: number }>(
@@ -21,8 +21,8 @@ export function numberFields(database: Sqlite, streamNumber: number, stream: Str
   let last = Math.max(0, ...rows.map(({ n }) => n))
   const add = database.prepare('insert into fields (stream, name, type, n) values (?, ?, ?, ?)')
   const fields = stream.fields.map((field) => {
-    const known = rows.find(({ name, type }) => name === field.name && type === field.type)
-    if (known) return { ...field, n: known.n }
+    const row = rows.find(({ name, type }) => name === field.name && type === field.type)
+    if (row) return { ...field, n: row.n }
     last += 1
     add.run(streamNumber, field.name, field.type, last)
     return { ...field, n: last }
@@ -30,8 +30,8 @@ export function numberFields(database: Sqlite, streamNumber: number, stream: Str
   return { ...stream, fields }
 }
 
-/** Fields that were declared once, and are again, though not in the declaration before this one. */
-export const listReturned = (
+/** Fields of the new declaration that an older one had, but not the former one. */
+export const listReturningFields = (
   database: Sqlite,
   streamNumber: number,
   former: Stream,
@@ -43,5 +43,5 @@ export const listReturned = (
     .map(({ name }) => name)
     .filter((name) => !hasField(former, name) && hasField(stream, name))
 
-const hasField = ({ fields }: Stream, wanted: string): boolean =>
-  fields.some(({ name }) => name === wanted)
+const hasField = ({ fields }: Stream, fieldName: string): boolean =>
+  fields.some(({ name }) => name === fieldName)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { dropUndefined } from '../../capability/json.ts'
 import type {
   Grant,
   GrantPackage,
@@ -31,12 +32,12 @@ interface OwnerRow {
   readonly revoked: number | null
 }
 
-const mostKnown = 1000
+const maxCachedPackages = 1000
 
-/** Who may read what. Tokens are kept as digests alone: the file gives none away. */
+/** Grants and tokens. Only the SHA-256 of a token is stored, so the file reveals none. */
 export class GrantTables {
   readonly #database: Sqlite
-  readonly #known = new Map<string, { text: string; given: GrantPackage }>()
+  readonly #cache = new Map<string, { fingerprint: string; grantPackage: GrantPackage }>()
 
   constructor(database: Sqlite) {
     this.#database = database
@@ -56,7 +57,7 @@ export class GrantTables {
     const row = this.#database
       .prepare<OwnerRow>('select id, created, expires, revoked from owners where hash = ?')
       .get(digest(token))
-    if (!row) throw new Error('An owner’s token has no id.')
+    if (!row) throw new Error('An owner token has no row in the table owners.')
     return toOwner(row)
   }
 
@@ -77,7 +78,8 @@ export class GrantTables {
   find(id: string): GrantPackage | undefined {
     const row = this.#database
       .prepare<PackageRow>(
-        'select id, client, created, expires, mode, revoked, consumed from packages where id = ?',
+        `select id, client, created, expires, mode, revoked, consumed
+         from packages where id = ?`,
       )
       .get(id)
     return row && this.#toPackage(row)
@@ -86,14 +88,15 @@ export class GrantTables {
   list(): readonly GrantPackage[] {
     return this.#database
       .prepare<PackageRow>(
-        'select id, client, created, expires, mode, revoked, consumed from packages order by created, id',
+        `select id, client, created, expires, mode, revoked, consumed
+         from packages order by created, id`,
       )
       .all()
       .map((row) => this.#toPackage(row))
   }
 
-  add(given: GrantPackage, token: string): void {
-    const { id, client, createdAt, expiresAt, mode, grants } = given
+  add(grantPackage: GrantPackage, token: string): void {
+    const { id, client, createdAt, expiresAt, mode, grants } = grantPackage
     this.#database
       .prepare('insert into packages (id, client, created, expires, mode) values (?, ?, ?, ?, ?)')
       .run(id, client, createdAt, expiresAt ?? null, mode)
@@ -105,7 +108,7 @@ export class GrantTables {
     this.issue(id, token, createdAt)
   }
 
-  /** Gives a token out. A single use is used up by its first one: then there is none, and `false`. */
+  /** Stores another token of a package; `false` for a `single_use` package that had its token already. */
   issue(id: string, token: string, at: number): boolean {
     const { changes } = this.#database
       .prepare(
@@ -123,7 +126,7 @@ export class GrantTables {
       .run(digest(token), kind, package_)
   }
 
-  /** A package, one grant of one, or an owner's token; whether there is such a thing. */
+  /** Revokes a package, a single grant or an owner token; `false` when the id is unknown. */
   revoke(id: string, at: number): boolean {
     const changes = ['packages', 'grants', 'owners'].map(
       (table) =>
@@ -141,38 +144,40 @@ export class GrantTables {
         'select id, connection, streams, revoked from grants where package = ? order by place',
       )
       .all(id)
-    // The same object for the same rows, so that what is made of it can be kept.
-    const text = JSON.stringify([expires, revoked, consumed, grants])
-    const known = this.#known.get(id)
-    if (known?.text === text) return known.given
-    if (this.#known.size >= mostKnown) this.#known.clear()
-    const given: GrantPackage = {
+    // Equal rows give the same object, so that callers can cache what they derive from it by identity.
+    const fingerprint = JSON.stringify([expires, revoked, consumed, grants])
+    const cached = this.#cache.get(id)
+    if (cached?.fingerprint === fingerprint) return cached.grantPackage
+    if (this.#cache.size >= maxCachedPackages) this.#cache.clear()
+    const grantPackage: GrantPackage = dropUndefined({
       id,
       client,
       createdAt: created,
-      ...(expires !== null && { expiresAt: expires }),
+      expiresAt: expires ?? undefined,
       mode,
-      ...(consumed !== null && mode === 'single_use' && { consumedAt: consumed }),
-      ...(revoked !== null && { revokedAt: revoked }),
+      consumedAt: mode === 'single_use' ? (consumed ?? undefined) : undefined,
+      revokedAt: revoked ?? undefined,
       grants: grants.map(toGrant),
-    }
-    this.#known.set(id, { text, given })
-    return given
+    })
+    this.#cache.set(id, { fingerprint, grantPackage })
+    return grantPackage
   }
 }
 
-const toGrant = ({ id, connection, streams, revoked }: GrantRow): Grant => ({
-  id,
-  connection,
-  streams: JSON.parse(streams),
-  ...(revoked !== null && { revokedAt: revoked }),
-})
+const toGrant = ({ id, connection, streams, revoked }: GrantRow): Grant =>
+  dropUndefined({
+    id,
+    connection,
+    streams: JSON.parse(streams) as Grant['streams'],
+    revokedAt: revoked ?? undefined,
+  })
 
-const toOwner = ({ id, created, expires, revoked }: OwnerRow): OwnerToken => ({
-  id,
-  ...(created !== null && { createdAt: created }),
-  ...(expires !== null && { expiresAt: expires }),
-  ...(revoked !== null && { revokedAt: revoked }),
-})
+const toOwner = ({ id, created, expires, revoked }: OwnerRow): OwnerToken =>
+  dropUndefined({
+    id,
+    createdAt: created ?? undefined,
+    expiresAt: expires ?? undefined,
+    revokedAt: revoked ?? undefined,
+  })
 
 const digest = (token: string): string => hash('sha256', token, 'hex')

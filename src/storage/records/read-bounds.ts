@@ -1,22 +1,25 @@
-/** How much one turn looks at. Whoever needs more comes again, and others have their turn in between. */
+/**
+ * Limits of one slice, so that a read never blocks the event loop for long. A reader that needs more asks for
+ * the next slice, and other calls run in between.
+ */
 export interface ReadBounds {
-  /** Rows along an index, when not all of them will fit. */
+  /** Rows of an index scan that filters. */
   readonly walked: number
-  /** Records that have the words, when not all of them will fit. */
+  /** Matches of the full-text index when they are filtered. */
   readonly matched: number
-  /** Changes, of each kind. */
+  /** Changes of each kind. */
   readonly changed: number
-  /** Rows that are counted one by one. */
+  /** Rows that are counted row by row. */
   readonly counted: number
-  /** The same where there may be as many groups. */
+  /** Rows that are counted by group: there may be as many groups as rows. */
   readonly grouped: number
-  /** Bytes of those rows, and what the last of them has beyond. */
+  /** Bytes of the rows that are counted; the last row may exceed it. */
   readonly passed: number
-  /** Granted records that are looked up one by one; with more of them, all there are is walked along. */
+  /** Granted keys that are looked up one by one; with more of them, an index is scanned. */
   readonly keys: number
-  /** Bytes of a record that is read together with others, whatever they are. */
+  /** Bytes of a body that is read together with its row; longer ones are read separately. */
   readonly body: number
-  /** Bytes of longer ones together, though a single one is always read. */
+  /** Bytes of all long bodies together; at least one is always read. */
   readonly bodies: number
 }
 

@@ -9,19 +9,19 @@ interface SourceRow {
   readonly declaration: string
 }
 
-/** Every connection and stream of a file, read again only when somebody changed one. */
+/** The connections and streams of a file, cached until one of them changes. */
 export class RecordCatalog {
   readonly #database: Sqlite
   #version: string | undefined
   #sources: readonly RecordSource[] = []
-  /** By declaration: one object per stream for as long as it is declared the same. */
+  /** Keyed by declaration, so that an unchanged stream stays the same object. */
   #streams: ReadonlyMap<string, Stream> = new Map()
 
   constructor(database: Sqlite) {
     this.#database = database
   }
 
-  /** Changes with every connection and stream. */
+  /** Incremented with every change of a connection or stream. */
   get version(): string {
     return (
       this.#database
@@ -39,7 +39,7 @@ export class RecordCatalog {
     return this.#sources
   }
 
-  /** Streams as they were declared, with or without a connection. */
+  /** All declared streams, with or without a connection. */
   streams(): readonly (Stream & { readonly n: number })[] {
     return this.#database
       .prepare<{ n: number; declaration: string }>('select n, declaration from streams order by n')
@@ -70,7 +70,7 @@ export class RecordCatalog {
   }
 }
 
-/** For those who only look: nobody who writes keeps them waiting. */
+/** Opens the catalog read-only: in WAL mode, readers do not wait for writers. */
 export function openRecordCatalog(file: string): { catalogue: RecordCatalog; close(): void } {
   const database = openSqlite(file)
   database.exec('pragma busy_timeout = 5000')

@@ -1,50 +1,47 @@
 import { randomBytes } from 'node:crypto'
 import { SetupError } from '../../capability/setup-error.ts'
-import {
-  type Field,
-  isScalar,
-  isTime,
-  type Relation,
-  type Stream,
-} from '../../sources/records/model/stream.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { createSegmentTables, SegmentWriter } from './columns/segment-writer.ts'
-import { tableOfNumbers } from './field-numbers.ts'
+import { createFieldNumbers } from './field-numbers.ts'
 import { RecordCatalog } from './record-catalog.ts'
+import { createChangeIndex, indexForeignKeys } from './source-tables.ts'
+import { formerChangeIndex } from './table-names.ts'
 import { rebuildWordIndex } from './words/rebuild-word-index.ts'
 
-/** Says whose file it is, in the four bytes SQLite keeps for that: "drwb". */
-const application = 0x64727762
+/** SQLite's `application_id`, which identifies the file as ours: "drwb". */
+const applicationId = 0x64727762
 
+/** Each brings a file one version further; `user_version` is the number of migrations applied. */
 const migrations: readonly ((database: Sqlite) => void)[] = [
-  (database) => database.exec(firstTables),
-  (database) => database.exec(tablesOfBlobs),
+  (database) => database.exec(createFirstTables),
+  (database) => database.exec(createBlobTables),
   (database) => {
-    for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
-      createSegmentTables(database, n)
+    for (const n of listSources(database)) createSegmentTables(database, n)
   },
-  (database) => database.exec(tableOfNumbers),
+  (database) => database.exec(createFieldNumbers),
   (database) => {
     for (const { n, stream } of new RecordCatalog(database).sources)
       indexForeignKeys(database, n, stream)
   },
-  (database) => database.exec(tableOfOwners),
+  (database) => database.exec(createOwners),
   (database) => {
     for (const { n, stream } of new RecordCatalog(database).sources)
       rebuildWordIndex(database, n, stream)
   },
-  (database) => database.exec(tableOfLineage),
+  (database) => database.exec(createLineage),
   (database) => {
-    for (const { n } of database.prepare<{ n: number }>('select n from sources').all())
-      database.exec(`drop index if exists h${n}_s; ${indexOfChanges(n)}`)
+    for (const n of listSources(database))
+      database.exec(`drop index if exists ${formerChangeIndex(n)}; ${createChangeIndex(n)}`)
   },
 ]
 
-/** Field by field: those that are not granted are not even passed by. */
-const indexOfChanges = (n: number): string =>
-  `create index if not exists h${n}_f on h${n} (field, seq);`
+const listSources = (database: Sqlite): readonly number[] =>
+  database
+    .prepare<{ n: number }>('select n from sources')
+    .all()
+    .map(({ n }) => n)
 
-const firstTables = `
+const createFirstTables = `
    create table meta (name text primary key, value text not null) strict, without rowid;
    create table connections (
      id text primary key, connector text not null, label text
@@ -79,7 +76,7 @@ const firstTables = `
    ) strict;
    create index reads_by_package on reads (package, n);`
 
-const tablesOfBlobs = `
+const createBlobTables = `
    alter table packages add column consumed integer;
    create table blobs (id text primary key, mime text not null, bytes blob not null) strict;
    create table bindings (
@@ -87,8 +84,8 @@ const tablesOfBlobs = `
      primary key (blob, source, key)
    ) strict, without rowid;`
 
-/** Of those that are there already nobody knows since when; each gets an id to be revoked by. */
-const tableOfOwners = `
+/** Owner tokens of older files get an id to revoke them by; their creation time is unknown. */
+const createOwners = `
    create table if not exists owners (
      id text primary key, hash text not null unique, created integer, expires integer,
      revoked integer
@@ -97,8 +94,11 @@ const tableOfOwners = `
      select 'own_' || lower(hex(randomblob(16))), hash from tokens
      where kind = 'owner' and hash not in (select hash from owners);`
 
-/** One mark for everything that is written at once: a copy that goes on elsewhere gets other ones. */
-const tableOfLineage = `
+/**
+ * A random mark per transaction. Two copies of a file that are both written to get different marks, so a
+ * bookmark of one is recognized as foreign by the other.
+ */
+const createLineage = `
    create table if not exists lineage (seq integer primary key, mark integer not null) strict;
    insert or ignore into lineage (seq, mark)
      select cast(value as integer), random() & 4294967295 from meta where name = 'counter';
@@ -109,11 +109,11 @@ const tableOfLineage = `
        values (cast(new.value as integer), random() & 4294967295);
    end;`
 
-/** What the file must be before anything is done with it. */
+/** Opens the file for use: checks that it is a records store, sets the pragmas, migrates it. */
 export function prepareRecords(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
-    const version = checkOwner(database)
+    const version = checkVersion(database)
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = normal')
     database.exec('pragma cache_size = -65536')
@@ -121,34 +121,35 @@ export function prepareRecords(database: Sqlite, file: string): void {
   } catch (error) {
     database.close()
     throw new SetupError(
-      `The store ${file} cannot be used: ${(error as Error).message}. It was left as it is.`,
+      `The store ${file} cannot be used: ${(error as Error).message}. The file was not changed.`,
     )
   }
 }
 
-/** Its version, unless it is somebody else's. Only an empty file becomes a store. */
-function checkOwner(database: Sqlite): number {
-  const { version, owner, tables } = database
-    .prepare<{ version: number; owner: number; tables: number }>(
-      `select user_version as version, application_id as owner,
+/** Returns the version; throws for a file of another application. Only an empty file becomes a store. */
+function checkVersion(database: Sqlite): number {
+  const { version, application, tables } = database
+    .prepare<{ version: number; application: number; tables: number }>(
+      `select user_version as version, application_id as application,
          (select count(*) from sqlite_master) as tables
        from pragma_user_version, pragma_application_id`,
     )
-    .get() ?? { version: 0, owner: 0, tables: 0 }
-  const isEmpty = version === 0 && owner === 0 && tables === 0
-  if (!isEmpty && (version < 1 || owner !== application))
-    throw new Error('it is no store of records')
-  if (version > migrations.length) throw new Error('it was written by a later version')
+    .get() ?? { version: 0, application: 0, tables: 0 }
+  const isEmpty = version === 0 && application === 0 && tables === 0
+  if (!isEmpty && (version < 1 || application !== applicationId))
+    throw new Error('it is not a records store')
+  if (version > migrations.length)
+    throw new Error('it was written by a later version of Drawbridge')
   return version
 }
 
 function migrate(database: Sqlite): void {
   database.exec('begin immediate')
   try {
-    // Another process may have been first.
-    for (const migration of migrations.slice(checkOwner(database))) migration(database)
+    // Checked again inside the transaction: another process may have migrated the file meanwhile.
+    for (const migration of migrations.slice(checkVersion(database))) migration(database)
     database.exec(`pragma user_version = ${migrations.length}`)
-    database.exec(`pragma application_id = ${application}`)
+    database.exec(`pragma application_id = ${applicationId}`)
     const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
     put.run('counter', '0')
     put.run('catalogue', '0')
@@ -159,93 +160,18 @@ function migrate(database: Sqlite): void {
     database.exec('rollback')
     throw error
   }
-  settleAll(database)
+  buildSegments(database)
 }
 
-const settledAtOnce = 16
+const segmentsPerCommit = 16
 
-/** A file from before there were segments gets them; whoever is interrupted goes on when it is written to. */
-function settleAll(database: Sqlite): void {
+/** Builds the segments of older files. If it is interrupted, the next writes continue. */
+function buildSegments(database: Sqlite): void {
   const segments = new SegmentWriter(database)
   for (const { n, stream } of new RecordCatalog(database).sources)
     for (let isLeft = true; isLeft; ) {
       database.exec('begin immediate')
-      isLeft = segments.settle(n, stream, settledAtOnce)
+      isLeft = segments.maintain(n, stream, segmentsPerCommit)
       database.exec('commit')
     }
 }
-
-/** The tables of one source: records, words, what changed later, and what is gone. */
-export function createTables(database: Sqlite, n: number, stream: Stream): void {
-  createColumns(database, n, stream)
-  database.exec(
-    `create table h${n} (
-       id integer not null, field integer not null, seq integer not null,
-       primary key (id, field)
-     ) strict, without rowid;
-     ${indexOfChanges(n)}
-     create table d${n} (
-       seq integer primary key, key text not null, at text not null, time integer
-     ) strict;
-     create index d${n}_k on d${n} (key, seq);`,
-  )
-}
-
-/** Those of them that are as the stream is declared. */
-export function createColumns(database: Sqlite, n: number, stream: Stream): void {
-  createSegmentTables(database, n)
-  const scalars = stream.fields.filter(isScalar)
-  const columns = scalars.map((field) => `f${field.n} ${affinity(field)}`)
-  const lexical = stream.fields.filter((field) => field.lexical)
-  database.exec(
-    `create table r${n} (
-       id integer primary key, key text not null, seq integer not null, at text not null,
-       ${[...columns, 'body text not null'].join(', ')}
-     );
-     create unique index r${n}_k on r${n} (key);
-     create index r${n}_s on r${n} (seq);`,
-  )
-  for (const field of scalars)
-    if (field.name === stream.cursorField || field.name === stream.consentTimeField)
-      database.exec(`create index r${n}_f${field.n} on r${n} (f${field.n}, key)`)
-  // One of this name may still be on the table that this one takes the place of.
-  for (const field of scalars) database.exec(`drop index if exists r${n}_x${field.n}`)
-  indexForeignKeys(database, n, stream)
-  if (stream.relations.some((one) => !isHeldBy(stream, one)))
-    for (const target of new RecordCatalog(database).sources)
-      if (target.stream.name !== stream.name && pointsAt(stream, target.stream))
-        indexForeignKeys(database, target.n, target.stream)
-  if (lexical.length > 0)
-    database.exec(
-      `create virtual table s${n} using fts5(
-         ${lexical.map((field) => `c${field.n}`).join(', ')},
-         content='', contentless_delete=1, detail=column, tokenize='ascii')`,
-    )
-}
-
-/** What records of other streams are found by when those are expanded. */
-function indexForeignKeys(database: Sqlite, n: number, stream: Stream): void {
-  const others = new RecordCatalog(database).streams().filter(({ name }) => name !== stream.name)
-  const names = [stream, ...others]
-    .filter(({ connector }) => connector === stream.connector)
-    .flatMap(({ relations }) => relations.filter((one) => isHeldBy(stream, one)))
-    .map(({ foreignKey }) => foreignKey)
-  for (const field of stream.fields)
-    if (isScalar(field) && names.includes(field.name))
-      database.exec(`create index if not exists r${n}_x${field.n} on r${n} (f${field.n}, key)`)
-}
-
-const isHeldBy = ({ name }: Stream, { stream, cardinality }: Relation): boolean =>
-  stream === name && cardinality !== 'belongs_to'
-
-const pointsAt = (stream: Stream, target: Stream): boolean =>
-  stream.connector === target.connector && stream.relations.some((one) => isHeldBy(target, one))
-
-const affinity = (field: Field): string =>
-  field.type === 'string'
-    ? 'text'
-    : field.type === 'number'
-      ? 'real'
-      : isTime(field) || field.type === 'boolean'
-        ? 'integer'
-        : 'real'

@@ -1,17 +1,15 @@
 import type { GrantPackage, TokenKind } from '../../sources/records/grants/grant.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
-import type { Field, RecordSource } from '../../sources/records/model/stream.ts'
+import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type {
   Arrived,
   CatalogView,
   ChangesQuery,
   ChangesSlice,
-  Condition,
   Disclosure,
   KeptBlob,
   Matches,
   MatchQuery,
-  PlacedRow,
   RecordStore,
   Row,
   Slice,
@@ -22,7 +20,7 @@ import type {
   TallySlice,
   Updated,
 } from '../../sources/records/record-store.ts'
-import { type All, id, join, type Sql, sql } from '../sqlite/sql.ts'
+import { type All, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { AdaptiveBatch } from './adaptive-batch.ts'
 import { BlobTable } from './blob-table.ts'
@@ -32,48 +30,43 @@ import { GrantTables } from './grant-tables.ts'
 import { defaultReadBounds, type ReadBounds } from './read-bounds.ts'
 import { RecordCatalog } from './record-catalog.ts'
 import { prepareRecords } from './record-schema.ts'
-import { fillLong } from './rows/long-bodies.ts'
-import { bodyUpTo, type Long, type Packed, pack, unpack, unpackPlaced } from './rows/packed-rows.ts'
+import { lookUpLastUpdated, scanLastUpdated } from './rows/last-updated.ts'
+import { fillLongBodies } from './rows/long-bodies.ts'
+import { bodyOrLength, type PackedRows, pack, unpack } from './rows/packed-rows.ts'
 import { readChanges } from './rows/record-changes.ts'
-import {
-  hasFewKeys,
-  inWindow,
-  listColumns,
-  toPick,
-  toWalk,
-  toWalkOfMissing,
-  toWhere,
-  type Walk,
-} from './rows/record-sql.ts'
+import { lookUpSlice, matchesWholeScan, scanSlice } from './rows/record-slices.ts'
+import { hasFewKeys, toWhere } from './rows/record-sql.ts'
 import { findEndOfSpan, tallyRows } from './rows/row-tallies.ts'
-import { isUnlimited, matchKeys, matchWords } from './words/word-matches.ts'
+import { recordTable } from './table-names.ts'
+import { isUnrestricted, matchKeys, matchWords } from './words/word-matches.ts'
 
 interface StoredRow {
   readonly id: number
   readonly key: string
   readonly at: string
   readonly body: string
-  readonly sorted: string | number | null
 }
 
-interface Fresh {
+/** Sources and grants, valid for one `data_version` of the file. */
+interface CatalogState {
   readonly version: number | undefined
   readonly sources: readonly RecordSource[]
   readonly packages: Map<string, GrantPackage>
 }
 
-/** Reads of a store of records. Its connection cannot write; only what was read is noted elsewhere. */
+/** The read side of a record store. Its connection is read-only; the disclosure log has one of its own. */
 export class SqliteRecords implements RecordStore {
   readonly key: Uint8Array
   readonly #database: Sqlite
-  readonly #catalogue: RecordCatalog
+  readonly #catalog: RecordCatalog
   readonly #grants: GrantTables
   readonly #blobs: BlobTable
   readonly #log: DisclosureLog
-  readonly #segments = new SegmentReader((query) => this.#all(query))
+  readonly #all: All = ({ text, values }) => this.#database.prepare<never>(text).all(...values)
+  readonly #segments = new SegmentReader(this.#all)
   readonly #bounds: ReadBounds
-  readonly #pace: AdaptiveBatch
-  #known?: Fresh
+  readonly #batch: AdaptiveBatch
+  #state?: CatalogState
 
   constructor(
     file: string,
@@ -82,7 +75,7 @@ export class SqliteRecords implements RecordStore {
     bounds = defaultReadBounds,
   ) {
     this.#bounds = bounds
-    this.#pace = new AdaptiveBatch(now)
+    this.#batch = new AdaptiveBatch(now)
     const writer = openSqlite(file)
     prepareRecords(writer, file)
     this.#log = new DisclosureLog(writer, now, onError)
@@ -90,7 +83,7 @@ export class SqliteRecords implements RecordStore {
     this.#database.exec('pragma busy_timeout = 5000')
     this.#database.exec('pragma cache_size = -65536')
     this.#database.exec('pragma query_only = 1')
-    this.#catalogue = new RecordCatalog(this.#database)
+    this.#catalog = new RecordCatalog(this.#database)
     this.#grants = new GrantTables(this.#database)
     this.#blobs = new BlobTable(this.#database)
     const key = this.#database
@@ -100,7 +93,7 @@ export class SqliteRecords implements RecordStore {
   }
 
   sources(): readonly RecordSource[] {
-    return this.#fresh().sources
+    return this.#readState().sources
   }
 
   findToken(token: string): TokenKind | undefined {
@@ -112,27 +105,27 @@ export class SqliteRecords implements RecordStore {
   }
 
   view(package_: string): CatalogView {
-    const { packages, sources } = this.#fresh()
-    const given = packages.get(package_) ?? this.#readPackage(package_, packages)
-    return { sources, ...(given && { given }) }
+    const { packages, sources } = this.#readState()
+    const grantPackage = packages.get(package_) ?? this.#readPackage(package_, packages)
+    return { sources, ...(grantPackage && { given: grantPackage }) }
   }
 
-  #readPackage(package_: string, packages: Fresh['packages']): GrantPackage | undefined {
-    const found = this.#grants.find(package_)
-    if (found) packages.set(package_, found)
-    return found
+  #readPackage(package_: string, packages: CatalogState['packages']): GrantPackage | undefined {
+    const grantPackage = this.#grants.find(package_)
+    if (grantPackage) packages.set(package_, grantPackage)
+    return grantPackage
   }
 
-  /** Grants and the catalogue as they are: read again once anybody has written to the file. */
-  #fresh(): Fresh {
+  /** Grants and sources, read again after any other connection has written to the file. */
+  #readState(): CatalogState {
     const version = this.#database
       .prepare<{ data_version: number }>('pragma data_version')
       .get()?.data_version
-    const known = this.#known
-    if (known && known.version === version) return known
-    const fresh = { version, sources: this.#catalogue.sources, packages: new Map() }
-    this.#known = fresh
-    return fresh
+    const cached = this.#state
+    if (cached && cached.version === version) return cached
+    const state = { version, sources: this.#catalog.sources, packages: new Map() }
+    this.#state = state
+    return state
   }
 
   lineage(seq: number): number | undefined {
@@ -151,116 +144,53 @@ export class SqliteRecords implements RecordStore {
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
-    // One statement, and so one moment anyway.
-    if (fitsWhole(scope, query)) return this.#sliceOf(scope, query, query.limit)
-    return this.#atOnce(() => {
-      if (hasFewKeys(scope, this.#bounds)) return this.#sliceOfKeys(scope, query)
-      const { walked } = this.#bounds
-      return this.#pace.take(scope.source.n, walked, (rows) => this.#sliceOf(scope, query, rows))
+    // A single statement needs no read transaction around it.
+    if (matchesWholeScan(scope, query))
+      return scanSlice(this.#all, scope, query, this.#bounds, query.limit)
+    return this.#inSnapshot(() => {
+      if (hasFewKeys(scope, this.#bounds)) return lookUpSlice(this.#all, scope, query, this.#bounds)
+      return this.#batch.run(scope.source.n, this.#bounds.walked, (maxRows) =>
+        scanSlice(this.#all, scope, query, this.#bounds, maxRows),
+      )
     })
-  }
-
-  #sliceOf(scope: Scope, query: SliceQuery, rows: number): Slice {
-    const { sort, descending, after, conditions, limit } = query
-    const { body } = this.#bounds
-    const walkOn = isAmongMissing(query) ? toWalkOfMissing : toWalk
-    const isWhole = fitsWhole(scope, query)
-    const pinned = toPinned(sort, conditions)
-    const table = id('r', scope.source.n)
-    const walk: Walk = {
-      table,
-      ...(sort && { column: id('f', sort.n) }),
-      descending,
-      ...(after && { after }),
-      within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...pinned],
-      rows,
-      columns: isWhole ? [sql`${bodyUpTo(body)} as body`] : listColumns(scope, conditions),
-    }
-    const packed = this.#one<Packed>(
-      pack(
-        isWhole
-          ? walkOn(walk)
-          : sql`select id, key, at, (select ${bodyUpTo(body)} from ${table} where ${table}.id = walk.id) as body, sorted from (${walkOn(walk)}) as walk where ${toWhere(scope, conditions)} limit ${limit}`,
-      ),
-    )
-    const found = unpackPlaced(packed, sort)
-    const filled = this.#fill(scope, found)
-    const { isCut, last } = filled
-    if (last && (isCut || found.length === limit)) return { rows: filled.rows, resume: last }
-    const end = isWhole ? undefined : this.#endOf(walkOn, walk)
-    if (end) return { rows: filled.rows, resume: { value: end.sorted, key: end.key } }
-    // After all that have a value come those that have none.
-    return sort && walkOn === toWalk && pinned.length === 0
-      ? { rows: filled.rows, resume: { value: null, key: null } }
-      : { rows: filled.rows }
-  }
-
-  /** Where the records are named, each is looked up: how many others there are must not show. */
-  #sliceOfKeys(scope: Scope, query: SliceQuery): Slice {
-    const { sort, descending, after, conditions, limit } = query
-    const table = id('r', scope.source.n)
-    const column = sort && id('f', sort.n)
-    const pick = toPick(
-      { table, ...(column && { column }), descending, ...(after && { after }), rows: limit },
-      toWhere(scope, conditions),
-    )
-    const packed = this.#one<Packed>(
-      pack(
-        sql`select id, key, at, ${bodyUpTo(this.#bounds.body)} as body, sorted from (${pick}) cross join ${table} using (id)`,
-      ),
-    )
-    const found = unpackPlaced(packed, sort)
-    const { rows, isCut, last } = this.#fill(scope, found)
-    return last && (isCut || found.length === limit) ? { rows, resume: last } : { rows }
-  }
-
-  #fill(scope: Scope, found: readonly Long<PlacedRow>[]) {
-    const { bodies } = this.#bounds
-    const { rows, done } = fillLong<PlacedRow>((one) => this.#all(one), scope, found, bodies)
-    return { rows, isCut: done < found.length, last: found[done - 1]?.position }
-  }
-
-  #endOf(walkOn: (walk: Walk) => Sql, walk: Walk): StoredRow | undefined {
-    const [end] = this.#all<StoredRow>(
-      sql`select key, sorted from (${walkOn({ ...walk, columns: [] })}) limit 1 offset ${walk.rows - 1}`,
-    )
-    return end
   }
 
   find({ keys, ...scope }: Scope, key: string): Row | undefined {
     if (keys && !keys.includes(key)) return undefined
-    const [row] = this.#all<StoredRow>(
-      sql`select id, key, at, body from ${id('r', scope.source.n)} where key = ${key} and ${toWhere(scope)}`,
-    )
+    const [row] = this.#all<StoredRow>(sql`
+      select id, key, at, body from ${recordTable(scope.source.n)}
+      where key = ${key} and ${toWhere(scope)}`)
     return row && toRow(row)
   }
 
   match(scope: Scope, query: MatchQuery): Matches {
     const { words, fields, conditions, limit } = query
     if (words.length === 0 || fields.length === 0) return { arrivals: [] }
-    const all: All = (one) => this.#all(one)
-    if (hasFewKeys(scope, this.#bounds)) return matchKeys(all, scope, query)
-    return this.#atOnce(() => {
-      if (isUnlimited(scope, conditions)) return matchWords(all, scope, query, limit)
-      const { matched } = this.#bounds
-      return this.#pace.take(scope.source.n, matched, (rows) => matchWords(all, scope, query, rows))
+    if (hasFewKeys(scope, this.#bounds)) return matchKeys(this.#all, scope, query)
+    return this.#inSnapshot(() => {
+      if (isUnrestricted(scope, conditions)) return matchWords(this.#all, scope, query, limit)
+      return this.#batch.run(scope.source.n, this.#bounds.matched, (maxRows) =>
+        matchWords(this.#all, scope, query, maxRows),
+      )
     })
   }
 
   byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
     const { body, bodies } = this.#bounds
-    const packed = this.#one<Packed>(
-      pack(
-        sql`select id, key, at, ${bodyUpTo(body)} as body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${JSON.stringify(arrivals)})) and ${toWhere(scope)}`,
-      ),
+    const [packed] = this.#all<PackedRows>(
+      pack(sql`
+        select id, key, at, ${bodyOrLength(body)} as body, null as sorted
+        from ${recordTable(scope.source.n)}
+        where id in (select value from json_each(${JSON.stringify(arrivals)}))
+          and ${toWhere(scope)}`),
     )
     const found = unpack(packed)
-    const { rows, done } = fillLong<Row>((one) => this.#all(one), scope, found, bodies)
+    const { rows, done } = fillLongBodies<Row>(this.#all, scope, found, bodies)
     return { rows, left: found.slice(done).map(({ arrival }) => arrival) }
   }
 
   changes(scope: Scope, query: ChangesQuery): ChangesSlice {
-    return this.#atOnce(() => readChanges((one) => this.#all(one), scope, query, this.#bounds))
+    return this.#inSnapshot(() => readChanges(this.#all, scope, query, this.#bounds))
   }
 
   head(): number {
@@ -272,59 +202,40 @@ export class SqliteRecords implements RecordStore {
 
   tally(scope: Scope, query: TallyQuery): TallySlice {
     if (hasFewKeys(scope, this.#bounds)) return { tallies: this.tallyRows(scope, query, Infinity) }
-    const counted = this.#atOnce(() => this.#segments.tally(scope, query))
-    if (counted) return counted
-    const last = findEndOfSpan((one) => this.#all(one), scope, query, this.#bounds)
+    const fromColumns = this.#inSnapshot(() => this.#segments.tally(scope, query))
+    if (fromColumns) return fromColumns
+    const last = findEndOfSpan(this.#all, scope, query, this.#bounds)
     if (last === undefined) return { tallies: [] }
     return { tallies: this.tallyRows(scope, query, last), resume: last }
   }
 
-  /** Row by row: for what no segment holds, and to compare with. */
+  /** Counts row by row: for records that no segment holds, and for tests to compare with. */
   tallyRows(scope: Scope, query: TallyQuery, last: number): readonly Tally[] {
-    return tallyRows((one) => this.#all(one), scope, query, {
-      last,
-      isWalked: !hasFewKeys(scope, this.#bounds),
-    })
+    const isScanned = !hasFewKeys(scope, this.#bounds)
+    return tallyRows(this.#all, scope, query, { last, isScanned })
+  }
+
+  lastUpdated(scope: Scope, below: number): Updated {
+    return this.#inSnapshot(() =>
+      this.#batch.run(scope.source.n, this.#bounds.walked, (maxRows) =>
+        hasFewKeys(scope, this.#bounds)
+          ? lookUpLastUpdated(this.#all, scope, below)
+          : scanLastUpdated(this.#all, scope, below, maxRows),
+      ),
+    )
   }
 
   /**
-   * Several statements on the file as it is at one moment: who writes meanwhile, on another thread or in
-   * another process, would have them look at different rows, and some be met twice or never.
+   * Runs several statements in one read transaction (snapshot isolation). Without it, a concurrent writer
+   * could make them see different rows, and one row twice or not at all.
    */
-  #atOnce<T>(work: () => T): T {
+  #inSnapshot<T>(work: () => T): T {
     this.#database.prepare('begin').run()
     try {
       return work()
     } finally {
       this.#database.prepare('commit').run()
     }
-  }
-
-  lastUpdated(scope: Scope, below: number): Updated {
-    const { walked } = this.#bounds
-    return this.#atOnce(() =>
-      this.#pace.take(scope.source.n, walked, (rows) => this.#updatedOf(scope, below, rows)),
-    )
-  }
-
-  #updatedOf(scope: Scope, below: number, most: number): Updated {
-    const table = id('r', scope.source.n)
-    if (hasFewKeys(scope, this.#bounds)) {
-      const [row] = this.#all<{ at: string }>(
-        sql`select at from ${table} where ${toWhere(scope)} and +seq < ${below} order by seq desc limit 1`,
-      )
-      return row ?? {}
-    }
-    const columns = [sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])]
-    const walk = sql`select ${join(columns, ', ')} from ${table} where seq < ${below} order by seq desc limit ${most}`
-    const [row] = this.#all<{ at: string }>(
-      sql`select at from (${walk}) where ${toWhere(scope)} limit 1`,
-    )
-    if (row) return row
-    const [end] = this.#all<{ resume: number }>(
-      sql`select seq as resume from (${walk}) limit 1 offset ${most - 1}`,
-    )
-    return end ?? {}
   }
 
   get canDisclose(): boolean {
@@ -339,29 +250,6 @@ export class SqliteRecords implements RecordStore {
     this.#log.close()
     this.#database.close()
   }
-
-  #one<Row>({ text, values }: Sql): Row | undefined {
-    return this.#database.prepare<Row>(text).get(...values)
-  }
-
-  #all<Row>({ text, values }: Sql): Row[] {
-    return this.#database.prepare<Row>(text).all(...values)
-  }
 }
-
-const isAmongMissing = ({ sort, after }: SliceQuery): boolean =>
-  sort !== undefined && after?.value === null
-
-/** Whether all rows of a walk will fit. A range on what is sorted by is where it begins and ends. */
-const fitsWhole = ({ window, keys }: Scope, query: SliceQuery): boolean =>
-  (!window || (window.field === query.sort && !isAmongMissing(query))) &&
-  !keys &&
-  query.conditions.length === 0
-
-/** Where only one value of what is sorted by is asked for, the walk is among those alone. */
-const toPinned = (sort: Field | undefined, conditions: readonly Condition[]): readonly Sql[] =>
-  conditions.flatMap(({ field, operator, value }) =>
-    field === sort && operator === 'eq' ? [sql`${id('f', field.n)} = ${value}`] : [],
-  )
 
 const toRow = ({ id, key, at, body }: StoredRow): Row => ({ arrival: id, key, emittedAt: at, body })

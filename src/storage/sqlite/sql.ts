@@ -1,9 +1,9 @@
 import type { Value } from './sqlite.ts'
 
-/** Tables: records, words, changes, gone, segments, their columns, stale ones; then fields and words. */
-type Letter = 'r' | 's' | 'h' | 'd' | 'g' | 'c' | 'x' | 'f'
-
-/** A piece of a statement. Only `sql` and `id` make one, so no text from outside can be part of it. */
+/**
+ * A fragment of a statement and its parameters. Only the templates `sql` and `name` make one, so no text
+ * from outside can become SQL (SQL injection).
+ */
 export class Sql {
   readonly text: string
   readonly values: readonly Value[]
@@ -13,7 +13,7 @@ export class Sql {
     this.values = values
   }
 
-  /** Pieces are put in, values become parameters. */
+  /** Embeds fragments; every other value becomes a parameter. */
   static readonly of = (strings: TemplateStringsArray, ...parts: readonly (Sql | Value)[]): Sql => {
     let text = strings[0] ?? ''
     const values: Value[] = []
@@ -30,10 +30,12 @@ export class Sql {
     return new Sql(text, values)
   }
 
-  /** A table or a column: a letter of ours and a number of the catalogue. */
-  static readonly id = (letter: Letter, n: number): Sql => {
-    if (!Number.isSafeInteger(n) || n < 0) throw new Error(`${n} is no number of the catalogue`)
-    return new Sql(`${letter}${n}`, [])
+  /** The name of a table, a column or an index: literal text and numbers of the catalog. */
+  static readonly name = (strings: TemplateStringsArray, ...numbers: readonly number[]): Sql => {
+    for (const number of numbers)
+      if (!Number.isSafeInteger(number) || number < 0)
+        throw new Error(`${number} is not a catalog number`)
+    return new Sql(String.raw(strings, ...numbers), [])
   }
 
   static readonly join = (parts: readonly Sql[], between: ' and ' | ', '): Sql =>
@@ -41,9 +43,15 @@ export class Sql {
       parts.map(({ text }) => text).join(between),
       parts.flatMap(({ values }) => values),
     )
+
+  /** Allows names in plain template strings: statements without parameters, such as `create table`. */
+  toString(): string {
+    if (this.values.length > 0) throw new Error('A fragment with parameters cannot become text')
+    return this.text
+  }
 }
 
-export const { of: sql, id, join } = Sql
+export const { of: sql, name, join } = Sql
 
-/** Asks a statement for all its rows. */
+/** Runs a query and returns all its rows. */
 export type All = <Found>(query: Sql) => Found[]

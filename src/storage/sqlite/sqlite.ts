@@ -3,9 +3,9 @@ import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
 import { LedgerError } from '../../governance/ledger.ts'
 
-/** The little of SQLite that is used here. The only file that names a driver. */
+/** The subset of SQLite in use. Only this file knows the drivers. */
 export interface Sqlite {
-  /** A statement is compiled once and kept. */
+  /** Compiles a statement once and caches it by its text. */
   prepare<Row = never>(sql: string): Statement<Row>
   exec(sql: string): void
   close(): void
@@ -29,7 +29,7 @@ interface Driver {
   close(): void
 }
 
-/** Node's own SQLite where there is one, a driver with its binary inside the package elsewhere. */
+/** Uses `node:sqlite` where Node has it, else libsql, which ships prebuilt binaries. */
 export function openSqlite(file: string): Sqlite {
   const driver = openDriver(file)
   const statements = new Map<string, Statement<unknown>>()
@@ -37,8 +37,8 @@ export function openSqlite(file: string): Sqlite {
     prepare<Row>(sql: string): Statement<Row> {
       let statement = statements.get(sql)
       if (!statement) {
-        // Reads of records come in many shapes: the oldest are compiled again when they come again.
-        if (statements.size >= mostStatements)
+        // Reads of records have many different texts: evict the oldest (FIFO).
+        if (statements.size >= maxStatements)
           statements.delete(statements.keys().next().value ?? '')
         statement = toStatement(driver, sql)
         statements.set(sql, statement)
@@ -50,12 +50,12 @@ export function openSqlite(file: string): Sqlite {
   }
 }
 
-const mostStatements = 1000
+const maxStatements = 1000
 
 function openDriver(file: string): Driver {
   const load = createRequire(import.meta.url)
   try {
-    // It holds what tools answered: nobody else's business.
+    // Readable by the owner only: the file holds results of tools.
     if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
     if (process.getBuiltinModule?.('node:sqlite')) {
       const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
@@ -74,18 +74,18 @@ function toStatement(driver: Driver, sql: string): Statement<unknown> {
   const statement = attempt(() => driver.prepare(sql))
   return {
     run: (...values) => ({ changes: Number(attempt(() => statement.run(...values)).changes) }),
-    get: (...values) => toOwnFields(attempt(() => statement.get(...values))),
+    get: (...values) => withoutMetadata(attempt(() => statement.get(...values))),
     all: (...values) => attempt(() => statement.all(...values)),
   }
 }
 
-/** One of the drivers puts a field of its own into a single row. */
-function toOwnFields(row: unknown): unknown {
+/** libsql adds a field of its own to rows returned by `get`. */
+function withoutMetadata(row: unknown): unknown {
   if (typeof row === 'object' && row !== null && '_metadata' in row) delete row._metadata
   return row
 }
 
-/** Each driver has errors of its own; all of them mean that the file cannot be used now. */
+/** Converts the errors of the drivers: all of them mean that the file cannot be used now. */
 function attempt<T>(work: () => T): T {
   try {
     return work()

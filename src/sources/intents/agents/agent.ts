@@ -1,73 +1,110 @@
 import type { Contract } from '../../../capability/contract.ts'
 import type { Effects } from '../../../capability/effects.ts'
 import type { JsonObject } from '../../../capability/json.ts'
+import type { AgentResult } from '../envelope/agent-result.ts'
 import type { IntentEnvelope, Strategy } from '../envelope/envelope.ts'
-import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
-import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
+import type { ErrorCode } from '../envelope/error-codes.ts'
+import { type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
 
 export const effectClasses = ['read_only', 'reversible', 'irreversible'] as const
 export type EffectClass = (typeof effectClasses)[number]
 
-/** `race` is `parallel` where the first to finish wins: who that is depends on the clock. */
-export const ways = ['direct', 'fallback', 'broadcast', 'parallel', 'race'] as const
-export type Way = (typeof ways)[number]
+/** `race` is `parallel` where the fastest success wins, so its result depends on timing. */
+export const routingModes = ['direct', 'fallback', 'broadcast', 'parallel', 'race'] as const
+export type RoutingMode = (typeof routingModes)[number]
 
-/** An agent as a developer writes it down. */
+/** An agent as a developer defines it: the intents it serves, and the function that serves them. */
 export interface AgentDefinition {
-  /** Unique; decides among agents of equal priority. */
+  /** Unique among all agents; agents of equal priority are asked in the order of their names. */
   readonly name: string
+  /** Version of the agent, for the log; `1.0` by default. */
   readonly version?: string
-  /** Lower is asked earlier; 100 where absent. */
+  /** Agents with a lower number are asked first; 100 by default. */
   readonly priority?: number
-  /** How many calls it takes at a time. */
+  /** Maximum number of concurrent calls; 1000 by default. */
   readonly concurrency?: number
-  /** Milliseconds for one attempt. */
+  /** Milliseconds for one attempt; the source's `attemptTimeout` by default. */
   readonly timeout?: number
+  /** The intents this agent serves; at least one. */
   readonly capabilities: readonly CapabilityDefinition[]
   /**
-   * A plain object is the payload of the answer. To fail, throw or return an `AgentError`; anything
-   * else that is thrown is a bug, and its message goes to the log only.
+   * Serves one request. Return a plain object as the payload of the response (any other value
+   * becomes `{ value }`); throw or return an {@link AgentError} to fail. Anything else that is thrown
+   * counts as a bug: its message goes to the log and not to the model.
    */
   handle(envelope: IntentEnvelope, context: AgentContext): unknown
 }
 
 /** One intent that an agent serves. */
 export interface CapabilityDefinition {
-  /** `*` serves every intent that somebody declares. */
+  /** Name of the intent, which is also the name of the tool; `*` serves every declared intent. */
   readonly intent: string
-  /** `1.0` where absent; `*` serves every version. */
+  /** `1.0` by default; `*` serves every version. */
   readonly version?: string
   readonly title?: string
+  /** Tells the model what the intent does and when to use it. */
   readonly description?: string
-  /** Zod, any Standard Schema, or JSON Schema 2020-12. */
+  /** Schema of the payload: Zod, any Standard Schema, or JSON Schema 2020-12. */
   readonly inputSchema?: unknown
+  /** Schema of the answer, in the same formats. */
   readonly outputSchema?: unknown
-  /** What is not said is taken for the worst. */
+  /** Effects of the intent; the worst case is assumed for whatever is not declared. */
   readonly effects?: EffectClass | Partial<Effects>
-  /** Who is asked next, in this order; an empty list means nobody. Registry order where absent. */
+  /** Agents to ask after this one, in order; `[]` for none, all in registry order by default. */
   readonly fallbackAgents?: readonly string[]
-  /** How this intent is routed; as the source says where absent. */
-  readonly strategy?: Way
+  /** How this intent is routed; the source's `strategy` by default. */
+  readonly strategy?: RoutingMode
 }
 
-/** What an agent is given besides the envelope. */
+/** Passed to an agent's `handle` together with the envelope. */
 export interface AgentContext {
-  /** Aborts when its time is over, when the client has left, or when its answer is not needed. */
+  /** Aborts on timeout, when the client disconnects, and when another agent's answer was used. */
   readonly signal: AbortSignal
-  /** When everything must be over, in milliseconds since the epoch. */
+  /** End of the time for the whole call, in milliseconds since the epoch. */
   readonly deadline: number
-  /** For what it calls itself: `00-<trace>-<span>-01`. */
+  /** W3C Trace Context header for outgoing requests: `00-<trace>-<span>-01`. */
   readonly traceparent: string
 }
 
-/** Returns its argument; exists so that it is checked while it is written. */
+/**
+ * Defines an agent. Returns its argument; exists for type checking and completion.
+ *
+ * @example
+ * ```ts
+ * export default defineAgent({
+ *   name: 'clerk',
+ *   capabilities: [{ intent: 'Quote', description: 'Price of an article.', effects: 'read_only' }],
+ *   handle: ({ payload }) => ({ sku: payload.sku, cents: 4900 }),
+ * })
+ * ```
+ */
 export const defineAgent = (agent: AgentDefinition): AgentDefinition => agent
 
-/** How an agent says that it failed. The message reaches the model. */
+/**
+ * Thrown or returned by an agent to report a failure. The message is shown to the model.
+ *
+ * @example
+ * ```ts
+ * defineAgent({
+ *   name: 'clerk',
+ *   capabilities: [{ intent: 'Quote', effects: 'read_only' }],
+ *   handle: ({ payload }) => {
+ *     if (!payload.sku) throw new AgentError('VALIDATION_ERROR', 'sku is missing.')
+ *     return { cents: 4900 }
+ *   },
+ * })
+ * ```
+ */
 export class AgentError extends Error {
   override readonly name = 'AgentError'
+  /** The error in the wire format. */
   readonly info: ErrorInfo
 
+  /**
+   * @param code decides whether another agent may be asked
+   * @param message shown to the model: what is wrong and what to do next
+   * @param options `retryable`: the same request may succeed later; `details`: JSON for the caller
+   */
   constructor(
     code: ErrorCode,
     message: string,
@@ -78,7 +115,7 @@ export class AgentError extends Error {
   }
 }
 
-/** An agent as the router knows it, wherever it runs. */
+/** An agent as the router sees it, local or remote. */
 export interface Agent {
   readonly name: string
   readonly version: string
@@ -87,10 +124,11 @@ export interface Agent {
   readonly concurrency: number
   readonly timeout?: number
   readonly offers: readonly Offer[]
-  /** Must not throw. */
-  invoke(envelope: IntentEnvelope, context: AgentContext): Promise<AgentAnswer>
+  /** Must not reject. */
+  invoke(envelope: IntentEnvelope, context: AgentContext): Promise<AgentResult>
 }
 
+/** A capability of an agent with its schemas compiled and its effects completed. */
 export interface Offer {
   readonly intent: string
   readonly version: string
@@ -100,21 +138,13 @@ export interface Offer {
   readonly output?: Contract
   readonly effects: Effects
   readonly fallbackAgents?: readonly string[]
-  readonly strategy?: Way
+  readonly strategy?: RoutingMode
   /** JSON pointer of its declaration. */
   readonly pointer: string
 }
 
-/** What came of asking an agent. */
-export type AgentAnswer = AgentResult & {
-  /** Where more is known than the code of the error says. */
-  readonly certainty?: Certainty
-  /** Which replica of the agent it was. */
-  readonly instance?: string
-  /** For the log only. */
-  readonly cause?: string
-}
-
-/** A way of the source or of a capability, as envelopes say it. */
-export const toStrategy = (way: Way): { readonly strategy: Strategy; readonly race: boolean } =>
-  way === 'race' ? { strategy: 'parallel', race: true } : { strategy: way, race: false }
+/** Envelopes have no strategy `race`: it is `parallel` on the wire. */
+export const toStrategy = (
+  mode: RoutingMode,
+): { readonly strategy: Strategy; readonly race: boolean } =>
+  mode === 'race' ? { strategy: 'parallel', race: true } : { strategy: mode, race: false }

@@ -3,11 +3,11 @@ import type { Intent, Registry } from './registry.ts'
 
 export interface FallbackCheck {
   readonly diagnostics: readonly Diagnostic[]
-  /** Intents whose fallbacks lead back to where they began: they are not served. */
+  /** Intents with a fallback cycle: they are not served. */
   readonly refused: ReadonlySet<Intent>
 }
 
-/** Whom a capability names as its fallback must exist, and must not lead back to itself. */
+/** Checks that the fallbacks a capability names exist and contain no cycle. */
 export function checkFallbacks(registry: Registry, source: string): FallbackCheck {
   const names = new Set(registry.agents.map(({ name }) => name))
   const unknown = registry.agents.flatMap((agent) =>
@@ -17,16 +17,16 @@ export function checkFallbacks(registry: Registry, source: string): FallbackChec
         .map((name) => ({
           code: 'fallback_unknown',
           severity: 'warning' as const,
-          message: `${agent.name} falls back to ${name}, which is not there.`,
+          message: `The agent ${agent.name} falls back to ${name}, which does not exist.`,
           source,
           pointer: `${pointer}/fallbackAgents`,
         })),
     ),
   )
-  const circles = registry.intents.flatMap((intent) => {
-    const circle = findCircle(intent)
-    if (!circle) return []
-    const message = `${intent.name} ${intent.version} is left out: its fallbacks lead back to where they began: ${circle.join(' → ')}.`
+  const cycles = registry.intents.flatMap((intent) => {
+    const cycle = findCycle(intent)
+    if (!cycle) return []
+    const message = `The intent ${intent.name} ${intent.version} is not served: its fallbacks form a cycle: ${cycle.join(' → ')}.`
     const pointer = `${intent.candidates[0]?.offer.pointer ?? ''}/fallbackAgents`
     const diagnostic: Diagnostic = {
       code: 'fallback_cycle',
@@ -38,29 +38,30 @@ export function checkFallbacks(registry: Registry, source: string): FallbackChec
     return [{ intent, diagnostic }]
   })
   return {
-    diagnostics: [...unknown, ...circles.map(({ diagnostic }) => diagnostic)],
-    refused: new Set(circles.map(({ intent }) => intent)),
+    diagnostics: [...unknown, ...cycles.map(({ diagnostic }) => diagnostic)],
+    refused: new Set(cycles.map(({ intent }) => intent)),
   }
 }
 
-function findCircle({ candidates }: Intent): readonly string[] | undefined {
-  const next = new Map(
+/** Depth-first search; `acyclic` holds agents from which no cycle can be reached. */
+function findCycle({ candidates }: Intent): readonly string[] | undefined {
+  const fallbacks = new Map(
     candidates.map(({ agent, offer }) => [agent.name, offer.fallbackAgents ?? []]),
   )
-  const sound = new Set<string>()
-  const follow = (name: string, path: readonly string[]): readonly string[] | undefined => {
+  const acyclic = new Set<string>()
+  const visit = (name: string, path: readonly string[]): readonly string[] | undefined => {
     if (path.includes(name)) return [...path.slice(path.indexOf(name)), name]
-    if (sound.has(name)) return undefined
-    for (const one of next.get(name) ?? []) {
-      const circle = follow(one, [...path, name])
-      if (circle) return circle
+    if (acyclic.has(name)) return undefined
+    for (const fallback of fallbacks.get(name) ?? []) {
+      const cycle = visit(fallback, [...path, name])
+      if (cycle) return cycle
     }
-    sound.add(name)
+    acyclic.add(name)
     return undefined
   }
-  for (const name of next.keys()) {
-    const circle = follow(name, [])
-    if (circle) return circle
+  for (const name of fallbacks.keys()) {
+    const cycle = visit(name, [])
+    if (cycle) return cycle
   }
   return undefined
 }

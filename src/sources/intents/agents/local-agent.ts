@@ -1,28 +1,29 @@
 import { inspect } from 'node:util'
 import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import { type AgentResult, readResponse, toAgentFailure } from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
-import { frozenCopy, NotJson } from '../envelope/frozen-copy.ts'
-import { readResponse, toErrorInfo } from '../envelope/response.ts'
-import { type Agent, type AgentAnswer, type AgentContext, AgentError } from './agent.ts'
+import { frozenCopy, NotJsonError } from '../envelope/frozen-copy.ts'
+import { toErrorInfo } from '../envelope/response.ts'
+import { type Agent, type AgentContext, AgentError } from './agent.ts'
 
-export type Handle = (envelope: IntentEnvelope, context: AgentContext) => unknown
+export type AgentHandler = (envelope: IntentEnvelope, context: AgentContext) => unknown
 
-/** Asks an agent in this process. Whatever it does, an answer comes back. */
-export const askLocally =
-  (name: string, handle: Handle): Agent['invoke'] =>
+/** Invokes an agent in this process. Converts whatever it returns or throws to a result. */
+export const invokeLocally =
+  (name: string, handle: AgentHandler): Agent['invoke'] =>
   async (envelope, context) => {
     try {
-      return toAnswer(name, await handle(envelope, context))
+      return toResult(name, await handle(envelope, context))
     } catch (thrown) {
-      return toFault(name, thrown)
+      return toFailure(name, thrown)
     }
   }
 
-function toAnswer(name: string, returned: unknown): AgentAnswer {
-  if (isAgentError(returned)) return { error: returned.info }
+function toResult(name: string, returned: unknown): AgentResult {
+  if (isAgentError(returned)) return toAgentFailure(returned.info)
   if (isResponse(returned)) {
-    const said = readResponse(returned)
-    if (said) return said
+    const result = readResponse(returned)
+    if (result) return result
   }
   try {
     const payload = returned === undefined || returned === null ? {} : returned
@@ -30,18 +31,18 @@ function toAnswer(name: string, returned: unknown): AgentAnswer {
       payload: frozenCopy(isPlainObject(payload) ? payload : { value: payload }) as JsonObject,
     }
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error
-    const message = `${name} answered with something that JSON cannot carry.`
-    return { error: toErrorInfo('PROTOCOL_ERROR', message), cause: error.message }
+    if (!(error instanceof NotJsonError)) throw error
+    const message = `${name} returned a value that cannot be represented as JSON.`
+    return toAgentFailure(toErrorInfo('PROTOCOL_ERROR', message), { cause: error.message })
   }
 }
 
-/** Not `instanceof`: a module may bring its own copy of this package. */
+/** `instanceof` alone is not enough: a module may load its own copy of this package. */
 const isAgentError = (value: unknown): value is AgentError =>
   value instanceof AgentError ||
   (value instanceof Error && value.name === 'AgentError' && 'info' in value)
 
-/** A whole response, and not data that happens to have a status. */
+/** A complete response, as opposed to data that has a field `status` by chance. */
 const isResponse = (value: unknown): boolean =>
   isPlainObject(value) &&
   (value.status === 'success' || value.status === 'error') &&
@@ -49,10 +50,10 @@ const isResponse = (value: unknown): boolean =>
   'error' in value &&
   isPlainObject(value.metadata)
 
-function toFault(name: string, thrown: unknown): AgentAnswer {
-  if (isAgentError(thrown)) return { error: thrown.info }
-  const message = `Something went wrong inside the agent ${name}.`
-  return { error: toErrorInfo('INTERNAL_AGENT_ERROR', message), cause: toCause(thrown) }
+function toFailure(name: string, thrown: unknown): AgentResult {
+  if (isAgentError(thrown)) return toAgentFailure(thrown.info)
+  const message = `An internal error occurred in the agent ${name}.`
+  return toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), { cause: toCause(thrown) })
 }
 
 function toCause(thrown: unknown): string {
@@ -61,6 +62,6 @@ function toCause(thrown: unknown): string {
       ? thrown.stack
       : inspect(thrown, { depth: 2, maxStringLength: 1000 })
   } catch {
-    return 'something that cannot be described'
+    return 'a thrown value that cannot be inspected'
   }
 }

@@ -1,14 +1,21 @@
 import { z } from 'zod'
 import type { Contract } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
+import { dropUndefined } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import { wireVersion } from '../envelope/envelope.ts'
 import { toEffects } from '../to-effects.ts'
-import { type Agent, effectClasses, type Offer, ways } from './agent.ts'
-import { askLocally, type Handle } from './local-agent.ts'
+import { type Agent, effectClasses, type Offer, routingModes } from './agent.ts'
+import { type AgentHandler, invokeLocally } from './local-agent.ts'
 
-/** Letters that sort the same everywhere and mean nothing to anybody's shell. */
-const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'must be a plain name')
+/** ASCII without shell metacharacters: sorts the same in every locale. */
+const name = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,
+    'must be 1 to 128 letters, digits, or . _ : -, and begin with a letter or digit',
+  )
 const version = z.string().regex(/^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,31})$/, 'must be a version or *')
 const intent = z.union([z.literal('*'), z.string().min(1).max(128)])
 
@@ -33,58 +40,58 @@ export const capabilityShape = z.strictObject({
     ])
     .optional(),
   fallbackAgents: z.array(name).optional(),
-  strategy: z.enum(ways).optional(),
+  strategy: z.enum(routingModes).optional(),
 })
 
 type CapabilityInput = z.output<typeof capabilityShape>
 
-/** Milliseconds: a timer that is set to more ends at once. */
+/** Maximum delay of `setTimeout`; a longer one fires at once. */
 export const maxTimeoutMs = 2 ** 31 - 1
 
-/** What agents in code and agents elsewhere have in common. */
+/** Fields that local and remote agents share. */
 export const agentFields = {
   name,
   version: z.string().default(wireVersion),
   priority: z.number().int().default(100),
   concurrency: z.number().int().positive().default(1000),
   timeout: z.number().int().positive().max(maxTimeoutMs).optional(),
-  capabilities: z.array(capabilityShape).min(1, 'an agent without capabilities is never asked'),
+  capabilities: z.array(capabilityShape).min(1, 'must have at least one capability'),
 }
 
 const agentShape = z.strictObject({
   ...agentFields,
-  handle: z.custom<Handle>((value) => typeof value === 'function', 'must be a function'),
+  handle: z.custom<AgentHandler>((value) => typeof value === 'function', 'must be a function'),
 })
 
 export interface AgentReading {
-  /** Absent when it cannot be used. */
+  /** Absent when the definition is unusable. */
   readonly agent?: Agent
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Where something was declared. */
-export interface Place {
+/** Location of a declaration, for diagnostics. */
+export interface DeclarationPlace {
   readonly source: string
   readonly pointer: string
 }
 
-export function readAgent(candidate: unknown, place: Place): AgentReading {
+export function readAgent(candidate: unknown, place: DeclarationPlace): AgentReading {
   const parsed = agentShape.safeParse(candidate)
   if (!parsed.success) return { diagnostics: toDiagnostics(parsed.error, place) }
   const { capabilities, handle, timeout, ...rest } = parsed.data
   const { offers, diagnostics } = readOffers(capabilities, place, false)
   if (offers.length === 0) return { diagnostics }
-  const agent: Agent = Object.freeze({
-    ...rest,
-    ...(timeout !== undefined && { timeout }),
-    remote: false,
-    offers,
-    invoke: askLocally(rest.name, handle),
-  })
+  const invoke = invokeLocally(rest.name, handle)
+  const agent: Agent = Object.freeze(
+    dropUndefined({ ...rest, timeout, remote: false, offers, invoke }),
+  )
   return { agent, diagnostics }
 }
 
-export const toDiagnostics = (error: z.ZodError, { source, pointer }: Place): Diagnostic[] =>
+export const toDiagnostics = (
+  error: z.ZodError,
+  { source, pointer }: DeclarationPlace,
+): Diagnostic[] =>
   error.issues.map(({ path, message }) => ({
     code: 'agent_invalid',
     severity: 'error',
@@ -93,25 +100,25 @@ export const toDiagnostics = (error: z.ZodError, { source, pointer }: Place): Di
     pointer: `${pointer}${path.map((key) => `/${String(key)}`).join('')}`,
   }))
 
-/** A capability whose schema cannot be used is left out; the others are served. */
+/** Leaves out capabilities with an unusable schema and serves the others. */
 export function readOffers(
   capabilities: readonly CapabilityInput[],
-  place: Place,
+  place: DeclarationPlace,
   remote: boolean,
 ): { readonly offers: readonly Offer[]; readonly diagnostics: readonly Diagnostic[] } {
   const diagnostics: Diagnostic[] = []
   const offers = capabilities.flatMap((capability, index): Offer[] => {
     const { source } = place
     const pointer = `${place.pointer}/capabilities/${index}`
-    const called = JSON.stringify(capability.intent)
+    const label = JSON.stringify(capability.intent)
     const contract = (
       key: 'inputSchema' | 'outputSchema',
       direction: 'input' | 'output',
-    ): Contract | undefined | 'unusable' => {
+    ): Contract | undefined | Fault => {
       if (capability[key] === undefined) return undefined
       const reading = readContract(capability[key], direction)
-      if (!('fault' in reading)) return reading.contract
-      const message = `${called} is left out: ${reading.fault}.`
+      if (!isFault(reading)) return reading.contract
+      const message = `The intent ${label} is ignored: ${reading.fault}.`
       diagnostics.push({
         code: 'schema_unusable',
         severity: 'error',
@@ -119,16 +126,16 @@ export function readOffers(
         source,
         pointer: `${pointer}/${key}`,
       })
-      return 'unusable'
+      return reading
     }
     const input = contract('inputSchema', 'input')
     const output = contract('outputSchema', 'output')
-    if (input === 'unusable' || output === 'unusable') return []
+    if ((input && isFault(input)) || (output && isFault(output))) return []
     if (capability.effects === undefined)
       diagnostics.push({
         code: 'effects_assumed',
         severity: 'info',
-        message: `${called} does not say what it does to the world: it is taken to be irreversible, and no second agent is tried after it may have acted.`,
+        message: `The intent ${label} does not declare its effects: it is assumed to be irreversible, and no second agent is asked once the first may have acted.`,
         source,
         pointer,
       })
@@ -144,16 +151,21 @@ interface OfferParts {
   readonly remote: boolean
 }
 
-const toOffer = (said: CapabilityInput, { input, output, pointer, remote }: OfferParts): Offer =>
-  Object.freeze({
-    intent: said.intent,
-    version: said.version,
-    ...(said.title !== undefined && { title: said.title }),
-    ...(said.description !== undefined && { description: said.description }),
-    ...(input && { input }),
-    ...(output && { output }),
-    effects: toEffects(said.effects, remote),
-    ...(said.fallbackAgents && { fallbackAgents: said.fallbackAgents }),
-    ...(said.strategy && { strategy: said.strategy }),
-    pointer,
-  })
+const toOffer = (capability: CapabilityInput, parts: OfferParts): Offer => {
+  const { intent, version, title, description, effects, fallbackAgents, strategy } = capability
+  const { input, output, pointer, remote } = parts
+  return Object.freeze(
+    dropUndefined({
+      intent,
+      version,
+      title,
+      description,
+      input,
+      output,
+      effects: toEffects(effects, remote),
+      fallbackAgents,
+      strategy,
+      pointer,
+    }),
+  )
+}

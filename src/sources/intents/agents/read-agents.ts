@@ -5,20 +5,20 @@ import { type LoadedModule, toModuleDiagnostics } from '../../loaded-module.ts'
 import type { RoutingSettings } from '../router/routing-options.ts'
 import type { Agent, Offer } from './agent.ts'
 import { type AgentReading, readAgent, readOffers } from './read-agent.ts'
-import { type Remote, type RemoteOptions, readRemoteAgent } from './remote-agent.ts'
+import { type RemoteAgentConfig, type RemoteAgentOptions, readRemoteAgent } from './remote-agent.ts'
 
-export interface AgentsToRead extends Pick<RoutingSettings, 'remote' | 'declared'> {
+export interface ReadAgentsOptions extends Pick<RoutingSettings, 'remote' | 'declared'> {
   readonly source: string
   readonly modules: readonly LoadedModule[]
-  /** Agents that were not configured but have announced themselves. */
-  readonly discovered: readonly Remote[]
-  readonly options: RemoteOptions
+  /** Agents that are not configured but have announced themselves. */
+  readonly discovered: readonly RemoteAgentConfig[]
+  readonly options: RemoteAgentOptions
 }
 
-/** Every agent that can be asked, and everything there is to say about the others. */
+/** All usable agents, and diagnostics about the others. */
 export interface AgentsReading {
   readonly agents: readonly Agent[]
-  /** Intents that are offered whether or not somebody serves them. */
+  /** Intents that are listed even while no agent serves them. */
   readonly offers: readonly Offer[]
   readonly diagnostics: readonly Diagnostic[]
 }
@@ -30,7 +30,7 @@ export function readAgents({
   discovered,
   declared,
   options,
-}: AgentsToRead): AgentsReading {
+}: ReadAgentsOptions): AgentsReading {
   const readings = [
     ...modules.flatMap((module) => readModule(module, source)),
     ...remote.map((candidate, index) => {
@@ -38,40 +38,43 @@ export function readAgents({
       return { ...readRemoteAgent(candidate, { source, pointer }, options), pointer }
     }),
   ]
-  const expected = readOffers(declared, { source, pointer: '/declared' }, false)
+  const declarations = readOffers(declared, { source, pointer: '/declared' }, false)
   const found = readings.flatMap(({ agent, pointer }) => (agent ? [{ agent, pointer }] : []))
   const names = found.map(({ agent }) => agent.name)
-  const twins = new Set(names.filter((name, index) => names.indexOf(name) < index))
+  const duplicates = new Set(names.filter((name, index) => names.indexOf(name) < index))
   const collisions = found
-    .filter(({ agent }) => twins.has(agent.name))
+    .filter(({ agent }) => duplicates.has(agent.name))
     .map(({ agent, pointer }) => ({
       code: 'name_collision',
       severity: 'error' as const,
-      message: `There are several agents called ${agent.name}; none of them is asked.`,
+      message: `Several agents are named ${agent.name}; all of them are ignored. Give each a unique name.`,
       source,
       pointer,
     }))
-  const strangers = discovered.map((candidate) => readStranger(candidate, new Set(names)))
+  const announced = discovered.map((candidate) => readAnnounced(candidate, new Set(names)))
   return {
     agents: [
-      ...found.map(({ agent }) => agent).filter(({ name }) => !twins.has(name)),
-      ...strangers.flatMap(({ agent }) => agent ?? []),
+      ...found.map(({ agent }) => agent).filter(({ name }) => !duplicates.has(name)),
+      ...announced.flatMap(({ agent }) => agent ?? []),
     ],
-    offers: expected.offers,
+    offers: declarations.offers,
     diagnostics: [
       ...readings.flatMap(({ diagnostics }) => diagnostics),
-      ...expected.diagnostics,
+      ...declarations.diagnostics,
       ...collisions,
-      ...strangers.flatMap(({ diagnostics }) => diagnostics),
+      ...announced.flatMap(({ diagnostics }) => diagnostics),
     ],
   }
 
-  /** Whoever announces itself takes nobody's place. */
-  function readStranger(candidate: Remote, taken: ReadonlySet<string>): AgentReading {
+  /** An announced agent never replaces a configured one. */
+  function readAnnounced(
+    candidate: RemoteAgentConfig,
+    configured: ReadonlySet<string>,
+  ): AgentReading {
     const { name } = candidate
     const pointer = `/discovered/${name}`
-    if (!taken.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)
-    const message = `${name} has announced itself, but there is an agent of that name: that one is asked.`
+    if (!configured.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)
+    const message = `The announced agent ${name} is ignored: a configured agent has the same name.`
     const diagnostic: Diagnostic = {
       code: 'name_taken',
       severity: 'info',
@@ -92,29 +95,29 @@ interface PlacedReading {
 function readModule(module: LoadedModule, source: string): PlacedReading[] {
   const { file } = module
   const pointer = toPointer(file === '' ? [] : [file])
-  const told = { diagnostics: toModuleDiagnostics(module, source), pointer }
-  const found = agentsIn(module).map(({ candidate, path }) => {
+  const loading = { diagnostics: toModuleDiagnostics(module, source), pointer }
+  const found = findAgents(module).map(({ candidate, path }) => {
     const pointer = toPointer(path)
     return { ...readAgent(candidate, { source, pointer }), pointer }
   })
-  if (module.error !== undefined || file === '' || found.length > 0) return [told, ...found]
+  if (module.error !== undefined || file === '' || found.length > 0) return [loading, ...found]
   const message = `${file} exports no agent.`
   const empty: Diagnostic = { code: 'module_empty', severity: 'error', message, source, pointer }
-  return [told, { diagnostics: [empty], pointer }]
+  return [loading, { diagnostics: [empty], pointer }]
 }
 
-/** One agent, or an array of them, under any name; the same one counts once. */
-function agentsIn({ file, exports }: LoadedModule) {
-  const place = file === '' ? [] : [file]
+/** Exports that are an agent or an array of agents; an agent exported twice counts once. */
+function findAgents({ file, exports }: LoadedModule) {
+  const base = file === '' ? [] : [file]
   const seen = new Set<unknown>()
   return Object.entries(exports)
     .flatMap(([name, value]) =>
       Array.isArray(value)
         ? value.map((candidate, index) => ({
             candidate: candidate as unknown,
-            path: [...place, name, String(index)],
+            path: [...base, name, String(index)],
           }))
-        : [{ candidate: value, path: [...place, name] }],
+        : [{ candidate: value, path: [...base, name] }],
     )
     .filter(({ candidate }) => {
       const isNew = isAgent(candidate) && !seen.has(candidate)
@@ -123,6 +126,6 @@ function agentsIn({ file, exports }: LoadedModule) {
     })
 }
 
-/** Something meant as an agent, right or wrong: wrong ones are said, other exports are not. */
+/** Looks like an agent, valid or not: invalid ones get a diagnostic, other exports are ignored. */
 const isAgent = (value: unknown): boolean =>
   isPlainObject(value) && ('handle' in value || 'capabilities' in value)

@@ -1,31 +1,31 @@
 import { digestJson } from '../../../capability/digest-json.ts'
 import type { Effects } from '../../../capability/effects.ts'
-import { byCodePoint, type JsonObject } from '../../../capability/json.ts'
+import { byCodePoint, dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { IntentRef } from '../envelope/envelope.ts'
 import { mayRepeat, mergeEffects } from '../to-effects.ts'
 import type { Agent, Offer } from './agent.ts'
 
-/** An agent and the offer of it that fits an intent. */
+/** An agent, and its offer that matches an intent. */
 export interface Candidate {
   readonly agent: Agent
   readonly offer: Offer
-  /** How it stands in a decision, unless there is more to say. */
-  readonly standing: { readonly agent: string }
+  /** Its entry in a decision that does not skip it; shared, to save an allocation per decision. */
+  readonly status: { readonly agent: string }
 }
 
-/** An intent that can be asked for, and everybody who serves it, in order. */
+/** An intent that can be requested, and all agents that serve it, in registry order. */
 export interface Intent extends IntentRef {
   readonly candidates: readonly Candidate[]
   readonly effects: Effects
-  /** Whether a second agent may be tried after the first may have acted. */
+  /** A second agent may be asked after the first may have acted. */
   readonly mayRepeat: boolean
-  /** What is known of it besides, where no agent serves it now. */
+  /** The offer from `declared` in the configuration, which lists it even without an agent. */
   readonly declared?: Offer
 }
 
-/** All agents at one moment. Never changes; a change is another registry. */
+/** Immutable set of all agents; a change makes a new registry. */
 export interface Registry {
-  /** The same for the same agents, in whatever order they were given. */
+  /** Digest that does not depend on the order in which the agents were registered. */
   readonly hash: string
   readonly agents: readonly Agent[]
   /** Sorted by name, then version. */
@@ -33,26 +33,26 @@ export interface Registry {
   find(ref: IntentRef): Intent | undefined
 }
 
-/** The names of the agents must be unique. */
+/** Requires unique agent names. */
 export function toRegistry(agents: readonly Agent[], declared: readonly Offer[] = []): Registry {
   const ordered = [...agents].sort(byOrder)
   const refs = toRefs(ordered, declared)
-  const known = new Map(refs.map((ref) => [toKey(ref), toIntent(ref, ordered, declared)]))
+  const intents = new Map(refs.map((ref) => [toKey(ref), toIntent(ref, ordered, declared)]))
   return Object.freeze({
-    hash: digestJson(describe(ordered)),
+    hash: digestJson(describeAgents(ordered)),
     agents: Object.freeze(ordered),
-    intents: Object.freeze([...known.values()]),
+    intents: Object.freeze([...intents.values()]),
     find: (ref: IntentRef) => {
-      const found = known.get(toKey(ref))
+      const found = intents.get(toKey(ref))
       if (found) return found
-      // An agent for everything serves what nobody has listed, too.
+      // Agents with a wildcard also serve intents that are not listed.
       const intent = toIntent(ref, ordered, [])
       return intent.candidates.length > 0 ? intent : undefined
     },
   })
 }
 
-/** Local before remote, then priority, then name: total, because names are unique. */
+/** Local before remote, then priority, then name: a total order, because names are unique. */
 const byOrder = (a: Agent, b: Agent): number =>
   Number(a.remote) - Number(b.remote) || a.priority - b.priority || byCodePoint(a.name, b.name)
 
@@ -62,12 +62,12 @@ function toRefs(agents: readonly Agent[], declared: readonly Offer[]): IntentRef
   const offers = [...agents.flatMap((agent) => agent.offers), ...declared].filter(
     ({ intent }) => intent !== '*',
   )
-  const versions = (name: string) =>
-    offers.filter(({ intent, version }) => intent === name && version !== '*')
+  const hasVersion = (name: string) =>
+    offers.some(({ intent, version }) => intent === name && version !== '*')
   const refs = offers.flatMap(({ intent: name, version }) => {
     if (version !== '*') return [{ name, version }]
-    // Serves every version there is; the first one where nobody names any.
-    return versions(name).length > 0 ? [] : [{ name, version: '1.0' }]
+    // A wildcard serves the versions others name, or 1.0 when there are none.
+    return hasVersion(name) ? [] : [{ name, version: '1.0' }]
   })
   return [...new Map(refs.map((ref) => [toKey(ref), ref])).values()].sort(
     (a, b) => byCodePoint(a.name, b.name) || byCodePoint(a.version, b.version),
@@ -75,45 +75,43 @@ function toRefs(agents: readonly Agent[], declared: readonly Offer[]): IntentRef
 }
 
 function toIntent(ref: IntentRef, agents: readonly Agent[], declared: readonly Offer[]): Intent {
-  const fits = ({ intent, version }: Offer) =>
+  const matches = ({ intent, version }: Offer) =>
     (intent === ref.name || intent === '*') && (version === ref.version || version === '*')
   const candidates = agents.flatMap((agent): Candidate[] => {
-    // What names the intent counts before what serves everything.
+    // The most specific offer wins: name and version, then name, then wildcard.
     const offer =
-      agent.offers.find((one) => fits(one) && one.intent === ref.name && one.version !== '*') ??
-      agent.offers.find((one) => fits(one) && one.intent === ref.name) ??
-      agent.offers.find(fits)
-    const standing = Object.freeze({ agent: agent.name })
-    return offer ? [Object.freeze({ agent, offer, standing })] : []
+      agent.offers.find((one) => matches(one) && one.intent === ref.name && one.version !== '*') ??
+      agent.offers.find((one) => matches(one) && one.intent === ref.name) ??
+      agent.offers.find(matches)
+    const status = Object.freeze({ agent: agent.name })
+    return offer ? [Object.freeze({ agent, offer, status })] : []
   })
-  const expected = declared.find(fits)
+  const declaration = declared.find(matches)
   const effects = mergeEffects([
     ...candidates.map(({ offer }) => offer.effects),
-    ...(expected ? [expected.effects] : []),
+    ...(declaration ? [declaration.effects] : []),
   ])
   return Object.freeze({
     ...ref,
     candidates: Object.freeze(candidates),
     effects,
     mayRepeat: mayRepeat(effects),
-    ...(expected && { declared: expected }),
+    ...(declaration && { declared: declaration }),
   })
 }
 
-/** Everything about the agents that a decision depends on. */
-export const describe = (agents: readonly Agent[]): readonly JsonObject[] =>
-  agents.map(({ name, version, priority, remote, concurrency, timeout, offers }) => ({
-    name,
-    version,
-    priority,
-    remote,
-    concurrency,
-    ...(timeout !== undefined && { timeout }),
-    offers: offers.map(({ intent, version, effects, fallbackAgents, strategy }) => ({
-      intent,
+/** Everything about the agents that a decision depends on. Hashed and logged: keep the format. */
+export const describeAgents = (agents: readonly Agent[]): readonly JsonObject[] =>
+  agents.map(({ name, version, priority, remote, concurrency, timeout, offers }) =>
+    dropUndefined({
+      name,
       version,
-      effects: { ...effects },
-      ...(fallbackAgents && { fallbackAgents }),
-      ...(strategy && { strategy }),
-    })),
-  }))
+      priority,
+      remote,
+      concurrency,
+      timeout,
+      offers: offers.map(({ intent, version, effects, fallbackAgents, strategy }) =>
+        dropUndefined({ intent, version, effects: { ...effects }, fallbackAgents, strategy }),
+      ),
+    }),
+  )

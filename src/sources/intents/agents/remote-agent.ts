@@ -1,67 +1,77 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
+import { parseJson } from '../../../capability/json.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
+import {
+  type AgentFailure,
+  type AgentResult,
+  readError,
+  readResponse,
+  toAgentFailure,
+} from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
-import { type AgentResult, readError, readResponse, toErrorInfo } from '../envelope/response.ts'
+import { toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
-import { isThisMachine, natsFields } from '../transport/nats/address.ts'
+import { isLoopback, natsFields } from '../transport/nats/address.ts'
 import {
+  isTransportFailure,
   type Transport,
   type TransportFailure,
-  type TransportResult,
+  type TransportReply,
   transportFailures,
 } from '../transport/transport.ts'
-import type { Agent, AgentAnswer, AgentContext, Offer } from './agent.ts'
+import type { Agent, AgentContext, Offer } from './agent.ts'
 import {
   type AgentReading,
   agentFields,
-  type Place,
+  type DeclarationPlace,
   readOffers,
   toDiagnostics,
 } from './read-agent.ts'
 
-/** An agent that runs elsewhere, as configuration describes it. */
+/** Configuration of an agent that runs in another process. */
 export const remoteShape = z.strictObject({
   ...agentFields,
   url: z.union([z.url({ protocol: /^https?$/ }), natsFields.url], {
     error: 'must be an address such as https://… or nats://…',
   }),
-  /** To the NATS server; what the agent itself wants to see is the token. */
+  /** Credentials for the NATS server; the agent itself checks `token`. */
   access: natsFields.access,
   /** Sent as a bearer token. */
   token: z.string().min(1).optional(),
   seal: z.strictObject({ format: z.enum(sealFormats).default('v2'), key: z.string() }).optional(),
-  /** What the other side calls itself; the agent's name where absent. */
+  /** Node name of the remote runtime; the agent's name by default. */
   node: z.string().optional(),
 })
 
-export type Remote = z.output<typeof remoteShape>
+export type RemoteAgentConfig = z.output<typeof remoteShape>
 
-export interface RemoteOptions {
-  readonly carry: (remote: Remote) => Transport
+export interface RemoteAgentOptions {
+  readonly transportTo: (remote: RemoteAgentConfig) => Transport
   readonly sealing: SealOptions
-  /** What this side calls itself. */
+  /** Node name of this runtime. */
   readonly node: string
   readonly now: () => number
 }
 
 export function readRemoteAgent(
   candidate: unknown,
-  place: Place,
-  options: RemoteOptions,
+  place: DeclarationPlace,
+  options: RemoteAgentOptions,
 ): AgentReading {
   const parsed = remoteShape.safeParse(candidate)
   if (!parsed.success) return { diagnostics: toDiagnostics(parsed.error, place) }
   const remote = parsed.data
   const fault = findFault(remote, options)
-  if (fault !== undefined) return { diagnostics: [toFault(fault, place)] }
+  if (fault !== undefined) return { diagnostics: [toDiagnostic(fault, place)] }
   const { offers, diagnostics } = readOffers(remote.capabilities, place, true)
   if (offers.length === 0) return { diagnostics }
   const { name, version, priority, concurrency, timeout } = remote
-  const carry = options.carry(remote)
+  const transport = options.transportTo(remote)
   const agent: Agent = Object.freeze({
     name,
     version,
@@ -71,26 +81,31 @@ export function readRemoteAgent(
     remote: true,
     offers,
     invoke: (envelope: IntentEnvelope, context: AgentContext) =>
-      ask({ ...options, remote, carry, delicate: isDelicate(offers, envelope) }, envelope, context),
+      askRemotely(
+        { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
+        envelope,
+        context,
+      ),
   })
   return { agent, diagnostics }
 }
 
-function findFault(remote: Remote, { sealing }: RemoteOptions): string | undefined {
+function findFault(remote: RemoteAgentConfig, { sealing }: RemoteAgentOptions): string | undefined {
   const { name, url, seal, access } = remote
   const { protocol, hostname } = new URL(url)
   if (access && !isOverNats(remote))
-    return `${name} is left out: access is for NATS; over HTTP it is the token.`
-  if (protocol === 'http:' && !isThisMachine(url))
-    return `${name} is left out: ${hostname} is another machine, so its address must be https.`
+    return `The agent ${name} is ignored: "access" is for NATS. Over HTTP, use "token".`
+  if (protocol === 'http:' && !isLoopback(url))
+    return `The agent ${name} is ignored: ${hostname} is another machine, so the URL must use https.`
   if (seal && !sealing.ring.has(seal.key))
-    return `${name} is left out: there is no key ${seal.key}.`
+    return `The agent ${name} is ignored: there is no key ${JSON.stringify(seal.key)} in "keys".`
   return undefined
 }
 
-export const isOverNats = ({ url }: Pick<Remote, 'url'>): boolean => /^(nats|tls):/.test(url)
+export const isOverNats = ({ url }: Pick<RemoteAgentConfig, 'url'>): boolean =>
+  /^(nats|tls):/.test(url)
 
-const toFault = (message: string, { source, pointer }: Place): Diagnostic => ({
+const toDiagnostic = (message: string, { source, pointer }: DeclarationPlace): Diagnostic => ({
   code: 'agent_invalid',
   severity: 'error',
   message,
@@ -98,23 +113,22 @@ const toFault = (message: string, { source, pointer }: Place): Diagnostic => ({
   pointer,
 })
 
-/** Whether a connection that breaks would leave something unknown behind. */
-const isDelicate = (offers: readonly Offer[], { intent }: IntentEnvelope): boolean =>
+const forbidsRepeat = (offers: readonly Offer[], { intent }: IntentEnvelope): boolean =>
   offers.some(
     (offer) => (offer.intent === intent.name || offer.intent === '*') && !mayRepeat(offer.effects),
   )
 
-interface Asking extends Pick<RemoteOptions, 'sealing' | 'node' | 'now'> {
-  readonly remote: Remote
-  readonly carry: Transport
-  readonly delicate: boolean
+interface RemoteRequest extends Pick<RemoteAgentOptions, 'sealing' | 'node' | 'now'> {
+  readonly remote: RemoteAgentConfig
+  readonly transport: Transport
+  readonly mustNotRepeat: boolean
 }
 
-async function ask(
-  { remote, carry, delicate, sealing, node, now }: Asking,
+async function askRemotely(
+  { remote, transport, mustNotRepeat, sealing, node, now }: RemoteRequest,
   envelope: IntentEnvelope,
   context: AgentContext,
-): Promise<AgentAnswer> {
+): Promise<AgentResult> {
   const { name, token } = remote
   const forwarded = {
     ...envelope,
@@ -122,7 +136,7 @@ async function ask(
       ...envelope.metadata,
       identityChain: [...envelope.metadata.identityChain, `proxy:${node}:${name}`],
     },
-    // Whom to ask is decided here; how it does that is its own business.
+    // This router has chosen the agent; how the remote runtime routes is its own decision.
     routing: { ...envelope.routing, strategy: 'direct', targetAgent: null, fallbackAgents: [] },
   } satisfies IntentEnvelope
   const { traceparent, signal } = context
@@ -138,61 +152,67 @@ async function ask(
     ? toFrame('emcl', seal.seal(forwarded), headers)
     : toFrame('intent', forwarded, headers)
   const body = JSON.stringify(frame)
-  const carried = await carry({ body, traceparent, token, delicate, signal })
-  return 'failed' in carried ? toUnsent(name, carried) : toAnswer(name, carried, seal?.open)
+  const reply = await transport({ body, traceparent, token, mustNotRepeat, signal })
+  return isTransportFailure(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
 }
 
-/** Whether it may have acted depends on whether it can have read anything. */
-function toUnsent(name: string, { failed, cause }: TransportFailure): AgentAnswer {
+/** The agent may have acted only if it can have received the frame. */
+function toUndelivered(name: string, { failed, cause }: TransportFailure): AgentFailure {
   const certainty = transportFailures[failed]
   switch (failed) {
     case 'not_sent':
-      return fault('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
+      return toFailure('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
     case 'too_large':
-      return fault('PAYLOAD_TOO_LARGE', `That is too much for ${name}.`, certainty, cause)
+      return toFailure(
+        'PAYLOAD_TOO_LARGE',
+        `The request is too large for ${name}.`,
+        certainty,
+        cause,
+      )
     case 'forbidden':
-      return fault('UNAUTHORIZED', `${name} may not be asked from here.`, certainty, cause)
+      return toFailure(
+        'UNAUTHORIZED',
+        `This server is not allowed to ask ${name}.`,
+        certainty,
+        cause,
+      )
     case 'sent':
-      return fault('TRANSPORT_ERROR', `The connection to ${name} broke.`, certainty, cause)
+      return toFailure('TRANSPORT_ERROR', `The connection to ${name} was lost.`, certainty, cause)
     case 'endless':
-      return fault('PROTOCOL_ERROR', `The answer of ${name} is too large.`, certainty, cause)
+      return toFailure('PROTOCOL_ERROR', `The answer of ${name} is too large.`, certainty, cause)
   }
 }
 
-function toAnswer(
+function readReply(
   name: string,
-  { status, body }: Exclude<TransportResult, TransportFailure>,
-  open?: (body: unknown) => { readonly plain: unknown } | { readonly fault: string },
-): AgentAnswer {
-  const frame = readFrame(parse(body))
-  if ('fault' in frame)
+  { status, body }: TransportReply,
+  open?: (body: unknown) => { readonly plain: unknown } | Fault,
+): AgentResult {
+  const unreadable = `The answer of ${name} is not a valid response.`
+  const frame = readFrame(parseJson(body))
+  if (isFault(frame))
     return status === undefined
-      ? fault('PROTOCOL_ERROR', `${name} gave no answer that can be read.`, 'unknown', frame.fault)
-      : toStatus(name, status, frame.fault)
+      ? toFailure('PROTOCOL_ERROR', unreadable, 'unknown', frame.fault)
+      : fromStatus(name, status, frame.fault)
   const { instance } = frame.headers
-  const from = instance === undefined ? {} : { instance }
-  // Where answers are sealed, one that is not may come from anybody.
+  // An unsealed error where a seal is required may be forged: trust nothing it implies.
   if (frame.messageType === 'error')
-    return { error: readError(frame.body), ...(open && { certainty: 'unknown' }), ...from }
-  let inner = frame.body
+    return toAgentFailure(readError(frame.body), { certainty: open && 'unknown', instance })
+  let response = frame.body
   if (open) {
     const opened =
-      frame.messageType === 'emcl' ? open(frame.body) : { fault: 'its answer is not sealed' }
-    if ('fault' in opened)
-      return fault(
-        'EMCL_FAILURE',
-        `The answer of ${name} cannot be trusted.`,
-        'unknown',
-        opened.fault,
-      )
-    inner = opened.plain
+      frame.messageType === 'emcl' ? open(frame.body) : { fault: 'the answer is not sealed' }
+    if (isFault(opened)) {
+      const message = `The answer of ${name} failed authentication.`
+      return toFailure('EMCL_FAILURE', message, 'unknown', opened.fault)
+    }
+    response = opened.plain
   }
-  const said =
-    tryRead(inner) ?? fault('PROTOCOL_ERROR', `${name} gave no answer that can be read.`, 'unknown')
-  return { ...said, ...from }
+  const result = tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', unreadable, 'unknown')
+  return instance === undefined ? result : { ...result, instance }
 }
 
-function tryRead(value: unknown): AgentResult | undefined {
+function tryReadResponse(value: unknown): AgentResult | undefined {
   try {
     return readResponse(value)
   } catch {
@@ -200,39 +220,31 @@ function tryRead(value: unknown): AgentResult | undefined {
   }
 }
 
-/** No frame: what the status says is all there is. */
-const statuses: Readonly<Record<number, ErrorCode>> = {
+/** HTTP statuses of replies that are not frames. */
+const statusCodes: Readonly<Record<number, ErrorCode>> = {
   401: 'UNAUTHORIZED',
   403: 'UNAUTHORIZED',
   413: 'PAYLOAD_TOO_LARGE',
   429: 'RATE_LIMIT',
 }
 
-function toStatus(name: string, status: number, why: string): AgentAnswer {
+function fromStatus(name: string, status: number, cause: string): AgentFailure {
   const message = `${name} answered with HTTP ${status}.`
-  const code = statuses[status]
-  if (code) return fault(code, message, 'nothing', why)
-  // A request that is refused was not carried out; one that broke may have been.
+  const code = statusCodes[status]
+  if (code) return toFailure(code, message, 'nothing', cause)
+  // A 4xx request was rejected before it was carried out; a 5xx request may have been carried out.
   return status >= 400 && status < 500
-    ? fault('PROTOCOL_ERROR', message, 'nothing', why)
-    : fault('TRANSPORT_ERROR', message, 'unknown', why)
+    ? toFailure('PROTOCOL_ERROR', message, 'nothing', cause)
+    : toFailure('TRANSPORT_ERROR', message, 'unknown', cause)
 }
 
-const fault = (
+const toFailure = (
   code: ErrorCode,
   message: string,
   certainty: Certainty,
   cause?: string,
-): AgentAnswer => ({
-  error: toErrorInfo(code, message, { retryable: code === 'RATE_LIMIT' }),
-  certainty,
-  ...(cause !== undefined && { cause }),
-})
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+): AgentFailure =>
+  toAgentFailure(toErrorInfo(code, message, { retryable: code === 'RATE_LIMIT' }), {
+    certainty,
+    cause,
+  })

@@ -1,40 +1,40 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 
-export const ivSize = 12
-const tagSize = 16
+export const ivBytes = 12
+const tagBytes = 16
 
-/** Ciphertext, and the tag behind it. */
+/** AES-256-GCM; returns the ciphertext followed by the authentication tag. */
 export function encrypt(
   key: Uint8Array,
   iv: Uint8Array,
-  associated: string,
+  associatedData: string,
   plain: string,
 ): Uint8Array {
   const cipher = createCipheriv('aes-256-gcm', key, iv)
-  cipher.setAAD(Buffer.from(associated))
+  cipher.setAAD(Buffer.from(associatedData))
   return Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
-/** `undefined` for whatever was not made with this key, this nonce and this associated data. */
+/** `undefined` unless the data was encrypted with this key, IV and associated data. */
 export function decrypt(
   key: Uint8Array,
   iv: Uint8Array,
-  associated: string,
+  associatedData: string,
   data: Uint8Array,
 ): string | undefined {
-  if (iv.length !== ivSize || data.length < tagSize) return undefined
+  if (iv.length !== ivBytes || data.length < tagBytes) return undefined
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagSize })
-    decipher.setAAD(Buffer.from(associated))
-    decipher.setAuthTag(data.subarray(data.length - tagSize))
-    const body = data.subarray(0, data.length - tagSize)
+    const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes })
+    decipher.setAAD(Buffer.from(associatedData))
+    decipher.setAuthTag(data.subarray(data.length - tagBytes))
+    const body = data.subarray(0, data.length - tagBytes)
     return Buffer.concat([decipher.update(body), decipher.final()]).toString()
   } catch {
     return undefined
   }
 }
 
-/** Strict: one text for one value, so that a changed letter is a changed message. */
+/** Accepts canonical base64 only, so that no other text decodes to the same bytes. */
 export function fromBase64(text: unknown): Uint8Array | undefined {
   if (typeof text !== 'string') return undefined
   const bytes = Buffer.from(text, 'base64')

@@ -1,25 +1,26 @@
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { isPlainObject } from '../../../capability/json.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { openV1, sealV1 } from './emcl-v1.ts'
 import { findEncryptionKey } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
-import { open, type SealOptions, seal } from './seal.ts'
+import { openMessage, type SealOptions, sealMessage } from './seal.ts'
 
 export const sealFormats = ['v2', 'v1'] as const
 
 export interface SealChoice {
   readonly format: (typeof sealFormats)[number]
-  /** Which key seals; what is opened says its own. */
+  /** Id of the key for sealing; a sealed message names its own. */
   readonly key: string
 }
 
-/** Makes a body that only the other side can read, and reads theirs. One per exchange. */
+/** Seals the request and opens the response of one exchange. */
 export interface EnvelopeSeal {
   seal(plain: unknown): object
-  open(body: unknown): { readonly plain: unknown } | { readonly fault: string }
+  open(body: unknown): { readonly plain: unknown } | Fault
 }
 
-/** For whoever asks: the request goes out sealed, and only its own answer is taken back. */
+/** The client side: seals a request, and opens only the response to it. */
 export function sealRequest(
   options: SealOptions,
   choice: SealChoice,
@@ -31,7 +32,7 @@ export function sealRequest(
   const intent = toLabel(envelope)
   return {
     seal: (plain) =>
-      seal(
+      sealMessage(
         options,
         choice.key,
         {
@@ -45,7 +46,7 @@ export function sealRequest(
         plain,
       ),
     open: (body) =>
-      open(options, body, {
+      openMessage(options, body, {
         direction: 'response',
         intent,
         sender: recipient,
@@ -55,36 +56,40 @@ export function sealRequest(
   }
 }
 
-export interface Reception {
-  /** What this side is called: nothing is taken that was meant for somebody else. */
+export interface SealRecipient {
+  /** Name of this node: messages for other recipients are rejected. */
   readonly node: string
   readonly replays: ReplayCache
+  /** Start of this process: older messages are rejected, because the replay cache is empty. */
   readonly since: number
 }
 
-/** For whoever is asked: opens a request, and seals the answer to it. */
+/** The server side: opens a request, and seals the response to it. */
 export function openRequest(
   options: SealOptions,
   choice: SealChoice,
   body: unknown,
-  { node, replays, since }: Reception,
-):
-  | { readonly plain: unknown; readonly answer: (plain: unknown) => object }
-  | { readonly fault: string } {
+  { node, replays, since }: SealRecipient,
+): { readonly plain: unknown; readonly answer: (plain: unknown) => object } | Fault {
   if (choice.format === 'v1') {
     const v1 = toV1(options, choice, [])
     const opened = v1.open(body)
-    return 'fault' in opened ? opened : { plain: opened.plain, answer: v1.seal }
+    return isFault(opened) ? opened : { plain: opened.plain, answer: v1.seal }
   }
-  const opened = open(options, body, { direction: 'request', recipient: node, replays, since })
-  if ('fault' in opened) return opened
+  const opened = openMessage(options, body, {
+    direction: 'request',
+    recipient: node,
+    replays,
+    since,
+  })
+  if (isFault(opened)) return opened
   const { intent, sender, requestId, kid, identityChain } = opened.message
   const mismatch = findMismatch(opened.plain, { intent, requestId })
   if (mismatch !== undefined) return { fault: mismatch }
   return {
     plain: opened.plain,
     answer: (plain) =>
-      seal(
+      sealMessage(
         options,
         kid,
         {
@@ -100,15 +105,15 @@ export function openRequest(
   }
 }
 
-/** What stands outside must be what stands inside. */
+/** The authenticated label must match the envelope inside. */
 function findMismatch(
   plain: unknown,
   label: { readonly intent: string; readonly requestId: string },
 ): string | undefined {
   const { intent, metadata } = (isPlainObject(plain) ? plain : {}) as Partial<IntentEnvelope>
-  if (!intent || !metadata) return 'what was sealed is no envelope'
-  if (toLabel({ intent }) !== label.intent) return 'its intent is another one'
-  return metadata.requestId === label.requestId ? undefined : 'its requestId is another one'
+  if (!intent || !metadata) return 'the sealed content is not an envelope'
+  if (toLabel({ intent }) !== label.intent) return 'its intent differs from the label'
+  return metadata.requestId === label.requestId ? undefined : 'its requestId differs from the label'
 }
 
 const toLabel = ({ intent }: Pick<IntentEnvelope, 'intent'>): string =>

@@ -1,6 +1,6 @@
-const most = 1_000_000
+const maxEntries = 1_000_000
 
-/** What was seen already and could still be shown again. */
+/** Ids of messages that were seen and have not expired yet. */
 export class ReplayCache {
   readonly #seen = new Map<string, number>()
   readonly #now: () => number
@@ -9,21 +9,21 @@ export class ReplayCache {
     this.#now = now
   }
 
-  /** Whether this is the first time; remembered until it expires by itself. */
-  admit(id: string, expires: number): boolean {
-    this.#forget()
+  /** `true` the first time an id is seen. */
+  admit(id: string, expiresAt: number): boolean {
+    this.#removeExpired()
     if (this.#seen.has(id)) return false
-    // Full of what is still good: rather nothing new than something twice.
-    if (this.#seen.size >= most) return false
-    this.#seen.set(id, expires)
+    // Fail closed when full: rejecting a new message is safer than accepting a replay.
+    if (this.#seen.size >= maxEntries) return false
+    this.#seen.set(id, expiresAt)
     return true
   }
 
-  /** They expire about as they came, so only the oldest are looked at. */
-  #forget(): void {
+  /** Insertion order is roughly expiry order, so it stops at the first valid entry. */
+  #removeExpired(): void {
     const now = this.#now()
-    for (const [id, expires] of this.#seen) {
-      if (expires >= now) return
+    for (const [id, expiresAt] of this.#seen) {
+      if (expiresAt >= now) return
       this.#seen.delete(id)
     }
   }

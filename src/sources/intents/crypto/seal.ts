@@ -1,10 +1,12 @@
 import canonicalize from 'canonicalize'
 import { z } from 'zod'
-import { decrypt, encrypt, fromBase64, ivSize, toBase64 } from './aes-gcm.ts'
+import type { Fault } from '../../../capability/fault.ts'
+import { parseJson } from '../../../capability/json.ts'
+import { decrypt, encrypt, fromBase64, ivBytes, toBase64 } from './aes-gcm.ts'
 import { findEncryptionKey, type KeyRing } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
 
-/** Everything that an encrypted message says in the open, and that nobody can change. */
+/** The plaintext header of a sealed message, authenticated as associated data. */
 const headerShape = z.strictObject({
   v: z.literal(2),
   kid: z.string(),
@@ -24,7 +26,7 @@ const sealedShape = headerShape.extend({ iv: z.string(), data: z.string() })
 type Header = z.output<typeof headerShape>
 export type SealedMessage = z.output<typeof sealedShape>
 
-export type Label = Omit<Header, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
+export type MessageLabel = Omit<Header, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
 
 export interface SealOptions {
   readonly ring: KeyRing
@@ -32,63 +34,77 @@ export interface SealOptions {
   readonly randomBytes: (size: number) => Uint8Array
 }
 
-/** How long a message may be on its way, and how wrong a clock may go. */
-const lifetime = 60_000
-const skew = 30_000
+const lifetimeMs = 60_000
+const maxClockSkewMs = 30_000
 
-export function seal(options: SealOptions, kid: string, label: Label, plain: unknown) {
+export function sealMessage(
+  options: SealOptions,
+  kid: string,
+  label: MessageLabel,
+  plain: unknown,
+) {
   const issuedAt = Math.round(options.now())
-  const header: Header = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetime }
-  const iv = options.randomBytes(ivSize)
+  const header: Header = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetimeMs }
+  const iv = options.randomBytes(ivBytes)
   const key = findEncryptionKey(options.ring, kid)
-  const data = encrypt(key, iv, toAssociated(header), JSON.stringify(plain))
+  const data = encrypt(key, iv, toAssociatedData(header), JSON.stringify(plain))
   return { ...header, iv: toBase64(iv), data: toBase64(data) } satisfies SealedMessage
 }
 
-/** What the receiver knows already. */
-export interface Expected extends Partial<Omit<Label, 'direction' | 'identityChain'>> {
-  readonly direction: Label['direction']
-  /** Refuses what was shown before. */
+/** Header values that the receiver requires. */
+export interface ExpectedLabel extends Partial<Omit<MessageLabel, 'direction' | 'identityChain'>> {
+  readonly direction: MessageLabel['direction']
+  /** Rejects replays. */
   readonly replays?: ReplayCache
-  /** Nothing older: what was seen before this process began is not known to it. */
+  /** Rejects messages issued earlier: the replay cache does not survive a restart. */
   readonly since?: number
 }
 
-export type Opened =
-  | { readonly message: SealedMessage; readonly plain: unknown }
-  /** For the log; whoever sent it is told nothing. */
-  | { readonly fault: string }
+export interface OpenedMessage {
+  readonly message: SealedMessage
+  readonly plain: unknown
+}
 
-export function open(options: SealOptions, value: unknown, expected: Expected): Opened {
+/** The fault is for the log only: it would help an attacker. */
+export function openMessage(
+  options: SealOptions,
+  value: unknown,
+  expected: ExpectedLabel,
+): OpenedMessage | Fault {
   const parsed = sealedShape.safeParse(value)
-  if (!parsed.success) return { fault: 'it has not the form of a sealed message' }
+  if (!parsed.success) return { fault: 'it is not a sealed message' }
   const message = parsed.data
   const { iv, data, ...header } = message
   const key = options.ring.get(message.kid)
   const [nonce, bytes] = [fromBase64(iv), fromBase64(data)]
-  if (!key || !nonce || !bytes) return { fault: 'its key is not known, or it is not base64' }
-  const text = decrypt(key, nonce, toAssociated(header), bytes)
-  if (text === undefined) return { fault: 'it was changed, or sealed with another key' }
+  if (!key || !nonce || !bytes) return { fault: 'its key is unknown, or it is not base64' }
+  const text = decrypt(key, nonce, toAssociatedData(header), bytes)
+  if (text === undefined) return { fault: 'it was modified, or sealed with another key' }
   const fault = findFault(message, expected, options.now())
   if (fault !== undefined) return { fault }
-  try {
-    return { message, plain: JSON.parse(text) }
-  } catch {
-    return { fault: 'what was sealed is no JSON' }
-  }
+  const plain = parseJson(text)
+  return plain === undefined
+    ? { fault: 'the decrypted text is not valid JSON' }
+    : { message, plain }
 }
 
-function findFault(message: SealedMessage, expected: Expected, now: number): string | undefined {
+function findFault(
+  message: SealedMessage,
+  expected: ExpectedLabel,
+  now: number,
+): string | undefined {
   const { replays, since = 0, ...labels } = expected
   for (const [name, value] of Object.entries(labels))
-    if (message[name as keyof SealedMessage] !== value) return `its ${name} is another one`
-  if (now > message.expiresAt + skew) return 'it has expired'
-  if (message.expiresAt - message.issuedAt > lifetime) return 'it is good for too long'
-  if (message.issuedAt > now + skew) return 'it comes from the future'
-  if (message.issuedAt + skew < since) return 'it is older than this process'
-  // Last: only what is genuine is remembered, so that nobody can fill the memory with rubbish.
+    if (message[name as keyof SealedMessage] !== value) return `its ${name} is not the expected one`
+  if (now > message.expiresAt + maxClockSkewMs) return 'it has expired'
+  if (message.expiresAt - message.issuedAt > lifetimeMs) return 'its lifetime is too long'
+  if (message.issuedAt > now + maxClockSkewMs) return 'it was issued in the future'
+  if (message.issuedAt + maxClockSkewMs < since) return 'it was issued before this process started'
+  // Checked last: only authentic messages enter the cache, so forged ones cannot fill it.
   const id = `${message.kid} ${message.iv}`
-  return replays && !replays.admit(id, message.expiresAt + skew) ? 'it came before' : undefined
+  return replays && !replays.admit(id, message.expiresAt + maxClockSkewMs)
+    ? 'it is a replay'
+    : undefined
 }
 
-const toAssociated = (header: Header): string => canonicalize(header) ?? ''
+const toAssociatedData = (header: Header): string => canonicalize(header) ?? ''

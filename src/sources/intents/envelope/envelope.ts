@@ -1,40 +1,50 @@
 import { z } from 'zod'
+import type { Fault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
-import { frozenCopy, NotJson } from './frozen-copy.ts'
+import { frozenCopy, NotJsonError } from './frozen-copy.ts'
 
 export const strategies = ['direct', 'fallback', 'broadcast', 'parallel'] as const
 export type Strategy = (typeof strategies)[number]
 
-/** One request for an intent, with the names it has on the wire. Frozen all the way down. */
+/** One request for an intent, with the field names of the wire format. Deeply frozen. */
 export interface IntentEnvelope {
+  /** Version of the wire format: `1.0`. */
   readonly version: string
+  /** Name and version of the requested intent. */
   readonly intent: IntentRef
+  /** The arguments of the call, with the defaults of the agent's input schema. */
   readonly payload: JsonObject
   readonly context: {
+    /** `client`, unless another runtime forwarded the request. */
     readonly sourceAgent: string
     /** ISO 8601. */
     readonly timestamp: string
-    /** Travels; no decision depends on it. */
+    /** Forwarded unchanged; routing ignores it. */
     readonly priority: 'low' | 'normal' | 'high'
     readonly tags: readonly string[]
   }
   readonly metadata: {
+    /** Id of the call; the idempotency key at a remote agent. */
     readonly requestId: string
     readonly source: string
+    /** ISO 8601. */
     readonly createdAt: string
-    /** 32 hexadecimal digits where it is ours: the trace id of a `traceparent`. */
+    /** W3C trace id, 32 hexadecimal digits; another runtime may use another format. */
     readonly traceId: string
-    /** Who asked, then who passed it on. */
+    /** The original caller, then every runtime that forwarded the request. */
     readonly identityChain: readonly string[]
   }
   readonly routing: {
     readonly strategy: Strategy
+    /** The agent to ask first, or alone with `direct`. */
     readonly targetAgent: string | null
+    /** Agents to ask after the first; empty for the default order. */
     readonly fallbackAgents: readonly string[]
   }
   readonly routingMetadata: {
-    /** The agents that were asked before this one. */
+    /** Names of the agents that were asked before this one. */
     readonly decisionPath: readonly string[]
+    /** Earlier attempts at this agent. */
     readonly retries: number
   }
 }
@@ -49,7 +59,7 @@ export const wireVersion = '1.0'
 const text = z.string().max(1024)
 const names = z.array(text).max(64).default([])
 
-/** Written from the fields that are really sent: the published schemas describe an older draft. */
+/** Follows the fields that runtimes really send: the published schemas describe an older draft. */
 const envelopeShape = z.object({
   version: text.default(wireVersion),
   intent: z.object({ name: text.min(1), version: text.min(1).default(wireVersion) }),
@@ -79,10 +89,8 @@ const envelopeShape = z.object({
     .prefault({}),
 })
 
-/** From what another runtime sent to an envelope, or to what is wrong with it. */
-export function readEnvelope(
-  value: unknown,
-): { readonly envelope: IntentEnvelope } | { readonly fault: string } {
+/** Parses an envelope from another runtime. */
+export function readEnvelope(value: unknown): { readonly envelope: IntentEnvelope } | Fault {
   const parsed = envelopeShape.safeParse(value)
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => `/${path.join('/')} ${message}`)
@@ -92,23 +100,26 @@ export function readEnvelope(
     const { payload, ...rest } = parsed.data
     return { envelope: frozenCopy({ ...rest, payload: payload ?? {} }) as object as IntentEnvelope }
   } catch (error) {
-    if (error instanceof NotJson) return { fault: `/payload ${error.message}` }
+    if (error instanceof NotJsonError) return { fault: `/payload ${error.message}` }
     throw error
   }
 }
 
-/** As the next agent gets it: it sees who was asked before, and nothing else has changed. */
+/** The envelope for one attempt: the original with the agents that were asked before. */
 export const toAttempt = (
   envelope: IntentEnvelope,
-  asked: readonly string[],
+  previousAgents: readonly string[],
   retries: number,
 ): IntentEnvelope =>
-  asked.length === 0 && retries === 0
+  previousAgents.length === 0 && retries === 0
     ? envelope
     : Object.freeze({
         ...envelope,
         routingMetadata: Object.freeze({
-          decisionPath: Object.freeze([...envelope.routingMetadata.decisionPath, ...asked]),
+          decisionPath: Object.freeze([
+            ...envelope.routingMetadata.decisionPath,
+            ...previousAgents,
+          ]),
           retries,
         }),
       })

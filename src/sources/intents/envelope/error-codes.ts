@@ -1,45 +1,45 @@
-/** How sure one can be about what an attempt did that did not succeed. */
+/** Tells whether a failed attempt may have taken effect. Part of the execution log. */
 export type Certainty =
-  /** It did not begin: nothing happened. */
+  /** The agent did not begin: no effect. */
   | 'nothing'
-  /** The agent says that it failed. Part of it may have happened. */
+  /** The agent reported the failure; part of the work may have been done. */
   | 'told'
-  /** Nobody knows. */
+  /** There is no information: the work may have been done. */
   | 'unknown'
 
-interface Row {
+interface ErrorCodeTraits {
   readonly certainty: Certainty
-  /** Another agent, or the same one later, may do better. */
-  readonly elsewhere: boolean
-  /** Says something about the health of the agent, not about the request. */
-  readonly ill: boolean
+  /** Another agent, or the same one later, may succeed. */
+  readonly failover: boolean
+  /** Counts as a failure of the agent in its health, not only of this request. */
+  readonly unhealthy: boolean
 }
 
-/** Every code an agent can fail with, and what follows from it. */
+/** Every error code of the protocol, and what the router concludes from it. */
 export const errorCodes = {
   // biome-ignore-start format: table
-  VALIDATION_ERROR: { certainty: 'nothing', elsewhere: false, ill: false },
-  AGENT_ERROR: { certainty: 'told', elsewhere: false, ill: false },
-  ROUTING_ERROR: { certainty: 'nothing', elsewhere: false, ill: false },
-  CAPABILITY_NOT_FOUND: { certainty: 'nothing', elsewhere: true, ill: false },
-  AGENT_TIMEOUT: { certainty: 'unknown', elsewhere: true, ill: true },
-  AGENT_UNAVAILABLE: { certainty: 'nothing', elsewhere: true, ill: true },
-  PROTOCOL_ERROR: { certainty: 'unknown', elsewhere: true, ill: true },
-  TRANSPORT_ERROR: { certainty: 'unknown', elsewhere: true, ill: true },
-  UNAUTHORIZED: { certainty: 'nothing', elsewhere: false, ill: false },
-  RATE_LIMIT: { certainty: 'nothing', elsewhere: true, ill: false },
-  INTERNAL_AGENT_ERROR: { certainty: 'unknown', elsewhere: true, ill: true },
-  PAYLOAD_TOO_LARGE: { certainty: 'nothing', elsewhere: false, ill: false },
-  WORKFLOW_ABORTED: { certainty: 'told', elsewhere: false, ill: false },
-  EMCL_FAILURE: { certainty: 'unknown', elsewhere: true, ill: true },
+  VALIDATION_ERROR: { certainty: 'nothing', failover: false, unhealthy: false },
+  AGENT_ERROR: { certainty: 'told', failover: false, unhealthy: false },
+  ROUTING_ERROR: { certainty: 'nothing', failover: false, unhealthy: false },
+  CAPABILITY_NOT_FOUND: { certainty: 'nothing', failover: true, unhealthy: false },
+  AGENT_TIMEOUT: { certainty: 'unknown', failover: true, unhealthy: true },
+  AGENT_UNAVAILABLE: { certainty: 'nothing', failover: true, unhealthy: true },
+  PROTOCOL_ERROR: { certainty: 'unknown', failover: true, unhealthy: true },
+  TRANSPORT_ERROR: { certainty: 'unknown', failover: true, unhealthy: true },
+  UNAUTHORIZED: { certainty: 'nothing', failover: false, unhealthy: false },
+  RATE_LIMIT: { certainty: 'nothing', failover: true, unhealthy: false },
+  INTERNAL_AGENT_ERROR: { certainty: 'unknown', failover: true, unhealthy: true },
+  PAYLOAD_TOO_LARGE: { certainty: 'nothing', failover: false, unhealthy: false },
+  WORKFLOW_ABORTED: { certainty: 'told', failover: false, unhealthy: false },
+  EMCL_FAILURE: { certainty: 'unknown', failover: true, unhealthy: true },
   // biome-ignore-end format: table
-} as const satisfies Readonly<Record<string, Row>>
+} as const satisfies Readonly<Record<string, ErrorCodeTraits>>
 
 export type ErrorCode = keyof typeof errorCodes
 
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorCodes, code)
 
-/** What is not in the table is a fault of the agent. */
+/** Unknown codes become INTERNAL_AGENT_ERROR: the agent broke the protocol. */
 export const toErrorCode = (code: unknown): ErrorCode =>
   isErrorCode(code) ? code : 'INTERNAL_AGENT_ERROR'

@@ -1,29 +1,29 @@
 import type { Json } from '../../../capability/json.ts'
 
-const deepest = 64
+const maxDepth = 64
 
-/** Why a value cannot travel in an envelope. */
-export class NotJson extends Error {
-  override readonly name = 'NotJson'
+/** Thrown for a value that JSON cannot represent. */
+export class NotJsonError extends Error {
+  override readonly name = 'NotJsonError'
 }
 
 /**
- * A copy that is JSON and that nobody can change: every agent is handed the same payload, and none
- * may see what another one made of it.
+ * Deeply frozen JSON copy. All agents get the same payload, so none may change what another one
+ * sees.
  */
 export function frozenCopy(value: unknown, depth = 0): Json {
-  if (depth > deepest) throw new NotJson(`it is nested deeper than ${deepest} levels`)
+  if (depth > maxDepth) throw new NotJsonError(`it is nested deeper than ${maxDepth} levels`)
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return value
     case 'number':
-      if (!Number.isFinite(value)) throw new NotJson(`${value} is no JSON number`)
+      if (!Number.isFinite(value)) throw new NotJsonError(`${value} is not a JSON number`)
       return value
     case 'object':
       return value === null ? null : copyObject(value, depth)
     default:
-      throw new NotJson(`a ${typeof value} is no JSON`)
+      throw new NotJsonError(`a ${typeof value} is not a JSON value`)
   }
 }
 
@@ -36,12 +36,13 @@ function copyObject(value: object, depth: number): Json {
   }
   if (value instanceof Date) return value.toISOString()
   if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
-    throw new NotJson(`a ${value.constructor.name} is no JSON`)
+    throw new NotJsonError(`a ${value.constructor.name} is not a JSON value`)
   const copy: Record<string, Json> = {}
   for (const key of Object.keys(value)) {
     const item = (value as Record<string, unknown>)[key]
     if (item === undefined) continue
     const child = frozenCopy(item, depth + 1)
+    // Prototype pollution: an assignment to `__proto__` would set the prototype.
     if (key === '__proto__') Object.defineProperty(copy, key, { value: child, enumerable: true })
     else copy[key] = child
   }

@@ -4,37 +4,37 @@ import { type IntentEnvelope, type IntentRef, type Strategy, wireVersion } from 
 import { frozenCopy } from './frozen-copy.ts'
 import { readTraceId, toTraceId } from './trace.ts'
 
-/** A new envelope for each call. Its payload is what the caller sent; the rest is made here. */
+/** The envelope for a call. */
 export function toEnvelope(
   call: Call,
   intent: IntentRef,
   strategy: Strategy,
   now: number,
 ): IntentEnvelope {
-  const at = new Date(now).toISOString()
+  const timestamp = new Date(now).toISOString()
   return Object.freeze({
     version: wireVersion,
     intent: Object.freeze({ name: intent.name, version: intent.version }),
     payload: frozenCopy(call.input ?? {}) as JsonObject,
     context: Object.freeze({
       sourceAgent: 'client',
-      timestamp: at,
+      timestamp,
       priority: 'normal' as const,
-      tags: none,
+      tags: emptyList,
     }),
     metadata: Object.freeze({
       requestId: call.id,
       source: 'drawbridge',
-      createdAt: at,
+      createdAt: timestamp,
       traceId: readTraceId(call.traceparent) ?? toTraceId(call.id),
       identityChain: Object.freeze([toIdentity(call)]),
     }),
-    routing: Object.freeze({ strategy, targetAgent: null, fallbackAgents: none }),
-    routingMetadata: Object.freeze({ decisionPath: none, retries: 0 }),
+    routing: Object.freeze({ strategy, targetAgent: null, fallbackAgents: emptyList }),
+    routingMetadata: Object.freeze({ decisionPath: emptyList, retries: 0 }),
   })
 }
 
-/** Somebody else's envelope, once who sent it is known: they are added to its chain. */
+/** An envelope of another runtime with the authenticated sender added to its identity chain. */
 export const toForwarded = (envelope: IntentEnvelope, call: Call): IntentEnvelope =>
   Object.freeze({
     ...envelope,
@@ -48,4 +48,4 @@ export const toForwarded = (envelope: IntentEnvelope, call: Call): IntentEnvelop
 
 const toIdentity = ({ caller }: Call): string => `caller:${caller.subject}`
 
-const none: readonly string[] = Object.freeze([])
+const emptyList: readonly string[] = Object.freeze([])

@@ -6,25 +6,25 @@ import type { AgentResponse, ErrorInfo } from '../envelope/response.ts'
 import type { RoutingDecision } from '../router/choose-agents.ts'
 
 /**
- * Where every execution is written down, step by step. What a promise here acknowledges survives
- * the end of this process, and, where it is `synced`, of the machine.
+ * Append-only log of executions. An event whose promise has resolved survives a crash of the process;
+ * a `synced` one survives a power failure too.
  */
 export interface ExecutionLog {
-  /** Events that are given at the same time are written together, in order. */
-  append(events: readonly ExecutionEvent[], how: Durability): Promise<void>
+  /** Group commit: concurrent appends are written together, in order. */
+  append(events: readonly ExecutionEvent[], durability: Durability): Promise<void>
   readonly read: ExecutionReader
-  /** Makes an interrupted execution this process's own; `false` when somebody else was faster. */
+  /** Takes over an interrupted execution; `false` when another process already has. */
   claim(id: string): Promise<boolean>
 }
 
-/** Nobody waits for `soon`. */
+/** `synced`: flushed to disk. `written`: committed without a flush. `soon`: not awaited. */
 export type Durability = 'synced' | 'written' | 'soon'
 
 export interface ExecutionReader {
   /** Latest first. */
   list(filter: ExecutionFilter): readonly ExecutionSummary[]
   find(id: string): LoggedExecution | undefined
-  /** Follows the chain of digests; the first event that is not what was written is named. */
+  /** Verifies the hash chain and reports the first event that was changed. */
   verify(): { readonly count: number; readonly broken?: { number: number; reason: string } }
 }
 
@@ -34,9 +34,7 @@ export interface ExecutionFilter {
   readonly limit: number
 }
 
-/**
- * `unknown`: it may have taken effect, and nobody can say. `interrupted`: whoever ran it is gone.
- */
+/** `unknown`: it may have taken effect. `interrupted`: the process that ran it has ended. */
 export const executionStates = ['running', 'done', 'failed', 'unknown', 'interrupted'] as const
 export type ExecutionState = (typeof executionStates)[number]
 
@@ -51,7 +49,7 @@ export interface ExecutionSummary {
 }
 
 export interface LoggedExecution extends ExecutionSummary {
-  /** All that was written of it, in order. */
+  /** Every event of the execution, in order. */
   readonly events: readonly ExecutionEvent[]
 }
 
@@ -62,71 +60,71 @@ export type ExecutionEvent =
   | AnsweredEvent
   | LateEvent
   | EndedEvent
-  | Setup
+  | SetupEvent
 
-interface About {
+interface EventStamp {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Written before anybody is asked. */
-export interface BegunEvent extends About {
+/** Written before the first agent is asked. */
+export interface BegunEvent extends EventStamp {
   readonly event: 'begun'
   readonly source: string
-  /** Where the capability is found; what was called. */
+  /** Address of the capability that was called. */
   readonly address: string
   readonly caller: string
   readonly effects: Effects
-  readonly envelope: Logged<IntentEnvelope>
+  readonly envelope: WithLoggedPayload<IntentEnvelope>
   readonly decision: RoutingDecision
-  /** Which process began it; whoever keeps the log says so. */
+  /** Id of the process that began it; the log implementation adds it. */
   readonly boot?: string
 }
 
-export interface ResumedEvent extends About {
+export interface ResumedEvent extends EventStamp {
   readonly event: 'resumed'
   readonly by: string
   readonly decision: RoutingDecision
 }
 
-/** Written before an agent is asked: what is not here was not asked. */
-export interface AskedEvent extends About {
+/** Written ahead: an agent without this event was not asked. */
+export interface AskedEvent extends EventStamp {
   readonly event: 'asked'
   readonly number: number
   readonly agent: string
 }
 
-export interface AnsweredEvent extends About {
+export interface AnsweredEvent extends EventStamp {
   readonly event: 'answered'
   readonly number: number
   readonly agent: string
-  /** Which of its replicas, where it has any. */
+  /** The replica that answered, where the agent has several. */
   readonly instance?: string
   readonly duration: number
-  readonly payload?: JsonObject | Sealed
+  readonly payload?: JsonObject | SealedPayload
   readonly error?: ErrorInfo
   readonly certainty?: Certainty
   readonly cause?: string
 }
 
-/** An answer that came when nobody waited for it any more: it may say what really happened. */
-export interface LateEvent extends About {
+/** An answer that arrived after the attempt had ended: shows whether it took effect. */
+export interface LateEvent extends EventStamp {
   readonly event: 'late'
   readonly number: number
   readonly agent: string
   readonly outcome: 'ok' | ErrorInfo['code']
 }
 
-export interface EndedEvent extends About {
+export interface EndedEvent extends EventStamp {
   readonly event: 'ended'
   readonly state: 'done' | 'failed' | 'unknown'
   readonly duration: number
-  readonly response: Logged<AgentResponse>
+  readonly response: WithLoggedPayload<AgentResponse>
 }
 
-/** What the decisions after it were made with. */
-export interface Setup {
+/** The registry and policy that the following decisions were made with. */
+export interface SetupEvent {
   readonly event: 'setup'
   readonly at: number
   readonly registry: string
@@ -135,13 +133,13 @@ export interface Setup {
   readonly rules: JsonObject
 }
 
-/** As it was, with a payload that may be unreadable to those without the key. */
-export type Logged<T extends { readonly payload: unknown }> = Omit<T, 'payload'> & {
-  readonly payload: T['payload'] | Sealed
+/** A logged value whose payload may be encrypted. */
+export type WithLoggedPayload<T extends { readonly payload: unknown }> = Omit<T, 'payload'> & {
+  readonly payload: T['payload'] | SealedPayload
 }
 
-/** Something that only those with the key can read. */
-export interface Sealed {
+/** An AES-256-GCM encrypted payload. */
+export interface SealedPayload {
   readonly sealed: {
     readonly kid: string
     readonly iv: string
@@ -149,7 +147,7 @@ export interface Sealed {
   }
 }
 
-export const isSealed = (value: unknown): value is Sealed =>
+export const isSealed = (value: unknown): value is SealedPayload =>
   typeof value === 'object' &&
   value !== null &&
   'sealed' in value &&

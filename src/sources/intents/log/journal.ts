@@ -1,144 +1,150 @@
 import type { Json, JsonObject } from '../../../capability/json.ts'
-import type { AgentResponse, ErrorInfo } from '../envelope/response.ts'
-import type { AttemptResult } from '../router/attempt.ts'
+import { type AgentResult, isAgentFailure } from '../envelope/agent-result.ts'
+import type { ErrorCode } from '../envelope/error-codes.ts'
+import type { AgentResponse } from '../envelope/response.ts'
 import type {
   BegunEvent,
   ExecutionEvent,
   ExecutionLog,
   ResumedEvent,
-  Sealed,
+  SealedPayload,
 } from './execution-log.ts'
 
 export interface JournalOptions {
   readonly id: string
   readonly log: ExecutionLog | undefined
-  /** Whether it must be on the disk before an agent is asked. */
+  /** Attempts must be on disk before the agent is asked. */
   readonly synced: boolean
   readonly now: () => number
-  /** Makes a payload unreadable to those without the key. */
-  readonly protect: Protect | undefined
-  /** Hears that something could not be written that nobody waits for. */
+  /** Encrypts payloads before they are logged. */
+  readonly encrypt: EncryptPayload | undefined
+  /** Receives errors of background writes. */
   readonly onTrouble: (error: unknown) => void
 }
 
-export type Protect = (payload: Json, about: string) => Sealed
+/** `associatedData` binds the ciphertext to its place in the log. */
+export type EncryptPayload = (payload: Json, associatedData: string) => SealedPayload
 
 export type Opening =
   | Omit<BegunEvent, 'id' | 'at' | 'event' | 'boot'>
   | (Omit<ResumedEvent, 'id' | 'at' | 'event'> & { readonly attempts: number })
 
-/** What one execution writes down. The opening waits for the first question, to go with it. */
+/** Writes the events of one execution. The opening is written together with the first attempt. */
 export class Journal {
   readonly #options: JournalOptions
-  #waiting: ExecutionEvent[] = []
-  #number = 0
+  #buffer: ExecutionEvent[] = []
+  #attempts = 0
 
   constructor(options: JournalOptions) {
     this.#options = options
   }
 
   open(opening: Opening): void {
-    const about = this.#about()
+    const stamp = this.#stamp()
     if ('by' in opening) {
       const { attempts, ...rest } = opening
-      this.#number = attempts
-      this.#waiting.push({ event: 'resumed', ...about, ...rest })
+      this.#attempts = attempts
+      this.#buffer.push({ event: 'resumed', ...stamp, ...rest })
       return
     }
     const { envelope } = opening
-    const payload = this.#protect(envelope.payload as JsonObject, 'request')
-    this.#waiting.push({
+    const payload = this.#encrypt(envelope.payload as JsonObject, 'request')
+    this.#buffer.push({
       event: 'begun',
-      ...about,
+      ...stamp,
       ...opening,
       envelope: payload === envelope.payload ? envelope : { ...envelope, payload },
     })
   }
 
-  /** Before an agent is asked. Rejects where that may not be done without a record. */
+  /** Call before asking an agent. Rejects when a `synced` write fails: then do not ask. */
   async ask(agent: string): Promise<number> {
-    const number = ++this.#number
-    this.#waiting.push({ event: 'asked', ...this.#about(), number, agent })
+    const number = ++this.#attempts
+    this.#buffer.push({ event: 'asked', ...this.#stamp(), number, agent })
     if (this.#options.synced) await this.#write('synced')
-    else this.#writeAside()
+    else this.#writeInBackground()
     return number
   }
 
-  answer(number: number, agent: string, duration: number, ending: AttemptResult): void {
-    const { instance } = ending
-    const from = instance === undefined ? nothing : { instance }
-    const { id, at } = this.#about()
-    if ('payload' in ending) {
-      const payload = this.#protect(ending.payload, `answer ${number}`)
-      this.#waiting.push({ event: 'answered', id, at, number, agent, ...from, duration, payload })
+  answer(number: number, agent: string, durationMs: number, result: AgentResult): void {
+    const { instance } = result
+    const replica = instance === undefined ? noReplica : { instance }
+    const { id, at } = this.#stamp()
+    const duration = toMicrosecondPrecision(durationMs)
+    if (!isAgentFailure(result)) {
+      const payload = this.#encrypt(result.payload, `answer ${number}`)
+      this.#buffer.push({ event: 'answered', id, at, number, agent, ...replica, duration, payload })
       return
     }
-    const { error, certainty, cause } = ending
-    this.#waiting.push({
+    const { error, certainty, cause } = result
+    this.#buffer.push({
       event: 'answered',
       id,
       at,
       number,
       agent,
-      ...from,
+      ...replica,
       duration,
       error,
       certainty,
-      ...(cause !== undefined && { cause: cause.slice(0, longestCause) }),
+      ...(cause !== undefined && { cause: cause.slice(0, maxCauseLength) }),
     })
   }
 
-  late(number: number, agent: string, outcome: 'ok' | ErrorInfo['code']): void {
-    this.#waiting.push({ event: 'late', ...this.#about(), number, agent, outcome })
-    this.#writeAside()
+  late(number: number, agent: string, outcome: 'ok' | ErrorCode): void {
+    this.#buffer.push({ event: 'late', ...this.#stamp(), number, agent, outcome })
+    this.#writeInBackground()
   }
 
-  /** Settles when it is written: nobody hears of an answer that the log does not know. */
+  /** Resolves once the end is written, so that no client sees an answer the log lacks. */
   async end(
     state: 'done' | 'failed' | 'unknown',
     response: AgentResponse,
-    duration: number,
+    durationMs: number,
   ): Promise<void> {
     const { payload } = response
     const logged =
-      payload === null ? response : { ...response, payload: this.#protect(payload, 'response') }
-    this.#waiting.push({
+      payload === null ? response : { ...response, payload: this.#encrypt(payload, 'response') }
+    this.#buffer.push({
       event: 'ended',
-      ...this.#about(),
+      ...this.#stamp(),
       state,
-      duration,
+      duration: toMicrosecondPrecision(durationMs),
       response: logged,
     })
     try {
       await this.#write('written')
     } catch (error) {
-      // It has happened: the answer is worth more than its record.
+      // The effect has already happened: return the answer even without its log entry.
       this.#options.onTrouble(error)
     }
   }
 
-  #about() {
+  #stamp() {
     const { id, now } = this.#options
     return { id, at: Math.round(now()) }
   }
 
-  #protect(payload: JsonObject, part: string): JsonObject | Sealed {
-    const { protect, id } = this.#options
-    return protect ? protect(payload, `${id} ${part}`) : payload
+  #encrypt(payload: JsonObject, part: string): JsonObject | SealedPayload {
+    const { encrypt, id } = this.#options
+    return encrypt ? encrypt(payload, `${id} ${part}`) : payload
   }
 
-  async #write(how: 'synced' | 'written'): Promise<void> {
-    const events = this.#waiting
-    this.#waiting = []
-    await this.#options.log?.append(events, how)
+  async #write(durability: 'synced' | 'written'): Promise<void> {
+    const events = this.#buffer
+    this.#buffer = []
+    await this.#options.log?.append(events, durability)
   }
 
-  #writeAside(): void {
-    const events = this.#waiting
-    this.#waiting = []
+  #writeInBackground(): void {
+    const events = this.#buffer
+    this.#buffer = []
     this.#options.log?.append(events, 'soon').catch(this.#options.onTrouble)
   }
 }
 
-const longestCause = 2000
-const nothing = {}
+const maxCauseLength = 2000
+const noReplica = {}
+
+const toMicrosecondPrecision = (milliseconds: number): number =>
+  Math.round(milliseconds * 1000) / 1000

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../capability/json.ts'
-import type { ErrorInfo } from '../envelope/response.ts'
+import type { Fault } from '../../../capability/fault.ts'
+import { type AgentResult, toAgentFailure } from '../envelope/agent-result.ts'
 import { mayRepeat } from '../to-effects.ts'
 import {
   type AnsweredEvent,
@@ -9,53 +9,56 @@ import {
   type LoggedExecution,
 } from './execution-log.ts'
 
-/** What can be done with an execution that nobody runs any more. */
+/** How an interrupted execution can be resumed. */
 export type Resumption =
-  /** It was answered, and only that was not written: nobody is asked. */
+  /** The answer is in the log, only the end is missing: no agent is asked. */
   | {
       readonly kind: 'complete'
       readonly begun: BegunEvent
       readonly agent: string
-      readonly said: { readonly payload: JsonObject } | { readonly error: ErrorInfo }
+      readonly result: AgentResult
     }
-  /** Nothing that must not happen twice can have happened: it is routed again. */
+  /** Repeating is harmless, or no attempt can have taken effect: it is routed again. */
   | { readonly kind: 'continue'; readonly begun: BegunEvent; readonly attempts: number }
-  | { readonly kind: 'refused'; readonly why: string }
 
-/** Decided from what is written and from nothing else. */
-export function toResumption({ id, state, events }: LoggedExecution): Resumption {
-  if (state !== 'interrupted') return refuse(`${id} is ${state}: there is nothing to resume.`)
+/** Decides from the logged events alone; the fault says why the execution cannot be resumed. */
+export function toResumption({ id, state, events }: LoggedExecution): Resumption | Fault {
+  if (state !== 'interrupted')
+    return { fault: `Execution ${id} is ${state}: there is nothing to resume.` }
   const begun = events.find((event) => event.event === 'begun')
-  if (!begun) return refuse(`The beginning of ${id} is not in the log.`)
+  if (!begun) return { fault: `The log does not contain the beginning of execution ${id}.` }
   if (isSealed(begun.envelope.payload))
-    return refuse(`The payload of ${id} is sealed with a key that is not here.`)
+    return {
+      fault: `The payload of execution ${id} is encrypted with a key that is not configured.`,
+    }
   const asked = ofKind(events, 'asked')
   const answered = ofKind(events, 'answered')
-  const answer = answered.find(({ payload }) => payload !== undefined)
+  const success = answered.find(({ payload }) => payload !== undefined)
   const { strategy } = begun.decision
-  if (answer && (strategy === 'direct' || strategy === 'fallback')) return complete(begun, answer)
+  if (success && (strategy === 'direct' || strategy === 'fallback')) return complete(begun, success)
   const attempts = asked.length
   if (mayRepeat(begun.effects)) return { kind: 'continue', begun, attempts }
-  const open = asked.find(({ number }) => !answered.some((one) => one.number === number))
-  if (open)
-    return refuse(
-      `${open.agent} was asked, and what it did is not known. ${id} must not happen twice, so it is not asked again: find out, and settle it with "drawbridge runs settle ${id}".`,
-    )
+  const unanswered = asked.find(({ number }) => !answered.some((one) => one.number === number))
+  if (unanswered)
+    return {
+      fault: `${unanswered.agent} was asked and its answer is not in the log, so it may have acted. Execution ${id} must not happen twice and is not repeated: find out whether it took effect, then run "drawbridge runs settle ${id}".`,
+    }
   const last = answered.at(-1)
   if (last?.certainty === 'unknown')
-    return refuse(`${last.agent} may have acted, and ${id} must not happen twice.`)
+    return { fault: `${last.agent} may have acted, and execution ${id} must not happen twice.` }
   if (last?.certainty === 'told') return complete(begun, last)
   return { kind: 'continue', begun, attempts }
 }
 
-function complete(begun: BegunEvent, { agent, payload, error }: AnsweredEvent): Resumption {
-  if (error) return { kind: 'complete', begun, agent, said: { error } }
+function complete(
+  begun: BegunEvent,
+  { agent, payload, error, certainty }: AnsweredEvent,
+): Resumption | Fault {
+  if (error) return { kind: 'complete', begun, agent, result: toAgentFailure(error, { certainty }) }
   if (payload === undefined || isSealed(payload))
-    return refuse('Its answer is sealed with a key that is not here.')
-  return { kind: 'complete', begun, agent, said: { payload } }
+    return { fault: 'The logged answer is encrypted with a key that is not configured.' }
+  return { kind: 'complete', begun, agent, result: { payload } }
 }
-
-const refuse = (why: string): Resumption => ({ kind: 'refused', why })
 
 const ofKind = <Kind extends ExecutionEvent['event']>(
   events: readonly ExecutionEvent[],

@@ -1,150 +1,124 @@
-import type { Cancellation } from '../../../capability/cancellation.ts'
-import type { Contract, Parsed } from '../../../capability/contract.ts'
-import type { JsonObject } from '../../../capability/json.ts'
-import type { AgentAnswer, AgentContext } from '../agents/agent.ts'
+import { Cancellation } from '../../../capability/cancellation.ts'
 import type { Candidate } from '../agents/registry.ts'
-import type { IntentEnvelope } from '../envelope/envelope.ts'
-import { type Certainty, errorCodes } from '../envelope/error-codes.ts'
-import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
-import { toTraceparent } from '../envelope/trace.ts'
+import {
+  type AgentFailure,
+  type AgentResult,
+  isAgentFailure,
+  toAgentFailure,
+} from '../envelope/agent-result.ts'
+import { toAttempt } from '../envelope/envelope.ts'
+import { errorCodes } from '../envelope/error-codes.ts'
+import { toErrorInfo } from '../envelope/response.ts'
+import { askAgent } from './ask-agent.ts'
+import type { HealthVerdict } from './health.ts'
+import type { RoutingRun } from './routing.ts'
 
-/** How one attempt ended. */
-export type AttemptResult =
-  | { readonly payload: JsonObject; readonly instance?: string }
-  | {
-      readonly error: ErrorInfo
-      readonly instance?: string
-      readonly certainty: Certainty
-      /** Whether another agent may do better, where the code does not say. */
-      readonly elsewhere?: boolean
-      readonly cause?: string
-    }
-
-export interface AttemptOptions {
+export interface Attempt {
   readonly candidate: Candidate
-  readonly envelope: IntentEnvelope
-  readonly number: number
-  /** Milliseconds for this attempt. */
-  readonly limit: number
-  readonly deadline: number
-  /** Stops this attempt alone. */
-  readonly stop: Cancellation
-  /** Hears of an answer that comes after the end. */
-  readonly onLate: (outcome: 'ok' | ErrorInfo['code']) => void
+  /** Names of the agents that were asked before, in order. */
+  readonly previousAgents: readonly string[]
+  /** 0 for the first attempt at this agent. */
+  readonly retry: number
 }
 
-/** Asks one agent once. Ends exactly once, by the limit, whatever the agent does. */
-export function attempt(options: AttemptOptions): Promise<AttemptResult> {
-  const { candidate, limit, stop, onLate } = options
-  const { name } = candidate.agent
-  return new Promise((resolve) => {
-    const asking = new Asking(options)
-    let over = false
-    const end = (ending: AttemptResult) => {
-      if (over) return
-      over = true
-      clearTimeout(timer)
-      resolve(ending)
-    }
-    const timer = setTimeout(() => {
-      const message = `${name} gave no answer within ${Math.round(limit)} ms.`
-      end(asking.toEnding(toErrorInfo('AGENT_TIMEOUT', message)))
-      stop.cancel(message)
-    }, limit)
-    stop.onCancel((reason) =>
-      end(asking.toEnding(toErrorInfo('WORKFLOW_ABORTED', `${name} was stopped: ${reason}`))),
-    )
-    if (over) return
-    asking.ask().then(
-      (ending) => (over ? onLate('error' in ending ? ending.error.code : 'ok') : end(ending)),
-      (error) => end(asking.toEnding(toErrorInfo('INTERNAL_AGENT_ERROR', outOfOrder(name)), error)),
-    )
+export interface StartedAttempt {
+  /** Cancels this attempt alone. */
+  readonly stop: Cancellation
+  readonly result: Promise<AgentResult>
+}
+
+/** Starts one attempt at one agent. Cancelling the call cancels the attempt too. */
+export function startAttempt(run: RoutingRun, attempt: Attempt): StartedAttempt {
+  const stop = new Cancellation()
+  const unsubscribe = run.context.cancellation.onCancel((reason) => stop.cancel(reason))
+  const result = makeAttempt(run, attempt, stop).finally(unsubscribe)
+  return { stop, result }
+}
+
+/** Reserves a slot at the agent, logs the attempt, asks the agent, and logs its answer. */
+async function makeAttempt(
+  run: RoutingRun,
+  { candidate, previousAgents, retry }: Attempt,
+  stop: Cancellation,
+): Promise<AgentResult> {
+  const { health, policy, now, steadyNow } = run.options
+  const { agent } = candidate
+  if (stop.cancelled) return toAgentFailure(cancelledEarly, { certainty: 'nothing' })
+  if (run.deadline <= steadyNow()) return toOutOfTime('the next agent')
+  const ticket = health.enter(agent.name, agent.concurrency)
+  if (!ticket) return toNotAvailable(agent.name)
+  let verdict: HealthVerdict = 'unclear'
+  try {
+    const logged = await logAttempt(run, agent.name)
+    if (isAgentFailure(logged)) return logged
+    const { number } = logged
+    const startedAt = steadyNow()
+    const remainingMs = run.deadline - startedAt
+    if (remainingMs <= 0) return toOutOfTime(agent.name)
+    const result = await askAgent({
+      candidate,
+      envelope: toAttempt(run.envelope, previousAgents, retry),
+      number,
+      timeoutMs: Math.min(remainingMs, agent.timeout ?? policy.attemptTimeout),
+      deadline: now() + remainingMs,
+      stop,
+      onLate: (outcome) => run.journal.late(number, agent.name, outcome),
+    })
+    verdict = toVerdict(result, stop)
+    if (isAgentFailure(result)) run.lastCause = result.cause
+    run.journal.answer(number, agent.name, steadyNow() - startedAt, result)
+    return result
+  } finally {
+    health.leave(ticket, verdict)
+  }
+}
+
+/** Write-ahead logging: an attempt with effects is on disk before the agent is asked. */
+async function logAttempt(
+  run: RoutingRun,
+  agent: string,
+): Promise<{ readonly number: number } | AgentFailure> {
+  try {
+    return { number: await run.journal.ask(agent) }
+  } catch (error) {
+    const cause = String(error)
+    run.lastCause = cause
+    return toAgentFailure(logUnavailable, { certainty: 'nothing', failover: false, cause })
+  }
+}
+
+/** The protocol has no code for the log: `details.reason` identifies it. */
+const logUnavailable = toErrorInfo(
+  'INTERNAL_AGENT_ERROR',
+  'The execution log cannot be written, so the agent was not asked.',
+  { details: { reason: 'log_unavailable' } },
+)
+
+const cancelledEarly = toErrorInfo(
+  'WORKFLOW_ABORTED',
+  'The call was cancelled before an agent was asked.',
+)
+
+const toNotAvailable = (name: string): AgentFailure => {
+  const message = `${name} cannot take another request now.`
+  return toAgentFailure(toErrorInfo('AGENT_UNAVAILABLE', message, { retryable: true }), {
+    failover: true,
   })
 }
 
-const outOfOrder = (name: string): string => `Something went wrong while ${name} was asked.`
-
-class Asking {
-  readonly #options: AttemptOptions
-  #begun = false
-
-  constructor(options: AttemptOptions) {
-    this.#options = options
-  }
-
-  async ask(): Promise<AttemptResult> {
-    const { candidate, envelope } = this.#options
-    const { agent, offer } = candidate
-    const input = await parse(offer.input, envelope.payload)
-    if (!input.ok) {
-      const message = `The payload does not fit what ${agent.name} takes: ${toWords(input)}`
-      // This one was not even asked.
-      const error = toErrorInfo('VALIDATION_ERROR', message)
-      return { error, certainty: 'nothing', elsewhere: true }
-    }
-    const given =
-      input.value === envelope.payload
-        ? envelope
-        : Object.freeze({ ...envelope, payload: input.value as JsonObject })
-    this.#begun = true
-    const answer = await agent.invoke(given, new Context(this.#options))
-    if ('error' in answer) return toFailed(answer)
-    const { instance } = answer
-    const from = instance === undefined ? {} : { instance }
-    const output = await parse(offer.output, answer.payload)
-    if (output.ok) return { payload: answer.payload, ...from }
-    const message = `${agent.name} answered with something it did not promise.`
-    return {
-      error: toErrorInfo('PROTOCOL_ERROR', message),
-      certainty: 'unknown',
-      cause: toWords(output),
-      ...from,
-    }
-  }
-
-  /** Ended from outside: whether it did anything depends on whether it had begun. */
-  toEnding(error: ErrorInfo, thrown?: unknown): AttemptResult {
-    const certainty = this.#begun ? 'unknown' : 'nothing'
-    return { error, certainty, ...(thrown !== undefined && { cause: String(thrown) }) }
-  }
+const toOutOfTime = (name: string): AgentFailure => {
+  const message = `The deadline passed before ${name} could be asked.`
+  return toAgentFailure(toErrorInfo('AGENT_TIMEOUT', message), {
+    certainty: 'nothing',
+    failover: false,
+  })
 }
 
-type Failing = AgentAnswer & Extract<AgentResult, { error: unknown }>
-
-const toFailed = ({ error, certainty, cause, instance }: Failing) => ({
-  error,
-  certainty: certainty ?? errorCodes[error.code].certainty,
-  ...(instance !== undefined && { instance }),
-  ...(cause !== undefined && { cause }),
-})
-
-/** Not waited for where there is nothing to wait for. */
-const parse = (contract: Contract | undefined, value: unknown): Parsed | Promise<Parsed> =>
-  contract ? contract.parse(value) : { ok: true, value }
-
-const toWords = (parsed: Parsed): string =>
-  parsed.ok
-    ? ''
-    : parsed.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`).join('; ')
-
-/** Made when it is looked at: most agents look at none of it. */
-class Context implements AgentContext {
-  readonly #options: AttemptOptions
-
-  constructor(options: AttemptOptions) {
-    this.#options = options
-  }
-
-  get signal(): AbortSignal {
-    return this.#options.stop.signal
-  }
-
-  get deadline(): number {
-    return this.#options.deadline
-  }
-
-  get traceparent(): string {
-    const { envelope, candidate, number } = this.#options
-    return toTraceparent(envelope.metadata.traceId, `${candidate.agent.name} ${number}`)
-  }
+/** Our own cancellation, and a payload that failed validation, say nothing about the agent. */
+function toVerdict(result: AgentResult, stop: Cancellation): HealthVerdict {
+  if (!isAgentFailure(result)) return 'well'
+  const { code } = result.error
+  if (code === 'WORKFLOW_ABORTED' && stop.cancelled) return 'unclear'
+  if (result.failover) return 'unclear'
+  return errorCodes[code].unhealthy ? 'ill' : 'well'
 }

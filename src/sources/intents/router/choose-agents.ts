@@ -1,26 +1,26 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import { toStrategy, type Way } from '../agents/agent.ts'
+import { type RoutingMode, toStrategy } from '../agents/agent.ts'
 import type { Candidate, Intent, Registry } from '../agents/registry.ts'
 import type { IntentEnvelope, Strategy } from '../envelope/envelope.ts'
 import type { ErrorCode } from '../envelope/error-codes.ts'
 import type { HealthCondition, HealthSnapshot } from './health.ts'
 
-/** What the operator says about routing. */
+/** The operator's settings that a decision or its execution depends on. */
 export interface RoutingPolicy {
-  /** The same for the same policy. */
+  /** Digest of the other members. */
   readonly hash: string
-  readonly strategy: Way
-  /** Milliseconds for everything together. */
+  readonly strategy: RoutingMode
+  /** Milliseconds for all attempts together. */
   readonly timeout: number
-  /** Milliseconds for one attempt, where the agent does not say. */
+  /** Milliseconds for one attempt, unless the agent has its own timeout. */
   readonly attemptTimeout: number
-  /** How often the same agent is asked again before the next one is. */
+  /** Retries at the same agent before the next one is asked. */
   readonly retries: number
-  /** Milliseconds before the first of these; doubled with each. */
+  /** Milliseconds before the first retry; doubled with each. */
   readonly backoff: number
 }
 
-/** What a decision depends on, all of it. */
+/** Everything a decision depends on. */
 export interface DecisionInputs {
   readonly envelope: IntentEnvelope
   readonly registry: Registry
@@ -28,36 +28,36 @@ export interface DecisionInputs {
   readonly policy: RoutingPolicy
 }
 
-/** Who is asked, in which order, and why not the others. Prints as JSON, without a clock in it. */
+/** The agents to ask, in order, and why the others are skipped. Logged as JSON, free of time. */
 export interface RoutingDecision {
   readonly intent: string
   readonly version: string
   readonly strategy: Strategy
-  /** The first to finish wins. */
+  /** The fastest success wins. */
   readonly race?: true
-  /** Whose word the order is. */
+  /** Origin of the order. */
   readonly order: 'target' | 'envelope' | 'capability' | 'registry'
-  /** Everybody who serves the intent, in registry order. */
+  /** All agents that serve the intent, in registry order. */
   readonly candidates: readonly CandidateStatus[]
-  /** Who is asked, in this order. */
+  /** Names of the agents to ask, in order. */
   readonly plan: readonly string[]
   readonly refusal?: RoutingRefusal
+  /** Digest of the registry. */
   readonly registry: string
+  /** Digest of the policy. */
   readonly policy: string
   readonly health: HealthSnapshot
 }
 
 export interface CandidateStatus {
   readonly agent: string
-  /** Why it is not asked. */
-  readonly skipped?: Skipped
+  /** Why the agent is not asked; absent when it is. */
+  readonly skipped?: SkipReason
 }
 
-export type Skipped =
-  | Exclude<HealthCondition, 'probe'>
-  | 'not_named'
-  | 'not_targeted'
-  | 'not_needed'
+type UnavailableCondition = Exclude<HealthCondition, 'probe'>
+
+export type SkipReason = UnavailableCondition | 'not_named' | 'not_targeted' | 'not_needed'
 
 export interface RoutingRefusal {
   readonly code: ErrorCode
@@ -68,34 +68,34 @@ export interface RoutingRefusal {
 export interface DecidedRoute {
   readonly decision: RoutingDecision
   readonly plan: readonly Candidate[]
-  /** Absent when nobody has ever heard of it. */
+  /** Absent when the intent is unknown. */
   readonly intent?: Intent
 }
 
-/** A pure function of the envelope, the registry, the health of the agents, and the policy. */
+/** Pure function of the envelope, the registry, the health of the agents, and the policy. */
 export function chooseAgents(inputs: DecisionInputs): DecidedRoute {
   const { envelope, registry, policy, health } = inputs
   const intent = registry.find(envelope.intent)
-  if (!intent || !isUsual(envelope)) return judge(intent, inputs)
-  // What is asked again and again is thought through once: the answer is always the same.
-  const known = memory.get(intent) ?? new Map<string, DecidedRoute>()
-  memory.set(intent, known)
+  if (!intent || namesAgents(envelope)) return decide(intent, inputs)
+  // Memoised: without named agents, a decision depends on nothing but this key and the intent.
+  const decisions = cache.get(intent) ?? new Map<string, DecidedRoute>()
+  cache.set(intent, decisions)
   const key = `${envelope.routing.strategy} ${policy.hash} ${registry.hash} ${toKey(health)}`
-  let decided = known.get(key)
+  let decided = decisions.get(key)
   if (!decided) {
-    decided = judge(intent, inputs)
-    if (known.size >= mostRemembered) known.clear()
-    known.set(key, decided)
+    decided = decide(intent, inputs)
+    if (decisions.size >= maxCachedDecisions) decisions.clear()
+    decisions.set(key, decided)
   }
   return decided
 }
 
-const memory = new WeakMap<Intent, Map<string, DecidedRoute>>()
-const mostRemembered = 100
+const cache = new WeakMap<Intent, Map<string, DecidedRoute>>()
+/** Per intent. */
+const maxCachedDecisions = 100
 
-/** Nobody is asked for by name. */
-const isUsual = ({ routing }: IntentEnvelope): boolean =>
-  routing.targetAgent === null && routing.fallbackAgents.length === 0
+const namesAgents = ({ routing }: IntentEnvelope): boolean =>
+  routing.targetAgent !== null || routing.fallbackAgents.length > 0
 
 function toKey(health: HealthSnapshot): string {
   let key = ''
@@ -103,24 +103,26 @@ function toKey(health: HealthSnapshot): string {
   return key
 }
 
-function judge(intent: Intent | undefined, inputs: DecisionInputs): DecidedRoute {
+function decide(intent: Intent | undefined, inputs: DecisionInputs): DecidedRoute {
   const { envelope, registry, health, policy } = inputs
   const { strategy } = envelope.routing
-  const race = strategy === 'parallel' && isRace(intent, policy)
+  const race = strategy === 'parallel' && toStrategy(findRoutingMode(intent, policy)).race
   const candidates = intent?.candidates ?? []
-  const wish = toWish(envelope, candidates)
-  const away = toAway(health)
-  const standings = toStandings(candidates, wish, away)
-  const refusal = findRefusal(envelope, intent, wish, standings)
-  const fit = refusal ? [] : wish.agents.filter(({ agent }) => !away.has(agent.name))
-  const plan = strategy === 'direct' ? fit.slice(0, 1) : fit
+  const preferred = toPreferredOrder(envelope, candidates)
+  const unavailable = toUnavailable(health)
+  const statuses = toStatuses(candidates, preferred, unavailable)
+  const refusal = findRefusal(envelope, intent, preferred, statuses)
+  const available = refusal
+    ? []
+    : preferred.agents.filter(({ agent }) => !unavailable.has(agent.name))
+  const plan = strategy === 'direct' ? available.slice(0, 1) : available
   const decision: RoutingDecision = {
     intent: envelope.intent.name,
     version: envelope.intent.version,
     strategy,
     ...(race && { race: true as const }),
-    order: wish.order,
-    candidates: strategy === 'direct' ? withoutSpares(standings, plan) : standings,
+    order: preferred.order,
+    candidates: strategy === 'direct' ? markUnneeded(statuses, plan) : statuses,
     plan: plan.map(({ agent }) => agent.name),
     ...(refusal && { refusal }),
     registry: registry.hash,
@@ -130,129 +132,141 @@ function judge(intent: Intent | undefined, inputs: DecisionInputs): DecidedRoute
   return Object.freeze({ decision: Object.freeze(decision), plan, ...(intent && { intent }) })
 }
 
-type Away = ReadonlyMap<string, Exclude<HealthCondition, 'probe'>>
+/** The routing mode of an intent: its first agent's, else its declaration's, else the policy's. */
+export const findRoutingMode = (intent: Intent | undefined, policy: RoutingPolicy): RoutingMode =>
+  intent?.candidates[0]?.offer.strategy ?? intent?.declared?.strategy ?? policy.strategy
 
-/** Few, mostly: looked up a hundred times, so not in the snapshot itself. */
-function toAway(health: HealthSnapshot): Away {
-  const away = new Map<string, Exclude<HealthCondition, 'probe'>>()
+type Unavailable = ReadonlyMap<string, UnavailableCondition>
+
+/** A small Map: faster than looking up every candidate in the snapshot object. */
+function toUnavailable(health: HealthSnapshot): Unavailable {
+  const unavailable = new Map<string, UnavailableCondition>()
   for (const [name, condition] of Object.entries(health))
-    if (condition !== 'probe') away.set(name, condition)
-  return away
+    if (condition !== 'probe') unavailable.set(name, condition)
+  return unavailable
 }
 
-function toStandings(
+function toStatuses(
   candidates: readonly Candidate[],
-  wish: Wish,
-  away: Away,
+  preferred: PreferredOrder,
+  unavailable: Unavailable,
 ): readonly CandidateStatus[] {
-  const wanted = wish.agents.length === candidates.length ? undefined : new Set(wish.agents)
+  const { agents, othersSkipped } = preferred
+  const eligible = agents.length === candidates.length ? undefined : new Set(agents)
   return candidates.map((candidate): CandidateStatus => {
     const { name } = candidate.agent
-    if (wanted && !wanted.has(candidate)) return { agent: name, skipped: wish.others }
-    const condition = away.get(name)
-    return condition === undefined ? candidate.standing : { agent: name, skipped: condition }
+    if (eligible && !eligible.has(candidate)) return { agent: name, skipped: othersSkipped }
+    const condition = unavailable.get(name)
+    return condition === undefined ? candidate.status : { agent: name, skipped: condition }
   })
 }
 
-/** How an intent is routed when nobody says otherwise. */
-export const toWay = (intent: Intent | undefined, policy: RoutingPolicy): Way =>
-  intent?.candidates[0]?.offer.strategy ?? intent?.declared?.strategy ?? policy.strategy
-
-const isRace = (intent: Intent | undefined, policy: RoutingPolicy): boolean =>
-  toStrategy(toWay(intent, policy)).race
-
-interface Wish {
+interface PreferredOrder {
   readonly order: RoutingDecision['order']
-  /** In the order in which they would be asked if all of them were well. */
+  /** The order in which the agents would be asked if all of them were healthy. */
   readonly agents: readonly Candidate[]
-  /** Why the others are not. */
-  readonly others: 'not_named' | 'not_targeted'
-  /** Somebody is asked for who does not serve this. */
-  readonly missing?: string
+  /** Why the other candidates are skipped. */
+  readonly othersSkipped: 'not_named' | 'not_targeted'
+  /** The target agent of the envelope when it does not serve the intent. */
+  readonly unknownTarget?: string
 }
 
-/** What the envelope says counts before what a capability says, and that before the order of all. */
-function toWish({ routing }: IntentEnvelope, candidates: readonly Candidate[]): Wish {
+/** Precedence: the envelope, then the capability, then the registry. */
+function toPreferredOrder(
+  { routing }: IntentEnvelope,
+  candidates: readonly Candidate[],
+): PreferredOrder {
   const { strategy, targetAgent, fallbackAgents } = routing
   const find = (name: string) => candidates.find(({ agent }) => agent.name === name)
   const target = targetAgent === null ? undefined : find(targetAgent)
+  const inRegistryOrder: PreferredOrder = {
+    order: 'registry',
+    agents: candidates,
+    othersSkipped: 'not_named',
+  }
   if (targetAgent !== null && !target)
-    return { order: 'target', agents: [], others: 'not_targeted', missing: targetAgent }
+    return {
+      order: 'target',
+      agents: [],
+      othersSkipped: 'not_targeted',
+      unknownTarget: targetAgent,
+    }
   if (strategy === 'direct')
     return target
-      ? { order: 'target', agents: [target], others: 'not_targeted' }
-      : { order: 'registry', agents: candidates, others: 'not_named' }
-  if (strategy !== 'fallback') return { order: 'registry', agents: candidates, others: 'not_named' }
+      ? { order: 'target', agents: [target], othersSkipped: 'not_targeted' }
+      : inRegistryOrder
+  if (strategy !== 'fallback') return inRegistryOrder
   const first = target ?? candidates[0]
-  if (!first) return { order: 'registry', agents: [], others: 'not_named' }
-  const named = (names: readonly string[]) => names.flatMap((name) => find(name) ?? [])
-  if (fallbackAgents.length > 0)
-    return {
-      order: 'envelope',
-      agents: unique([first, ...named(fallbackAgents)]),
-      others: 'not_named',
-    }
+  if (!first) return inRegistryOrder
+  if (fallbackAgents.length > 0) {
+    const named = fallbackAgents.flatMap((name) => find(name) ?? [])
+    return { order: 'envelope', agents: unique([first, ...named]), othersSkipped: 'not_named' }
+  }
   if (first.offer.fallbackAgents)
-    return { order: 'capability', agents: follow(first, find), others: 'not_named' }
-  if (!target) return { order: 'registry', agents: candidates, others: 'not_named' }
-  return { order: 'target', agents: unique([first, ...candidates]), others: 'not_named' }
+    return {
+      order: 'capability',
+      agents: followFallbacks(first, find),
+      othersSkipped: 'not_named',
+    }
+  if (!target) return inRegistryOrder
+  return { order: 'target', agents: unique([first, ...candidates]), othersSkipped: 'not_named' }
 }
 
-/** A fallback has fallbacks of its own; circles were refused when this was loaded. */
-function follow(
+/** Depth-first: each fallback is followed by its own fallbacks. `checkFallbacks` rejects cycles. */
+function followFallbacks(
   first: Candidate,
   find: (name: string) => Candidate | undefined,
 ): readonly Candidate[] {
-  const met = new Set<Candidate>()
+  const visited = new Set<Candidate>()
   const visit = (candidate: Candidate): void => {
-    if (met.has(candidate)) return
-    met.add(candidate)
+    if (visited.has(candidate)) return
+    visited.add(candidate)
     for (const name of candidate.offer.fallbackAgents ?? []) {
       const next = find(name)
       if (next) visit(next)
     }
   }
   visit(first)
-  return [...met]
+  return [...visited]
 }
 
 const unique = (candidates: readonly Candidate[]): readonly Candidate[] => [...new Set(candidates)]
 
-const withoutSpares = (
-  standings: readonly CandidateStatus[],
+const markUnneeded = (
+  statuses: readonly CandidateStatus[],
   plan: readonly Candidate[],
 ): readonly CandidateStatus[] =>
-  standings.map((one) =>
-    one.skipped || plan.some(({ agent }) => agent.name === one.agent)
-      ? one
-      : { agent: one.agent, skipped: 'not_needed' },
+  statuses.map((status) =>
+    status.skipped || plan.some(({ agent }) => agent.name === status.agent)
+      ? status
+      : { agent: status.agent, skipped: 'not_needed' },
   )
 
 function findRefusal(
   { intent: ref, routing }: IntentEnvelope,
   intent: Intent | undefined,
-  wish: Wish,
-  standings: readonly CandidateStatus[],
+  { unknownTarget }: PreferredOrder,
+  statuses: readonly CandidateStatus[],
 ): RoutingRefusal | undefined {
-  const called = `${ref.name} ${ref.version}`
+  const label = `${ref.name} ${ref.version}`
   if (!intent || intent.candidates.length === 0)
-    return refuse('CAPABILITY_NOT_FOUND', `No agent serves ${called} now.`)
-  if (wish.missing !== undefined)
-    return refuse('ROUTING_ERROR', `${wish.missing} does not serve ${called}.`)
+    return refuse('CAPABILITY_NOT_FOUND', `No agent serves ${label} now.`)
+  if (unknownTarget !== undefined)
+    return refuse('ROUTING_ERROR', `The agent ${unknownTarget} does not serve ${label}.`)
   const asksSeveral = routing.strategy === 'parallel' || routing.strategy === 'broadcast'
   if (asksSeveral && !intent.mayRepeat && intent.candidates.length > 1)
     return refuse(
       'VALIDATION_ERROR',
-      `${called} must not happen twice, so it cannot be asked of several agents at once.`,
+      `${label} must not happen twice, so it cannot be sent to several agents at once.`,
     )
-  if (standings.some(({ skipped }) => !skipped)) return undefined
-  if (standings.every(({ skipped }) => skipped === 'absent'))
-    return refuse('AGENT_UNAVAILABLE', `No agent for ${called} is there now.`, true)
-  return standings.some(({ skipped }) => skipped === 'busy')
-    ? refuse('RATE_LIMIT', `Every agent for ${called} is busy. Try again in a moment.`, true)
+  if (statuses.some(({ skipped }) => !skipped)) return undefined
+  if (statuses.every(({ skipped }) => skipped === 'absent'))
+    return refuse('AGENT_UNAVAILABLE', `No agent for ${label} is online now.`, true)
+  return statuses.some(({ skipped }) => skipped === 'busy')
+    ? refuse('RATE_LIMIT', `Every agent for ${label} is busy. Try again in a moment.`, true)
     : refuse(
         'AGENT_UNAVAILABLE',
-        `Every agent for ${called} has failed repeatedly and is left alone for a while.`,
+        `Every agent for ${label} has failed repeatedly and is temporarily not asked. Try again later.`,
         true,
       )
 }
@@ -263,5 +277,5 @@ const refuse = (code: ErrorCode, message: string, retryable = false): RoutingRef
   retryable,
 })
 
-/** All of a policy that a decision or its execution depends on. */
+/** The members that `hash` is a digest of. */
 export const describePolicy = ({ hash, ...rest }: RoutingPolicy): JsonObject => ({ ...rest })

@@ -1,177 +1,108 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Cancellation } from '../../../capability/cancellation.ts'
-import type { Candidate } from '../agents/registry.ts'
-import { type IntentEnvelope, toAttempt } from '../envelope/envelope.ts'
-import { errorCodes } from '../envelope/error-codes.ts'
-import { toErrorInfo } from '../envelope/response.ts'
-import type { Journal } from '../log/journal.ts'
-import { type AttemptResult, attempt } from './attempt.ts'
-import { toBackoff } from './backoff.ts'
-import type { DecidedRoute } from './choose-agents.ts'
-import type { RouterOptions, RoutingContext } from './routing.ts'
+import { type Effects, reads } from '../../../capability/effects.ts'
 import {
-  type RoutingResult,
-  runStrategy,
-  type StrategyRequest,
-  type StrategyRun,
-} from './strategies.ts'
+  type AgentResult,
+  isAgentFailure,
+  toAgentFailure,
+  toResponse,
+} from '../envelope/agent-result.ts'
+import type { IntentEnvelope } from '../envelope/envelope.ts'
+import { type AgentResponse, toErrorInfo } from '../envelope/response.ts'
+import { Journal } from '../log/journal.ts'
+import type { DecidedRoute, RoutingDecision, RoutingRefusal } from './choose-agents.ts'
+import type {
+  RoutedResponse,
+  RouterOptions,
+  RoutingContext,
+  RoutingResult,
+  RoutingRun,
+} from './routing.ts'
+import { runStrategy } from './strategies.ts'
 
 export interface ExecutionParts {
   readonly options: RouterOptions
-  readonly around: RoutingContext
+  readonly context: RoutingContext
   readonly envelope: IntentEnvelope
-  readonly decided: DecidedRoute
-  readonly journal: Journal
 }
 
-/** One envelope on its way. */
-export class Execution {
-  readonly #options: RouterOptions
-  readonly #around: RoutingContext
-  readonly #envelope: IntentEnvelope
-  readonly #decided: DecidedRoute
-  readonly #journal: Journal
-  #deadline = 0
-  /** Of the last failure, for the operator. */
-  cause: string | undefined
-
-  constructor({ options, around, envelope, decided, journal }: ExecutionParts) {
-    this.#options = options
-    this.#around = around
-    this.#envelope = envelope
-    this.#decided = decided
-    this.#journal = journal
+/** Carries out one decision: logs it, runs its strategy, logs and returns the response. */
+export async function execute(
+  { options, context, envelope }: ExecutionParts,
+  decided: DecidedRoute,
+  startedAt: number,
+): Promise<RoutedResponse> {
+  const { decision, intent } = decided
+  const effects = intent?.effects ?? reads
+  const journal = createJournal(options, context, effects.writes)
+  const { source, address, caller, resumed } = context
+  journal.open(
+    resumed ? { ...resumed, decision } : { source, address, caller, effects, envelope, decision },
+  )
+  const { timeout } = options.policy
+  const run: RoutingRun = {
+    options,
+    context,
+    envelope,
+    journal,
+    deadline: startedAt + Math.min(timeout, context.timeout ?? timeout),
+    lastCause: undefined,
   }
-
-  async run(began: number): Promise<RoutingResult> {
-    const { decision, plan, intent } = this.#decided
-    const { refusal } = decision
-    if (refusal) {
-      const { code, message, retryable } = refusal
-      return {
-        said: { error: toErrorInfo(code, message, { retryable }) },
-        agent: 'router',
-        tried: [],
-      }
-    }
-    const { policy } = this.#options
-    this.#deadline = began + Math.min(policy.timeout, this.#around.timeout ?? policy.timeout)
-    const run: StrategyRun = {
-      plan,
-      mayRepeat: intent?.mayRepeat ?? false,
-      retries: policy.retries,
-      race: decision.race ?? false,
-      ask: (candidate, asked, retry) => this.#ask(candidate, asked, retry),
-      pause: (candidate, retry) => this.#pause(candidate, retry),
-    }
-    return runStrategy(decision.strategy, run)
-  }
-
-  #ask(candidate: Candidate, asked: readonly string[], retry: number): StrategyRequest {
-    const stop = new Cancellation()
-    const { cancellation } = this.#around
-    const forget = cancellation.onCancel((reason) => stop.cancel(reason))
-    const ending = this.#attempt(candidate, asked, retry, stop).finally(forget)
-    return { stop, ending }
-  }
-
-  async #attempt(
-    candidate: Candidate,
-    asked: readonly string[],
-    retry: number,
-    stop: Cancellation,
-  ): Promise<AttemptResult> {
-    const { health, steadyNow } = this.#options
-    const { agent } = candidate
-    const obstacle = this.#obstacle(stop)
-    if (obstacle) return obstacle
-    const ticket = health.enter(agent.name, agent.concurrency)
-    if (!ticket) return notNow(agent.name)
-    let verdict: 'well' | 'ill' | 'unclear' = 'unclear'
-    try {
-      const number = await this.#write(agent.name)
-      if (typeof number !== 'number') return number
-      const began = steadyNow()
-      const left = this.#deadline - began
-      if (left <= 0) return tooLate(agent.name)
-      const ending = await attempt({
-        candidate,
-        envelope: toAttempt(this.#envelope, asked, retry),
-        number,
-        limit: Math.min(left, agent.timeout ?? this.#options.policy.attemptTimeout),
-        deadline: this.#options.now() + left,
-        stop,
-        onLate: (outcome) => this.#journal.late(number, agent.name, outcome),
-      })
-      verdict = toVerdict(ending, stop)
-      if ('error' in ending) this.cause = ending.cause
-      this.#journal.answer(number, agent.name, round(steadyNow() - began), ending)
-      return ending
-    } finally {
-      health.leave(ticket, verdict)
-    }
-  }
-
-  /** What may take effect is on the disk first, or does not happen. */
-  async #write(agent: string): Promise<number | AttemptResult> {
-    try {
-      return await this.#journal.ask(agent)
-    } catch (error) {
-      this.cause = String(error)
-      return { error: unlogged, certainty: 'nothing', elsewhere: false, cause: String(error) }
-    }
-  }
-
-  #obstacle(stop: Cancellation): AttemptResult | undefined {
-    if (stop.cancelled) {
-      const message = 'It was cancelled before anybody was asked.'
-      return { error: toErrorInfo('WORKFLOW_ABORTED', message), certainty: 'nothing' }
-    }
-    return this.#deadline <= this.#options.steadyNow() ? tooLate('the next agent') : undefined
-  }
-
-  async #pause({ agent }: Candidate, retry: number): Promise<boolean> {
-    const { policy, steadyNow } = this.#options
-    const { traceId } = this.#envelope.metadata
-    const wait = toBackoff(policy.backoff, traceId, agent.name, retry)
-    if (this.#around.cancellation.cancelled || steadyNow() + wait >= this.#deadline) return false
-    const stop = new AbortController()
-    const forget = this.#around.cancellation.onCancel(() => stop.abort())
-    await sleep(wait, undefined, { signal: stop.signal }).catch(() => {})
-    forget()
-    return !this.#around.cancellation.cancelled
+  const routing = decision.refusal ? refuse(decision.refusal) : await runStrategy(run, decided)
+  const { result, agent, tried } = routing
+  const state = toState(routing, effects)
+  const response = buildResponse(options, envelope, result, agent)
+  await journal.end(state, response, options.steadyNow() - startedAt)
+  const cause = run.lastCause
+  return {
+    response,
+    state,
+    route: { decision, agent, tried },
+    ...(cause !== undefined && { cause }),
   }
 }
 
-/** The log is not an agent: this code is told apart by its detail. */
-const unlogged = toErrorInfo(
-  'INTERNAL_AGENT_ERROR',
-  'It cannot be written down, so it is not done.',
-  {
-    details: { reason: 'log_unavailable' },
-  },
-)
-
-const notNow = (name: string): AttemptResult => ({
-  error: toErrorInfo('AGENT_UNAVAILABLE', `${name} cannot be asked now.`, { retryable: true }),
-  certainty: 'nothing',
-  elsewhere: true,
+const refuse = ({ code, message, retryable }: RoutingRefusal): RoutingResult => ({
+  result: toAgentFailure(toErrorInfo(code, message, { retryable })),
+  agent: 'router',
+  tried: [],
 })
 
-const tooLate = (name: string): AttemptResult => ({
-  error: toErrorInfo('AGENT_TIMEOUT', `The time was over before ${name} could be asked.`),
-  certainty: 'nothing',
-  elsewhere: false,
-})
-
-/** Stopped by us says nothing about the agent. */
-function toVerdict(ending: AttemptResult, stop: Cancellation): 'well' | 'ill' | 'unclear' {
-  if ('payload' in ending) return 'well'
-  const { code } = ending.error
-  if (code === 'WORKFLOW_ABORTED' && stop.cancelled) return 'unclear'
-  if (ending.elsewhere) return 'unclear'
-  return errorCodes[code].ill ? 'ill' : 'well'
+const toState = ({ result, tried }: RoutingResult, effects: Effects): RoutedResponse['state'] => {
+  if (!isAgentFailure(result)) return 'done'
+  const inDoubt = effects.writes && tried.some(({ certainty }) => certainty === 'unknown')
+  return inDoubt ? 'unknown' : 'failed'
 }
 
-/** To microseconds: more digits would only be longer. */
-export const round = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000
+export interface LoggedAnswer {
+  readonly result: AgentResult
+  readonly agent: string
+  readonly decision: RoutingDecision
+}
+
+/** Ends an interrupted execution whose answer is already in the log. Asks no agent. */
+export async function completeExecution(
+  { options, context, envelope }: ExecutionParts,
+  resumed: NonNullable<RoutingContext['resumed']>,
+  { result, agent, decision }: LoggedAnswer,
+): Promise<RoutedResponse> {
+  const journal = createJournal(options, context, true)
+  journal.open({ ...resumed, decision })
+  const state = isAgentFailure(result) ? 'failed' : 'done'
+  const response = buildResponse(options, envelope, result, agent)
+  await journal.end(state, response, 0)
+  return { response, state, route: { decision, agent, tried: [] } }
+}
+
+function createJournal(options: RouterOptions, { id }: RoutingContext, synced: boolean): Journal {
+  const { log, now, encryptPayload: encrypt, onTrouble = () => {} } = options
+  return new Journal({ id, log, synced, now, encrypt, onTrouble })
+}
+
+export function buildResponse(
+  { now }: RouterOptions,
+  { metadata: { traceId } }: IntentEnvelope,
+  result: AgentResult,
+  agent: string,
+): AgentResponse {
+  const timestamp = new Date(now()).toISOString()
+  return Object.freeze(toResponse(result, Object.freeze({ agent, traceId, timestamp })))
+}

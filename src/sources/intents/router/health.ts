@@ -1,67 +1,71 @@
-/** Why an agent is not asked now; `probe`: it is, to find out whether it is well again. */
+/** Why an agent is skipped now; a `probe` is asked, to find out whether it has recovered. */
 export type HealthCondition = 'absent' | 'ejected' | 'probing' | 'busy' | 'probe'
 
-/** Only those about whom there is something to say. */
+/** Conditions by agent name; healthy agents are not listed. */
 export type HealthSnapshot = Readonly<Record<string, HealthCondition>>
 
 export interface HealthOptions {
-  /** So many failures in a row, and an agent is left alone for a while. */
+  /** Consecutive failures after which an agent is ejected. */
   readonly failures: number
-  /** Milliseconds of the first time; each further time in a row is longer by as much. */
+  /** Milliseconds of the first ejection; each consecutive one is longer by as much. */
   readonly ejection: number
+  /** Upper bound for an ejection, in milliseconds. */
   readonly longest: number
-  /** Milliseconds, steady. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number
 }
 
-/** A place at an agent. */
+/** A reserved slot at an agent. */
 export interface Ticket {
   readonly name: string
-  /** Whether it is the one that finds out if the agent is well again. */
+  /** This attempt probes an ejected agent. */
   readonly probes: boolean
 }
 
-/** What was found out about an agent: that it is left alone from now on, or that it is well again. */
-export type Turn = 'ill' | 'well'
+/** Health of the agent as one attempt showed it; `unclear` changes nothing. */
+export type HealthVerdict = 'well' | 'ill' | 'unclear'
 
-interface State {
-  /** It has left, or has not been heard of for too long. */
+/** A change that other routers are told: the agent was ejected, or it has recovered. */
+export type HealthChange = 'ill' | 'well'
+
+interface AgentState {
+  /** The agent has left, or its heartbeats have stopped. */
   absent: boolean
   active: number
-  /** It takes no more at a time. */
+  /** The agent's concurrency limit is reached. */
   full: boolean
   failures: number
   ejections: number
-  /** Until when it is left alone. */
+  /** End of the ejection on the monotonic clock; 0 when the agent is not ejected. */
   until: number
   probing: boolean
 }
 
-const allWell: HealthSnapshot = Object.freeze({})
+const allHealthy: HealthSnapshot = Object.freeze({})
 
 /**
- * What is known of the agents from the calls they were given. It takes candidates away and never
+ * Circuit breaker and concurrency limit per agent. Removes candidates from a decision and never
  * changes the order of the others.
  */
 export class Health {
   readonly #options: HealthOptions
-  readonly #states = new Map<string, State>()
-  /** Those that are not plainly well: mostly none. */
-  readonly #noted = new Set<string>()
-  readonly #watchers = new Set<(name: string, turn: Turn) => void>()
+  readonly #states = new Map<string, AgentState>()
+  /** Agents that belong in the snapshot: usually none. */
+  readonly #unhealthy = new Set<string>()
+  readonly #watchers = new Set<(name: string, change: HealthChange) => void>()
 
   constructor(options: HealthOptions) {
     this.#options = options
   }
 
-  look(): HealthSnapshot {
-    if (this.#noted.size === 0) return allWell
+  snapshot(): HealthSnapshot {
+    if (this.#unhealthy.size === 0) return allHealthy
     const snapshot: Record<string, HealthCondition> = {}
-    for (const name of [...this.#noted].sort()) snapshot[name] = this.#condition(name)
+    for (const name of [...this.#unhealthy].sort()) snapshot[name] = this.#condition(name)
     return Object.freeze(snapshot)
   }
 
-  /** Takes one of the agent's places, if it may be asked now. */
+  /** Reserves a slot; `undefined` when the agent must not be asked now. */
   enter(name: string, concurrency: number): Ticket | undefined {
     const state = this.#state(name)
     if (state.absent || state.active >= concurrency) return undefined
@@ -70,66 +74,66 @@ export class Health {
     state.probing ||= probes
     state.active++
     state.full = state.active === concurrency
-    if (state.full) this.#noted.add(name)
+    if (state.full) this.#unhealthy.add(name)
     return { name, probes }
   }
 
-  /** Gives it back, with what was learned. */
-  leave({ name, probes }: Ticket, verdict: 'well' | 'ill' | 'unclear'): void {
+  /** Releases the slot and applies the verdict. */
+  leave({ name, probes }: Ticket, verdict: HealthVerdict): void {
     const state = this.#state(name)
     state.active--
     state.full = false
     if (verdict === 'ill') this.#fail(name, state, probes)
     else if (verdict === 'well') this.#recover(name, state)
     if (probes) state.probing = false
-    if (isPlain(state)) this.#noted.delete(name)
+    if (isHealthy(state)) this.#unhealthy.delete(name)
   }
 
-  /** Hears what this one finds out, not what it hears itself. */
-  watch(watcher: (name: string, turn: Turn) => void): () => void {
+  /** Observes changes that were found here, not those passed to `applyRemote`. */
+  watch(watcher: (name: string, change: HealthChange) => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Somebody else has found out. Whether it is well again is tried here all the same. */
-  hear(name: string, turn: Turn): void {
+  /** Applies a change found by another router. A recovery only allows an early probe here. */
+  applyRemote(name: string, change: HealthChange): void {
     const state = this.#state(name)
-    if (turn === 'ill' && state.until === 0) this.#eject(name, state)
-    else if (turn === 'well') state.until = Math.min(state.until, this.#options.now())
+    if (change === 'ill' && state.until === 0) this.#eject(name, state)
+    else if (change === 'well') state.until = Math.min(state.until, this.#options.now())
   }
 
-  notePresence(name: string, present: boolean): void {
+  setPresence(name: string, present: boolean): void {
     const state = this.#state(name)
     state.absent = !present
-    if (present && isPlain(state)) this.#noted.delete(name)
-    else this.#noted.add(name)
+    if (present && isHealthy(state)) this.#unhealthy.delete(name)
+    else this.#unhealthy.add(name)
   }
 
-  #fail(name: string, state: State, probes: boolean): void {
-    // It was asked before it was ejected: that it failed is no news.
+  #fail(name: string, state: AgentState, probes: boolean): void {
+    // Attempts that began before the ejection do not extend it.
     if (state.until > 0 && !probes) return
     state.failures++
     if (!probes && state.failures < this.#options.failures) return
     this.#eject(name, state)
-    this.#tell(name, 'ill')
+    this.#notify(name, 'ill')
   }
 
-  #eject(name: string, state: State): void {
+  #eject(name: string, state: AgentState): void {
     state.ejections++
     const { ejection, longest, now } = this.#options
     state.until = now() + Math.min(longest, ejection * state.ejections)
     state.failures = 0
-    this.#noted.add(name)
+    this.#unhealthy.add(name)
   }
 
-  #recover(name: string, state: State): void {
+  #recover(name: string, state: AgentState): void {
     const wasEjected = state.until > 0
     Object.assign(state, { failures: 0, ejections: 0, until: 0 })
-    if (wasEjected) this.#tell(name, 'well')
+    if (wasEjected) this.#notify(name, 'well')
   }
 
-  #tell(name: string, turn: Turn): void {
-    for (const watcher of this.#watchers) watcher(name, turn)
+  #notify(name: string, change: HealthChange): void {
+    for (const watcher of this.#watchers) watcher(name, change)
   }
 
   #condition(name: string): HealthCondition {
@@ -140,7 +144,7 @@ export class Health {
     return probing ? 'probing' : 'probe'
   }
 
-  #state(name: string): State {
+  #state(name: string): AgentState {
     let state = this.#states.get(name)
     if (!state) {
       state = {
@@ -158,4 +162,4 @@ export class Health {
   }
 }
 
-const isPlain = ({ absent, full, until }: State): boolean => !absent && !full && until === 0
+const isHealthy = ({ absent, full, until }: AgentState): boolean => !absent && !full && until === 0

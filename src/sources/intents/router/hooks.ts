@@ -1,7 +1,7 @@
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { AgentResponse, ErrorInfo } from '../envelope/response.ts'
 
-/** Somebody who watches what is routed. What they do changes nothing. */
+/** Observes routing. Return values are ignored. */
 export interface Hook {
   beforeRoute?(envelope: IntentEnvelope): unknown
   afterRoute?(envelope: IntentEnvelope, response: AgentResponse): unknown
@@ -10,15 +10,15 @@ export interface Hook {
 
 export type Hooks = readonly Hook[]
 
-/** In order, and nobody waits for them; one that fails is told of, and the others are run. */
+/** Calls every hook in order without awaiting it; one that fails is reported and skipped. */
 export function runHooks(
   hooks: Hooks,
   onTrouble: (error: unknown) => void,
-  run: (hook: Hook) => unknown,
+  callHook: (hook: Hook) => unknown,
 ): void {
   for (const hook of hooks)
     try {
-      Promise.resolve(run(hook)).catch(onTrouble)
+      Promise.resolve(callHook(hook)).catch(onTrouble)
     } catch (error) {
       onTrouble(error)
     }

@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { digestJson } from '../../../capability/digest-json.ts'
-import { ways } from '../agents/agent.ts'
+import { routingModes } from '../agents/agent.ts'
 import { capabilityShape, maxTimeoutMs } from '../agents/read-agent.ts'
 import { remoteShape } from '../agents/remote-agent.ts'
 import { sealFormats } from '../crypto/envelope-seal.ts'
 import { natsFields } from '../transport/nats/address.ts'
 import type { RoutingPolicy } from './choose-agents.ts'
 
-/** What a node is called that nobody has named. */
-export const nameless = 'drawbridge'
+/** The default node name. */
+export const defaultNode = 'drawbridge'
 
 const milliseconds = z.number().int().positive().max(maxTimeoutMs)
 
-/** How intents are routed: `docs/intents.md` describes each. */
+/** Configuration of routing; `docs/intents.md` describes each key. */
 export const routingFields = {
   remote: z.array(remoteShape).default([]),
-  /** Intents that are offered even while nobody serves them. */
+  /** Intents that are listed even while no agent serves them. */
   declared: z.array(capabilityShape).default([]),
-  strategy: z.enum(ways).default('fallback'),
+  strategy: z.enum(routingModes).default('fallback'),
   timeout: milliseconds.default(30_000),
   attemptTimeout: milliseconds.default(10_000),
   retries: z.number().int().min(0).max(10).default(0),
@@ -28,12 +28,12 @@ export const routingFields = {
       seconds: z.number().positive().default(30),
     })
     .prefault({}),
-  /** What this side calls itself to other runtimes. */
-  node: z.string().min(1).default(nameless),
+  /** Name of this node to other runtimes. */
+  node: z.string().min(1).default(defaultNode),
   keys: z.record(z.string().min(1), z.string()).default({}),
-  /** Which of the keys makes payloads in the log unreadable to others. */
+  /** Id of the key that encrypts payloads in the execution log. */
   logKey: z.string().optional(),
-  /** Where other runtimes may ask. */
+  /** Endpoints for other runtimes. */
   serve: z
     .strictObject({
       path: z
@@ -43,24 +43,24 @@ export const routingFields = {
       nats: z
         .strictObject({
           ...natsFields,
-          /** Milliseconds between two announcements; three missed ones mean that it is gone. */
+          /** Milliseconds between two announcements; a node that misses three counts as absent. */
           heartbeat: milliseconds.min(20).max(60_000).default(5000),
         })
         .optional(),
-      /** Only sealed requests are taken. */
+      /** Accept sealed requests only. */
       seal: z
         .strictObject({ format: z.enum(sealFormats).default('v2'), key: z.string() })
         .optional(),
     })
-    .refine(({ path, nats }) => path ?? nats, 'needs a path, or nats')
+    .refine(({ path, nats }) => path ?? nats, 'needs "path" or "nats"')
     .optional(),
-  /** Agents that announce themselves are asked, too. */
+  /** Discovery of agents that announce themselves over NATS. */
   discover: z
     .strictObject({
       ...natsFields,
-      /** What the agents want to see. */
+      /** Bearer token for the agents. */
       token: z.string().min(1).optional(),
-      /** Only who has the key is believed, and whoever is asked is asked in sealed envelopes. */
+      /** Accept only announcements sealed with the key, and seal all requests. */
       seal: z.strictObject({ key: z.string() }).optional(),
     })
     .optional(),

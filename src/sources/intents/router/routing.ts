@@ -1,54 +1,85 @@
 import type { Cancellation } from '../../../capability/cancellation.ts'
 import type { Registry } from '../agents/registry.ts'
+import type { AgentResult } from '../envelope/agent-result.ts'
+import type { IntentEnvelope } from '../envelope/envelope.ts'
+import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import type { AgentResponse } from '../envelope/response.ts'
 import type { ExecutionLog } from '../log/execution-log.ts'
-import type { Protect } from '../log/journal.ts'
+import type { EncryptPayload, Journal } from '../log/journal.ts'
 import type { RoutingDecision, RoutingPolicy } from './choose-agents.ts'
 import type { Health } from './health.ts'
 import type { Hooks } from './hooks.ts'
-import type { Tried } from './strategies.ts'
 
 export interface RouterOptions {
   readonly registry: Registry
   readonly policy: RoutingPolicy
   readonly health: Health
   readonly log?: ExecutionLog
-  readonly protect?: Protect
+  readonly encryptPayload?: EncryptPayload
   readonly hooks?: Hooks
-  /** Milliseconds since the epoch: what is written down. */
+  /** Wall clock for timestamps, in milliseconds since the epoch. */
   readonly now: () => number
-  /** The same, but it cannot be set: what is measured. */
+  /** Monotonic clock for durations and deadlines, in milliseconds. */
   readonly steadyNow: () => number
-  /** Hears of what went wrong beside the answer. */
+  /** Receives errors that do not change the response. */
   readonly onTrouble?: (error: unknown) => void
 }
 
-/** What surrounds one envelope. */
+/** The call that one envelope is routed for. */
 export interface RoutingContext {
   readonly id: string
   readonly source: string
   readonly address: string
   readonly caller: string
   readonly cancellation: Cancellation
-  /** Milliseconds for everything, where that is less than the policy allows. */
+  /** Milliseconds for all attempts together; the policy's timeout is the upper bound. */
   readonly timeout?: number
-  /** Goes on with what another process began. */
+  /** Present when an execution that another process began is continued. */
   readonly resumed?: { readonly by: string; readonly attempts: number }
 }
 
-/** The one answer, and how it came about. */
-export interface Routed {
+/** State that all attempts for one envelope share. */
+export interface RoutingRun {
+  readonly options: RouterOptions
+  readonly context: RoutingContext
+  readonly envelope: IntentEnvelope
+  readonly journal: Journal
+  /** End of the time for all attempts together, on the monotonic clock. */
+  readonly deadline: number
+  /** Cause of the most recent failure, for the operator. */
+  lastCause: string | undefined
+}
+
+/** The result of a strategy. */
+export interface RoutingResult {
+  readonly result: AgentResult
+  /** Name of the agent the result comes from. */
+  readonly agent: string
+  /** Ordered by the plan, independent of which agent was faster. */
+  readonly tried: readonly AttemptSummary[]
+}
+
+export interface AttemptSummary {
+  readonly agent: string
+  readonly retry?: number
+  /** `not_needed`: another agent's answer was used. */
+  readonly outcome: 'ok' | ErrorCode | 'not_needed'
+  readonly certainty?: Certainty
+}
+
+/** The response to an envelope, and the route that led to it. */
+export interface RoutedResponse {
   readonly response: AgentResponse
   /** `unknown`: it may have taken effect. */
   readonly state: 'done' | 'failed' | 'unknown'
   readonly route: Route
-  /** What must be told to the operator only. */
+  /** Internal reason, for the operator only. */
   readonly cause?: string
 }
 
-/** How an answer came about. The same for the same decision and the same answers. */
+/** Deterministic: the same decision and the same answers give the same route. */
 export interface Route {
   readonly decision: RoutingDecision
   readonly agent: string
-  readonly tried: readonly Tried[]
+  readonly tried: readonly AttemptSummary[]
 }

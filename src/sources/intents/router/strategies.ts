@@ -1,175 +1,149 @@
-import type { Cancellation } from '../../../capability/cancellation.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Candidate } from '../agents/registry.ts'
+import {
+  type AgentFailure,
+  type AgentResult,
+  isAgentFailure,
+  toAgentFailure,
+} from '../envelope/agent-result.ts'
 import type { Strategy } from '../envelope/envelope.ts'
 import { errorCodes } from '../envelope/error-codes.ts'
-import { type AgentResult, type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
-import type { AttemptResult } from './attempt.ts'
+import { toErrorInfo } from '../envelope/response.ts'
+import { type StartedAttempt, startAttempt } from './attempt.ts'
+import { waitBeforeRetry } from './backoff.ts'
+import type { DecidedRoute } from './choose-agents.ts'
+import type { AttemptSummary, RoutingResult, RoutingRun } from './routing.ts'
 
-/** What a strategy needs to carry out a plan. */
-export interface StrategyRun {
-  readonly plan: readonly Candidate[]
-  /** Whether it may be asked again after it may have acted. */
-  readonly mayRepeat: boolean
-  readonly retries: number
-  readonly race: boolean
-  /** Asks one agent once, unless the time is over or somebody has left. */
-  ask(candidate: Candidate, asked: readonly string[], retry: number): StrategyRequest
-  /** Waits before the same agent is asked again; `false` when there is no time for that. */
-  pause(candidate: Candidate, retry: number): Promise<boolean>
-}
+type RunStrategy = (run: RoutingRun, route: DecidedRoute) => Promise<RoutingResult>
 
-export interface StrategyRequest {
-  readonly stop: Cancellation
-  readonly ending: Promise<AttemptResult>
-}
+/** Carries out a decision with the strategy it names. */
+export const runStrategy: RunStrategy = (run, route) =>
+  strategies[route.decision.strategy](run, route)
 
-/** What came of it all. */
-export interface RoutingResult {
-  readonly said: AgentResult
-  /** Whose word it is. */
-  readonly agent: string
-  /** In the order of the plan, whoever was faster. */
-  readonly tried: readonly Tried[]
-}
-
-export interface Tried {
-  readonly agent: string
-  readonly retry?: number
-  /** `not_needed`: a better one had answered. */
-  readonly outcome: 'ok' | ErrorInfo['code'] | 'not_needed'
-  readonly certainty?: 'nothing' | 'told' | 'unknown'
-}
-
-export const runStrategy = (strategy: Strategy, run: StrategyRun): Promise<RoutingResult> =>
-  table[strategy](run)
-
-const table: Readonly<Record<Strategy, (run: StrategyRun) => Promise<RoutingResult>>> = {
-  direct: inTurn,
-  fallback: inTurn,
+const strategies: Readonly<Record<Strategy, RunStrategy>> = {
+  direct: askInTurn,
+  fallback: askInTurn,
   broadcast: askAll,
-  parallel: (run) => (run.race ? askAllForTheFirst(run) : askAllForTheBest(run)),
+  parallel: (run, route) =>
+    route.decision.race ? askAllForFirst(run, route) : askAllForBest(run, route),
 }
 
-/** One after the other, until one succeeds or nobody else may be asked. */
-async function inTurn(run: StrategyRun): Promise<RoutingResult> {
-  const tried: Tried[] = []
-  const asked: string[] = []
-  let last: { readonly agent: string; readonly error: ErrorInfo } | undefined
-  for (const candidate of run.plan) {
+/** Asks one agent after the other until one succeeds or failover is not allowed. */
+async function askInTurn(run: RoutingRun, { plan, intent }: DecidedRoute): Promise<RoutingResult> {
+  const mayRepeat = intent?.mayRepeat ?? false
+  const { retries } = run.options.policy
+  const tried: AttemptSummary[] = []
+  const previousAgents: string[] = []
+  let last = noAgent
+  for (const candidate of plan) {
     const { name } = candidate.agent
-    for (let retry = 0; retry <= run.retries; retry++) {
-      if (retry > 0 && !(await run.pause(candidate, retry))) break
-      const ending = await run.ask(candidate, asked, retry).ending
-      tried.push(toTried(name, ending, retry))
-      if ('payload' in ending) return { said: ending, agent: name, tried }
-      last = { agent: name, error: ending.error }
-      if (!mayGoOn(ending, run.mayRepeat)) return { said: last, agent: name, tried }
-      if (!helpsToWait(ending)) break
+    for (let retry = 0; retry <= retries; retry++) {
+      if (retry > 0 && !(await waitBeforeRetry(run, name, retry))) break
+      const result = await startAttempt(run, { candidate, previousAgents, retry }).result
+      tried.push(toSummary(name, result, retry))
+      if (!isAgentFailure(result) || !mayFailOver(result, mayRepeat))
+        return { result, agent: name, tried }
+      last = { result, agent: name }
+      if (!mayRetry(result)) break
     }
-    asked.push(name)
+    previousAgents.push(name)
   }
-  const { agent, error } = last ?? nobody
-  return { said: { error }, agent, tried }
+  return { ...last, tried }
 }
 
 /**
- * Whether somebody may be asked after this. First the effects: what may have happened is not asked
- * for again unless that does no harm. Then the sense of it.
+ * Safety first: after an attempt that may have taken effect, only a repeatable intent is asked
+ * again. Then usefulness: the error must be one that another attempt can avoid.
  */
-const mayGoOn = (
-  ending: Extract<AttemptResult, { error: unknown }>,
+const mayFailOver = (
+  { error, certainty, failover = errorCodes[error.code].failover }: AgentFailure,
   mayRepeat: boolean,
-): boolean => {
-  const { error, certainty, elsewhere = errorCodes[error.code].elsewhere } = ending
-  return (mayRepeat || certainty === 'nothing') && (elsewhere || error.retryable)
-}
+): boolean => (mayRepeat || certainty === 'nothing') && (failover || error.retryable)
 
-/** Whether the same agent may do better in a moment. */
-const helpsToWait = ({ error, elsewhere }: Extract<AttemptResult, { error: unknown }>): boolean =>
-  !elsewhere && error.code !== 'CAPABILITY_NOT_FOUND'
+/** A pause may help this agent. */
+const mayRetry = ({ error, failover }: AgentFailure): boolean =>
+  !failover && error.code !== 'CAPABILITY_NOT_FOUND'
 
-/** Everybody, at the same time; all that they say, in the order of the plan. */
-async function askAll(run: StrategyRun): Promise<RoutingResult> {
-  const endings = await Promise.all(run.plan.map((candidate) => run.ask(candidate, [], 0).ending))
-  const tried = endings.map((ending, index) => toTried(nameAt(run, index), ending))
-  const outcomes: readonly JsonObject[] = endings.map((ending, index) => ({
-    agent: nameAt(run, index),
-    ...('payload' in ending
-      ? { status: 'success', payload: ending.payload }
-      : { status: 'error', error: { ...ending.error } }),
+/** Asks all agents at once and returns every answer, in the order of the plan. */
+async function askAll(run: RoutingRun, { plan }: DecidedRoute): Promise<RoutingResult> {
+  const results = await Promise.all(startAll(run, plan).map(({ result }) => result))
+  const tried = results.map((result, index) => toSummary(nameAt(plan, index), result))
+  const outcomes: readonly JsonObject[] = results.map((result, index) => ({
+    agent: nameAt(plan, index),
+    ...(isAgentFailure(result)
+      ? { status: 'error', error: { ...result.error } }
+      : { status: 'success', payload: result.payload }),
   }))
-  if (endings.some((ending) => 'payload' in ending))
-    return { said: { payload: { outcomes } }, agent: 'broadcast', tried }
-  const [first] = endings
-  const error = first && 'error' in first ? first.error : nobody.error
-  return {
-    said: { error: { ...error, details: { ...error.details, outcomes } } },
-    agent: 'broadcast',
-    tried,
-  }
+  if (results.some((result) => !isAgentFailure(result)))
+    return { result: { payload: { outcomes } }, agent: 'broadcast', tried }
+  const [first = noAgent.result] = results.filter(isAgentFailure)
+  const error = { ...first.error, details: { ...first.error.details, outcomes } }
+  return { result: { ...first, error }, agent: 'broadcast', tried }
 }
 
-/** Everybody, at the same time; the success of the one who stands first in the plan wins. */
-async function askAllForTheBest(run: StrategyRun): Promise<RoutingResult> {
-  const asked = run.plan.map((candidate) => run.ask(candidate, [], 0))
-  const tried: Tried[] = []
-  let last = nobody
-  for (const [index, { ending: pending }] of asked.entries()) {
-    const ending = await pending
-    const agent = nameAt(run, index)
-    tried.push(toTried(agent, ending))
-    if ('payload' in ending) {
-      for (const { stop } of asked.slice(index + 1)) stop.cancel(notNeeded)
-      return { said: ending, agent, tried: [...tried, ...toSpares(run, index + 1)] }
+/** Asks all agents at once; the successful agent that comes first in the plan wins. */
+async function askAllForBest(run: RoutingRun, { plan }: DecidedRoute): Promise<RoutingResult> {
+  const attempts = startAll(run, plan)
+  const tried: AttemptSummary[] = []
+  let last = noAgent
+  for (const [index, attempt] of attempts.entries()) {
+    const result = await attempt.result
+    const agent = nameAt(plan, index)
+    tried.push(toSummary(agent, result))
+    if (!isAgentFailure(result)) {
+      for (const { stop } of attempts.slice(index + 1)) stop.cancel(notNeeded)
+      return { result, agent, tried: [...tried, ...plan.slice(index + 1).map(toUnneeded)] }
     }
-    last = { agent, error: ending.error }
+    last = { result, agent }
   }
-  return { said: { error: last.error }, agent: last.agent, tried }
+  return { ...last, tried }
 }
 
-/** The same, but whoever is first to succeed wins. Who that is cannot be foreseen. */
-async function askAllForTheFirst(run: StrategyRun): Promise<RoutingResult> {
-  const asked = run.plan.map((candidate) => run.ask(candidate, [], 0))
-  const endings: (AttemptResult | undefined)[] = asked.map(() => undefined)
+/** Asks all agents at once; the fastest success wins. The one strategy that depends on timing. */
+async function askAllForFirst(run: RoutingRun, { plan }: DecidedRoute): Promise<RoutingResult> {
+  const attempts = startAll(run, plan)
+  const results: (AgentResult | undefined)[] = attempts.map(() => undefined)
   const winner = await new Promise<number | undefined>((resolve) => {
-    let left = asked.length
-    for (const [index, { ending: pending }] of asked.entries())
-      void pending.then((ending) => {
-        endings[index] = ending
-        if ('payload' in ending) resolve(index)
-        else if (--left === 0) resolve(undefined)
+    let pending = attempts.length
+    for (const [index, attempt] of attempts.entries())
+      void attempt.result.then((result) => {
+        results[index] = result
+        if (!isAgentFailure(result)) resolve(index)
+        else if (--pending === 0) resolve(undefined)
       })
-    if (asked.length === 0) resolve(undefined)
+    if (attempts.length === 0) resolve(undefined)
   })
-  for (const { stop } of asked) stop.cancel(notNeeded)
-  const tried = endings.map(
-    (ending, index): Tried =>
-      ending
-        ? toTried(nameAt(run, index), ending)
-        : { agent: nameAt(run, index), outcome: 'not_needed' },
-  )
-  const ending = endings[winner ?? endings.length - 1]
-  const agent = nameAt(run, winner ?? endings.length - 1)
-  return { said: ending ?? { error: nobody.error }, agent, tried }
+  for (const { stop } of attempts) stop.cancel(notNeeded)
+  const tried = plan.map((candidate, index) => {
+    const result = results[index]
+    return result ? toSummary(candidate.agent.name, result) : toUnneeded(candidate)
+  })
+  const index = winner ?? results.length - 1
+  return { result: results[index] ?? noAgent.result, agent: nameAt(plan, index), tried }
 }
 
 const notNeeded = 'another agent has answered'
 
-const nameAt = (run: StrategyRun, index: number): string => run.plan[index]?.agent.name ?? 'router'
+const startAll = (run: RoutingRun, plan: readonly Candidate[]): readonly StartedAttempt[] =>
+  plan.map((candidate) => startAttempt(run, { candidate, previousAgents: [], retry: 0 }))
 
-const toSpares = (run: StrategyRun, from: number): Tried[] =>
-  run.plan.slice(from).map(({ agent }) => ({ agent: agent.name, outcome: 'not_needed' }))
+const nameAt = (plan: readonly Candidate[], index: number): string =>
+  plan[index]?.agent.name ?? 'router'
 
-const toTried = (agent: string, ending: AttemptResult, retry = 0): Tried => ({
-  agent,
-  ...(retry > 0 && { retry }),
-  ...('payload' in ending
-    ? { outcome: 'ok' as const }
-    : { outcome: ending.error.code, certainty: ending.certainty }),
+const toUnneeded = ({ agent }: Candidate): AttemptSummary => ({
+  agent: agent.name,
+  outcome: 'not_needed',
 })
 
-const nobody: { readonly agent: string; readonly error: ErrorInfo } = {
+const toSummary = (agent: string, result: AgentResult, retry = 0): AttemptSummary => ({
+  agent,
+  ...(retry > 0 && { retry }),
+  ...(isAgentFailure(result)
+    ? { outcome: result.error.code, certainty: result.certainty }
+    : { outcome: 'ok' as const }),
+})
+
+const noAgent: { readonly agent: string; readonly result: AgentFailure } = {
   agent: 'router',
-  error: toErrorInfo('ROUTING_ERROR', 'There was nobody to ask.'),
+  result: toAgentFailure(toErrorInfo('ROUTING_ERROR', 'No agent was available to ask.')),
 }

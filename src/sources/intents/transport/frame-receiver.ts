@@ -1,39 +1,41 @@
 import type { Call } from '../../../capability/call.ts'
+import { isFault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Outcome } from '../../../capability/outcome.ts'
-import { openRequest, type Reception, type SealChoice } from '../crypto/envelope-seal.ts'
+import type { Failed, Outcome } from '../../../capability/outcome.ts'
+import { openRequest, type SealChoice, type SealRecipient } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
+import { type AgentResult, toAgentFailure, toResponse } from '../envelope/agent-result.ts'
 import { type IntentEnvelope, readEnvelope } from '../envelope/envelope.ts'
 import { type ErrorCode, isErrorCode } from '../envelope/error-codes.ts'
-import { type AgentResult, type ErrorInfo, toErrorInfo, toResponse } from '../envelope/response.ts'
+import { type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
 import { toToolName } from '../tool-name.ts'
 import { type Frame, type FrameHeaders, readFrame, toFrame } from './frame.ts'
 
 export interface FrameReceiverOptions {
-  /** Over HTTP; absent where there is only another way. */
+  /** HTTP path; absent when frames arrive over NATS only. */
   readonly path?: string
   readonly seal?: SealChoice
   readonly sealing: SealOptions
-  readonly reception: Reception
-  /** Routes an envelope of somebody else on behalf of a call that governance let through. */
-  readonly route: (envelope: IntentEnvelope, call: Call, timeout?: number) => Promise<Outcome>
+  readonly reception: SealRecipient
+  /** Routes the envelope of another runtime for a call that governance has admitted. */
+  readonly route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) => Promise<Outcome>
   readonly onTrouble: (error: unknown) => void
 }
 
-/** A frame that asks for something. */
-export interface Accepted {
-  /** What the capability is called here, before anybody renamed it. */
+/** A request read from a frame, ready to become a call. */
+export interface AcceptedRequest {
+  /** Name of the capability in its source, before any mount renames it. */
   readonly name: string
   readonly input: JsonObject
-  /** A repeated request has the same one. */
+  /** Idempotency key. */
   readonly key: string
   readonly traceparent?: string
   invoke(call: Call): Promise<Outcome>
-  /** The frame that goes back. `undefined`: there is no such capability. */
+  /** Builds the reply frame; `undefined` means that the capability does not exist. */
   answer(outcome: Outcome | undefined): Frame
 }
 
-/** Where other runtimes ask: from frames to calls, and from outcomes to frames. */
+/** Endpoint for other runtimes: converts frames to calls, and outcomes to frames. */
 export class FrameReceiver {
   readonly #options: FrameReceiverOptions
 
@@ -45,18 +47,18 @@ export class FrameReceiver {
     return this.#options.path
   }
 
-  /** What it asks for, or the frame that says why not. Never throws. */
-  accept(value: unknown): Accepted | { readonly refused: Frame } {
+  /** Returns the request, or the error frame to reply with. Never throws. */
+  accept(value: unknown): AcceptedRequest | { readonly refused: Frame } {
     const frame = readFrame(value)
-    if ('fault' in frame) return refuse('PROTOCOL_ERROR', frame.fault)
+    if (isFault(frame)) return refuse('PROTOCOL_ERROR', frame.fault)
     const opened = this.#open(frame)
     if ('refused' in opened) return opened
     const reading = readEnvelope(opened.plain)
-    if ('fault' in reading) return refuse('VALIDATION_ERROR', reading.fault)
-    if (isLost(reading.envelope))
+    if (isFault(reading)) return refuse('VALIDATION_ERROR', reading.fault)
+    if (isLoop(reading.envelope))
       return refuse(
         'ROUTING_ERROR',
-        'It was passed on too often: two runtimes may be asking each other.',
+        `The request was forwarded more than ${maxForwards} times: check for a routing loop.`,
       )
     return this.#accept(reading.envelope, frame.headers, opened.answer)
   }
@@ -65,69 +67,74 @@ export class FrameReceiver {
     const { seal, sealing, reception, onTrouble } = this.#options
     if (!seal)
       return frame.messageType === 'intent'
-        ? { plain: frame.body, answer: (said) => toFrame('response', said) }
-        : refuse('PROTOCOL_ERROR', 'Only messages of the type intent are taken here.')
+        ? { plain: frame.body, answer: (response) => toFrame('response', response) }
+        : refuse('PROTOCOL_ERROR', 'This server accepts only frames with messageType "intent".')
     if (frame.messageType !== 'emcl')
-      return refuse('EMCL_FAILURE', 'Only sealed messages are taken here.')
+      return refuse('EMCL_FAILURE', 'This server accepts only sealed frames (messageType "emcl").')
     const opened = openRequest(sealing, seal, frame.body, reception)
-    if (!('fault' in opened))
-      return { plain: opened.plain, answer: (said) => toFrame('emcl', opened.answer(said)) }
-    onTrouble(new Error(`A sealed message was refused: ${opened.fault}`))
-    // Always the same words: how it failed would help whoever tries.
+    if (!isFault(opened))
+      return { plain: opened.plain, answer: (response) => toFrame('emcl', opened.answer(response)) }
+    onTrouble(new Error(`A sealed message was rejected: ${opened.fault}`))
+    // One message for every fault: the reason would help an attacker.
     return refuse('EMCL_FAILURE', 'The message could not be opened.')
   }
 
-  #accept(envelope: IntentEnvelope, headers: FrameHeaders, seal: Unsealed['answer']): Accepted {
+  #accept(envelope: IntentEnvelope, headers: FrameHeaders, toReply: ToReply): AcceptedRequest {
     const { traceparent, timeout, idempotencyKey } = headers
     const { requestId, traceId } = envelope.metadata
     const { node } = this.#options.reception
     return {
       name: toToolName(envelope.intent),
       input: envelope.payload,
-      // What stands outside a seal may be anybody's word.
+      // Headers are outside the seal and unauthenticated, so a sealed request uses its requestId.
       key: this.#options.seal ? requestId : (idempotencyKey ?? requestId),
       ...(traceparent !== undefined && { traceparent }),
       invoke: (call) => this.#options.route(envelope, call, timeout),
       answer: (outcome) => {
         const timestamp = new Date(this.#options.sealing.now()).toISOString()
         const metadata = { agent: node, traceId, timestamp }
-        return seal(toResponse(toSaid(outcome, envelope), metadata))
+        return toReply(toResponse(toResult(outcome, envelope), metadata))
       },
     }
   }
 }
 
-const mostPassedOn = 8
+const maxForwards = 8
 
-const isLost = ({ metadata }: IntentEnvelope): boolean =>
-  metadata.identityChain.filter((one) => one.startsWith('proxy:')).length > mostPassedOn
+/** Every router that forwards a request adds a `proxy:` entry: too many mean a loop. */
+const isLoop = ({ metadata }: IntentEnvelope): boolean =>
+  metadata.identityChain.filter((one) => one.startsWith('proxy:')).length > maxForwards
+
+type ToReply = (response: unknown) => Frame
 
 interface Unsealed {
   readonly plain: unknown
-  readonly answer: (said: unknown) => Frame
+  readonly answer: ToReply
 }
 
 const refuse = (code: ErrorCode, message: string) => ({
   refused: toFrame('error', toErrorInfo(code, message)),
 })
 
-function toSaid(outcome: Outcome | undefined, { intent }: IntentEnvelope): AgentResult {
+function toResult(outcome: Outcome | undefined, { intent }: IntentEnvelope): AgentResult {
   if (!outcome) {
     const message = `There is no intent ${intent.name} ${intent.version} here.`
-    return { error: toErrorInfo('CAPABILITY_NOT_FOUND', message) }
+    return toAgentFailure(toErrorInfo('CAPABILITY_NOT_FOUND', message))
   }
   switch (outcome.kind) {
     case 'done':
       return { payload: (outcome.data ?? {}) as JsonObject }
-    case 'asking':
-      return { error: toErrorInfo('UNAUTHORIZED', 'It needs an answer from a person first.') }
+    case 'asking': {
+      const message = 'The call needs an answer from a person, which frames cannot carry.'
+      return toAgentFailure(toErrorInfo('UNAUTHORIZED', message))
+    }
     case 'failed':
-      return { error: toError(outcome.failure) }
+      return toAgentFailure(toError(outcome.failure))
   }
 }
 
-/** What governance refuses, in the words of the agents. */
-const translations: Readonly<Record<string, ErrorCode>> = {
+/** Failure codes of governance, mapped to error codes of the protocol. */
+const errorCodeOf: Readonly<Record<string, ErrorCode>> = {
   invalid_input: 'VALIDATION_ERROR',
   insufficient_scope: 'UNAUTHORIZED',
   approval_required: 'UNAUTHORIZED',
@@ -140,17 +147,16 @@ const translations: Readonly<Record<string, ErrorCode>> = {
   in_progress: 'AGENT_TIMEOUT',
   timed_out: 'AGENT_TIMEOUT',
   outcome_unknown: 'AGENT_TIMEOUT',
-  // It was done: nobody may take this for a refusal.
+  // The call was carried out, so the code must be one of unknown certainty, not a refusal.
   result_too_large: 'PROTOCOL_ERROR',
   ledger_unavailable: 'AGENT_UNAVAILABLE',
   log_unavailable: 'AGENT_UNAVAILABLE',
 }
 
-function toError(failure: Extract<Outcome, { kind: 'failed' }>['failure']): ErrorInfo {
-  const { code, message, fixedBy, retryable, details } = failure
+function toError({ code, message, fixedBy, retryable, details }: Failed['failure']): ErrorInfo {
   return toErrorInfo(
-    isErrorCode(code) ? code : (translations[code] ?? 'INTERNAL_AGENT_ERROR'),
-    fixedBy === 'operator' ? 'It is out of order.' : message,
+    isErrorCode(code) ? code : (errorCodeOf[code] ?? 'INTERNAL_AGENT_ERROR'),
+    fixedBy === 'operator' ? 'The capability is temporarily unavailable.' : message,
     { retryable, details: { ...(fixedBy !== 'operator' && details), reason: code } },
   )
 }

@@ -1,3 +1,4 @@
+import type { Fault } from '../../../capability/fault.ts'
 import { isPlainObject } from '../../../capability/json.ts'
 
 export const protocol = 'INTENTUSNET/1.0'
@@ -5,22 +6,22 @@ export const protocol = 'INTENTUSNET/1.0'
 export const messageTypes = ['intent', 'emcl', 'response', 'error'] as const
 export type MessageType = (typeof messageTypes)[number]
 
-/** What goes over the wire, whatever is in it. */
+/** The unit of transmission of the protocol. */
 export interface Frame {
   readonly protocol: typeof protocol
   readonly messageType: MessageType
-  /** Ours are here and not in the body, whose fields other runtimes count. */
+  /** Our extensions live here: other runtimes check the set of fields of the body. */
   readonly headers: FrameHeaders
   readonly body: unknown
 }
 
 export interface FrameHeaders {
   readonly traceparent?: string
-  /** Milliseconds that are left. Not a time: clocks differ. */
+  /** Remaining milliseconds; a duration, because clocks differ. */
   readonly timeout?: number
-  /** What the sender wants to be able to repeat this under. */
+  /** Repeating a request under the same key does not repeat its effect. */
   readonly idempotencyKey?: string
-  /** Of an answer: which of its replicas gave it. */
+  /** The replica that answered; set in replies. */
   readonly instance?: string
 }
 
@@ -30,14 +31,15 @@ export const toFrame = (
   headers: FrameHeaders = {},
 ): Frame => ({ protocol, messageType, headers, body })
 
-/** Some runtimes leave out the headers. */
-export function readFrame(value: unknown): Frame | { readonly fault: string } {
-  if (!isPlainObject(value)) return { fault: 'A frame is a JSON object.' }
+/** Accepts frames without headers: some runtimes leave them out. */
+export function readFrame(value: unknown): Frame | Fault {
+  if (!isPlainObject(value)) return { fault: 'A frame must be a JSON object.' }
   if (value.protocol !== protocol) return { fault: `The protocol must be ${protocol}.` }
   const messageType = messageTypes.find((type) => type === value.messageType)
   if (!messageType) return { fault: `The messageType must be one of ${messageTypes.join(', ')}.` }
-  const said = isPlainObject(value.headers) ? value.headers : {}
-  const { traceparent, timeout, idempotencyKey, instance } = said
+  const { traceparent, timeout, idempotencyKey, instance } = isPlainObject(value.headers)
+    ? value.headers
+    : {}
   const headers: FrameHeaders = {
     ...(typeof traceparent === 'string' && { traceparent }),
     ...(typeof timeout === 'number' && timeout > 0 && { timeout }),

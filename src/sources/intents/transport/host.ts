@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import type { ExecutionLog } from '../log/execution-log.ts'
 
-/** What the agents' runtime needs from outside. */
+/** Clock, randomness and log: injected, so that tests can replace them. */
 export interface Host {
-  /** Milliseconds since the epoch. */
+  /** Wall clock, in milliseconds since the epoch. */
   readonly now: () => number
-  /** The same, but nobody can set it. */
+  /** Monotonic clock, in milliseconds. */
   readonly steadyNow: () => number
   readonly randomBytes: (size: number) => Uint8Array
-  /** Without one, nothing is written down. */
+  /** Executions are not recorded without it. */
   readonly log?: ExecutionLog
-  /** Hears of what went wrong beside an answer. */
+  /** Receives errors that do not change a response. */
   readonly onTrouble: (error: unknown) => void
 }
 
-/** The real one, for as long as nobody says another. */
-export const thisHost: Host = {
+/** The default. */
+export const defaultHost: Host = {
   now: Date.now,
   steadyNow: () => performance.now(),
   randomBytes,

@@ -1,31 +1,35 @@
 import http from 'node:http'
 import https from 'node:https'
-import { maxAnswerBytes, type Transport, type TransportResult } from './transport.ts'
+import {
+  maxAnswerBytes,
+  type OutgoingFrame,
+  type Transport,
+  type TransportResult,
+} from './transport.ts'
 
-/** Posts JSON and never throws. Not `fetch`: that hides whether anything can have been read. */
+/** POSTs frames. Uses `node:http`, because `fetch` hides whether any byte was sent. */
 export class HttpTransport {
   readonly #agents = {
     'http:': new http.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
     'https:': new https.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
   }
 
-  /** How an agent behind an address is asked. */
-  carry(url: string): Transport {
-    return (parcel) => this.#post(url, parcel)
+  transportTo(url: string): Transport {
+    return (frame) => this.#post(url, frame)
   }
 
-  #post(url: string, parcel: Parameters<Transport>[0]): Promise<TransportResult> {
-    const { body, traceparent, token, delicate, signal } = parcel
+  #post(url: string, frame: OutgoingFrame): Promise<TransportResult> {
+    const { body, traceparent, token, mustNotRepeat, signal } = frame
     const secure = url.startsWith('https:')
     const { request } = secure ? https : http
     return new Promise((resolve) => {
-      let written = false
+      let sent = false
       const fail = (error: Error) =>
-        resolve({ failed: written ? 'sent' : 'not_sent', cause: error.message })
+        resolve({ failed: sent ? 'sent' : 'not_sent', cause: error.message })
       const outgoing = request(url, {
         method: 'POST',
-        // A connection of its own: an old one may break for reasons that have nothing to do with this.
-        agent: delicate ? false : this.#agents[secure ? 'https:' : 'http:'],
+        // A kept-alive connection may be closing: its reset would leave the outcome in doubt.
+        agent: mustNotRepeat ? false : this.#agents[secure ? 'https:' : 'http:'],
         headers: {
           'content-type': 'application/json',
           accept: 'application/json',
@@ -38,13 +42,13 @@ export class HttpTransport {
       outgoing.on('error', fail)
       outgoing.on('response', (response) => read(response, resolve, fail))
       outgoing.on('socket', (socket) => {
-        const ready = secure ? 'secureConnect' : 'connect'
+        const readyEvent = secure ? 'secureConnect' : 'connect'
         const send = () => {
-          written = true
+          sent = true
           outgoing.end(body)
         }
-        // Nothing is handed over before there is somebody at the other end.
-        if (socket.connecting) socket.once(ready, send)
+        // Write after the connection is established: an earlier error is then surely `not_sent`.
+        if (socket.connecting) socket.once(readyEvent, send)
         else send()
       })
     })
@@ -57,21 +61,21 @@ export class HttpTransport {
 
 function read(
   response: http.IncomingMessage,
-  resolve: (carried: TransportResult) => void,
+  resolve: (result: TransportResult) => void,
   fail: (error: Error) => void,
 ): void {
   const chunks: Buffer[] = []
-  let size = 0
+  let bytes = 0
   response.on('data', (chunk: Buffer) => {
-    size += chunk.length
-    if (size <= maxAnswerBytes) chunks.push(chunk)
+    bytes += chunk.length
+    if (bytes <= maxAnswerBytes) chunks.push(chunk)
     else {
       resolve({ failed: 'endless', cause: `more than ${maxAnswerBytes} bytes` })
       response.destroy()
     }
   })
   response.on('error', fail)
-  response.on('aborted', () => fail(new Error('the answer broke off')))
+  response.on('aborted', () => fail(new Error('the connection closed in the middle of the answer')))
   response.on('end', () =>
     resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
   )

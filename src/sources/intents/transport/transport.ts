@@ -1,40 +1,46 @@
-/** A frame on its way to another runtime. */
+/** A serialised frame to send to another runtime. */
 export interface OutgoingFrame {
   readonly body: string
   readonly traceparent: string
-  /** Shown as a bearer token. */
+  /** Sent as a bearer token. */
   readonly token: string | undefined
-  /** What it asks for must not happen twice: a doubt about its fate costs more than time. */
-  readonly delicate: boolean
+  /** The request must not be carried out twice: avoid a doubtful outcome even at a cost in time. */
+  readonly mustNotRepeat: boolean
   readonly signal: AbortSignal
 }
 
-/** What came back, or how far it got. */
-export type TransportResult =
-  | { readonly body: string /** Of HTTP. */; readonly status?: number }
-  | {
-      readonly failed: keyof typeof transportFailures
-      readonly cause: string
-    }
+export interface TransportReply {
+  readonly body: string
+  /** HTTP status; absent over NATS. */
+  readonly status?: number
+}
 
-export type TransportFailure = Extract<TransportResult, { failed: unknown }>
+export interface TransportFailure {
+  readonly failed: keyof typeof transportFailures
+  readonly cause: string
+}
 
-/** How a frame can fail to bring an answer. */
+export type TransportResult = TransportReply | TransportFailure
+
+export const isTransportFailure = (result: TransportResult): result is TransportFailure =>
+  'failed' in result
+
+/** The ways a frame can fail to get a reply, and whether the agent may have acted. */
 export const transportFailures = {
-  /** Nobody can have read a byte of it. */
+  /** No byte of the frame can have been read. */
   not_sent: 'nothing',
-  /** It was too large to be sent. */
+  /** The frame was too large to send. */
   too_large: 'nothing',
-  /** Whoever passes it on does not let us. */
+  /** The NATS server does not allow publishing to the subject. */
   forbidden: 'nothing',
-  /** It was sent, and then nothing can be said. */
+  /** The frame was sent, and no reply came. */
   sent: 'unknown',
-  /** What came back was too large to be read. */
+  /** The reply was too large to read. */
   endless: 'unknown',
 } as const
 
-/** Brings a frame there and an answer back, and never throws. */
-export type Transport = (parcel: OutgoingFrame) => Promise<TransportResult>
+/** Sends one frame and returns the reply. Never rejects. */
+export type Transport = (frame: OutgoingFrame) => Promise<TransportResult>
 
-/** No answer may be larger, whatever it comes by. */
+/** Upper bound for a reply over any transport. */
 export const maxAnswerBytes = 4 * 1024 * 1024

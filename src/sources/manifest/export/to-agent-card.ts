@@ -1,26 +1,26 @@
 import { toPointer } from '../../../capability/contract.ts'
-import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
+import { findUnmappedFields } from './dropped-fields.ts'
 import {
-  type Exportable,
-  type Exported,
+  type ExportableManifest,
+  type ExportResult,
   type ExportWarning,
-  findDropped,
-  place,
-} from './exported.ts'
+  withIndices,
+} from './export-result.ts'
 
-/** The agent card of A2A 1.0, where the manifest has an A2A interface. */
-export function toAgentCard(manifest: Exportable): Exported {
+/** The A2A 1.0 agent card of a manifest that has an A2A interface. */
+export function toAgentCard(manifest: ExportableManifest): ExportResult {
   const { identity } = manifest
   const warnings: ExportWarning[] = []
   const interfaces = toInterfaces(manifest.interfaces, warnings)
   if (interfaces.length === 0)
     return {
-      fault: `${identity.id} has no interface with protocol A2A and an absolute address, so it has no agent card. Add one to interfaces.`,
+      fault: `${identity.id} has no interface with protocol A2A and an absolute URL, so it has no agent card. Add one to interfaces.`,
     }
   const auths = [...new Set(interfaces.map(({ auth }) => auth))]
   if (auths.length > 1) {
-    const message = `A card names its schemes once for all interfaces: ${auths.join(' or ')} is what callers read.`
+    const message = `An agent card has one list of security schemes for all interfaces; callers read: ${auths.join(' or ')}.`
     warnings.push({ path: '/interfaces', message })
   }
   const schemes = auths.flatMap((auth) => toScheme(auth, interfaces, warnings))
@@ -45,11 +45,14 @@ export function toAgentCard(manifest: Exportable): Exported {
       securityRequirements: requirements,
     }),
   }
-  return { json, warnings: [...warnings, ...findDropped(manifest, kept, 'An agent card')] }
+  return {
+    json,
+    warnings: [...warnings, ...findUnmappedFields(manifest, exportedFields, 'An agent card')],
+  }
 }
 
-/** What is on the card, or has a warning of its own. */
-const kept = [
+/** Fields that are exported, or have a warning of their own. */
+const exportedFields = [
   '/identity/name',
   '/identity/description',
   '/identity/version',
@@ -67,29 +70,40 @@ const kept = [
 ]
 
 interface A2aInterface extends Pick<ManifestInterface, 'auth' | 'permissions'> {
-  readonly at: number
+  readonly index: number
   readonly url: string
 }
 
 function toInterfaces(
-  interfaces: Exportable['interfaces'],
+  interfaces: ExportableManifest['interfaces'],
   warnings: ExportWarning[],
 ): A2aInterface[] {
-  return place(interfaces).flatMap(([at, { name, protocol, endpoint = '', auth, permissions }]) => {
-    const warn = (key: string, message: string) =>
-      warnings.push({ path: toPointer(['interfaces', at, key]), message })
-    if (protocol !== 'A2A') {
-      warn('protocol', `A card lists A2A only, not ${protocol}; ${name} is left out.`)
-      return []
-    }
-    if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint)) {
-      warn('endpoint', `A card needs an absolute http or https address; ${name} is left out.`)
-      return []
-    }
-    if (endpoint.startsWith('http:')) warn('endpoint', 'In production A2A wants https.')
-    warn('protocol', 'A manifest does not name the binding; JSONRPC of A2A 1.0 is a guess.')
-    return [{ at, url: endpoint, auth, ...(permissions && { permissions }) }]
-  })
+  return withIndices(interfaces).flatMap(
+    ([index, { name, protocol, endpoint = '', auth, permissions }]) => {
+      const warn = (key: string, message: string) =>
+        warnings.push({ path: toPointer(['interfaces', index, key]), message })
+      if (protocol !== 'A2A') {
+        warn(
+          'protocol',
+          `An agent card lists A2A interfaces only; ${name} (${protocol}) is not exported.`,
+        )
+        return []
+      }
+      if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint)) {
+        warn(
+          'endpoint',
+          `An agent card needs an absolute http or https URL; ${name} is not exported.`,
+        )
+        return []
+      }
+      if (endpoint.startsWith('http:')) warn('endpoint', 'A2A requires https in production.')
+      warn(
+        'protocol',
+        'A manifest does not name the protocol binding; JSONRPC of A2A 1.0 is assumed.',
+      )
+      return [{ index, url: endpoint, auth, ...dropUndefined({ permissions }) }]
+    },
+  )
 }
 
 type Auth = ManifestInterface['auth']
@@ -104,16 +118,16 @@ const schemes: Readonly<Record<Exclude<Auth, 'none'>, Scheme>> = {
   api_key: {
     name: 'apiKey',
     scheme: { apiKeySecurityScheme: { location: 'header', name: 'X-API-Key' } },
-    message: 'A manifest does not name the header of an API key; X-API-Key is a guess.',
+    message: 'A manifest does not name the header of an API key; X-API-Key is assumed.',
   },
   oauth2: {
     name: 'oauth2',
-    // A flow without the addresses of its authorization server would not be a valid one.
+    // An OAuth flow is only valid with the URLs of its authorization server, which are not known.
     scheme: {
       httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An OAuth 2.0 access token.' },
     },
     message:
-      'A manifest does not say where tokens come from; the card asks for a bearer token. Add the flow by hand.',
+      'A manifest does not name the authorization server; the card asks for a bearer token. Add the OAuth flow by hand.',
   },
   signed_jwt: {
     name: 'signedJwt',
@@ -131,31 +145,31 @@ function toScheme(
   const { name, scheme, message } = schemes[auth]
   for (const one of interfaces)
     if (message !== undefined && one.auth === auth)
-      warnings.push({ path: toPointer(['interfaces', one.at, 'auth']), message })
+      warnings.push({ path: toPointer(['interfaces', one.index, 'auth']), message })
   return [[name, scheme]]
 }
 
-/** Nothing is required where a caller may also come without any proof. */
+/** An empty requirement means that callers may be anonymous. */
 const toRequirement = (auth: Auth, scopes: readonly string[]): JsonObject =>
   auth === 'none' ? { schemes: {} } : { schemes: { [schemes[auth].name]: { list: scopes } } }
 
-/** What every one of these interfaces asks for. */
+/** The permissions that all of these interfaces require. */
 function permissionsOf(interfaces: readonly A2aInterface[]): string[] {
   const [first, ...others] = interfaces.map(({ permissions = [] }) => permissions)
   return (first ?? []).filter((scope) => others.every((one) => one.includes(scope)))
 }
 
 function toSkills(
-  { capabilities, identity }: Exportable,
+  { capabilities, identity }: ExportableManifest,
   auths: readonly Auth[],
   warnings: ExportWarning[],
 ): JsonObject[] {
-  const skills = place(capabilities).flatMap(([at, capability]) => {
+  const skills = withIndices(capabilities).flatMap(([index, capability]) => {
     const warn = (key: string, message: string) =>
-      warnings.push({ path: toPointer(['capabilities', at, key]), message })
+      warnings.push({ path: toPointer(['capabilities', index, key]), message })
     if (capability.protocols.includes('A2A'))
       return [toSkill(capability, identity.tags, auths, warn)]
-    warn('protocols', `${capability.id} is not offered over A2A and is left out.`)
+    warn('protocols', `${capability.id} is not offered over A2A and is not exported.`)
     return []
   })
   if (skills.length === 0)
@@ -173,17 +187,20 @@ function toSkill(
   warn: (key: string, message: string) => void,
 ): JsonObject {
   const { id, name, description, category, permissions = [] } = capability
-  const proved = auths.filter((auth) => auth !== 'none')
-  const asks = permissions.length > 0 && proved.length > 0
-  if (permissions.length > 0 && proved.length === 0)
-    warn('permissions', `Callers prove nothing, so the card cannot say that ${id} needs them.`)
+  const authenticated = auths.filter((auth) => auth !== 'none')
+  const isRestricted = permissions.length > 0 && authenticated.length > 0
+  if (permissions.length > 0 && authenticated.length === 0)
+    warn(
+      'permissions',
+      `No interface authenticates callers, so the card cannot require the permissions of ${id}.`,
+    )
   return {
     id,
     name,
     description,
     tags: [...new Set([category, ...tags])],
-    ...(asks && {
-      securityRequirements: proved.map((auth) => toRequirement(auth, permissions)),
+    ...(isRestricted && {
+      securityRequirements: authenticated.map((auth) => toRequirement(auth, permissions)),
     }),
   }
 }

@@ -1,31 +1,34 @@
 import { toPointer } from '../../../capability/contract.ts'
-import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
+import { findUnmappedFields } from './dropped-fields.ts'
 import {
-  cut,
-  type Exportable,
-  type Exported,
+  type ExportableManifest,
+  type ExportResult,
   type ExportWarning,
-  findDropped,
-  place,
-} from './exported.ts'
+  truncate,
+  withIndices,
+} from './export-result.ts'
 
 export interface ServerJsonOptions {
-  /** Reverse DNS, such as `com.example`: whoever publishes must prove that it is theirs. */
+  /** Reverse DNS, such as `com.example`; the registry verifies that the publisher owns it. */
   readonly namespace: string
-  /** Of the manifest's text: `sha256:` and 64 hexadecimal digits. */
+  /** Digest of the manifest's text: `sha256:` and 64 hexadecimal digits. */
   readonly digest: string
 }
 
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 const reverseDns =
   /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)+$/
-const longestName = 200
-const longestText = 100
-const longestVersion = 255
+const maxNameLength = 200
+const maxTextLength = 100
+const maxVersionLength = 255
 
-/** The entry of an MCP registry, of its schema 2025-12-11. */
-export function toServerJson(manifest: Exportable, options: ServerJsonOptions): Exported {
+/** The `server.json` of the MCP registry, schema 2025-12-11. */
+export function toServerJson(
+  manifest: ExportableManifest,
+  options: ServerJsonOptions,
+): ExportResult {
   const { identity, provenance } = manifest
   const { namespace, digest } = options
   const name = `${namespace}/${identity.id}`
@@ -33,21 +36,23 @@ export function toServerJson(manifest: Exportable, options: ServerJsonOptions): 
     return {
       fault: `The namespace ${JSON.stringify(namespace)} must be reverse DNS, such as com.example.`,
     }
-  if (name.length > longestName)
-    return { fault: `${name} has ${name.length} characters; a registry takes ${longestName}.` }
-  if (identity.version.length > longestVersion)
+  if (name.length > maxNameLength)
     return {
-      fault: `A registry takes a version of ${longestVersion} characters, not ${identity.version.length}.`,
+      fault: `${name} has ${name.length} characters; a registry accepts at most ${maxNameLength}.`,
+    }
+  if (identity.version.length > maxVersionLength)
+    return {
+      fault: `The version has ${identity.version.length} characters; a registry accepts at most ${maxVersionLength}.`,
     }
 
   const warnings: ExportWarning[] = []
   const shorten = (text: string, path: string): string => {
-    if (text.length > longestText)
+    if (text.length > maxTextLength)
       warnings.push({
         path,
-        message: `Cut from ${text.length} to ${longestText} characters: a registry takes no more.`,
+        message: `Shortened from ${text.length} to ${maxTextLength} characters, the limit of a registry.`,
       })
-    return cut(text, longestText)
+    return truncate(text, maxTextLength)
   }
   const title = shorten(identity.name, '/identity/name')
   const description = shorten(identity.description, '/identity/description')
@@ -59,19 +64,21 @@ export function toServerJson(manifest: Exportable, options: ServerJsonOptions): 
     title,
     description,
     version: identity.version,
-    ...(repository && { repository }),
-    ...(remotes.length > 0 && { remotes }),
+    ...dropUndefined({ repository, remotes: remotes.length > 0 ? remotes : undefined }),
     _meta: {
       'io.modelcontextprotocol.registry/publisher-provided': {
         'dev.drawbridge/manifest': { digest, schemaVersion: manifest.schema_version },
       },
     },
   }
-  return { json, warnings: [...warnings, ...findDropped(manifest, kept, 'server.json')] }
+  return {
+    json,
+    warnings: [...warnings, ...findUnmappedFields(manifest, exportedFields, 'server.json')],
+  }
 }
 
-/** What is in the entry, or has a warning of its own. */
-const kept = [
+/** Fields that are exported, or have a warning of their own. */
+const exportedFields = [
   '/schema_version',
   '/identity/id',
   '/identity/name',
@@ -83,7 +90,7 @@ const kept = [
   '/provenance/source_repo',
 ]
 
-/** The forges a registry knows how to ask. */
+/** Repository hosts that the registry supports. */
 const forges = new Map([
   ['github.com', 'github'],
   ['gitlab.com', 'gitlab'],
@@ -93,66 +100,72 @@ function toRepository(url: string | undefined, warnings: ExportWarning[]): JsonO
   if (url === undefined) return undefined
   const source = forges.get(new URL(url).hostname.replace(/^www\./, ''))
   if (source !== undefined) return { url, source }
-  const message = `A registry knows repositories on ${[...forges.keys()].join(' and ')} only; it is left out.`
+  const message = `A registry accepts repositories on ${[...forges.keys()].join(' and ')} only; this one is not exported.`
   warnings.push({ path: '/provenance/source_repo', message })
   return undefined
 }
 
-function toRemotes(interfaces: Exportable['interfaces'], warnings: ExportWarning[]): JsonObject[] {
-  const remotes = place(interfaces).flatMap(([at, one]) => {
+function toRemotes(
+  interfaces: ExportableManifest['interfaces'],
+  warnings: ExportWarning[],
+): JsonObject[] {
+  const remotes = withIndices(interfaces).flatMap(([index, one]) => {
     const warn = (key: string, message: string) =>
-      warnings.push({ path: toPointer(['interfaces', at, key]), message })
+      warnings.push({ path: toPointer(['interfaces', index, key]), message })
     if (one.protocol !== 'MCP') {
-      warn('protocol', `A registry lists MCP only, not ${one.protocol}; ${one.name} is left out.`)
+      warn(
+        'protocol',
+        `A registry lists MCP interfaces only; ${one.name} (${one.protocol}) is not exported.`,
+      )
       return []
     }
     const url = one.endpoint ?? ''
     if (!/^https?:\/\/[^\s]+$/.test(url) || !URL.canParse(url)) {
-      warn(
-        'endpoint',
-        `Only an http or https address can be connected to; ${one.name} is left out.`,
-      )
+      warn('endpoint', `The endpoint must be an http or https URL; ${one.name} is not exported.`)
       return []
     }
     if (/^(?:localhost|127\.|\[::1\]|0\.0\.0\.0)/.test(new URL(url).host))
-      warn('endpoint', 'It is an address of this machine: a public registry refuses it.')
-    const { headers, message } = proofs[one.auth]
+      warn('endpoint', 'The endpoint is a loopback address, which a public registry rejects.')
+    const { headers, message } = authHeaders[one.auth]
     if (message !== undefined) warn('auth', message)
     return [{ type: 'streamable-http', url, ...(headers && { headers }) }]
   })
   if (remotes.length === 0) {
     const message =
-      'No MCP interface has an http or https address: nobody can connect with this entry alone.'
+      'No MCP interface has an http or https URL: clients cannot connect with this entry alone.'
     warnings.push({ path: '/interfaces', message })
   }
   return remotes
 }
 
-interface Proof {
+interface AuthHeaders {
   readonly headers?: readonly JsonObject[]
   readonly message?: string
 }
 
-const aSecret = { isRequired: true, isSecret: true }
+const requiredSecret = { isRequired: true, isSecret: true }
 
-/** How a client is told to prove who it is. */
-const proofs: Readonly<Record<ManifestInterface['auth'], Proof>> = {
+/** The headers that a client must send, by authentication method. */
+const authHeaders: Readonly<Record<ManifestInterface['auth'], AuthHeaders>> = {
   none: {},
-  // Clients of MCP find the authorization server by themselves.
+  // MCP clients discover the authorization server themselves (RFC 9728).
   oauth2: {},
   api_key: {
-    headers: [{ name: 'X-API-Key', description: 'The API key.', ...aSecret }],
-    message: 'A manifest does not name the header of an API key; X-API-Key is a guess.',
+    headers: [{ name: 'X-API-Key', description: 'The API key.', ...requiredSecret }],
+    message: 'A manifest does not name the header of an API key; X-API-Key is assumed.',
   },
   signed_jwt: {
     headers: [
       {
         name: 'Authorization',
         value: 'Bearer {token}',
-        variables: { token: { description: 'A signed JWT.', ...aSecret } },
-        ...aSecret,
+        variables: { token: { description: 'A signed JWT.', ...requiredSecret } },
+        ...requiredSecret,
       },
     ],
   },
-  mTLS: { message: 'server.json has no field for client certificates; say it elsewhere.' },
+  mTLS: {
+    message:
+      'server.json has no field for client certificates; document the requirement elsewhere.',
+  },
 }

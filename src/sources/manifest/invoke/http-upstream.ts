@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { isFailed } from '../../../capability/outcome.ts'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
 import {
   unusableEndpoint,
@@ -15,43 +16,43 @@ import type {
   UpstreamOptions,
   UpstreamRequest,
 } from '../../../upstream/upstream.ts'
-import { type Posted, post } from './post.ts'
+import { type PostResult, post } from './post.ts'
 import { toUpstreamAnswer } from './to-upstream-answer.ts'
 
-const largestAnswer = 4 * 1024 * 1024
-/** Most servers drop a connection after five idle seconds; one they dropped must not be used again. */
-const longestIdle = 4000
+const defaultMaxAnswerBytes = 4 * 1024 * 1024
+/** Below the five seconds after which most servers close idle keep-alive connections. */
+const maxIdleMs = 4000
 
-/** An agent's HTTP interface: arguments are posted to `<endpoint>/<capability>`, JSON comes back. */
+/** Calls an agent over HTTP: the input is sent as JSON with POST to `<endpoint>/<capability>`. */
 export function httpUpstream(options: UpstreamOptions): Upstream {
   const { credential = noCredential, limits } = options
   const endpoint = toEndpoint(options.endpoint)
-  const kept = { keepAlive: true, timeout: longestIdle, scheduling: 'lifo' } as const
+  const agentOptions = { keepAlive: true, timeout: maxIdleMs, scheduling: 'lifo' } as const
   const agent =
-    'protocol' in endpoint && endpoint.protocol === 'https:'
-      ? new https.Agent(kept)
-      : new http.Agent(kept)
+    !isFailed(endpoint) && endpoint.protocol === 'https:'
+      ? new https.Agent(agentOptions)
+      : new http.Agent(agentOptions)
 
   async function call(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { cancellation } = request
-    if ('failure' in endpoint) return { outcome: endpoint, reached: 'no' }
+    if (isFailed(endpoint)) return { outcome: endpoint, reached: 'no' }
     if (cancellation.cancelled) return { outcome: upstreamStopped(), reached: 'no' }
     const url = toUrl(endpoint, request.capability)
     if (!url) {
-      const cause = `${request.capability} cannot be part of a path.`
+      const cause = `The capability id ${request.capability} cannot be used as a path segment.`
       return { outcome: unusableEndpoint(cause), reached: 'no' }
     }
     if (request.idempotencyKey !== undefined && !isFieldValue(request.idempotencyKey))
-      return { outcome: unsendableKey(), reached: 'no' }
-    let posted: Posted
+      return { outcome: invalidKey(), reached: 'no' }
+    let result: PostResult
     try {
-      const proof = await untilCancelled(credential(), cancellation)
-      posted = await post(url, {
-        headers: toHeaders(request, proof),
+      const header = await untilCancelled(credential(), cancellation)
+      result = await post(url, {
+        headers: toHeaders(request, header),
         body: JSON.stringify(request.input ?? {}),
         agent,
         signal: cancellation.signal,
-        limit: limits?.answer ?? largestAnswer,
+        maxBytes: limits?.answer ?? defaultMaxAnswerBytes,
       })
     } catch (error) {
       const outcome = cancellation.cancelled
@@ -59,9 +60,9 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
         : upstreamUnauthorized(String(error))
       return { outcome, reached: 'no' }
     }
-    if (posted.kind === 'broken' && cancellation.cancelled)
-      return { outcome: upstreamStopped(), reached: posted.sent ? 'maybe' : 'no' }
-    return toUpstreamAnswer(posted, limits?.answer ?? largestAnswer)
+    if (result.kind === 'broken' && cancellation.cancelled)
+      return { outcome: upstreamStopped(), reached: result.sent ? 'maybe' : 'no' }
+    return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }
 
   return { call, close: async () => agent.destroy() }
@@ -73,24 +74,27 @@ function toUrl(endpoint: URL, capability: string): URL | undefined {
   const url = new URL(endpoint)
   const last = `/${encodeURIComponent(capability)}`
   url.pathname = `${url.pathname.replace(/\/+$/, '')}${last}`
-  // `.` and `..` would name something else.
+  // The URL parser normalises `.` and `..`, which would call another path.
   return url.pathname.endsWith(last) ? url : undefined
 }
 
 const toHeaders = (
   { idempotencyKey, traceparent }: UpstreamRequest,
-  proof: Credential | undefined,
+  credential: Credential | undefined,
 ): Record<string, string> => ({
   'content-type': 'application/json',
   accept: 'application/json, text/*;q=0.5',
   'accept-encoding': 'identity',
   ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   ...(traceparent !== undefined && isFieldValue(traceparent) && { traceparent }),
-  ...(proof && { [proof.header.toLowerCase()]: proof.value }),
+  ...(credential && { [credential.header.toLowerCase()]: credential.value }),
 })
 
+/** A visible ASCII field value (RFC 9110); prevents header injection. */
 const isFieldValue = (value: string): boolean =>
   /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
 
-const unsendableKey = () =>
-  upstreamRefused('The idempotency key cannot be sent on: use visible ASCII characters only.')
+const invalidKey = () =>
+  upstreamRefused(
+    'The idempotency key cannot be forwarded as a header: use visible ASCII characters only.',
+  )

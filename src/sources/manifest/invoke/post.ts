@@ -1,21 +1,21 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 
-/** One POST and all that came back, or why nothing usable did. */
-export type Posted = PostReply | Broken
+/** The response of a POST, or why there is none. */
+export type PostResult = PostReply | PostFailure
 
 export interface PostReply {
   readonly kind: 'reply'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Whole where the status is a success; else as much of it as came, up to a few kilobytes. */
+  /** Complete for a 2xx status; otherwise truncated to `maxErrorBytes`. */
   readonly body: Buffer
 }
 
-export interface Broken {
+export interface PostFailure {
   readonly kind: 'broken'
-  readonly how: 'lost' | 'garbled' | 'too_large'
-  /** Whether any of it can have arrived. */
+  readonly reason: 'lost' | 'garbled' | 'too_large'
+  /** `true` if the server may have received the request. */
   readonly sent: boolean
   readonly cause: string
 }
@@ -25,72 +25,73 @@ export interface PostOptions {
   readonly body: string
   readonly agent: http.Agent
   readonly signal: AbortSignal
-  /** Bytes of a successful answer. */
-  readonly limit: number
+  /** The limit for the body of a 2xx response. */
+  readonly maxBytes: number
 }
 
-const largestHead = 32 * 1024
-const largestComplaint = 16 * 1024
-/** What a chunk counts for at least: to take in millions of tiny ones would keep others waiting. */
-const lightestChunk = 32
+const maxHeaderBytes = 32 * 1024
+const maxErrorBytes = 16 * 1024
+/** Every chunk counts as at least this size: millions of tiny ones would block the event loop. */
+const minChunkBytes = 32
 
 /**
- * Over `node:http` and not `fetch`, because it says whether a connection stood before it broke, has
- * no clock of its own, and follows and unpacks nothing. Throws when a header cannot be sent.
+ * Uses `node:http` instead of `fetch`: it reveals whether the connection was established before it
+ * failed, has no timeout of its own, and neither follows redirects nor decompresses. Throws for an
+ * invalid header.
  */
-export function post(url: URL, { headers, body, agent, signal, limit }: PostOptions) {
-  const secure = url.protocol === 'https:'
-  const request = (secure ? https : http).request(url, {
+export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostOptions) {
+  const isSecure = url.protocol === 'https:'
+  const request = (isSecure ? https : http).request(url, {
     method: 'POST',
     agent,
     headers,
     signal,
-    maxHeaderSize: largestHead,
+    maxHeaderSize: maxHeaderBytes,
   })
-  return new Promise<Posted>((resolve) => {
+  return new Promise<PostResult>((resolve) => {
     let sent = false
-    let answering = false
-    let first: NodeJS.ErrnoException | undefined
-    const broken: Break = (error) => {
-      first ??= error
-      return toBroken(first, sent)
+    let hasResponse = false
+    let firstError: NodeJS.ErrnoException | undefined
+    const fail: Fail = (error) => {
+      firstError ??= error
+      return toPostFailure(firstError, sent)
     }
     request.on('socket', (socket) => {
       if (request.reusedSocket || !socket.connecting) sent = true
       else
-        socket.once(secure ? 'secureConnect' : 'connect', () => {
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           sent = true
         })
     })
     request.on('response', (response) => {
-      answering = true
-      read(response, limit, broken).then(resolve)
+      hasResponse = true
+      readBody(response, maxBytes, fail).then(resolve)
     })
-    // Where an answer has begun, its reader says what became of it.
+    // Once a response has begun, `readBody` decides the result.
     request.on('error', (error) => {
-      const end = broken(error)
-      if (!answering) resolve(end)
+      const failure = fail(error)
+      if (!hasResponse) resolve(failure)
     })
     request.on('close', () => {
-      if (!answering) resolve(broken())
+      if (!hasResponse) resolve(fail())
     })
     request.end(body)
   })
 }
 
-/** What the connection broke of: the first that went wrong, all else follows from it. */
-type Break = (error?: NodeJS.ErrnoException) => Broken
+/** Reports the first error of the connection; later errors are consequences of it. */
+type Fail = (error?: NodeJS.ErrnoException) => PostFailure
 
-function read(response: IncomingMessage, limit: number, broken: Break): Promise<Posted> {
+function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Promise<PostResult> {
   const { statusCode: status = 0, headers } = response
-  const succeeded = status >= 200 && status < 300
-  const most = succeeded ? limit : largestComplaint
+  const isSuccess = status >= 200 && status < 300
+  const limit = isSuccess ? maxBytes : maxErrorBytes
   let body: Buffer = Buffer.alloc(0)
   let size = 0
   let chunks = 0
   return new Promise((resolve) => {
-    const finish = (posted: Posted) => {
-      resolve(posted)
+    const finish = (result: PostResult) => {
+      resolve(result)
       response.destroy()
     }
     const reply = (): PostReply => ({
@@ -99,34 +100,44 @@ function read(response: IncomingMessage, limit: number, broken: Break): Promise<
       headers,
       body: body.subarray(0, size),
     })
-    const overflow = () => finish(succeeded ? tooLarge : reply())
-    if (succeeded && Number(headers['content-length']) > most) return overflow()
-    // Not as a stream that is waited for: that would gather tiny chunks by the thousand.
+    const overflow = () => finish(isSuccess ? tooLarge : reply())
+    if (isSuccess && Number(headers['content-length']) > limit) return overflow()
+    // Events instead of async iteration, which would queue thousands of tiny chunks.
     response.on('data', (chunk: Buffer) => {
-      body = withRoom(body, size + chunk.length, most)
+      body = withCapacity(body, size + chunk.length, limit)
       const copied = chunk.copy(body, size)
       size += copied
-      if (copied < chunk.length || ++chunks * lightestChunk > most) overflow()
+      if (copied < chunk.length || ++chunks * minChunkBytes > limit) overflow()
     })
     response.on('end', () => resolve(reply()))
-    // What a refusal goes on to say no longer matters.
-    response.on('error', (error) => finish(succeeded ? broken(error) : reply()))
-    response.on('close', () => resolve(succeeded ? broken() : reply()))
+    // A truncated error body is still a usable reply.
+    response.on('error', (error) => finish(isSuccess ? fail(error) : reply()))
+    response.on('close', () => resolve(isSuccess ? fail() : reply()))
   })
 }
 
-const tooLarge: Broken = { kind: 'broken', how: 'too_large', sent: true, cause: 'too large' }
+const tooLarge: PostFailure = {
+  kind: 'broken',
+  reason: 'too_large',
+  sent: true,
+  cause: 'too large',
+}
 
-/** One growing buffer: a list of millions of tiny chunks would outweigh the limit by far. */
-function withRoom(body: Buffer, needed: number, most: number): Buffer {
-  if (needed <= body.length || body.length === most) return body
-  const larger = Buffer.allocUnsafe(Math.min(most, Math.max(needed, 2 * body.length, 4096)))
+/** One growing buffer: a list of many tiny chunks would use far more memory than the limit. */
+function withCapacity(body: Buffer, needed: number, limit: number): Buffer {
+  if (needed <= body.length || body.length === limit) return body
+  const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(needed, 2 * body.length, 4096)))
   body.copy(larger)
   return larger
 }
 
-function toBroken(error: NodeJS.ErrnoException | undefined, sent: boolean): Broken {
+function toPostFailure(error: NodeJS.ErrnoException | undefined, sent: boolean): PostFailure {
   const code = error?.code ?? ''
-  const how = code.startsWith('HPE_') ? 'garbled' : 'lost'
-  return { kind: 'broken', how, sent, cause: error ? `${code} ${error.message}`.trim() : 'closed' }
+  const reason = code.startsWith('HPE_') ? 'garbled' : 'lost'
+  return {
+    kind: 'broken',
+    reason,
+    sent,
+    cause: error ? `${code} ${error.message}`.trim() : 'closed',
+  }
 }

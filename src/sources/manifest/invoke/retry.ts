@@ -1,38 +1,43 @@
 import type { Cancellation } from '../../../capability/cancellation.ts'
+import { isFailed } from '../../../capability/outcome.ts'
 import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
 
 export interface RetryOptions {
-  /** How many times it is tried again after the first. */
+  /** The maximum number of attempts after the first. */
   readonly retries: number
-  /** Whether doing it twice does no more than doing it once. */
-  readonly safe: boolean
+  /** The operation is idempotent. */
+  readonly repeatable: boolean
   readonly cancellation: Cancellation
-  /** Resolves after that many milliseconds, or earlier when the signal fires. */
+  /** Resolves after that many milliseconds, or when the signal aborts. */
   readonly delay: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-const firstWait = 200
-const longestWait = 30_000
+const firstDelayMs = 200
+const maxDelayMs = 30_000
 
-/** Tries again what may work another time, where a second try cannot do harm. */
+/** Retries retryable failures of idempotent operations, and of requests that were never sent. */
 export async function withRetries(
   attempt: () => Promise<UpstreamAnswer>,
-  { retries, safe, cancellation, delay }: RetryOptions,
+  { retries, repeatable: safe, cancellation, delay }: RetryOptions,
 ): Promise<UpstreamAnswer> {
-  for (let tried = 0; ; tried++) {
+  for (let attempts = 0; ; attempts++) {
     const answer = await attempt()
-    const wait = toWait(answer, tried)
-    const harmless = safe || answer.reached === 'no'
-    if (wait === undefined || !harmless || tried >= retries || cancellation.cancelled) return answer
-    await delay(wait, cancellation.signal)
+    const delayMs = toDelay(answer, attempts)
+    const isSafe = safe || answer.reached === 'no'
+    if (delayMs === undefined || !isSafe || attempts >= retries || cancellation.cancelled)
+      return answer
+    await delay(delayMs, cancellation.signal)
     if (cancellation.cancelled) return answer
   }
 }
 
-/** Twice as long every time, and at least as long as the agent asked for; absent: not worth it. */
-function toWait({ outcome }: UpstreamAnswer, tried: number): number | undefined {
-  if (outcome.kind !== 'failed' || !outcome.failure.retryable) return undefined
-  const asked = outcome.failure.details?.retry_after_ms
-  const wait = Math.max(Math.min(firstWait * 2 ** tried, longestWait), Number(asked ?? 0))
-  return wait > longestWait ? undefined : wait
+/** Exponential backoff, or Retry-After if that is longer; absent if a retry is not worthwhile. */
+function toDelay({ outcome }: UpstreamAnswer, attempts: number): number | undefined {
+  if (!isFailed(outcome) || !outcome.failure.retryable) return undefined
+  const retryAfterMs = outcome.failure.details?.retry_after_ms
+  const delayMs = Math.max(
+    Math.min(firstDelayMs * 2 ** attempts, maxDelayMs),
+    Number(retryAfterMs ?? 0),
+  )
+  return delayMs > maxDelayMs ? undefined : delayMs
 }

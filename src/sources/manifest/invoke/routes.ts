@@ -1,10 +1,13 @@
+import type { Fault } from '../../../capability/fault.ts'
+import { dropUndefined } from '../../../capability/json.ts'
 import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
-import type { Placed, ValidManifest } from '../reading/read-manifest.ts'
+import type { Indexed, ValidManifest } from '../reading/read-manifest.ts'
 
-/** Code that does what an INTERNAL capability says. */
+/** User code that implements a capability in this process. */
 export type ManifestHandler = (input: unknown, context: HandlerContext) => unknown
 
+/** The second argument of a handler. */
 export interface HandlerContext {
   readonly signal: AbortSignal
   readonly caller: { readonly subject: string }
@@ -12,46 +15,46 @@ export interface HandlerContext {
   readonly progress: (done: number, total?: number, message?: string) => void
 }
 
-/** How a call reaches the agent. */
+/** How a call reaches the agent: a handler in this process, or an interface of the manifest. */
 export type CapabilityRoute =
   | {
       readonly kind: 'handler'
       readonly run: ManifestHandler
-      readonly by?: Placed<ManifestInterface>
+      readonly interface?: Indexed<ManifestInterface>
     }
-  | { readonly kind: 'upstream'; readonly by: Placed<ManifestInterface> }
+  | { readonly kind: 'upstream'; readonly interface: Indexed<ManifestInterface> }
 
-/** What can open a connection for a protocol; the source knows none of them itself. */
+/** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
 export type OpenUpstream = (options: UpstreamOptions) => Upstream
 
 export type Protocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 
-/** The first way that is offered and that leads somewhere, or why there is none. */
+/** A handler, else the first usable MCP interface, else the first usable HTTP interface. */
 export function findRoute(
   { interfaces }: ValidManifest,
   { id, protocols }: ManifestCapability,
   handlers: ReadonlyMap<string, ManifestHandler>,
-): CapabilityRoute | { readonly fault: string } {
+): CapabilityRoute | Fault {
   const run = handlers.get(id)
   if (run) {
-    const by = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
-    return { kind: 'handler', run, ...(by && { by }) }
+    const internal = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
+    return { kind: 'handler', run, ...dropUndefined({ interface: internal }) }
   }
   const reasons: string[] = []
   for (const protocol of ['MCP', 'HTTP'] as const) {
     if (!protocols.includes(protocol)) continue
-    for (const by of interfaces.filter((one) => one.protocol === protocol)) {
-      const obstacle = findObstacle(by)
-      if (obstacle === undefined) return { kind: 'upstream', by }
-      reasons.push(`${by.name} ${obstacle}`)
+    for (const candidate of interfaces.filter((one) => one.protocol === protocol)) {
+      const obstacle = findObstacle(candidate)
+      if (obstacle === undefined) return { kind: 'upstream', interface: candidate }
+      reasons.push(`${candidate.name} ${obstacle}`)
     }
   }
-  if (protocols.includes('INTERNAL')) reasons.push('there is no handler for it')
-  const why = reasons.length === 0 ? 'no MCP or HTTP interface leads to it' : reasons.join(', ')
-  return { fault: `${id} cannot be called: ${why}. Give it an interface, or a handler.` }
+  if (protocols.includes('INTERNAL')) reasons.push('it has no handler')
+  const reason = reasons.length === 0 ? 'it has no MCP or HTTP interface' : reasons.join(', ')
+  return { fault: `${id} cannot be called: ${reason}. Add an interface or a handler.` }
 }
 
 function findObstacle({ endpoint = '', auth }: ManifestInterface): string | undefined {
-  if (!/^https?:\/\//i.test(endpoint)) return 'has no http address'
-  return auth === 'mTLS' ? 'wants a client certificate, which is not supported' : undefined
+  if (!/^https?:\/\//i.test(endpoint)) return 'has no http or https endpoint'
+  return auth === 'mTLS' ? 'requires mTLS, which is not supported' : undefined
 }

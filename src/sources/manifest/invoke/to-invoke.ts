@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Call } from '../../../capability/call.ts'
 import type { Capability } from '../../../capability/capability.ts'
 import { isPlainObject } from '../../../capability/json.ts'
-import { done, type Failed } from '../../../capability/outcome.ts'
+import { done, type Failed, isFailed } from '../../../capability/outcome.ts'
 import type { Upstream } from '../../../upstream/upstream.ts'
 import { valueArgument } from '../schemas/to-schema.ts'
 import { toOutcome } from '../to-outcome.ts'
@@ -11,17 +11,17 @@ import type { ManifestHandler } from './routes.ts'
 
 export interface InvokeOptions {
   readonly id: string
-  /** Whether the input travels as the argument `value`. */
-  readonly wrapped: boolean
+  /** The input is not an object and is passed as the argument `value`. */
+  readonly isWrapped: boolean
   readonly writes: boolean
   readonly repeatable: boolean
   readonly retries: number
 }
 
 export const toHandlerInvoke =
-  (run: ManifestHandler, { wrapped }: InvokeOptions): Capability['invoke'] =>
+  (run: ManifestHandler, { isWrapped: wrapped }: InvokeOptions): Capability['invoke'] =>
   async (call) => {
-    const answer = await run(toInput(call, wrapped), {
+    const result = await run(toInput(call, wrapped), {
       get signal() {
         return call.cancellation.signal
       },
@@ -34,20 +34,23 @@ export const toHandlerInvoke =
           ...(message !== undefined && { message }),
         }),
     })
-    return isFailed(answer) ? answer : done(answer)
+    return isReturnedFailure(result) ? result : done(result)
   }
 
-/** A handler says no with what `failureSet` makes; everything else it returns is its answer. */
-const isFailed = (answer: unknown): answer is Failed =>
-  isPlainObject(answer) &&
-  answer.kind === 'failed' &&
-  isPlainObject(answer.failure) &&
-  typeof answer.failure.code === 'string'
+/**
+ * Handlers are user code: recognises the result of `failureSet` strictly, so that data with similar
+ * fields still counts as data.
+ */
+const isReturnedFailure = (result: unknown): result is Failed =>
+  isPlainObject(result) &&
+  isFailed(result) &&
+  isPlainObject(result.failure) &&
+  typeof result.failure.code === 'string'
 
 export const toUpstreamInvoke =
   (upstream: () => Upstream, options: InvokeOptions): Capability['invoke'] =>
   async (call) => {
-    const { id, wrapped, repeatable, retries, writes } = options
+    const { id, isWrapped: wrapped, repeatable, retries, writes } = options
     const attempt = () =>
       upstream().call({
         capability: id,
@@ -59,7 +62,7 @@ export const toUpstreamInvoke =
       })
     const answer = await withRetries(attempt, {
       retries,
-      safe: repeatable,
+      repeatable: repeatable,
       cancellation: call.cancellation,
       delay,
     })
@@ -69,6 +72,6 @@ export const toUpstreamInvoke =
 const toInput = ({ input }: Call, wrapped: boolean): unknown =>
   wrapped && isPlainObject(input) ? input[valueArgument] : input
 
-/** A wait that is cut short is not an error: whoever waits looks what ended it. */
+/** An aborted wait resolves; the caller checks the cancellation afterwards. */
 const delay = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   setTimeout(milliseconds, undefined, { signal }).catch(() => {})

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from '../../../capability/content.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject, parseJson } from '../../../capability/json.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
 import {
   upstreamBusy,
@@ -13,29 +13,29 @@ import {
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import type { UpstreamAnswer } from '../../../upstream/upstream.ts'
 import { quoteUpstreamText } from '../../../upstream/upstream-text.ts'
-import type { Broken, Posted, PostReply } from './post.ts'
+import type { PostFailure, PostReply, PostResult } from './post.ts'
 
-/** What came of a POST, in our words. */
-export function toUpstreamAnswer(posted: Posted, limit: number): UpstreamAnswer {
-  if (posted.kind === 'broken')
-    return { outcome: toBreakdown(posted, limit), reached: posted.sent ? 'maybe' : 'no' }
-  const { status } = posted
+/** Maps the result of a POST to an outcome, by HTTP status. */
+export function toUpstreamAnswer(result: PostResult, maxBytes: number): UpstreamAnswer {
+  if (result.kind === 'broken')
+    return { outcome: toConnectionFailure(result, maxBytes), reached: result.sent ? 'maybe' : 'no' }
+  const { status } = result
   if (status >= 200 && status < 300) {
-    const outcome = toSuccess(posted)
+    const outcome = toSuccess(result)
     return { outcome, reached: outcome.kind === 'done' ? 'yes' : 'maybe' }
   }
-  // A failing server may have failed after it did the work.
-  return { outcome: toRefusal(posted), reached: status >= 500 ? 'maybe' : 'yes' }
+  // A 5xx response may come after the operation took effect.
+  return { outcome: toRefusal(result), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
-function toBreakdown({ how, cause }: Broken, limit: number): Outcome {
-  switch (how) {
+function toConnectionFailure({ reason, cause }: PostFailure, maxBytes: number): Outcome {
+  switch (reason) {
     case 'lost':
       return upstreamUnavailable(cause)
     case 'garbled':
       return upstreamInvalid(cause)
     case 'too_large':
-      return upstreamTooLarge(limit)
+      return upstreamTooLarge(maxBytes)
   }
 }
 
@@ -43,46 +43,53 @@ function toSuccess({ headers, body }: PostReply): Outcome {
   if (body.length === 0) return { kind: 'done' }
   const type = toMediaType(headers)
   if (headers['content-encoding'] && headers['content-encoding'] !== 'identity')
-    return upstreamInvalid(`The answer is packed as ${headers['content-encoding']}.`)
-  const words = decode(body)
-  if (words === undefined) return upstreamInvalid('The answer is not UTF-8.')
+    return upstreamInvalid(
+      `The response has the unsupported content encoding ${headers['content-encoding']}.`,
+    )
+  const decoded = decode(body)
+  if (decoded === undefined) return upstreamInvalid('The response is not valid UTF-8.')
   if (isJson(type) || type === '') {
-    const parsed = parse(words)
-    if (parsed) return { kind: 'done', data: parsed.data }
-    if (type !== '') return upstreamInvalid('The answer says it is JSON and is not.')
+    const data = parseJson(decoded)
+    if (data !== undefined) return { kind: 'done', data }
+    if (type !== '')
+      return upstreamInvalid('The response is declared as JSON but is not valid JSON.')
   } else if (!type.startsWith('text/'))
-    return upstreamInvalid(`The answer is ${type}, not JSON or text.`)
-  return { kind: 'done', content: [text(words)] }
+    return upstreamInvalid(
+      `The response has the media type ${type}, which is neither JSON nor text.`,
+    )
+  return { kind: 'done', content: [text(decoded)] }
 }
 
 function toRefusal(reply: PostReply): Outcome {
   const { status, headers } = reply
-  const complaint = toComplaint(reply)
-  const said = `HTTP ${status}${complaint === '' ? '' : `: ${complaint}`}`
+  const message = toErrorMessage(reply)
+  const cause = `HTTP ${status}${message === '' ? '' : `: ${message}`}`
   const retryAfter = toRetryAfter(headers['retry-after'], headers.date)
-  if (status === 401 || status === 403 || status === 407) return upstreamUnauthorized(said)
+  if (status === 401 || status === 403 || status === 407) return upstreamUnauthorized(cause)
   if (status === 429) return upstreamBusy(retryAfter)
-  if (status >= 500) return upstreamUnavailable(said, retryAfter)
+  if (status >= 500) return upstreamUnavailable(cause, retryAfter)
   if (status >= 400)
     return upstreamRefused(
-      complaint === '' ? `The agent refused this with HTTP ${status}.` : complaint,
+      message === '' ? `The agent rejected the request with HTTP ${status}.` : message,
     )
-  return upstreamInvalid(`${said} ${headers.location === undefined ? '' : 'and a redirect'}`.trim())
+  return upstreamInvalid(
+    `${cause} ${headers.location === undefined ? '' : 'and a redirect'}`.trim(),
+  )
 }
 
-/** The sentence for a reader that most error bodies hold somewhere near the top. */
-function toComplaint({ headers, body }: PostReply): string {
+/** The human-readable message of an error body: RFC 9457 `detail`, or a common alternative. */
+function toErrorMessage({ headers, body }: PostReply): string {
   const type = toMediaType(headers)
-  const words = body.toString()
-  if (isJson(type)) return quoteUpstreamText(findSentence(parse(words)?.data) ?? words)
-  return type === 'text/plain' ? quoteUpstreamText(words) : ''
+  const content = body.toString()
+  if (isJson(type)) return quoteUpstreamText(findMessage(parseJson(content)) ?? content)
+  return type === 'text/plain' ? quoteUpstreamText(content) : ''
 }
 
-function findSentence(data: unknown): string | undefined {
+function findMessage(data: unknown): string | undefined {
   if (typeof data === 'string') return data
   if (!isPlainObject(data)) return undefined
   for (const key of ['message', 'detail', 'error', 'title', 'error_description']) {
-    const found = findSentence(data[key])
+    const found = findMessage(data[key])
     if (found !== undefined && found !== '') return found
   }
   return undefined
@@ -96,14 +103,6 @@ const isJson = (type: string): boolean => type === 'application/json' || type.en
 function decode(body: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
-  } catch {
-    return undefined
-  }
-}
-
-function parse(words: string): { readonly data: unknown } | undefined {
-  try {
-    return { data: JSON.parse(words) }
   } catch {
     return undefined
   }

@@ -3,13 +3,14 @@ import { isPlainObject } from '../../../capability/json.ts'
 import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
 import { writeYaml } from '../../../yaml/write-yaml.ts'
 import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
-import { type DocumentPath, OpenApiDocument } from './document.ts'
+import { type DocumentPath, OpenApiDocument } from './openapi-document.ts'
 import { toDraft } from './to-draft.ts'
 
+/** A draft manifest with notes for the person who reviews it. */
 export interface OpenApiDraft {
   readonly manifest: Manifest
   readonly reviews: readonly DraftReview[]
-  /** The manifest as text, with every review above what it is about. */
+  /** The manifest as YAML, with every review as a comment above its field. */
   readonly yaml: string
 }
 
@@ -21,18 +22,18 @@ export interface DraftReview {
 
 export type OpenApiReading = OpenApiDraft | { readonly faults: readonly YamlFault[] }
 
-/** A draft of a manifest from an OpenAPI 3.0 or 3.1 document; what was guessed is up for review. */
+/** Drafts a manifest from an OpenAPI 3.0 or 3.1 document; every guess gets a review note. */
 export function fromOpenApi(text: string, file: string): OpenApiReading {
   const reading = readYaml(text, file)
   if (reading.faults.length === 0 && !isPlainObject(reading.value))
-    return { faults: [{ at: reading.at([]), message: 'This is no OpenAPI document.' }] }
+    return { faults: [{ at: reading.at([]), message: 'This is not an OpenAPI document.' }] }
   const document = new OpenApiDocument(reading)
   if (document.faults.length > 0) return { faults: document.faults }
   const notes: { path: DocumentPath; message: string }[] = []
   const draft = toDraft(document, (path, message) => notes.push({ path, message }))
   if (document.faults.length > 0) return { faults: document.faults }
   const manifest = manifestShape.parse(draft)
-  const head = `A draft from OpenAPI ${document.version}. Every "review:" is a guess to be confirmed or put right.`
+  const head = `A draft from OpenAPI ${document.version}. Every "review:" marks a guess to confirm or correct.`
   const comments = notes.map(({ path, message }) => ({ path, text: `review: ${message}` }))
   return {
     manifest,

@@ -1,4 +1,4 @@
-/** Words of any spelling as the ids of a manifest: `listAllPets` becomes `list-all-pets`. */
+/** Converts any spelling to a manifest id: `listAllPets` becomes `list-all-pets`. */
 export const toSlug = (text: string): string =>
   text
     .normalize('NFKD')
@@ -9,14 +9,15 @@ export const toSlug = (text: string): string =>
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
 
-/** The same name with a number after it, where it is taken. */
-export function toUnique(name: string, taken: ReadonlySet<string>, longest: number): string {
-  const fits = (suffix: string) =>
-    `${name.slice(0, longest - suffix.length).replace(/-$/, '')}${suffix}`
-  let unique = fits('')
-  for (let number = 2; taken.has(unique); number++) unique = fits(`-${number}`)
+/** Truncates a name and appends a number if it is already used. */
+export function toUnique(name: string, usedNames: ReadonlySet<string>, maxLength: number): string {
+  const withSuffix = (suffix: string) =>
+    `${name.slice(0, maxLength - suffix.length).replace(/-$/, '')}${suffix}`
+  let unique = withSuffix('')
+  for (let number = 2; usedNames.has(unique); number++) unique = withSuffix(`-${number}`)
   return unique
 }
 
-/** Characters as a reader counts them, and as a manifest does. */
-export const isAtLeast = (text: string, least: number): boolean => [...text].length >= least
+/** Counts code points, as `minLength` of JSON Schema does. */
+export const hasMinLength = (text: string, minLength: number): boolean =>
+  [...text].length >= minLength

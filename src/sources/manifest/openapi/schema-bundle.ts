@@ -1,19 +1,24 @@
 import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
-import { type DocumentPath, type Fields, isLocal, type OpenApiDocument } from './document.ts'
 import { toUnique } from './names.ts'
+import {
+  type DocumentPath,
+  type Fields,
+  isLocalReference,
+  type OpenApiDocument,
+} from './openapi-document.ts'
 
-export type Review = (path: DocumentPath, message: string) => void
+export type AddReview = (path: DocumentPath, message: string) => void
 
 export interface BundleOptions {
   readonly document: OpenApiDocument
-  /** What only an answer holds is no part of a request, and the other way round. */
+  /** `readOnly` properties are not part of an input, `writeOnly` ones not of an output. */
   readonly direction: 'input' | 'output'
-  /** Where the schema will stand in the manifest. */
+  /** The path of the schema in the manifest. */
   readonly out: DocumentPath
-  readonly review: Review
+  readonly review: AddReview
 }
 
-/** Schemas of OpenAPI as JSON Schema 2020-12; what they refer to comes along under `$defs`. */
+/** Converts OpenAPI schemas to JSON Schema 2020-12, with referenced schemas under `$defs`. */
 export class SchemaBundle {
   readonly #options: BundleOptions
   readonly #names = new Map<string, string>()
@@ -27,55 +32,62 @@ export class SchemaBundle {
     return Object.keys(this.#definitions).length > 0 ? { $defs: this.#definitions } : {}
   }
 
-  /** A schema that stands inside another. */
+  /** Converts a nested schema; references stay references. */
   translate(schema: unknown, path: DocumentPath, out: DocumentPath): Json {
     const { document } = this.#options
     if (typeof schema === 'boolean') return schema
     if (!isPlainObject(schema)) {
-      document.complain(path, 'This must be a schema.')
+      document.reportFault(path, 'This must be a schema.')
       return true
     }
-    const { $ref, ...beside } = schema
+    const { $ref, ...siblings } = schema
     if (typeof $ref !== 'string') return this.#keywords(schema, path, out)
     const reference = this.#refer($ref, path, out)
-    // In 3.0, what stands beside a reference does not count.
-    return document.isOld ? reference : { ...this.#keywords(beside, path, out), ...reference }
+    // OpenAPI 3.0 ignores keywords beside `$ref`.
+    return document.isVersion30
+      ? reference
+      : { ...this.#keywords(siblings, path, out), ...reference }
   }
 
-  /** A schema that stands for itself: a reference is replaced by what it points to. */
+  /** Converts a root schema; a reference is replaced by its target. */
   translateRoot(schema: unknown, path: DocumentPath): JsonObject {
     const { document, out, review } = this.#options
-    if (isPlainObject(schema) && typeof schema.$ref === 'string' && !isLocal(schema.$ref)) {
+    if (
+      isPlainObject(schema) &&
+      typeof schema.$ref === 'string' &&
+      !isLocalReference(schema.$ref)
+    ) {
       const wrapped = this.translate(schema, path, [...out, 'properties', 'value'])
       return wrap(wrapped)
     }
     if (schema === true || schema === undefined) {
-      review(out, 'Nothing is said about its form.')
+      review(out, 'The document has no schema for it.')
       return { type: 'object' }
     }
-    const place = document.follow(schema, path)
-    if (!place) return { type: 'object' }
-    const { $ref, ...beside } = isPlainObject(schema) ? schema : {}
-    const whole = this.#keywords(place.value, place.path, out)
-    const more = $ref !== undefined && !document.isOld ? this.#keywords(beside, path, out) : {}
-    return this.#withType({ ...whole, ...more })
+    const node = document.resolve(schema, path)
+    if (!node) return { type: 'object' }
+    const { $ref, ...siblings } = isPlainObject(schema) ? schema : {}
+    const target = this.#keywords(node.value, node.path, out)
+    const overrides =
+      $ref !== undefined && !document.isVersion30 ? this.#keywords(siblings, path, out) : {}
+    return this.#withType({ ...target, ...overrides })
   }
 
-  /** A manifest wants one type at the root. */
+  /** A manifest requires a single type at the root. */
   #withType(schema: JsonObject): JsonObject {
     const { out, review } = this.#options
     if (typeof schema.type === 'string') return schema
     const [type, ...others] = [schema.type ?? []].flat().filter((one) => one !== 'null')
     if (type !== undefined && others.length === 0) {
-      review(out, 'It may be null, which a manifest cannot say.')
+      review(out, 'It may be null, which a manifest cannot express.')
       return { ...schema, type }
     }
     const guess = schema.type === undefined ? this.#guess(schema, 0) : undefined
     if (guess === undefined) {
-      review(out, 'It has no type of its own, so it stands under "value".')
+      review(out, 'It has no single type, so it is wrapped in the property "value".')
       return wrap(schema)
     }
-    review(out, `No type is said; taken for ${guess}.`)
+    review(out, `No type is given; assumed to be ${guess}.`)
     return { type: guess, ...schema }
   }
 
@@ -96,19 +108,23 @@ export class SchemaBundle {
 
   #refer(reference: string, path: DocumentPath, out: DocumentPath): JsonObject {
     const { document, review } = this.#options
-    const known = this.#names.get(reference)
-    if (known !== undefined) return { $ref: `#/$defs/${known}` }
-    const target = document.find(reference)
+    const existing = this.#names.get(reference)
+    if (existing !== undefined) return { $ref: `#/$defs/${existing}` }
+    const target = document.lookUp(reference)
     if (!target) {
-      if (isLocal(reference))
-        document.complain([...path, '$ref'], `${reference} points to nothing in this document.`)
-      else review(out, `${reference} lies outside and is not fetched; anything is accepted here.`)
+      if (isLocalReference(reference))
+        document.reportFault([...path, '$ref'], `${reference} does not exist in this document.`)
+      else
+        review(
+          out,
+          `${reference} is outside of this document and is not fetched; any value is accepted here.`,
+        )
       return {}
     }
     const last = String(target.path.at(-1) ?? 'root').replaceAll(/[^\w.-]/g, '_')
     const name = toUnique(last, new Set(this.#names.values()), 100)
     this.#names.set(reference, name)
-    // Takes its place first, so that definitions stand in the order they are met.
+    // Reserves the key first, so that definitions are in the order of their first reference.
     this.#definitions[name] = true
     const definition = [...this.#options.out, '$defs', name]
     this.#definitions[name] = this.translate(target.value, target.path, definition)
@@ -118,68 +134,72 @@ export class SchemaBundle {
   #keywords(schema: Fields, path: DocumentPath, out: DocumentPath): JsonObject {
     const result: Record<string, Json> = {}
     for (const [keyword, value] of Object.entries(schema)) {
-      const [here, there] = [
-        [...path, keyword],
-        [...out, keyword],
-      ]
-      if (dropped.has(keyword) || keyword.startsWith('x-')) continue
-      if (byName.has(keyword) && isPlainObject(value))
+      const from = [...path, keyword]
+      const to = [...out, keyword]
+      if (droppedKeywords.has(keyword) || keyword.startsWith('x-')) continue
+      if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
         result[keyword] = Object.fromEntries(
           Object.entries(value)
             .filter(
-              ([name, one]) => keyword !== 'properties' || this.#belongs(one, [...here, name]),
+              ([name, child]) =>
+                keyword !== 'properties' || this.#isIncluded(child, [...from, name]),
             )
-            .map(([name, one]) => [name, this.translate(one, [...here, name], [...there, name])]),
+            .map(([name, child]) => [name, this.translate(child, [...from, name], [...to, name])]),
         )
-      else if (inList.has(keyword) && Array.isArray(value))
-        result[keyword] = value.map((one, at) => this.translate(one, [...here, at], [...there, at]))
-      else if (inside.has(keyword)) result[keyword] = this.translate(value, here, there)
+      else if (schemaListKeywords.has(keyword) && Array.isArray(value))
+        result[keyword] = value.map((child, at) =>
+          this.translate(child, [...from, at], [...to, at]),
+        )
+      else if (schemaKeywords.has(keyword)) result[keyword] = this.translate(value, from, to)
       else result[keyword] = value as Json
     }
     if (schema.example !== undefined) result.examples = [schema.example as Json]
-    this.#leaveOut(schema, result, path)
-    this.#mend(result, out)
-    return this.#options.document.isOld ? modernise(result, schema) : result
+    this.#filterRequired(schema, result, path)
+    this.#removeInvalid(result, out)
+    return this.#options.document.isVersion30 ? fromVersion30(result, schema) : result
   }
 
-  /** Whether a property is part of what goes in, or of what comes out. */
-  #belongs(property: unknown, path: DocumentPath): boolean {
+  /** `false` for `readOnly` properties of an input and `writeOnly` properties of an output. */
+  #isIncluded(property: unknown, path: DocumentPath): boolean {
     if (!isPlainObject(property)) return true
     const { document, direction } = this.#options
     const { $ref } = property
     const target =
-      typeof $ref === 'string' && document.find($ref)
-        ? document.follow(property, path)?.value
+      typeof $ref === 'string' && document.lookUp($ref)
+        ? document.resolve(property, path)?.value
         : property
     return target?.[direction === 'input' ? 'readOnly' : 'writeOnly'] !== true
   }
 
-  #leaveOut(schema: Fields, result: Record<string, Json>, path: DocumentPath): void {
+  #filterRequired(schema: Fields, result: Record<string, Json>, path: DocumentPath): void {
     const { properties } = schema
     if (!Array.isArray(schema.required) || !isPlainObject(properties)) return
     const required = schema.required.filter(
       (name) =>
         !Object.hasOwn(properties, name) ||
-        this.#belongs(properties[name], [...path, 'properties', name]),
+        this.#isIncluded(properties[name], [...path, 'properties', name]),
     )
     if (required.length > 0) result.required = required
     else delete result.required
   }
 
-  /** One word that nobody understands would take the whole capability down. */
-  #mend(result: Record<string, Json>, out: DocumentPath): void {
+  /** An invalid type or pattern would make the whole capability unusable. */
+  #removeInvalid(result: Record<string, Json>, out: DocumentPath): void {
     const { review } = this.#options
-    const given: readonly unknown[] = result.type === undefined ? [] : [result.type].flat()
-    const unknown = given.find((type) => typeof type !== 'string' || !types.has(type))
+    const typeList: readonly unknown[] = result.type === undefined ? [] : [result.type].flat()
+    const unknown = typeList.find((type) => typeof type !== 'string' || !types.has(type))
     if (unknown !== undefined) {
       review(
         out,
-        `${JSON.stringify(unknown)} is no type of JSON Schema; anything is accepted here.`,
+        `${JSON.stringify(unknown)} is not a JSON Schema type; any value is accepted here.`,
       )
       delete result.type
     }
-    if (typeof result.pattern === 'string' && !compiles(result.pattern)) {
-      review(out, `The pattern ${JSON.stringify(result.pattern)} does not compile and is left out.`)
+    if (typeof result.pattern === 'string' && !isValidPattern(result.pattern)) {
+      review(
+        out,
+        `The pattern ${JSON.stringify(result.pattern)} is not a valid regular expression and is removed.`,
+      )
       delete result.pattern
     }
   }
@@ -193,8 +213,8 @@ const wrap = (schema: Json): JsonObject => ({
 
 const types = new Set(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
-/** Keywords of OpenAPI that JSON Schema does not know, and those that would change what a `$ref` means. */
-const dropped = new Set([
+/** OpenAPI keywords that are not JSON Schema, and those that would change the base URI of a `$ref`. */
+const droppedKeywords = new Set([
   'discriminator',
   'xml',
   'externalDocs',
@@ -203,15 +223,15 @@ const dropped = new Set([
   '$schema',
   '$id',
 ])
-const byName = new Set([
+const namedSchemaKeywords = new Set([
   'properties',
   'patternProperties',
   '$defs',
   'definitions',
   'dependentSchemas',
 ])
-const inList = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
-const inside = new Set([
+const schemaListKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
+const schemaKeywords = new Set([
   'items',
   'additionalProperties',
   'not',
@@ -224,8 +244,8 @@ const inside = new Set([
   'unevaluatedProperties',
 ])
 
-/** What the schemas of 3.0 say in words of their own. */
-function modernise(schema: Record<string, Json>, { nullable }: Fields): JsonObject {
+/** Converts OpenAPI 3.0 keywords (`nullable`, boolean `exclusiveMinimum`, `byte`, `binary`). */
+function fromVersion30(schema: Record<string, Json>, { nullable }: Fields): JsonObject {
   for (const [flag, limit] of [
     ['exclusiveMinimum', 'minimum'],
     ['exclusiveMaximum', 'maximum'],
@@ -257,7 +277,7 @@ const encodings: Readonly<Record<string, JsonObject | undefined>> = {
   binary: { contentMediaType: 'application/octet-stream' },
 }
 
-function compiles(pattern: string): boolean {
+function isValidPattern(pattern: string): boolean {
   try {
     new RegExp(pattern, 'u')
     return true

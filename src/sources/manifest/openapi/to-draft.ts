@@ -1,53 +1,55 @@
+import { dropUndefined } from '../../../capability/json.ts'
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
-import type { Fields, OpenApiDocument } from './document.ts'
-import { isAtLeast, toSlug } from './names.ts'
-import type { Review } from './schema-bundle.ts'
-import type { Scheme } from './security.ts'
+import { hasMinLength, toSlug } from './names.ts'
+import type { Fields, OpenApiDocument } from './openapi-document.ts'
+import { removeSecrets } from './remove-secrets.ts'
+import type { AddReview } from './schema-bundle.ts'
 import {
   type ImportedOperation,
   methods,
   type Operation,
-  toOperationDraft,
-  toPlaces,
-} from './to-capability.ts'
+  toImportedOperation,
+  toParameterNodes,
+} from './to-imported-operation.ts'
+import type { AuthScheme } from './to-security-draft.ts'
 import { toVersion } from './to-version.ts'
-import { withoutSecrets } from './without-secrets.ts'
 
-/** A whole manifest: what the document says, and a cautious guess at what it does not. */
-export function toDraft(document: OpenApiDocument, review: Review): Manifest {
+/** A complete manifest: the document's content, and cautious guesses for the rest. */
+export function toDraft(document: OpenApiDocument, review: AddReview): Manifest {
   const identity = toIdentity(document, review)
   const imported: ImportedOperation[] = []
   for (const operation of toOperations(document)) {
     const at = ['capabilities', imported.length]
     review(at, `made from ${operation.method.toUpperCase()} ${operation.route}.`)
     imported.push(
-      toOperationDraft(operation, {
+      toImportedOperation(operation, {
         document,
         id: identity.id,
-        taken: new Set(imported.map(({ capability }) => capability.id)),
+        usedIds: new Set(imported.map(({ capability }) => capability.id)),
         review: (path, message) => review([...at, ...path], message),
       }),
     )
   }
-  if (imported.length === 0) document.complain(['paths'], 'There are no operations to import.')
+  if (imported.length === 0)
+    document.reportFault(['paths'], 'The document has no operations to import.')
   review(['capabilities'], 'each is offered over MCP, for Drawbridge to serve, and over HTTP.')
   if (document.root.webhooks !== undefined)
-    review(['capabilities'], 'webhooks call the other way and are not imported.')
+    review(['capabilities'], 'webhooks are calls from the API to its clients and are not imported.')
   const schemes = toSchemes(imported)
   const requirements = toRequirements(imported, schemes, identity.id, review)
-  review(['trust'], 'OpenAPI says nothing about trust; these are cautious guesses.')
-  review(['runtime'], 'OpenAPI says nothing about how it runs; these are cautious guesses.')
+  review(['trust'], 'OpenAPI has no trust section; these are cautious guesses.')
+  review(['runtime'], 'OpenAPI has no runtime section; these are cautious guesses.')
   const draft: Manifest = {
     schema_version: '0.1',
     identity,
-    ...(requirements && { requirements }),
+    ...dropUndefined({ requirements }),
     capabilities: imported.map(({ capability }) => capability),
     interfaces: [toInterface(document, schemes, review)],
     trust,
     runtime,
   }
-  return withoutSecrets(draft, review)
+  return removeSecrets(draft, review)
 }
 
 const trust: Manifest['trust'] = {
@@ -61,65 +63,72 @@ const runtime: Manifest['runtime'] = { ...strictRuntime, max_retries: 1 }
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value.trim() : '')
 
-function toIdentity(document: OpenApiDocument, review: Review): Manifest['identity'] {
-  const info = document.follow(document.root.info, ['info'])?.value ?? {}
-  const contact = document.follow(info.contact, ['info', 'contact'])?.value ?? {}
-  const say = (field: string, message: string) => review(['identity', field], message)
+function toIdentity(document: OpenApiDocument, review: AddReview): Manifest['identity'] {
+  const info = document.resolve(document.root.info, ['info'])?.value ?? {}
+  const contact = document.resolve(info.contact, ['info', 'contact'])?.value ?? {}
+  const addReview = (field: string, message: string) => review(['identity', field], message)
   const title = toText(info.title)
   const slug = toSlug(title)
-  say('id', slug === '' ? 'the document has no title.' : 'made from the title.')
-  if (!isAtLeast(title, 3)) say('name', 'the document has no title.')
+  addReview('id', slug === '' ? 'the document has no title.' : 'made from the title.')
+  if (!hasMinLength(title, 3)) addReview('name', 'the document has no title.')
   const version = toVersion(toText(info.version) || String(info.version ?? ''))
   if (version !== info.version)
-    say('version', `no semantic version: ${JSON.stringify(info.version ?? null)}.`)
-  const described = [info.description, info.summary].map(toText).find((text) => isAtLeast(text, 12))
-  if (described === undefined) say('description', 'the document does not describe itself.')
-  const owner = [contact.name, contact.email].map(toText).find((text) => isAtLeast(text, 2))
-  say('owner', owner === undefined ? 'the document names nobody.' : 'taken from the contact.')
-  say('type', 'an API is taken for a service.')
+    addReview('version', `not a semantic version: ${JSON.stringify(info.version ?? null)}.`)
+  const description = [info.description, info.summary]
+    .map(toText)
+    .find((text) => hasMinLength(text, 12))
+  if (description === undefined) addReview('description', 'the document has no description.')
+  const owner = [contact.name, contact.email].map(toText).find((text) => hasMinLength(text, 2))
+  addReview(
+    'owner',
+    owner === undefined ? 'the document has no contact.' : 'taken from the contact.',
+  )
+  addReview('type', 'APIs are imported as services.')
   return {
     id: slug === '' ? 'imported-api' : slug,
-    name: isAtLeast(title, 3) ? title : 'Imported API',
+    name: hasMinLength(title, 3) ? title : 'Imported API',
     version,
-    description: described ?? 'An API imported from OpenAPI.',
+    description: description ?? 'An API imported from OpenAPI.',
     owner: owner ?? 'unknown',
     type: 'service',
   }
 }
 
 function toOperations(document: OpenApiDocument): Operation[] {
-  const paths = document.follow(document.root.paths, ['paths'])?.value ?? {}
+  const paths = document.resolve(document.root.paths, ['paths'])?.value ?? {}
   return Object.keys(paths)
     .filter((route) => !route.startsWith('x-'))
     .flatMap((route) => {
-      const item = document.follow(paths[route], ['paths', route])
+      const item = document.resolve(paths[route], ['paths', route])
       if (!item) return []
-      const shared = toPlaces(item.value.parameters, [...item.path, 'parameters'], document)
+      const shared = toParameterNodes(item.value.parameters, [...item.path, 'parameters'], document)
       return Object.keys(item.value)
         .filter(isMethod)
         .flatMap((method): Operation[] => {
-          const place = document.follow(item.value[method], [...item.path, method])
-          return place ? [{ method, route, shared, ...place }] : []
+          const node = document.resolve(item.value[method], [...item.path, method])
+          return node ? [{ method, route, shared, ...node }] : []
         })
     })
 }
 
 const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(methods, key)
 
-/** Each scheme once, those used first in front. */
-const toSchemes = (imported: readonly ImportedOperation[]): Scheme[] => [
+/** Distinct schemes, in the order of first use. */
+const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [
   ...new Map(
-    imported.flatMap(({ guard }) => guard.schemes.map((scheme) => [scheme.name, scheme] as const)),
+    imported.flatMap(({ security: guard }) =>
+      guard.schemes.map((scheme) => [scheme.name, scheme] as const),
+    ),
   ).values(),
 ]
 
 function toRequirements(
   imported: readonly ImportedOperation[],
-  schemes: readonly Scheme[],
+  schemes: readonly AuthScheme[],
   id: string,
-  review: Review,
+  review: AddReview,
 ): Manifest['requirements'] {
-  const permissions = [...new Set(imported.flatMap(({ guard }) => guard.permissions))]
+  const permissions = [...new Set(imported.flatMap(({ security: guard }) => guard.permissions))]
   const secrets = schemes
     .filter(({ auth }) => auth !== 'mTLS')
     .map(({ name }) => ({
@@ -127,32 +136,38 @@ function toRequirements(
       secret_ref: `env://${toSlug(`${id} ${name}`).toUpperCase().replaceAll('-', '_')}`,
     }))
   if (secrets.length > 0)
-    review(['requirements', 'secrets'], 'made up: where the credentials for the API will be found.')
+    review(
+      ['requirements', 'secrets'],
+      'invented: set where the credentials for the API are stored.',
+    )
   if (permissions.length === 0 && secrets.length === 0) return undefined
-  return {
-    ...(permissions.length > 0 && { permissions }),
-    ...(secrets.length > 0 && { secrets }),
-  }
+  return dropUndefined({
+    permissions: permissions.length > 0 ? permissions : undefined,
+    secrets: secrets.length > 0 ? secrets : undefined,
+  })
 }
 
 function toInterface(
   document: OpenApiDocument,
-  schemes: readonly Scheme[],
-  review: Review,
+  schemes: readonly AuthScheme[],
+  review: AddReview,
 ): ManifestInterface {
-  const say = (field: string, message: string) => review(['interfaces', 0, field], message)
+  const addReview = (field: string, message: string) => review(['interfaces', 0, field], message)
   const [first] = schemes
   const kinds = [...new Set(schemes.map(({ auth }) => auth))]
   if (kinds.length > 1)
-    say('auth', `a manifest takes one way to prove who calls; there are ${kinds.join(', ')}.`)
-  if (first && !first.certain)
-    say('auth', `${first.name} has no name of its own in a manifest; this is the nearest.`)
-  say(
+    addReview(
+      'auth',
+      `a manifest has one authentication method per interface; the document has ${kinds.join(', ')}.`,
+    )
+  if (first && !first.isExact)
+    addReview('auth', `a manifest has no exact equivalent of ${first.name}; this is the nearest.`)
+  addReview(
     'endpoint',
-    'calls go to <endpoint>/<capability id> as POST; an API with other paths needs handlers or something in between.',
+    'calls are sent as POST to <endpoint>/<capability id>; an API with other paths needs handlers or a gateway.',
   )
-  const endpoint = toEndpoint(document, (message) => say('endpoint', message))
-  say('privileged', 'OpenAPI does not say.')
+  const endpoint = toEndpoint(document, (message) => addReview('endpoint', message))
+  addReview('privileged', 'OpenAPI has no such field.')
   return {
     name: 'http',
     protocol: 'HTTP',
@@ -162,26 +177,28 @@ function toInterface(
   }
 }
 
-const nowhere = 'https://api.example.com'
+const placeholderEndpoint = 'https://api.example.com'
 
-function toEndpoint({ root }: OpenApiDocument, doubt: (message: string) => void): string {
+function toEndpoint({ root }: OpenApiDocument, addReview: (message: string) => void): string {
   const servers = Array.isArray(root.servers) ? (root.servers as readonly Fields[]) : []
   const [server] = servers
-  if (servers.length > 1) doubt(`the first of ${servers.length} servers.`)
-  const given = toText(server?.url)
-  if (given === '') {
-    doubt('the document names no server.')
-    return nowhere
+  if (servers.length > 1) addReview(`the first of ${servers.length} servers.`)
+  const template = toText(server?.url)
+  if (template === '') {
+    addReview('the document has no server.')
+    return placeholderEndpoint
   }
   const variables = (server?.variables ?? {}) as Readonly<Record<string, Fields | undefined>>
-  const url = given
+  const url = template
     .replaceAll(/\{([^}]*)\}/g, (_, name: string) => String(variables[name]?.default ?? name))
     .replace(/\/+$/, '')
-  if (url !== given.replace(/\/+$/, '')) doubt(`${given} with the defaults of its variables.`)
-  // Who calls is nobody else's business.
-  const anonymous = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1')
-  if (!/^https?:\/\//i.test(anonymous)) doubt('the address is relative; write the whole one.')
-  if (/^[^\s<>"{}|\\^`]+$/.test(anonymous)) return anonymous
-  doubt(`${JSON.stringify(given)} is no address.`)
-  return nowhere
+  if (url !== template.replace(/\/+$/, ''))
+    addReview(`${template} with the defaults of its variables.`)
+  // Removes `user:password@` from the URL.
+  const withoutUserinfo = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1')
+  if (!/^https?:\/\//i.test(withoutUserinfo))
+    addReview('the URL is relative; write the absolute one.')
+  if (/^[^\s<>"{}|\\^`]+$/.test(withoutUserinfo)) return withoutUserinfo
+  addReview(`${JSON.stringify(template)} is not a URL.`)
+  return placeholderEndpoint
 }

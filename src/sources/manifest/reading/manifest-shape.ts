@@ -11,21 +11,21 @@ const version = z
     /^(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)(?:-(?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/,
     'must be a semantic version such as "1.4.0"',
   )
-/** A URI, or a reference relative to the manifest: no spaces, no control characters. */
+/** A URI or a reference relative to the manifest, without spaces and control characters. */
 const reference = z.string().regex(/^[^\s<>"{}|\\^`]+$/, 'must be a URI or a relative reference')
 
 const unique = <Item extends z.ZodType>(item: Item) =>
-  z.array(item).refine(isUnique, 'must not hold the same item twice')
+  z.array(item).refine(isUnique, 'must not contain duplicates')
 
 function isUnique(items: readonly unknown[]): boolean {
   const seen = new Set(items.map((item) => JSON.stringify(item)))
   return seen.size === items.length
 }
 
-/** Where the schema itself lies elsewhere. */
+/** A reference to a schema in another file or at a URL. */
 const referenceSchema = z.strictObject({ $ref_uri: reference })
 
-/** JSON Schema, of which v0.1 fixes only that the root has one type. */
+/** JSON Schema; v0.1 only requires a single type at the root. */
 const inlineSchema = z.looseObject({
   type: z.enum(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']),
 })
@@ -100,7 +100,7 @@ const capability = z
   })
   .refine((one) => one.side_effect_level === 'none' || one.idempotency_key_required, {
     path: ['idempotency_key_required'],
-    message: 'must be true where side_effect_level is low or high',
+    message: 'must be true if side_effect_level is low or high',
   })
 
 const agentInterface = z
@@ -120,11 +120,11 @@ const agentInterface = z
   })
   .refine((one) => one.protocol !== 'INTERNAL' || one.endpoint === undefined, {
     path: ['endpoint'],
-    message: 'must be absent where the protocol is INTERNAL',
+    message: 'must be absent if the protocol is INTERNAL',
   })
   .refine((one) => !one.privileged || one.permissions !== undefined, {
     path: ['permissions'],
-    message: 'is required where privileged is true',
+    message: 'is required if privileged is true',
   })
 
 const trust = z.strictObject({
@@ -166,7 +166,7 @@ const composition = z
   })
   .refine((one) => one.type === 'single' || (one.steps?.length ?? 0) >= 2, {
     path: ['steps'],
-    message: 'needs at least two steps where the type is pipeline or graph',
+    message: 'needs at least two steps if the type is pipeline or graph',
   })
 
 const runtime = z.strictObject({

@@ -4,21 +4,21 @@ type Path = readonly PropertyKey[]
 
 export interface SecretFound {
   readonly path: Path
-  /** Where the name of a field is one, that name. */
+  /** The field name, if the name itself looks like a secret. */
   readonly name?: string
-  /** Says where and of what kind; never the value. */
+  /** Names the kind of secret, never its value. */
   readonly message: string
 }
 
-/** Looks at values, not only at names: whatever is projected can be read by every client. */
+/** Finds secrets by their form and by field names, because every client can read the projection. */
 export function findSecrets(value: JsonObject): SecretFound[] {
   const found: SecretFound[] = []
   walk(value, [], undefined, found)
   return found
 }
 
-/** What secrets look like, wherever they stand. */
-const looks: readonly (readonly [kind: string, pattern: RegExp])[] = [
+/** Formats of well-known secrets. */
+const secretPatterns: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/],
   ['a signed token', /\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/],
   ['an API key', /\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)?[-_]?[A-Za-z0-9_-]{16,}/],
@@ -36,22 +36,22 @@ const looks: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ],
 ]
 
-/** Names under which text is a secret, whatever it looks like. */
+/** Field names whose value is a secret in any format. */
 const secretName = /(?:secret|token|password|passwd|api[_-]?key|private[_-]?key|access[_-]?key)$/i
-const elsewhere = /^(?:env|vault|kms):\/\//
+const secretReference = /^(?:env|vault|kms):\/\//
 
-/** Keywords of a schema whose values are examples of what a property holds. */
-const sampling = new Set(['default', 'const', 'examples', 'example', 'enum'])
+/** JSON Schema keywords that hold sample values of the property. */
+const sampleKeywords = new Set(['default', 'const', 'examples', 'example', 'enum'])
 
-/** Keywords of a schema whose values are names of properties. */
-const naming = new Set(['required', 'dependentRequired', 'dependencies'])
+/** JSON Schema keywords that hold property names. */
+const nameKeywords = new Set(['required', 'dependentRequired', 'dependencies'])
 
-/** `owner` is the name whose value this is, through lists and the keywords that sample it. */
+/** `owner` is the field the value belongs to; lists and sample keywords pass it down. */
 function walk(value: unknown, path: Path, owner: string | undefined, found: SecretFound[]): void {
   if (typeof value === 'string' || typeof value === 'number') {
     const kind = kindOf(value, owner)
     if (kind !== undefined) {
-      const message = `${kind} stands here, where every client could read it. Keep it outside and name it in requirements.secrets.`
+      const message = `${kind} is written here, where every client could read it. Store it elsewhere and reference it in requirements.secrets.`
       found.push({ path, message })
     }
     return
@@ -62,33 +62,35 @@ function walk(value: unknown, path: Path, owner: string | undefined, found: Secr
   }
   if (!isPlainObject(value)) return
   for (const [key, item] of Object.entries(value)) {
-    // A secret as a name would be just as readable, and so would the way to what stands under it.
+    // A secret used as a key is exposed too, also in the paths of everything below it.
     if (kindOf(key, undefined) !== undefined)
       found.push({ path, name: key, message: 'The name of a field here looks like a secret.' })
-    else if (!naming.has(key) || !isNaming(item))
-      walk(item, [...path, key], sampling.has(key) ? owner : key, found)
+    else if (!nameKeywords.has(key) || !isNameList(item))
+      walk(item, [...path, key], sampleKeywords.has(key) ? owner : key, found)
   }
 }
 
-/** Lists of names, or lists of names by name. */
-const isNaming = (value: unknown): boolean =>
+/** A list of names, or a map of such lists. */
+const isNameList = (value: unknown): boolean =>
   Array.isArray(value) || (isPlainObject(value) && Object.values(value).every(Array.isArray))
 
 function kindOf(value: string | number, owner: string | undefined): string | undefined {
   const text = String(value)
-  const known = looks.find(([, pattern]) => pattern.test(text))?.[0]
-  if (known !== undefined) return known.replace(/^a/, 'A')
-  // Tokens are also counted; passwords are not.
-  const named =
+  const kind = secretPatterns.find(([, pattern]) => pattern.test(text))?.[0]
+  if (kind !== undefined) return kind.replace(/^a/, 'A')
+  // A number named `…token` is usually a count (`max_token`), a number named `…password` is not.
+  const hasSecretName =
     owner !== undefined &&
     secretName.test(owner) &&
     (typeof value === 'string' || !/token$/i.test(owner))
-  return named && text !== '' && !elsewhere.test(text) ? `The value of a ${owner}` : undefined
+  return hasSecretName && text !== '' && !secretReference.test(text)
+    ? `The value of a ${owner}`
+    : undefined
 }
 
-/** Words about a text that could not be read may quote it. */
-export const withoutSecrets = (words: string): string =>
-  looks.reduce(
-    (left, [, pattern]) => left.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
-    words,
+/** Redacts error messages that may quote the manifest. */
+export const redactSecrets = (message: string): string =>
+  secretPatterns.reduce(
+    (redacted, [, pattern]) => redacted.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
+    message,
   )

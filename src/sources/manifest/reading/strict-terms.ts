@@ -1,6 +1,6 @@
 import type { Manifest } from './manifest-shape.ts'
 
-/** As strict as a manifest can be: where nothing better is known. */
+/** The strictest valid terms; substitutes for an invalid section. */
 export const strictTrust: Manifest['trust'] = {
   minimum_trust_score: 1,
   allowed_trust_sources: ['first_party'],

@@ -3,30 +3,30 @@ import { open, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { readYaml } from '../../../yaml/read-yaml.ts'
 
-/** Fetches what a schema refers to. Rejects with words for the operator. */
+/** Loads a referenced document. Rejects with a message for the operator. */
 export type LoadReference = (
   reference: string,
-  /** The document it stands in; the manifest where absent. */
+  /** The key of the referring document; absent for the manifest. */
   from?: string,
 ) => Promise<LoadedReference>
 
 export interface LoadedReference {
-  /** The same for the same document, however it was referred to. */
+  /** Canonical path or URL: equal for every reference to the same document. */
   readonly key: string
   readonly document: unknown
 }
 
 export interface ReferenceOptions {
-  /** Nothing outside of it is read. */
+  /** The folder of the manifest; files outside of it are not read. */
   readonly folder: string
-  /** Addresses that may be fetched, each with the hash of what must be there. */
+  /** URLs that may be fetched, each with the SHA-256 hash of its content. */
   readonly pinned: Readonly<Record<string, string>>
 }
 
-const largest = 256 * 1024
-const patience = 5000
+const maxBytes = 256 * 1024
+const timeoutMs = 5000
 
-/** Only at load time, only from beside the manifest or from what the operator pinned. */
+/** Reads files below the manifest's folder and pinned https URLs (prevents SSRF and path traversal). */
 export function createLoadReference({ folder, pinned }: ReferenceOptions): LoadReference {
   return async (reference, from) => {
     const url = toUrl(reference, from)
@@ -44,35 +44,35 @@ function toUrl(reference: string, from: string | undefined): string | undefined 
 }
 
 async function fetchPinned(url: string, pin: string | undefined): Promise<string> {
-  if (!url.startsWith('https://')) throw new Error('only files and https addresses are read')
-  if (pin === undefined)
-    throw new Error('it is not listed under "schemas" with its hash, so it is not fetched')
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(patience) })
-  if (!response.ok || !response.body) throw new Error(`the address answered ${response.status}`)
+  if (!url.startsWith('https://')) throw new Error('only files and https URLs are supported')
+  if (pin === undefined) throw new Error('it is not listed with its hash under "schemas"')
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
+  if (!response.ok || !response.body)
+    throw new Error(`the server responded with status ${response.status}`)
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body) {
     size += chunk.length
-    if (size > largest) throw new Error(`it is larger than ${largest} bytes`)
+    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   const bytes = Buffer.concat(chunks)
   const hash = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-  if (hash !== pin) throw new Error(`what is there now has another hash: ${hash}`)
+  if (hash !== pin) throw new Error(`its content has another hash: ${hash}`)
   return bytes.toString()
 }
 
-/** Links are followed before looking where it lies. */
+/** Resolves symbolic links before checking that the file is inside the folder. */
 async function confine(file: string, folder: string): Promise<string> {
   const [target, root] = await Promise.all([
     realpath(file).catch(() => {
-      throw new Error('there is no such file')
+      throw new Error('the file does not exist')
     }),
     realpath(folder),
   ])
-  const inside = path.relative(root, target)
-  if (inside.startsWith('..') || path.isAbsolute(inside))
-    throw new Error('it lies outside of the folder of the manifest')
+  const relative = path.relative(root, target)
+  if (relative.startsWith('..') || path.isAbsolute(relative))
+    throw new Error('it is outside of the folder of the manifest')
   return target
 }
 
@@ -80,7 +80,7 @@ async function readBounded(file: string): Promise<string> {
   const handle = await open(file, 'r')
   try {
     const { size } = await handle.stat()
-    if (size > largest) throw new Error(`it is larger than ${largest} bytes`)
+    if (size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
     return await handle.readFile('utf8')
   } finally {
     await handle.close()

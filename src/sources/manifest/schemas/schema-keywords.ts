@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 
-/** Keywords under which schemas stand by name: what is between is no keyword. */
-export const byName: ReadonlySet<string> = new Set([
+/** Keywords whose value is a map of schemas; its keys are names, not keywords. */
+export const namedSchemaKeywords: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   '$defs',
@@ -9,8 +9,8 @@ export const byName: ReadonlySet<string> = new Set([
   'dependentSchemas',
 ])
 
-/** Keywords that hold a schema, or a list of them. Whatever else holds is a value. */
-export const inside: ReadonlySet<string> = new Set([
+/** Keywords whose value is a schema or a list of schemas. */
+export const schemaKeywords: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
   'contains',
@@ -28,24 +28,24 @@ export const inside: ReadonlySet<string> = new Set([
   'else',
 ])
 
-const deepest = 1000
+const maxDepth = 1000
 
-/** A copy in which every keyword of every schema is as `change` says; `undefined` leaves it out. */
+/** Copies a schema, passing every non-schema keyword to `change`; `undefined` removes it. */
 export function mapKeywords(
   schema: unknown,
   change: (keyword: string, value: unknown) => unknown,
   depth = 0,
 ): unknown {
-  if (depth > deepest) throw new Error(`it is nested deeper than ${deepest} levels`)
-  const follow = (item: unknown) => mapKeywords(item, change, depth + 1)
-  if (Array.isArray(schema)) return schema.map(follow)
+  if (depth > maxDepth) throw new Error(`it is nested deeper than ${maxDepth} levels`)
+  const mapChild = (item: unknown) => mapKeywords(item, change, depth + 1)
+  if (Array.isArray(schema)) return schema.map(mapChild)
   if (!isPlainObject(schema)) return schema
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (inside.has(keyword)) copy[keyword] = follow(value)
-    else if (byName.has(keyword) && isPlainObject(value))
+    if (schemaKeywords.has(keyword)) copy[keyword] = mapChild(value)
+    else if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
       copy[keyword] = Object.fromEntries(
-        Object.entries(value).map(([name, item]) => [name, follow(item)]),
+        Object.entries(value).map(([name, item]) => [name, mapChild(item)]),
       )
     else {
       const changed = change(keyword, value)

@@ -1,16 +1,16 @@
 import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
 import type { ManifestSchema } from '../reading/manifest-shape.ts'
 
-/** Under this name goes an input that is no object, because clients only send objects. */
+/** The argument that carries an input which is not an object: MCP arguments are always objects. */
 export const valueArgument = 'value'
 
-/** The five translation rules: copied as it is, or a wrapper around the reference. */
+/** The translation rules of the AgentHub mapping: schemas are copied, references are wrapped. */
 export function toInputSchema(schema: ManifestSchema): JsonObject {
-  const printed = toOutputSchema(schema)
-  return printed.type === 'object' ? printed : toWrapper(printed)
+  const copied = toOutputSchema(schema)
+  return copied.type === 'object' ? copied : toWrapper(copied)
 }
 
-/** An answer may be anything; only a reference needs the object root that clients demand. */
+/** An output may have any type; a reference gets the object root that clients require. */
 export const toOutputSchema = (schema: ManifestSchema): JsonObject =>
   isReference(schema) ? { type: 'object', $ref: schema.$ref_uri } : (schema as JsonObject)
 
@@ -26,6 +26,6 @@ export const isReference = (
 ): schema is Extract<ManifestSchema, { $ref_uri: string }> =>
   isPlainObject(schema) && '$ref_uri' in schema && Object.keys(schema).length === 1
 
-/** Both at once: nobody can say which of them was meant. */
+/** Has both a reference and a schema. */
 export const isAmbiguous = (schema: ManifestSchema): boolean =>
   '$ref_uri' in schema && Object.keys(schema).length > 1

@@ -2,16 +2,17 @@ import type { Comparable } from '../model/stream.ts'
 
 type Key = Comparable | null
 
-/** So many are in one map; those that come later are in as many maps as there are shards. */
-const inOne = 32_768
+/** Entries in the first map; later ones are distributed over the shards. */
+const maxUnsharded = 32_768
 const shardCount = 64
-const golden = 0.618_033_988_749_895
-/** Texts are told apart by so much of their beginning and of their end. */
-const looked = 16
+/** Fibonacci hashing: multiples of the golden ratio spread evenly over [0, 1). */
+const goldenRatio = 0.618_033_988_749_895
+/** Characters at each end of a string that go into its hash. */
+const hashedLength = 16
 
 /**
- * A map of hundreds of thousands of groups. A single one would have to be copied as a whole each time
- * it grows, while everybody waits.
+ * A map for hundreds of thousands of groups. One large `Map` would block the event loop each time it
+ * is rehashed to grow.
  */
 export class ShardedMap<Value> {
   readonly #first = new Map<Key, Value>()
@@ -23,21 +24,21 @@ export class ShardedMap<Value> {
   }
 
   get(key: Key): Value | undefined {
-    const known = this.#first.get(key)
-    if (known !== undefined || this.#size <= inOne) return known
+    const value = this.#first.get(key)
+    if (value !== undefined || this.#size <= maxUnsharded) return value
     return this.#shards[toShard(key)]?.get(key)
   }
 
-  /** Of a group that is not there yet. */
+  /** The key must not be in the map yet. */
   add(key: Key, value: Value): void {
     this.#size += 1
-    if (this.#size <= inOne) {
+    if (this.#size <= maxUnsharded) {
       this.#first.set(key, value)
       return
     }
-    const place = toShard(key)
-    const shard = this.#shards[place] ?? new Map<Key, Value>()
-    this.#shards[place] = shard.set(key, value)
+    const index = toShard(key)
+    const shard = this.#shards[index] ?? new Map<Key, Value>()
+    this.#shards[index] = shard.set(key, value)
   }
 
   *values(): Generator<Value> {
@@ -49,13 +50,13 @@ export class ShardedMap<Value> {
 function toShard(key: Key): number {
   if (key === null) return 0
   if (typeof key === 'number') {
-    const spread = key * golden
+    const spread = key * goldenRatio
     return Math.floor((spread - Math.floor(spread)) * shardCount)
   }
-  let sum = key.length
-  for (let at = 0; at < Math.min(looked, key.length); at++)
-    sum = Math.imul(sum, 31) + key.charCodeAt(at)
-  for (let at = Math.max(looked, key.length - looked); at < key.length; at++)
-    sum = Math.imul(sum, 31) + key.charCodeAt(at)
-  return (sum >>> 0) % shardCount
+  let hash = key.length
+  for (let at = 0; at < Math.min(hashedLength, key.length); at++)
+    hash = Math.imul(hash, 31) + key.charCodeAt(at)
+  for (let at = Math.max(hashedLength, key.length - hashedLength); at < key.length; at++)
+    hash = Math.imul(hash, 31) + key.charCodeAt(at)
+  return (hash >>> 0) % shardCount
 }

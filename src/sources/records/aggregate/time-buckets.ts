@@ -5,38 +5,38 @@ const minute = 60_000
 const quarterHour = 15 * minute
 const day = 24 * 60 * minute
 
-/** Times that are always in the same bucket, whatever the zone: all zones keep to quarter hours. */
-export const stepOf = (granularity: Granularity): number =>
+/** Width of the steps that never span two buckets: offsets are taken to be multiples of 15 minutes. */
+export const toStepMs = (granularity: Granularity): number =>
   granularity === 'minute' ? minute : quarterHour
 
-/** Where moments fall into, numbered from 1 as they are met. */
+/** Calendar buckets in one time zone, numbered from 1 in order of first use. */
 export interface Buckets {
   of(time: number): number
-  /** The same for the chosen of many times; 0 for what is no time. Returns the highest. */
+  /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
   fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
-  /** A moment in the bucket of that number: always the same one. */
+  /** A time inside the bucket, always the same one. */
   timeIn(bucket: number): number
-  /** Grows with time, and is the same for all moments in a bucket. */
+  /** Increases with time; equal for all times in a bucket. */
   ordinalAt(time: number): number
   nameAt(time: number): string
 }
 
-/** `undefined` for no such zone. */
+/** `undefined` for an unknown time zone. */
 export function createBuckets(granularity: Granularity, timeZone: string): Buckets | undefined {
   const offsets = findOffsets(timeZone)
   if (!offsets) return undefined
   const offsetAt = offsets.at
   const { width, near } =
     grids[granularity === 'minute' || granularity === 'hour' ? granularity : 'day']
-  const step = stepOf(granularity)
+  const step = toStepMs(granularity)
   const toOrdinal = ordinals[granularity]
   const unitAt = (time: number): number => Math.floor((time + offsetAt(time)) / width)
   const times: number[] = []
   const byOrdinal = new Map<number, number>()
   const numbers = createTable(near, (unit, time) => {
     const ordinal = toOrdinal(unit)
-    const known = byOrdinal.get(ordinal)
-    if (known !== undefined) return known
+    const existing = byOrdinal.get(ordinal)
+    if (existing !== undefined) return existing
     byOrdinal.set(ordinal, times.push(Math.floor(time / step) * step))
     return times.length
   })
@@ -51,14 +51,14 @@ export function createBuckets(granularity: Granularity, timeZone: string): Bucke
   }
 }
 
-/** Everything in one of these has one name. Those since 1970 are looked up without a search. */
+/** The unit of each granularity's calendar; units from 1970 to `near` are looked up in an array. */
 const grids = {
   minute: { width: minute, near: 0 },
   hour: { width: 60 * minute, near: 1 << 20 },
   day: { width: day, near: 1 << 16 },
 }
 
-/** From a minute, an hour or a day to what it is part of. */
+/** Maps a unit (minute, hour or day) to the bucket that contains it. */
 const ordinals: Readonly<Record<Granularity, (unit: number) => number>> = {
   minute: (unit) => unit,
   hour: (unit) => unit,
@@ -69,10 +69,10 @@ const ordinals: Readonly<Record<Granularity, (unit: number) => number>> = {
   year: (unit) => Math.floor(toMonth(unit) / 12),
 }
 
-/** Weeks start on Monday; the first of January 1970 was a Thursday. */
+/** Weeks start on Monday; 1970-01-01 was a Thursday. */
 const toMonday = (unit: number): number => unit - ((((unit + 3) % 7) + 7) % 7)
 
-/** Months since the year 0. Years that begin in March have their odd day last: the rest is division. */
+/** Months since year 0. With years that start in March the leap day comes last (Hinnant's `civil_from_days`). */
 function toMonth(unit: number): number {
   const days = unit + 719_468
   const era = Math.floor(days / 146_097)
@@ -84,35 +84,35 @@ function toMonth(unit: number): number {
   return (era * 400 + year) * 12 + fromMarch + 2
 }
 
-const mostFar = 100_000
+const maxFarEntries = 100_000
 
-/** A number above 0 for each whole number, worked out when it is first asked for. */
-function createTable(nearest: number, work: (key: number, time: number) => number): Table {
-  const near = new Int32Array(nearest)
+/** Memoizes a function from integers to positive integers: an array for 0 to `nearCount`, a map for the rest. */
+function createTable(nearCount: number, compute: (key: number, time: number) => number): Table {
+  const near = new Int32Array(nearCount)
   const far = new Map<number, number>()
   return {
     near,
     at(key, time) {
-      const isNear = key >= 0 && key < nearest
-      const known = isNear ? near[key] : far.get(key)
-      if (known) return known
-      const found = work(key, time)
-      if (isNear) near[key] = found
-      else if (far.size < mostFar) far.set(key, found)
-      return found
+      const isNear = key >= 0 && key < nearCount
+      const cached = isNear ? near[key] : far.get(key)
+      if (cached) return cached
+      const value = compute(key, time)
+      if (isNear) near[key] = value
+      else if (far.size < maxFarEntries) far.set(key, value)
+      return value
     },
   }
 }
 
 interface Table {
-  /** Those from 0 on; 0 is what nobody has asked for yet. */
+  /** Values for keys from 0 on; 0 means not computed yet. */
   readonly near: Int32Array
   at(key: number, time: number): number
 }
 
 /**
- * What is known already is looked up here, a hundred thousand times; the rest is asked for. Times are whole
- * milliseconds: half a one more, and a product is never on the wrong side of a whole number.
+ * Hot loop: uses the memoized arrays directly and calls `of` only on a miss. Times are whole
+ * milliseconds; adding 0.5 keeps floating-point products on the right side of an integer.
  */
 function fillBuckets(
   times: Float64Array,
@@ -126,7 +126,7 @@ function fillBuckets(
 ): number {
   const [perDay, perUnit] = [1 / day, 1 / width]
   const [days, units] = [shifts.length, numbers.length]
-  let most = 0
+  let highest = 0
   for (let at = 0; at < count; at++) {
     const time = times[chosen[at] as number] as number
     let bucket = 0
@@ -137,41 +137,43 @@ function fillBuckets(
     }
     if (bucket === 0 && !Number.isNaN(time)) bucket = of(time)
     buckets[at] = bucket
-    if (bucket > most) most = bucket
+    if (bucket > highest) highest = bucket
   }
-  return most
+  return highest
 }
 
-/** How far a zone is from UTC. */
+/** UTC offsets of one time zone, in milliseconds. */
 interface Offsets {
   at(time: number): number
-  /** By day since 1970: half a millisecond more, or nothing where it changes or nobody has asked. */
+  /** Offset plus 0.5 by day since 1970; NaN for days with an offset change and days not computed yet. */
   readonly near: Float64Array
 }
 
-const mostZones = 16
+const maxZones = 16
 const zones = new Map<string, Offsets>()
 
-/** Asking for an offset is slow: what was asked is kept for the next read. */
+/** Cached across reads: `Intl.DateTimeFormat` is slow. */
 function findOffsets(timeZone: string): Offsets | undefined {
-  const known = zones.get(timeZone)
-  if (known) return known
+  const cached = zones.get(timeZone)
+  if (cached) return cached
   const offsets = timeZone === 'UTC' ? utc() : createOffsets(timeZone)
   if (!offsets) return undefined
-  if (zones.size >= mostZones) zones.clear()
+  if (zones.size >= maxZones) zones.clear()
   zones.set(timeZone, offsets)
   return offsets
 }
 
-const changes = 1
-const middle = 1_000_000
+/** Marks a day with an offset change. */
+const offsetChanges = 1
+/** Added to offsets in seconds, so that table values are positive and never `offsetChanges`. */
+const offsetBase = 1_000_000
 
 const utc = (): Offsets => ({
   at: () => 0,
   near: new Float64Array(grids.day.near).fill(0.5),
 })
 
-/** One question for a day without a change, one for each quarter of an hour of a day with one. */
+/** One lookup per day without an offset change; one per quarter hour of a day with one. */
 function createOffsets(timeZone: string): Offsets | undefined {
   let format: Intl.DateTimeFormat
   try {
@@ -179,23 +181,23 @@ function createOffsets(timeZone: string): Offsets | undefined {
   } catch {
     return undefined
   }
-  const ask = (time: number): number => middle + toSeconds(format.format(time))
-  const starts = createTable(grids.day.near, (key) => ask(key * day))
+  const lookUp = (time: number): number => offsetBase + toSeconds(format.format(time))
+  const starts = createTable(grids.day.near, (key) => lookUp(key * day))
   const days = createTable(grids.day.near, (key) => {
     const start = starts.at(key, 0)
-    return start === starts.at(key + 1, 0) ? start : changes
+    return start === starts.at(key + 1, 0) ? start : offsetChanges
   })
-  const quarters = createTable(0, (key) => ask(key * quarterHour))
+  const quarters = createTable(0, (key) => lookUp(key * quarterHour))
   const near = new Float64Array(grids.day.near).fill(Number.NaN)
   return {
     near,
     at(time) {
       const date = Math.floor(time / day)
-      const whole = days.at(date, time)
-      if (whole === changes)
-        return (quarters.at(Math.floor(time / quarterHour), time) - middle) * 1000
-      const offset = (whole - middle) * 1000
-      // What is written where there is no place for it is nowhere.
+      const dayOffset = days.at(date, time)
+      if (dayOffset === offsetChanges)
+        return (quarters.at(Math.floor(time / quarterHour), time) - offsetBase) * 1000
+      const offset = (dayOffset - offsetBase) * 1000
+      // Typed arrays ignore writes out of range.
       near[date] = offset + 0.5
       return offset
     },

@@ -14,7 +14,7 @@ export interface FetchQuery {
   readonly id: string
   readonly connection?: string | undefined
   readonly fields?: readonly string[] | undefined
-  /** Where in the text to begin, in characters. */
+  /** Start position in the text, in characters. */
   readonly offset?: number | undefined
 }
 
@@ -26,17 +26,17 @@ export interface RecordDocument extends JsonObject {
   readonly metadata: JsonObject
 }
 
-export interface Fetched {
+export interface FetchedDocument {
   readonly scope: Scope
   readonly fields: readonly Field[]
   readonly row: Row
   readonly document: RecordDocument
 }
 
-/** As much text as one answer holds; longer ones are read on with `offset`. */
-const longestText = 50_000
+/** Characters of text per answer; `offset` continues a longer text. */
+const maxTextLength = 50_000
 
-export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Failed {
+export function fetchDocument(reader: Reader, query: FetchQuery): FetchedDocument | Failed {
   const found = findRecord(reader, query)
   if (isFailed(found)) return found
   const { scope, row } = found
@@ -45,7 +45,7 @@ export function fetchDocument(reader: Reader, query: FetchQuery): Fetched | Fail
   return { scope, fields, row, document: toDocument(scope, fields, row, query) }
 }
 
-/** Only what is left after projection can be part of it. */
+/** Built from the projected fields only. */
 export function toDocument(
   scope: Scope,
   fields: readonly Field[],
@@ -56,7 +56,7 @@ export function toDocument(
   const data = toData(row.body, fields)
   const text = toText(data, query.fields !== undefined)
   const offset = Math.min(query.offset ?? 0, text.length)
-  const end = toBoundary(text, Math.min(text.length, offset + longestText))
+  const end = toBoundary(text, Math.min(text.length, offset + maxTextLength))
   const authoredAt = toAuthoredAt(stream.consentTimeField, data)
   const name = { connection: connection.id, stream: stream.name, key: row.key }
   const isPart = offset > 0 || end < text.length
@@ -76,7 +76,7 @@ export function toDocument(
       ...(isPart && { text_offset: offset, text_total_chars: text.length }),
       ...(end < text.length && {
         next_offset: end,
-        more: `The text goes on: fetch the same id with offset ${end}.`,
+        more: `The text continues: fetch the same id with offset ${end}.`,
       }),
     },
   }
@@ -86,14 +86,15 @@ function findRecord(
   reader: Reader,
   query: FetchQuery,
 ): { readonly scope: Scope; readonly row: Row } | Failed {
-  const named = findNamed(reader, query)
-  if (isFailed(named)) return named
-  const row = reader.store.find(named.scope, named.key)
-  return row ? { scope: named.scope, row } : noRecord()
+  const resolved = resolveRecordId(reader, query)
+  if (isFailed(resolved)) return resolved
+  const { scope, key } = resolved
+  const row = reader.store.find(scope, key)
+  return row ? { scope, row } : noRecord()
 }
 
-/** Which record of which source an id is about. Asks no source anything. */
-export function findNamed(
+/** Resolves an id to a scope and a key. Reads nothing from the store. */
+export function resolveRecordId(
   reader: Pick<Reader, 'scopes'>,
   { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,
 ): { readonly scope: Scope; readonly key: string } | Failed {
@@ -101,12 +102,12 @@ export function findNamed(
   if (!name)
     return cannotRead(
       'invalid_argument',
-      'id must be one that search or query_records gave, such as connection/stream:key.',
+      'id must come from search or query_records, in the form connection/stream:key.',
     )
   if (connection !== undefined && name.connection !== undefined && connection !== name.connection)
     return cannotRead(
       'conflicting_connection_id',
-      'The id names another connection than connection_id. Leave connection_id out.',
+      'The id names a different connection than connection_id. Leave connection_id out.',
     )
   const scope = findScope(reader, {
     stream: name.stream,
@@ -116,21 +117,19 @@ export function findNamed(
 }
 
 export const noRecord = (): Failed =>
-  cannotRead(
-    'not_found',
-    'There is no such record here. Use an id that search or query_records gave.',
-  )
+  cannotRead('not_found', 'Record not found. Use an id from search or query_records.')
 
-const texts = ['text', 'content', 'body', 'message', 'summary']
+const textFields = ['text', 'content', 'body', 'message', 'summary']
 
-/** The record's own text as it is; where there is none, or fields are chosen, all of it as JSON. */
-function toText(data: Data, chosen: boolean): string {
-  const own = texts.find((name) => typeof data[name] === 'string' && data[name] !== '')
-  if (own !== undefined && (!chosen || Object.keys(data).length === 1)) return String(data[own])
+/** The record's text field as is; all data as JSON if it has none, or if several fields were requested. */
+function toText(data: Data, isProjected: boolean): string {
+  const own = textFields.find((name) => typeof data[name] === 'string' && data[name] !== '')
+  if (own !== undefined && (!isProjected || Object.keys(data).length === 1))
+    return String(data[own])
   return JSON.stringify(data, null, 2)
 }
 
-/** Never between the two halves of a character. */
+/** Moves the boundary back if it would split a surrogate pair. */
 const toBoundary = (text: string, end: number): number => {
   const code = text.charCodeAt(end - 1)
   return end < text.length && code >= 0xd800 && code <= 0xdbff ? end - 1 : end

@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import { toWhole } from '../grants/narrow-fields.ts'
+import { parseBody } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import { ambiguous, unknownConnection } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
@@ -15,7 +15,7 @@ export interface FoundBlob {
   readonly blob: KeptBlob
 }
 
-/** Bytes are seen by whoever sees a record whose granted `blob_ref` names them, and by nobody else. */
+/** A blob is readable only through a readable record whose granted `blob_ref` refers to it. */
 export function findBlob(
   reader: Reader,
   id: string,
@@ -26,7 +26,7 @@ export function findBlob(
     !reader.scopes.some(({ source }) => source.connection.id === connection)
   )
     return unknownConnection(reader)
-  const naming = reader.store.bindings(id).flatMap(({ source, key }) =>
+  const references = reader.store.bindings(id).flatMap(({ source, key }) =>
     reader.scopes
       .filter(
         (scope) =>
@@ -34,19 +34,19 @@ export function findBlob(
           scope.fields.has(blobField) &&
           (connection ?? scope.source.connection.id) === scope.source.connection.id,
       )
-      .filter((scope) => names(reader, scope, key, id))
+      .filter((scope) => refersTo(reader, scope, key, id))
       .map((scope) => ({ scope, key })),
   )
-  const [found] = naming
-  const connections = new Set(naming.map(({ scope }) => scope.source.connection.id))
-  if (connections.size > 1) return ambiguous(naming.map(({ scope }) => scope))
+  const [found] = references
+  const connections = new Set(references.map(({ scope }) => scope.source.connection.id))
+  if (connections.size > 1) return ambiguous(references.map(({ scope }) => scope))
   const blob = found && reader.store.blob(id)
-  return blob ? { ...found, blob } : cannotRead('blob_not_found', 'There is no such blob here.')
+  return blob ? { ...found, blob } : cannotRead('blob_not_found', 'Blob not found.')
 }
 
-function names(reader: Reader, scope: Scope, key: string, id: string): boolean {
+function refersTo(reader: Reader, scope: Scope, key: string, id: string): boolean {
   const row = reader.store.find(scope, key)
-  const data: unknown = row && toWhole(row.body)
-  const named = isPlainObject(data) ? data[blobField] : undefined
-  return isPlainObject(named) && named.blob_id === id
+  const data: unknown = row && parseBody(row.body)
+  const reference = isPlainObject(data) ? data[blobField] : undefined
+  return isPlainObject(reference) && reference.blob_id === id
 }

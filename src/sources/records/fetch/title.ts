@@ -1,8 +1,8 @@
 import type { Data } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 
-const named = ['title', 'name', 'subject', 'summary', 'headline']
-const authored = [
+const titleFields = ['title', 'name', 'subject', 'summary', 'headline']
+const timeFields = [
   'sent_at',
   'authored_at',
   'created_at',
@@ -12,18 +12,18 @@ const authored = [
   'date',
   'updated_at',
 ]
-const longest = 120
+const maxLength = 120
 
 /**
- * Who a record is, in words. What it calls itself, else whose it is and from when: the time somebody
- * wrote it, before the time it was collected.
+ * A human-readable title: the record's own, else its connection, stream and time. The time it was
+ * written is preferred over the time it was collected.
  */
 export function toTitle(
   { source: { connection, stream } }: Scope,
   data: Data,
   { key, emittedAt }: { readonly key: string; readonly emittedAt: string },
 ): string {
-  const own = named.map((name) => data[name]).find(isText)
+  const own = titleFields.map((name) => data[name]).find(isText)
   if (own !== undefined) return cut(own)
   const time = toAuthoredAt(stream.consentTimeField, data) ?? emittedAt
   return [connection.label ?? connection.connector, stream.title ?? stream.name, time || key]
@@ -31,8 +31,8 @@ export function toTitle(
     .join(' / ')
 }
 
-export function toAuthoredAt(consent: string | undefined, data: Data): string | undefined {
-  const time = [...authored, ...(consent === undefined ? [] : [consent])]
+export function toAuthoredAt(consentTimeField: string | undefined, data: Data): string | undefined {
+  const time = [...timeFields, ...(consentTimeField === undefined ? [] : [consentTimeField])]
     .map((name) => data[name])
     .find(isText)
   return time === undefined ? undefined : cut(time)
@@ -40,12 +40,12 @@ export function toAuthoredAt(consent: string | undefined, data: Data): string | 
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
 
-/** One line, and not a long one: whoever wrote it must not write lines of ours. */
+/** Cuts to one short line: record text must not inject lines into an answer. */
 function cut(text: string): string {
-  const whole = text.trimStart()
-  const beginning = whole.slice(0, 4 * longest)
-  const line = beginning.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
-  return line.length > longest || beginning.length < whole.length
-    ? `${line.slice(0, longest - 1)}…`
+  const trimmed = text.trimStart()
+  const start = trimmed.slice(0, 4 * maxLength)
+  const line = start.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()
+  return line.length > maxLength || start.length < trimmed.length
+    ? `${line.slice(0, maxLength - 1)}…`
     : line
 }

@@ -1,19 +1,19 @@
 import type { Connection } from '../model/stream.ts'
 
-/** What one grant lets be read of one stream. Never changes after it was given. */
+/** The part of one stream that a grant makes readable. Immutable once issued. */
 export interface StreamTerms {
   readonly stream: string
-  /** Named one by one when the grant was made: a field added later is not in it. */
+  /** Listed explicitly when the grant is created: a field declared later is not included. */
   readonly fields: readonly string[]
   /** Inclusive, ISO 8601, on the stream's consent time field. */
   readonly since?: string
   /** Exclusive. */
   readonly until?: string
-  /** Exactly these records. */
+  /** Restricts the grant to records with these keys. */
   readonly resources?: readonly string[]
 }
 
-/** A person's consent for one connection. */
+/** The owner's consent for one connection. */
 export interface Grant {
   readonly id: string
   readonly connection: Connection['id']
@@ -23,42 +23,42 @@ export interface Grant {
 
 export const accessModes = ['continuous', 'single_use'] as const
 
-/** One token over one grant or several. */
+/** One or more grants that share a token. */
 export interface GrantPackage {
   readonly id: string
   readonly client: string
   readonly createdAt: number
   readonly expiresAt?: number
   readonly mode: (typeof accessModes)[number]
-  /** When its first token was given out; a grant for a single use has no second. */
+  /** When its first token was issued. A `single_use` package issues no second one. */
   readonly consumedAt?: number
   readonly revokedAt?: number
   readonly grants: readonly Grant[]
 }
 
-/** What its owner puts records in with. It has no terms: it is not for reading. */
+/** The owner's credential for writing records. It has no terms because it cannot read. */
 export interface OwnerToken {
   readonly id: string
-  /** Not known of those from before they had an id. */
+  /** Absent for tokens from before owner tokens had an id. */
   readonly createdAt?: number
   readonly expiresAt?: number
   readonly revokedAt?: number
 }
 
-/** What a token is, whatever its holder says of it. */
+/** The kind of a token as the store knows it, whatever its holder claims. */
 export type TokenKind =
   | { readonly kind: 'owner'; readonly owner: OwnerToken }
   | { readonly kind: 'client'; readonly package: string }
 
 export type TokenStatus = 'live' | 'revoked' | 'expired'
 
-export function toGrantStatus(given: GrantPackage, now: number): TokenStatus {
-  const standing = toOwnerTokenStatus(given, now)
-  if (standing !== 'live') return standing
-  return given.grants.some(({ revokedAt }) => revokedAt === undefined) ? 'live' : 'revoked'
+export function toGrantStatus(grantPackage: GrantPackage, now: number): TokenStatus {
+  const status = toOwnerTokenStatus(grantPackage, now)
+  if (status !== 'live') return status
+  return grantPackage.grants.some(({ revokedAt }) => revokedAt === undefined) ? 'live' : 'revoked'
 }
 
-/** By what it says of itself alone. */
+/** The status from the token's own timestamps. */
 export function toOwnerTokenStatus(
   { revokedAt, expiresAt }: Pick<OwnerToken, 'revokedAt' | 'expiresAt'>,
   now: number,

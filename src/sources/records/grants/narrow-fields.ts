@@ -13,7 +13,7 @@ export interface RecordProjection {
   readonly view?: string | undefined
 }
 
-/** The granted fields that are asked for; all of them when nothing is. */
+/** Narrows the granted fields to the requested ones; all granted fields when none are requested. */
 export function toFields(scope: Scope, { fields, view }: RecordProjection): GrantedFields | Failed {
   if (fields && view !== undefined)
     return cannotRead('invalid_argument', 'Give either fields or view, not both.')
@@ -22,7 +22,7 @@ export function toFields(scope: Scope, { fields, view }: RecordProjection): Gran
     if (!found)
       return cannotRead(
         'invalid_argument',
-        `There is no view ${JSON.stringify(view.slice(0, 200))} of ${scope.source.stream.name}. Call schema with this stream for its views.`,
+        `Unknown view ${JSON.stringify(view.slice(0, 200))} of ${scope.source.stream.name}. Call schema with this stream for its views.`,
       )
     return found
   }
@@ -36,7 +36,7 @@ export function toFields(scope: Scope, { fields, view }: RecordProjection): Gran
   return chosen.sort((a, b) => a.n - b.n)
 }
 
-/** What is granted of a view; a view without any of it is none. */
+/** The granted fields of a view; `undefined` when none of its fields is granted. */
 export function findView({ source, fields }: Scope, name: string): GrantedFields | undefined {
   const view = source.stream.views.find((one) => one.name === name)
   const granted = view?.fields.flatMap((field) => fields.get(field) ?? []) ?? []
@@ -45,21 +45,21 @@ export function findView({ source, fields }: Scope, name: string): GrantedFields
 
 export type Data = Readonly<Record<string, unknown>>
 
-/** Taken out before anything else sees it: what is not asked for goes nowhere. */
+/** Projects a stored body to the given fields, before any other code sees the rest. */
 export function toData(body: Row['body'], fields: GrantedFields): Data {
-  const whole = toWhole(body)
+  const record = parseBody(body)
   const data: Record<string, unknown> = {}
-  if (isPlainObject(whole))
+  if (isPlainObject(record))
     for (const { name } of fields)
-      if (Object.hasOwn(whole, name))
+      if (Object.hasOwn(record, name))
         if (name === '__proto__')
-          Object.defineProperty(data, name, { value: whole[name], ...plain })
-        else data[name] = whole[name]
+          Object.defineProperty(data, name, { value: record[name], ...ownProperty })
+        else data[name] = record[name]
   return data
 }
 
-export const toWhole = (body: Row['body']): unknown =>
+export const parseBody = (body: Row['body']): unknown =>
   typeof body === 'string' ? JSON.parse(body) : body
 
-/** A field may be called `__proto__`. */
-const plain = { enumerable: true, configurable: true, writable: true }
+/** Prototype pollution: assigning a field called `__proto__` would set the prototype instead. */
+const ownProperty = { enumerable: true, configurable: true, writable: true }

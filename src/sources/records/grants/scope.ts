@@ -3,27 +3,27 @@ import { toComparable } from '../model/to-comparable.ts'
 import type { Grant, GrantPackage, StreamTerms } from './grant.ts'
 
 /**
- * A source as a grant shows it. Everything that reads takes one of these and nothing else, so there
- * is no way to name a field, a time or a connection that was not granted.
+ * One source, restricted by a grant. All reading code takes a scope and nothing else, so a field,
+ * time or connection outside the grant cannot even be named.
  */
 export interface Scope {
   readonly source: RecordSource
   readonly grant: Grant['id']
-  /** By name; what is not in here does not exist. */
+  /** Granted fields by name; other fields do not exist for the reader. */
   readonly fields: ReadonlyMap<string, Field>
   readonly window?: Window
-  /** The only records there are, where the grant names them. */
+  /** Record keys, when the grant is restricted to certain records. */
   readonly keys?: readonly string[]
 }
 
-/** Milliseconds on one field, `from` inclusive and `to` exclusive. */
+/** A time range on one field in milliseconds: `from` inclusive, `to` exclusive. */
 export interface Window {
   readonly field: Field
   readonly from: number
   readonly to: number
 }
 
-/** The one place where the terms of a grant become what may be read. */
+/** Turns the terms of a grant package into scopes. No other code does. */
 export function toScopes(
   { grants }: GrantPackage,
   sources: readonly RecordSource[],
@@ -61,8 +61,8 @@ function toScope(grant: string, terms: StreamTerms, source: RecordSource): Scope
 function toWindow({ since, until }: StreamTerms, { stream }: RecordSource): Window | undefined {
   if (since === undefined && until === undefined) return undefined
   const field = stream.fields.find(({ name }) => name === stream.consentTimeField)
-  // A range on a time that is not declared any more covers nothing.
-  if (!field) return { field: nothing, from: 1, to: 0 }
+  // Fail closed: a range on a consent time field that is no longer declared matches nothing.
+  if (!field) return { field: noField, from: 1, to: 0 }
   return {
     field,
     from: since === undefined ? -Infinity : toBound(field, since),
@@ -73,7 +73,7 @@ function toWindow({ since, until }: StreamTerms, { stream }: RecordSource): Wind
 const toBound = (field: Field, time: string): number =>
   Number(toComparable({ ...field, type: 'date-time' }, time) ?? Number.NaN)
 
-const nothing: Field = {
+const noField: Field = {
   n: 0,
   name: '',
   type: 'date-time',

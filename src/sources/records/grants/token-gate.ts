@@ -8,15 +8,15 @@ import { toGrantStatus, toOwnerTokenStatus } from './grant.ts'
 import { toIntrospection } from './introspection.ts'
 import type { TokenRefusal } from './token-refusal.ts'
 
-/** Where tokens are looked at: by what they are, never by what somebody calls them. */
+/** Checks tokens by looking them up in the store, never by where or under what name they were sent. */
 export interface TokenGate {
   admit(token: string | undefined): Admitted | { readonly refusal: TokenRefusal }
-  /** Whether an owner's token is anywhere in a text. It must not be used, not even by mistake. */
+  /** Detects an owner token anywhere in a text. Such requests are refused, even if it was a mistake. */
   holdsOwner(text: string): boolean
-  open(given: string): Reader | Failed
-  /** What a token is, for those who have it. */
+  open(grantId: string): Reader | Failed
+  /** Token introspection; `undefined` for an unknown or inactive token. */
   describe(token: string): JsonObject | undefined
-  /** Where an owner may put things in, and nobody else. */
+  /** The sink for writing records; `undefined` unless the token is a live owner token. */
   admitOwner(token: string | undefined): RecordSink | undefined
 }
 
@@ -25,20 +25,21 @@ export interface Admitted {
   readonly given: string
 }
 
-/** The same for all kinds of token: what one may do with it cannot be read off it. */
+/** Shared by all kinds of token, so that a token does not reveal what it can do. */
 export const tokenPrefix = 'drb_'
-/** Also where one begins within another that is none. */
-const shape = /(?=(drb_[\w-]{43}))/g
+/** The lookahead also finds tokens that overlap or start inside a longer match. */
+const tokenPattern = /(?=(drb_[\w-]{43}))/g
 
-/** The store may come later than the door: until then nobody is known. */
+/** `find` returns `undefined` while there is no store yet; every token is unknown until then. */
 export function createTokenGate(
   find: () => ReaderOptions | undefined,
   openSink: () => RecordSink,
 ): TokenGate {
   const callers = new Map<string, Caller>()
-  const holds = (text: string) =>
-    text.includes(tokenPrefix) && [...text.matchAll(shape)].some(([, token = '']) => isOwner(token))
-  /** Also one that has ended: it is still not for reading, and not to be written down anywhere. */
+  const containsOwner = (text: string) =>
+    text.includes(tokenPrefix) &&
+    [...text.matchAll(tokenPattern)].some(([, token = '']) => isOwner(token))
+  /** Revoked and expired owner tokens count, too: they must not be used for reading or be logged. */
   const isOwner = (token: string) => find()?.store.findToken(token)?.kind === 'owner'
   const isLiveOwner = (token: string) => {
     const options = find()
@@ -48,22 +49,23 @@ export function createTokenGate(
     )
   }
   return {
-    holdsOwner: (text) => holds(text) || (/%|\\u/.test(text) && holds(decode(text))),
+    holdsOwner: (text) =>
+      containsOwner(text) || (/%|\\u/.test(text) && containsOwner(decode(text))),
     describe(token) {
       const options = find()
       const found = options?.store.findToken(token)
       if (!options || !found) return undefined
       if (found.kind === 'owner')
         return isLiveOwner(token) ? { active: true, pdpp_token_kind: 'owner' } : undefined
-      const given = options.store.findPackage(found.package)
-      return given && toGrantStatus(given, options.now()) === 'live'
-        ? toIntrospection(given)
+      const grantPackage = options.store.findPackage(found.package)
+      return grantPackage && toGrantStatus(grantPackage, options.now()) === 'live'
+        ? toIntrospection(grantPackage)
         : undefined
     },
     admitOwner: (token) => (token !== undefined && isLiveOwner(token) ? openSink() : undefined),
-    open: (given) => {
+    open: (grantId) => {
       const options = find()
-      return options ? openReader(given, options) : noGrant()
+      return options ? openReader(grantId, options) : noGrant()
     },
     admit(token) {
       if (token === undefined) return { refusal: 'missing' }
@@ -71,10 +73,10 @@ export function createTokenGate(
       const found = options?.store.findToken(token)
       if (!options || !found) return { refusal: 'unknown' }
       if (found.kind === 'owner') return { refusal: 'owner' }
-      const given = options.store.findPackage(found.package)
-      const standing = given && toGrantStatus(given, options.now())
-      if (standing !== 'live') return { refusal: standing ?? 'unknown' }
-      // One object per grant: lists are cached by it.
+      const grantPackage = options.store.findPackage(found.package)
+      const status = grantPackage && toGrantStatus(grantPackage, options.now())
+      if (status !== 'live') return { refusal: status ?? 'unknown' }
+      // One caller object per grant: tool lists are cached by object identity.
       const caller = callers.get(found.package) ?? Object.freeze(toCaller(found.package))
       callers.set(found.package, caller)
       return { caller, given: found.package }
@@ -82,8 +84,20 @@ export function createTokenGate(
   }
 }
 
-/** As addresses, cookies and JSON may write it. */
+/** Undoes percent-encoding and JSON \u escapes, which could hide a token. */
 const decode = (text: string): string =>
   text.replaceAll(/(?:%|\\u00)([0-9a-f]{2})/gi, (_, code: string) =>
     String.fromCharCode(parseInt(code, 16)),
   )
+
+/** Token gates by mount. */
+export type TokenGates = ReadonlyMap<string, TokenGate>
+
+/**
+ * Owner tokens authorise imports alone. One that turns up in a header, an address, a body, a stdio
+ * message or the arguments of a call is refused there, whatever it was sent for.
+ */
+export function containsOwnerToken(tokenGates: TokenGates, text: string): boolean {
+  for (const tokenGate of tokenGates.values()) if (tokenGate.holdsOwner(text)) return true
+  return false
+}

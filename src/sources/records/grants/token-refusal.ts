@@ -1,15 +1,15 @@
-/** Why a token opens nothing. */
+/** Why a token was refused. */
 export type TokenRefusal = 'missing' | 'unknown' | 'owner' | 'revoked' | 'expired'
 
-const another =
-  'Only the owner of these records can give another one, with "drawbridge grants create"; its token takes the place of this one.'
+const askOwner =
+  'Only the owner of these records can create another grant, with "drawbridge grants create"; use its token instead of this one.'
 
-/** In words for whoever brought the token, and what can be done about it. */
+/** Message for the client that presented the token, with what to do next. */
 export const refusalMessages: Readonly<Record<TokenRefusal, string>> = {
-  missing: 'A token is needed that "drawbridge grants create" gave out.',
-  unknown: 'The token is not known here.',
+  missing: 'A grant token is required. The owner creates one with "drawbridge grants create".',
+  unknown: 'Unknown token.',
   owner:
-    'An owner’s token is refused here: reading goes by grants alone. Give the client a token of a grant.',
-  revoked: `The grant was revoked: nothing more can be read under it. ${another}`,
-  expired: `The grant has expired: nothing more can be read under it. ${another}`,
+    'Owner tokens are refused here: records can be read only under a grant. Give the client a grant token.',
+  revoked: `The grant was revoked: nothing more can be read under it. ${askOwner}`,
+  expired: `The grant has expired: nothing more can be read under it. ${askOwner}`,
 }

@@ -1,18 +1,18 @@
-/** A row of a table, numbered by the line it begins in. */
+/** A CSV row, numbered by the line it starts on. */
 export interface CsvRow {
   readonly number: number
-  /** As it was written. */
+  /** The row as written in the file. */
   readonly text: string
   readonly cells: readonly string[]
   readonly fault?: string
 }
 
-/** Where in a cell the reading is. */
-type Place = 'start' | 'bare' | 'quoted' | 'behind quote'
+/** Parser state within a cell. */
+type State = 'start' | 'bare' | 'quoted' | 'after quote'
 
 const isLineEnd = (token: string): boolean => token === '\n' || token === '\r\n' || token === '\r'
 
-/** Where numbers are written with a comma, tables are not; a tab is what spreadsheets copy. */
+/** Semicolons are used in locales with a decimal comma; tabs come from spreadsheets. */
 const tokens = {
   ',': /\r\n|[",\r\n]|[^",\r\n]+/g,
   ';': /\r\n|[";\r\n]|[^";\r\n]+/g,
@@ -21,56 +21,56 @@ const tokens = {
 
 export type Separator = keyof typeof tokens
 
-/** A comma, unless the names in the first line have only another one between them. */
-export function findSeparator(beginning: string): Separator {
-  const names = beginning.replace(/"[^"]*"/g, '').split(/[\r\n]/, 1)[0] ?? ''
-  return ([',', ';', '\t'] as const).find((one) => names.includes(one)) ?? ','
+/** The first of comma, semicolon and tab that occurs in the header line. */
+export function findSeparator(text: string): Separator {
+  const header = text.replace(/"[^"]*"/g, '').split(/[\r\n]/, 1)[0] ?? ''
+  return ([',', ';', '\t'] as const).find((one) => header.includes(one)) ?? ','
 }
 
-/** RFC 4180, piece by piece: each character is looked at once, and a quote opens only a cell. */
+/** Streaming RFC 4180 parser: scans each character once; a quote is special only at the start of a cell. */
 export class CsvRows {
-  readonly #longest: number
+  readonly #maxLength: number
   readonly #separator: Separator
   #rows: CsvRow[] = []
-  #place: Place = 'start'
+  #state: State = 'start'
   #cells: string[] = []
   #cell = ''
   #text = ''
   #fault: string | undefined
   #line = 1
   #firstLine = 1
-  /** Where the last quote was opened. */
+  /** Line of the last opening quote. */
   #quoteLine = 1
-  #heldBack = ''
+  #pendingReturn = ''
 
-  constructor(longest: number, separator: Separator) {
-    this.#longest = longest
+  constructor(maxLength: number, separator: Separator) {
+    this.#maxLength = maxLength
     this.#separator = separator
   }
 
-  /** The rows that end in this piece. */
-  take(piece: string): readonly CsvRow[] {
-    const whole = this.#heldBack + piece
-    // The line feed that belongs to it may come with the next piece.
-    this.#heldBack = whole.endsWith('\r') ? '\r' : ''
-    this.#read(this.#heldBack === '' ? whole : whole.slice(0, -1))
-    return this.#handOver()
+  /** Parses a chunk and returns the rows that end in it. */
+  parse(chunk: string): readonly CsvRow[] {
+    const text = this.#pendingReturn + chunk
+    // Hold back a trailing CR: its LF may come with the next chunk.
+    this.#pendingReturn = text.endsWith('\r') ? '\r' : ''
+    this.#read(this.#pendingReturn === '' ? text : text.slice(0, -1))
+    return this.#takeRows()
   }
 
-  /** The last row, where no line end follows it. */
+  /** Returns the last row, which may lack a line ending. */
   end(): readonly CsvRow[] {
-    this.#read(this.#heldBack)
-    if (this.#place === 'quoted')
-      this.#fault ??= `the quote opened in line ${this.#quoteLine} is never closed: everything from there to the end of the file, line ${this.#lastLine}, is in this row`
+    this.#read(this.#pendingReturn)
+    if (this.#state === 'quoted')
+      this.#fault ??= `the quote opened in line ${this.#quoteLine} is never closed: this row includes everything up to the end of the file, line ${this.#lastLine}`
     this.#endRow()
-    return this.#handOver()
+    return this.#takeRows()
   }
 
   get #lastLine(): number {
     return /[\r\n]$/.test(this.#text) ? this.#line - 1 : this.#line
   }
 
-  #handOver(): readonly CsvRow[] {
+  #takeRows(): readonly CsvRow[] {
     const rows = this.#rows
     this.#rows = []
     return rows
@@ -82,40 +82,40 @@ export class CsvRows {
 
   #step(token: string): void {
     if (isLineEnd(token)) this.#line += 1
-    if (this.#place === 'quoted') this.#stepQuoted(token)
+    if (this.#state === 'quoted') this.#stepQuoted(token)
     else if (isLineEnd(token)) return this.#endRow()
     else if (token === this.#separator) this.#endCell()
-    else this.#stepWithin(token)
+    else this.#stepUnquoted(token)
     this.#keep(token)
   }
 
   #stepQuoted(token: string): void {
-    if (token === '"') this.#place = 'behind quote'
+    if (token === '"') this.#state = 'after quote'
     else this.#cell += token
   }
 
-  #stepWithin(token: string): void {
+  #stepUnquoted(token: string): void {
     const isQuote = token === '"'
-    if (isQuote && this.#place === 'start') {
-      this.#place = 'quoted'
+    if (isQuote && this.#state === 'start') {
+      this.#state = 'quoted'
       this.#quoteLine = this.#line
       return
     }
-    if (this.#place === 'behind quote' && !isQuote)
-      this.#fault ??= 'something follows a quote that closes a cell'
-    this.#place = this.#place === 'behind quote' && isQuote ? 'quoted' : 'bare'
+    if (this.#state === 'after quote' && !isQuote)
+      this.#fault ??= 'there is text after the closing quote of a cell'
+    this.#state = this.#state === 'after quote' && isQuote ? 'quoted' : 'bare'
     this.#cell += token
   }
 
   #keep(token: string): void {
-    if (this.#text.length <= this.#longest) this.#text += token
-    if (this.#text.length <= this.#longest) return
+    if (this.#text.length <= this.#maxLength) this.#text += token
+    if (this.#text.length <= this.#maxLength) return
     this.#fault =
-      this.#place === 'quoted'
-        ? `it is too long: the quote opened in line ${this.#quoteLine} is not closed`
-        : 'it is too long'
-    // Whatever it was, the next line is a new row.
-    this.#place = 'bare'
+      this.#state === 'quoted'
+        ? `the row is too long: the quote opened in line ${this.#quoteLine} is not closed`
+        : 'the row is too long'
+    // Recover at the next line: treat it as a new row.
+    this.#state = 'bare'
     this.#cells = []
     this.#cell = ''
   }
@@ -123,7 +123,7 @@ export class CsvRows {
   #endCell(): void {
     this.#cells.push(this.#cell)
     this.#cell = ''
-    this.#place = 'start'
+    this.#state = 'start'
   }
 
   #endRow(): void {

@@ -1,30 +1,30 @@
 type Row = Readonly<Record<string, unknown>>
 
-export interface FoundKey {
+export interface InferredKey {
   readonly fields: readonly string[]
-  /** It has no such name, and is taken for one by what the records have there. */
+  /** Inferred from the values, not from the field's name. */
   readonly isGuess: boolean
 }
 
 /**
- * What tells records apart. Two with the same key are one, so where no field does, all of them
- * together do: rather a record twice than one of two.
+ * Infers the primary key. Records with the same key overwrite each other, so when no field is unique
+ * the key is made of all fields: a duplicate is better than a lost record.
  */
 export function findPrimaryKey(
   names: readonly string[],
   rows: readonly Row[],
   times: readonly string[],
-): FoundKey {
-  const named = names.find((name) => /^(id|key|uuid|guid)$/i.test(name))
-  if (named !== undefined) return { fields: [named], isGuess: false }
-  // The next record may well have the same time, or the same amount.
+): InferredKey {
+  const idField = names.find((name) => /^(id|key|uuid|guid)$/i.test(name))
+  if (idField !== undefined) return { fields: [idField], isGuess: false }
+  // Times and fractional numbers do not qualify: the next record may have the same value.
   const unique = names.filter((name) => !times.includes(name) && isUnique(name, rows))
   const field = unique.find((name) => /(^|[\W_])(id|uuid|guid)$/i.test(name)) ?? unique[0]
   if (field !== undefined) return { fields: [field], isGuess: true }
-  const everywhere = names.filter((name) =>
+  const alwaysPresent = names.filter((name) =>
     rows.every((row) => ['string', 'number'].includes(typeof row[name])),
   )
-  return { fields: everywhere.length > 0 ? everywhere : ['id'], isGuess: true }
+  return { fields: alwaysPresent.length > 0 ? alwaysPresent : ['id'], isGuess: true }
 }
 
 const isUnique = (name: string, rows: readonly Row[]): boolean =>

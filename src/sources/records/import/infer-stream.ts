@@ -1,15 +1,15 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
-import { type FoundKey, findPrimaryKey } from './find-key.ts'
+import { findPrimaryKey, type InferredKey } from './find-key.ts'
 
 /**
- * A first draft of a declaration, from records. It is only a draft: which time consent is about and
- * what may be searched or summed is for a person to say.
+ * Drafts a stream declaration from sample records. The owner has to review it: the consent time field
+ * and the searchable and summable fields are guesses.
  */
 export function inferStream(
   connector: string,
   rows: readonly Readonly<Record<string, unknown>>[],
-): { readonly declaration: object; readonly key: FoundKey } {
+): { readonly declaration: object; readonly key: InferredKey } {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const properties = Object.fromEntries(
     names.map((name) => [name, inferType(rows.map((row) => row[name]))]),

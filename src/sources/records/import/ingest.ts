@@ -1,25 +1,25 @@
 import { hash } from 'node:crypto'
 import type { Capability } from '../../../capability/capability.ts'
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import { isPlainObject, type JsonObject, parseJson } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
 import type { Connection, RecordSource, Stream } from '../model/stream.ts'
 import type { KeptBlob, StoreBinding } from '../record-store.ts'
-import { isExact, type RecordEntry, toRecordEntry } from './to-entry.ts'
+import { isExactNumber, type RecordEntry, toRecordEntry } from './to-entry.ts'
 import { TypeMismatches } from './type-mismatches.ts'
 
-/** Where an owner puts things in. */
+/** The write port for the owner's records. */
 export interface RecordSink {
   readonly sources: readonly RecordSource[]
   readonly streams: readonly Stream[]
   open(stream: Stream, connection: Connection): Promise<RecordSource>
-  /** All of it or nothing, and in the file when it is done. */
+  /** Atomic and durable: resolves when the batch is on disk. */
   write(source: RecordSource, entries: readonly RecordEntry[]): Promise<object>
   keep(blob: KeptBlob, binding: StoreBinding): Promise<void>
 }
 
-/** As the connector that collects them names it. */
+/** The target stream and connection, as named by the connector. */
 export interface Destination {
   readonly stream: string
   readonly connection?: string | undefined
@@ -31,61 +31,63 @@ export interface Ingested extends JsonObject {
   readonly connection_id: string
   readonly records_accepted: number
   readonly records_rejected: number
-  /** The first of those that were rejected. */
+  /** The first rejected lines. */
   readonly rejections?: readonly { readonly line: number; readonly message: string }[]
-  /** Of what was accepted, but cannot be filtered or counted by. */
+  /** Values that were stored but cannot be filtered or aggregated. */
   readonly warnings?: readonly JsonObject[]
 }
 
 const batchSize = 500
-const linesAtOnce = 100
-const charactersAtOnce = 128 * 1024
-const mostRejections = 20
+const linesPerTurn = 100
+const charactersPerTurn = 128 * 1024
+const maxRejections = 20
 
-/** Lines of JSON, each `{ key, data, emitted_at }` or gone; what is wrong with one stops no other. */
+/** Ingests NDJSON lines `{ key, data, emitted_at }` or deletions. A rejected line does not stop the rest. */
 export async function ingest(
   sink: RecordSink,
-  where: Destination,
+  target: Destination,
   text: string,
   now: () => number,
 ): Promise<Ingested | Failed> {
-  const destination = findDestination(sink, where)
+  const destination = findDestination(sink, target)
   if (isFailed(destination)) return destination
   const { connection } = destination
-  const stream = toWordless(destination.stream)
+  const stream = withoutLexical(destination.stream)
   const rejections: { line: number; message: string }[] = []
-  const misfits = new TypeMismatches()
+  const mismatches = new TypeMismatches()
   let [accepted, rejected] = [0, 0]
   let batch: RecordEntry[] = []
   const flush = async () => {
-    // A connection that is new is made for what can be taken: it may be mistyped. Entries are for
-    // the stream they were made for, whatever it is by now.
+    // Create a new connection only when there is something to write: its name may be mistyped.
+    // Entries match the stream declaration they were built with, even if it has changed since.
     if (batch.length > 0)
       await sink.write({ ...(await sink.open(stream, connection)), stream }, batch)
     accepted += batch.length
     batch = []
   }
   let [line, characters] = [0, 0]
-  for (const written of text.split('\n')) {
+  for (const content of text.split('\n')) {
     line += 1
-    characters += written.length
-    if (line % linesAtOnce === 0 || characters >= charactersAtOnce) {
+    characters += content.length
+    if (line % linesPerTurn === 0 || characters >= charactersPerTurn) {
       characters = 0
       await new Promise((resolve) => setImmediate(resolve))
     }
-    if (written.trim() === '') continue
-    const entry = readLine(stream, written, new Date(now()).toISOString())
+    if (content.trim() === '') continue
+    const entry = readLine(stream, content, new Date(now()).toISOString())
     if (typeof entry !== 'string') {
       batch.push(entry)
-      misfits.add(entry, line)
+      mismatches.add(entry, line)
     } else {
       rejected += 1
-      if (rejections.length < mostRejections) rejections.push({ line, message: entry })
+      if (rejections.length < maxRejections) rejections.push({ line, message: entry })
     }
     if (batch.length >= batchSize) await flush()
   }
   await flush()
-  const warnings = misfits.list(stream).map((misfit) => ({ code: 'type_mismatch', ...misfit }))
+  const warnings = mismatches
+    .list(stream)
+    .map((mismatch) => ({ code: 'type_mismatch', ...mismatch }))
   return {
     stream: stream.name,
     connection_id: connection.id,
@@ -96,56 +98,52 @@ export async function ingest(
   }
 }
 
-/** Words are found where records are written: a long text has many, and others wait here. */
-const toWordless = (stream: Stream): Stream => ({
+/** Leaves tokenizing to the writer thread: it would block the event loop here. */
+const withoutLexical = (stream: Stream): Stream => ({
   ...stream,
   fields: stream.fields.map((field) => ({ ...field, lexical: false })),
 })
 
 function readLine(stream: Stream, text: string, now: string): RecordEntry | string {
-  let line: unknown
-  try {
-    line = JSON.parse(text)
-  } catch {
-    return 'it is no JSON'
-  }
+  const line = parseJson(text)
+  if (line === undefined) return 'not valid JSON'
   if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
-    return `its op is ${JSON.stringify(line.op)?.slice(0, 40)}, not upsert or delete`
-  if (!isPlainObject(line) || line.key === undefined || !('data' in line || isGone(line)))
+    return `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`
+  if (!isPlainObject(line) || line.key === undefined || !('data' in line || isDeletion(line)))
     return toRecordEntry(stream, line, now)
   const key = toKey(line.key)
-  if (key === undefined) return 'its key is no text and no number that is exact: write it as text'
+  if (key === undefined) return 'key must be a string or an exact number: write it as a string'
   const { emitted_at } = line
   const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
-  if (isGone(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
+  if (isDeletion(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
   const entry = toRecordEntry(stream, { ...envelope, data: line.data }, now)
   if (typeof entry !== 'string' && entry.key !== key)
-    return `its key ${JSON.stringify(key)} is not what ${stream.primaryKey.join(', ')} in its data says`
+    return `key ${JSON.stringify(key)} does not match ${stream.primaryKey.join(', ')} in data`
   return entry
 }
 
-/** As records have them: a number that was rounded when it was read would be the key of another. */
-function toKey(given: unknown): string | undefined {
-  const parts = Array.isArray(given) ? given : [given]
+/** The key in stored form. A number that was rounded by parsing could be the key of another record. */
+function toKey(value: unknown): string | undefined {
+  const parts = Array.isArray(value) ? value : [value]
   const isKey = (part: unknown) =>
-    typeof part === 'string' || (typeof part === 'number' && isExact(part))
+    typeof part === 'string' || (typeof part === 'number' && isExactNumber(part))
   if (!parts.every(isKey)) return undefined
-  return Array.isArray(given) ? JSON.stringify(parts.map(String)) : String(given)
+  return Array.isArray(value) ? JSON.stringify(parts.map(String)) : String(value)
 }
 
 const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 
-const isGone = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
+const isDeletion = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true
 
-/** A connection that is named may be new; one that is not must be the only one. */
+/** A named connection may be new; without a name there must be only one. */
 function findDestination(
   sink: RecordSink,
-  where: Destination,
+  target: Destination,
 ): Pick<RecordSource, 'stream' | 'connection'> | Failed {
-  const { stream: name, connection: id, connector } = where
-  const known = sink.sources.find(({ connection }) => connection.id === id)?.connection
-  const kind = connector ?? known?.connector
+  const { stream: name, connection: id, connector } = target
+  const existing = sink.sources.find(({ connection }) => connection.id === id)?.connection
+  const kind = connector ?? existing?.connector
   const streams = sink.streams.filter(
     (one) => one.name === name && (kind ?? one.connector) === one.connector,
   )
@@ -153,13 +151,14 @@ function findDestination(
   if (!stream)
     return cannotRead(
       'unknown_stream',
-      `No stream ${JSON.stringify(name.slice(0, 200))} is declared${kind === undefined ? '' : ` for ${kind}`}. "drawbridge records declare" declares one.`,
+      `Stream ${JSON.stringify(name.slice(0, 200))} is not declared${kind === undefined ? '' : ` for ${kind}`}. Declare it with "drawbridge records declare".`,
     )
   if (others.length > 0)
-    return cannotRead('invalid_argument', 'Several connectors have this stream: say connector_id.')
-  if (known && known.connector !== stream.connector)
-    return cannotRead('invalid_argument', `${id} is a connection of ${known.connector}.`)
-  if (id !== undefined) return { stream, connection: known ?? { id, connector: stream.connector } }
+    return cannotRead('invalid_argument', 'Several connectors have this stream: pass connector_id.')
+  if (existing && existing.connector !== stream.connector)
+    return cannotRead('invalid_argument', `${id} belongs to connector ${existing.connector}.`)
+  if (id !== undefined)
+    return { stream, connection: existing ?? { id, connector: stream.connector } }
   const candidates = new Map(
     sink.sources
       .filter(({ connection }) => connection.connector === stream.connector)
@@ -167,12 +166,16 @@ function findDestination(
   )
   const [only, ...more] = candidates.values()
   if (more.length > 0)
-    return cannotRead('ambiguous_connection', 'Several connections: say which, connection_id.', {
-      details: {
-        retry_with: 'connection_id',
-        available_connections: [...candidates.keys()].map((one) => ({ connection_id: one })),
+    return cannotRead(
+      'ambiguous_connection',
+      'There are several connections: pass connection_id.',
+      {
+        details: {
+          retry_with: 'connection_id',
+          available_connections: [...candidates.keys()].map((one) => ({ connection_id: one })),
+        },
       },
-    })
+    )
   return { stream, connection: only ?? { id: stream.connector, connector: stream.connector } }
 }
 
@@ -182,10 +185,10 @@ export interface Upload extends Destination {
   readonly bytes: Uint8Array
 }
 
-/** Bytes for a record that names them, or will. The same bytes have the same id. */
+/** Stores a blob for a record that refers to it, now or later. Content-addressed: the same bytes have the same id. */
 export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed> {
   if (upload.key === '')
-    return cannotRead('invalid_argument', 'Say which record names it: record_key.')
+    return cannotRead('invalid_argument', 'Pass record_key: the record that refers to this blob.')
   const destination = findDestination(sink, upload)
   if (isFailed(destination)) return destination
   const source = await sink.open(destination.stream, destination.connection)
@@ -196,15 +199,15 @@ export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonOb
   return { blob_id: id, mime_type: mimeType, size_bytes: bytes.length, sha256 }
 }
 
-/** Taking in is a call like any other, though no client of tools can make it. */
+/** Lets the governance pipeline run on writes too. Hidden: MCP clients cannot call it. */
 export const intakeCapability = (source: string, name: 'ingest' | 'keep_blob'): Capability => ({
   name,
-  description: 'Takes in what its owner sends.',
+  description: 'Stores records sent by the owner.',
   input: { schema: { type: 'object' }, parse: (value) => ({ ok: true, value }) },
   effects: { writes: true, irreversible: false, repeatable: true, reachesOut: false },
   rules: noRules,
   origin: { source, pointer: `/${name}` },
   extras: {},
   hidden: true,
-  invoke: () => Promise.reject(new Error(`${name} takes its owner's bytes, not arguments`)),
+  invoke: () => Promise.reject(new Error(`${name} takes the owner's request body, not arguments`)),
 })

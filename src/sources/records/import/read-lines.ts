@@ -1,46 +1,46 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import path from 'node:path'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject, parseJson } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { type CsvRow, CsvRows, findSeparator } from './csv-rows.ts'
 
-/** One record of a file, or what is wrong with it; numbered as an editor does. */
+/** One record of a file, or its fault. Numbered from 1, as in an editor. */
 export interface Line {
   readonly number: number
-  /** As it was written; in an array nobody knows. */
+  /** The line as written; absent for elements of a JSON array. */
   readonly text?: string
   readonly value?: unknown
   readonly fault?: string
-  /** How much of the file is read. */
+  /** Bytes of the file read so far, for progress. */
   readonly bytes: number
 }
 
-/** A value of a table has no type of its own: text, which the stream's fields say more about. */
-export type Cell = (name: string, text: string) => unknown
+/** Converts a CSV cell, which is untyped text, by its column. */
+export type ParseCell = (name: string, text: string) => unknown
 
 /**
- * NDJSON, a JSON array, or a table with a header: by the name of the file. It waits for the disk, so it is
- * for threads and processes that have nothing else to do. Lines up to `after` are counted, not read.
+ * Reads NDJSON, a JSON array, or CSV/TSV with a header, by file extension. Uses synchronous I/O: only
+ * for worker threads and command-line processes. Lines up to `after` are counted, but not parsed.
  */
-export function* readLines(file: string, toCell: Cell, after = 0): Generator<Line> {
+export function* readLines(file: string, toCell: ParseCell, after = 0): Generator<Line> {
   if (isTable(file)) yield* readCsv(file, toCell)
-  else if (toKind(file) === '.json') yield* readJson(file, after)
+  else if (toExtension(file) === '.json') yield* readJson(file, after)
   else yield* readNdjson(file, after)
 }
 
-/** Whether it has cells, which are text whatever they mean. */
-export const isTable = (file: string): boolean => ['.csv', '.tsv'].includes(toKind(file))
+/** CSV or TSV, by file extension. */
+export const isTable = (file: string): boolean => ['.csv', '.tsv'].includes(toExtension(file))
 
-const toKind = (file: string): string => path.extname(file).toLowerCase()
+const toExtension = (file: string): string => path.extname(file).toLowerCase()
 
-/** Piece by piece. The bytes are good until the next piece. */
+/** The buffer is reused: a chunk is valid only until the next one. */
 export function* readChunks(file: string): Generator<Buffer> {
   const handle = openSync(file, 'r')
   try {
-    const buffer = Buffer.allocUnsafe(chunkSize)
+    const buffer = Buffer.allocUnsafe(chunkBytes)
     for (let length = -1; length !== 0; ) {
-      length = readSync(handle, buffer, 0, chunkSize, null)
+      length = readSync(handle, buffer, 0, chunkBytes, null)
       if (length > 0) yield buffer.subarray(0, length)
     }
   } finally {
@@ -48,38 +48,38 @@ export function* readChunks(file: string): Generator<Buffer> {
   }
 }
 
-const chunkSize = 1024 * 1024
-const longestLine = 16 * 1024 * 1024
-const tooLong = 'it is longer than 16 MB'
-/** Of a line that is too long, this much is set aside. */
-const shownOfTooLong = 1000
-/** What does not stand for a character is read as this one. */
-const unreadable = '\ufffd'
-const notUtf8 = 'it is not UTF-8, so some of its characters cannot be read: save the file as UTF-8'
+const chunkBytes = 1024 * 1024
+const maxLineBytes = 16 * 1024 * 1024
+const tooLong = 'the line is longer than 16 MB'
+/** Characters kept of a line that is too long. */
+const keptOfTooLong = 1000
+/** U+FFFD, the replacement character for invalid UTF-8. */
+const replacement = '\ufffd'
+const notUtf8 = 'the line is not valid UTF-8: save the file as UTF-8'
 const lineFeed = 10
 
-/** Only a line feed ends a line: others that look like an end may stand in a text of JSON. */
+/** Splits at LF only: U+2028 and other line separators are legal inside JSON strings. */
 function* readNdjson(file: string, after: number): Generator<Line> {
   let [number, bytes, rest] = [0, 0, Buffer.alloc(0)]
-  for (const chunk of withLastEnd(readChunks(file))) {
+  for (const chunk of withFinalLineFeed(readChunks(file))) {
     bytes += chunk.length
     const end = chunk.lastIndexOf(lineFeed)
     if (end === -1) {
-      if (rest.length <= longestLine) rest = Buffer.concat([rest, chunk])
+      if (rest.length <= maxLineBytes) rest = Buffer.concat([rest, chunk])
       continue
     }
-    let isTooLong = rest.length + chunk.indexOf(lineFeed) > longestLine
+    let isTooLong = rest.length + chunk.indexOf(lineFeed) > maxLineBytes
     const lines = Buffer.concat([rest, chunk.subarray(0, end)])
     const isText = isUtf8(lines)
-    const whole = lines.toString()
+    const text = lines.toString()
     rest = Buffer.from(chunk.subarray(end + 1))
-    for (const line of (number === 0 ? whole.replace(/^\ufeff/, '') : whole).split('\n')) {
+    for (const line of (number === 0 ? text.replace(/^\ufeff/, '') : text).split('\n')) {
       number += 1
-      if (isTooLong) yield { number, bytes, text: line.slice(0, shownOfTooLong), fault: tooLong }
-      else if (!isText && line.includes(unreadable))
+      if (isTooLong) yield { number, bytes, text: line.slice(0, keptOfTooLong), fault: tooLong }
+      else if (!isText && line.includes(replacement))
         yield { number, bytes, text: line, fault: notUtf8 }
       else if (line.trim() !== '') yield toJsonLine(number, bytes, line, number > after)
-      // Only the first one began in a piece before this.
+      // Only the first line of a chunk can continue from earlier chunks.
       isTooLong = false
     }
   }
@@ -91,22 +91,22 @@ function toJsonLine(number: number, bytes: number, line: string, isRead: boolean
   try {
     return { number, bytes, text, value: JSON.parse(text) }
   } catch (error) {
-    return { number, bytes, text, fault: `it is no JSON: ${(error as Error).message}` }
+    return { number, bytes, text, fault: `not valid JSON: ${(error as Error).message}` }
   }
 }
 
-/** Also where no line feed follows the last line. */
-function* withLastEnd(chunks: Iterable<Buffer>): Generator<Buffer> {
+/** Terminates the last line, which may lack a line feed. */
+function* withFinalLineFeed(chunks: Iterable<Buffer>): Generator<Buffer> {
   yield* chunks
   yield Buffer.of(lineFeed)
 }
 
-/** An array is parsed as a whole, and no text is longer than that. */
-const largestArray = 500 * 1024 * 1024
+/** A JSON array is parsed at once; V8 strings cannot be much longer than this. */
+const maxArrayBytes = 500 * 1024 * 1024
 
 function* readJson(file: string, after: number): Generator<Line> {
-  const { size, isArray } = lookAt(file)
-  if (size > largestArray) {
+  const { size, isArray } = inspect(file)
+  if (size > maxArrayBytes) {
     if (!isArray) return yield* readNdjson(file, after)
     throw new SetupError(
       `${file} is larger than 500 MB, too large for one JSON array. Write it as NDJSON: one record in each line.`,
@@ -114,53 +114,42 @@ function* readJson(file: string, after: number): Generator<Line> {
   }
   const content = readFileSync(file)
   const text = content.toString().replace(/^\ufeff/, '')
-  const values = parse(text)
+  const values = parseJson(text)
   if (!Array.isArray(values)) {
-    if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is no JSON array`)
-    if (isPlainObject(values) && text.trim().includes('\n')) throw toWrapped(file, values)
-    // Many call a file of lines `.json`.
+    if (text.trimStart().startsWith('[')) throw new SetupError(`${file} is not a valid JSON array`)
+    if (isPlainObject(values) && text.trim().includes('\n')) throw toWrappedError(file, values)
+    // NDJSON files are often named `.json`.
     return yield* readNdjson(file, after)
   }
-  if (!isUtf8(content))
-    throw new SetupError(
-      `${file} is not UTF-8, so some of its characters cannot be read. Save it as UTF-8.`,
-    )
+  if (!isUtf8(content)) throw new SetupError(`${file} is not valid UTF-8. Save it as UTF-8.`)
   for (const [index, value] of values.entries())
     yield { number: index + 1, value, bytes: Math.round((size * (index + 1)) / values.length) }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Line by line it would be a pile of faults, and none of them says what it is. */
-function toWrapped(file: string, values: Readonly<Record<string, unknown>>): SetupError {
+/** One clear error: read line by line, a pretty-printed object would give a fault per line. */
+function toWrappedError(file: string, values: Readonly<Record<string, unknown>>): SetupError {
   const [name] = Object.entries(values).find(([, value]) => Array.isArray(value)) ?? []
-  const where =
+  const hint =
     name === undefined
       ? ''
-      : ` Its ${JSON.stringify(name)} is one: write that to a file of its own.`
-  return new SetupError(`${file} is one JSON object, not an array of records.${where}`)
+      : ` Its property ${JSON.stringify(name)} is an array: save that as a separate file.`
+  return new SetupError(`${file} is one JSON object, not an array of records.${hint}`)
 }
 
-function lookAt(file: string): { size: number; isArray: boolean } {
+function inspect(file: string): { size: number; isArray: boolean } {
   const handle = openSync(file, 'r')
   try {
     const { size } = fstatSync(handle)
-    const beginning = Buffer.alloc(1024)
-    const length = readSync(handle, beginning, 0, beginning.length, 0)
-    return { size, isArray: beginning.toString('utf8', 0, length).trimStart().startsWith('[') }
+    const start = Buffer.alloc(1024)
+    const length = readSync(handle, start, 0, start.length, 0)
+    return { size, isArray: start.toString('utf8', 0, length).trimStart().startsWith('[') }
   } finally {
     closeSync(handle)
   }
 }
 
-/** A row as a record: by the names in the first one. */
-function* readCsv(file: string, toCell: Cell): Generator<Line> {
+/** Turns rows into records with the names of the header row. */
+function* readCsv(file: string, toCell: ParseCell): Generator<Line> {
   let names: readonly string[] | undefined
   for (const { rows, bytes } of readRows(file))
     for (const row of rows)
@@ -169,11 +158,11 @@ function* readCsv(file: string, toCell: Cell): Generator<Line> {
 }
 
 function toNames(file: string, { cells, fault }: CsvRow): readonly string[] {
-  if (fault !== undefined) throw new SetupError(`${file} has no header that can be read: ${fault}`)
-  const twice = cells.find((name, at) => name !== '' && cells.indexOf(name) !== at)
-  if (twice !== undefined)
+  if (fault !== undefined) throw new SetupError(`${file} has no readable header row: ${fault}`)
+  const duplicate = cells.find((name, at) => name !== '' && cells.indexOf(name) !== at)
+  if (duplicate !== undefined)
     throw new SetupError(
-      `${file} has two columns that are called ${JSON.stringify(twice)}. Give one of them another name.`,
+      `${file} has two columns named ${JSON.stringify(duplicate)}. Rename one of them.`,
     )
   return cells
 }
@@ -185,21 +174,21 @@ function* readRows(
   const strict = new TextDecoder('utf-8', { fatal: true })
   let [bytes, isText] = [0, true]
   let table: CsvRows | undefined
-  const toReadable = (rows: readonly CsvRow[]) =>
-    isText ? rows : rows.map((row) => (row.text.includes(unreadable) ? toUnreadable(row) : row))
+  const markInvalid = (rows: readonly CsvRow[]) =>
+    isText ? rows : rows.map((row) => (row.text.includes(replacement) ? withUtf8Fault(row) : row))
   for (const chunk of readChunks(file)) {
     bytes += chunk.length
     isText &&= canDecode(strict, chunk)
     const text = decoder.decode(chunk, { stream: true })
-    table ??= new CsvRows(longestLine, findSeparator(text))
-    yield { rows: toReadable(table.take(text)), bytes }
+    table ??= new CsvRows(maxLineBytes, findSeparator(text))
+    yield { rows: markInvalid(table.parse(text)), bytes }
   }
   const rest = decoder.decode()
   isText &&= rest === ''
-  if (table) yield { rows: toReadable([...table.take(rest), ...table.end()]), bytes }
+  if (table) yield { rows: markInvalid([...table.parse(rest), ...table.end()]), bytes }
 }
 
-const toUnreadable = (row: CsvRow): CsvRow => ({ ...row, fault: row.fault ?? notUtf8 })
+const withUtf8Fault = (row: CsvRow): CsvRow => ({ ...row, fault: row.fault ?? notUtf8 })
 
 function canDecode(strict: InstanceType<typeof TextDecoder>, chunk: Buffer): boolean {
   try {
@@ -213,12 +202,16 @@ function canDecode(strict: InstanceType<typeof TextDecoder>, chunk: Buffer): boo
 function toLine(
   names: readonly string[],
   { number, text, cells, fault }: CsvRow,
-  toCell: Cell,
+  toCell: ParseCell,
 ): Omit<Line, 'bytes'> {
   if (fault !== undefined) return { number, text, fault }
   if (cells.length !== names.length)
-    return { number, text, fault: `it has ${cells.length} cells, not ${names.length}` }
-  // A column without a name, as of row numbers, is no field.
+    return {
+      number,
+      text,
+      fault: `the row has ${cells.length} cells, but the header has ${names.length}`,
+    }
+  // Columns without a name, such as row numbers, are skipped.
   const entries = cells.flatMap((cell, index): [string, unknown][] => {
     const name = names[index] ?? ''
     return cell === '' || name === '' ? [] : [[name, toCell(name, cell)]]

@@ -1,8 +1,8 @@
 import type { Stream } from '../model/stream.ts'
-import type { Cell } from './read-lines.ts'
+import type { ParseCell } from './read-lines.ts'
 
-/** What a cell of a table means is said by its field. */
-export function toCellOf({ fields }: Stream): Cell {
+/** Parses CSV cells by the declared type of their field. */
+export function toCellOf({ fields }: Stream): ParseCell {
   const types = new Map(fields.map(({ name, type }) => [name, type]))
   return (name, text) => {
     switch (types.get(name)) {
@@ -17,7 +17,7 @@ export function toCellOf({ fields }: Stream): Cell {
   }
 }
 
-/** Of what JSON would call one; anything else stays the text it is. */
+/** Accepts JSON number syntax only; any other cell stays text. */
 export function toNumber(text: string): number | undefined {
   if (!/^\s*-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?\s*$/i.test(text)) return undefined
   const number = Number(text)

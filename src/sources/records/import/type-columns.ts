@@ -2,7 +2,7 @@ import { toBoolean, toNumber } from './to-cell.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Cells are text. A column of which each one is a number, or each one true or false, is no text. */
+/** Converts columns whose cells are all numbers or all booleans; CSV cells are text. */
 export function typeColumns(rows: readonly Row[]): readonly Row[] {
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
   const types = new Map([...names].map((name) => [name, findType(rows.map((row) => row[name]))]))
@@ -15,12 +15,12 @@ export function typeColumns(rows: readonly Row[]): readonly Row[] {
 
 function findType(cells: readonly unknown[]): typeof toBoolean | typeof toNumber | undefined {
   const present = cells.filter((cell) => cell !== undefined).map(String)
-  return [toBoolean, toExactNumber].find((type) =>
-    present.every((cell) => type(cell) !== undefined),
+  return [toBoolean, toExactNumber].find((parse) =>
+    present.every((cell) => parse(cell) !== undefined),
   )
 }
 
-/** The digits of an account are no number: not all of them would be kept. */
+/** Long digit strings, such as account numbers, stay text: a number would lose digits. */
 function toExactNumber(cell: string): number | undefined {
   const number = toNumber(cell)
   return number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : undefined

@@ -1,12 +1,12 @@
 import type { FieldType, Stream } from '../model/stream.ts'
 import type { RecordEntry } from './to-entry.ts'
 
-/** Values of a field that are not of its type: they are kept, but neither filtered nor counted. */
+/** Values that do not have their field's type: stored, but not filtered or aggregated. */
 export interface TypeMismatch {
   readonly field: string
   readonly type: FieldType
   readonly count: number
-  /** The first of them. */
+  /** Line of the first one. */
   readonly line: number
 }
 
@@ -15,8 +15,8 @@ export class TypeMismatches {
 
   add({ misfits }: RecordEntry, line: number): void {
     for (const field of misfits ?? []) {
-      const known = this.#found.get(field)
-      if (known) known.count += 1
+      const existing = this.#found.get(field)
+      if (existing) existing.count += 1
       else this.#found.set(field, { count: 1, line })
     }
   }

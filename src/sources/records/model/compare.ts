@@ -1,6 +1,6 @@
 import type { Comparable } from './stream.ts'
 
-/** As the store compares: numbers by size, texts by their bytes. */
+/** Compares as SQLite does: numbers by value, strings by their UTF-8 bytes. */
 export const compare = (a: Comparable, b: Comparable): number =>
   typeof a === 'number' && typeof b === 'number' ? a - b : compareTexts(String(a), String(b))
 
@@ -14,6 +14,6 @@ function compareTexts(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Halves of characters stand for those that come after all others. */
+/** Ranks surrogates above U+E000–U+FFFF: UTF-16 order becomes code-point order. */
 const toRank = (unit: number): number =>
   unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import {
   type AggregateUse,
   aggregateUses,
@@ -58,7 +58,7 @@ export const streamShape = z.strictObject({
 
 export type StreamDeclaration = z.output<typeof streamShape>
 
-/** Fields are numbered as they come, until a store gives them its own numbers; what is wrong is said by its path. */
+/** Numbers fields in order until a store assigns its own numbers. Faults carry their path. */
 export function declareStream(
   name: string,
   connector: string,
@@ -81,24 +81,22 @@ export function declareStream(
     }
   })
   return {
-    stream: {
+    stream: dropUndefined({
       name,
       connector,
-      ...(declared.title !== undefined && { title: declared.title }),
+      title: declared.title,
       primaryKey: declared.primary_key,
-      ...(declared.cursor_field !== undefined && { cursorField: declared.cursor_field }),
-      ...(declared.consent_time_field !== undefined && {
-        consentTimeField: declared.consent_time_field,
-      }),
+      cursorField: declared.cursor_field,
+      consentTimeField: declared.consent_time_field,
       schema: declared.schema as JsonObject,
       fields,
       views: declared.views,
       relations: toRelations(declared),
-    },
+    }),
   }
 }
 
-/** Whoever may see a sum may divide it by the count. */
+/** `sum` implies `avg`: a reader could divide the sum by the count. */
 const mayUse = (
   declared: StreamDeclaration['query']['aggregations'],
   use: AggregateUse,
@@ -130,8 +128,8 @@ function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
   const { query, relationships } = declared
   const { properties } = declared.schema
   const type = (field: string) => toFieldType(properties[field] as JsonObject)
-  const known = (field: string) => Object.hasOwn(properties, field)
-  const named: [readonly string[], readonly string[]][] = [
+  const isDeclared = (field: string) => Object.hasOwn(properties, field)
+  const references: [readonly string[], readonly string[]][] = [
     [['primary_key'], declared.primary_key],
     [['cursor_field'], declared.cursor_field === undefined ? [] : [declared.cursor_field]],
     [
@@ -146,13 +144,13 @@ function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
       fields ?? [],
     ]),
   ]
-  const unknown = named.flatMap(([path, fields]) =>
+  const unknown = references.flatMap(([path, fields]) =>
     fields
-      .filter((field) => !known(field))
-      .map((field) => ({ path, message: `${field} is no property of the schema` })),
+      .filter((field) => !isDeclared(field))
+      .map((field) => ({ path, message: `${field} is not a property of the schema` })),
   )
   if (unknown.length > 0) return unknown
-  const wrong: [readonly string[], readonly string[], readonly FieldType[]][] = [
+  const requirements: [readonly string[], readonly string[], readonly FieldType[]][] = [
     [['primary_key'], declared.primary_key, ['string', 'integer', 'number', 'date', 'date-time']],
     [['cursor_field'], [declared.cursor_field ?? []].flat(), scalars],
     [['consent_time_field'], [declared.consent_time_field ?? []].flat(), times],
@@ -167,7 +165,7 @@ function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
     [['query', 'aggregations', 'max'], query.aggregations.max ?? [], scalars],
   ]
   return [
-    ...wrong.flatMap(([path, fields, allowed]) =>
+    ...requirements.flatMap(([path, fields, allowed]) =>
       fields
         .filter((field) => !allowed.includes(type(field)))
         .map((field) => ({
@@ -177,7 +175,10 @@ function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
     ),
     ...query.expand
       .filter(({ name }) => !relationships.some((one) => one.name === name))
-      .map(({ name }) => ({ path: ['query', 'expand'], message: `${name} is no relationship` })),
+      .map(({ name }) => ({
+        path: ['query', 'expand'],
+        message: `${name} is not a declared relationship`,
+      })),
   ]
 }
 
@@ -185,7 +186,7 @@ const numbers = ['number', 'integer'] as const
 const times = ['date', 'date-time'] as const
 const scalars = ['string', 'boolean', ...numbers, ...times] as const
 
-/** `null` beside another type says only that the value may be missing. */
+/** `null` in a type list means only that the value is nullable. */
 export function toFieldType(schema: JsonObject): FieldType {
   const { type, format } = schema
   const types = (Array.isArray(type) ? type : [type]).filter((one) => one !== 'null')

@@ -1,4 +1,4 @@
-/** What names one record wherever it lies: `connection/stream:key`. The key is as it is. */
+/** The parts of a record id, `connection/stream:key`. The key is not escaped. */
 export interface RecordName {
   readonly connection?: string
   readonly stream: string
@@ -8,11 +8,11 @@ export interface RecordName {
 export const toRecordId = (connection: string, stream: string, key: string): string =>
   `${toEscaped(connection)}/${toEscaped(stream)}:${key}`
 
-/** Also without a connection, for those who know there is only one. */
+/** Accepts an id without a connection; it resolves when there is only one. */
 export function readRecordId(id: string): RecordName | undefined {
-  const found = /^(?:([^/:]+)\/)?([^:]+):(.+)$/s.exec(id)
-  if (!found) return undefined
-  const [, connection, stream = '', key = ''] = found
+  const match = /^(?:([^/:]+)\/)?([^:]+):(.+)$/s.exec(id)
+  if (!match) return undefined
+  const [, connection, stream = '', key = ''] = match
   return {
     ...(connection !== undefined && { connection: fromEscaped(connection) }),
     stream: fromEscaped(stream),
@@ -26,7 +26,7 @@ const toEscaped = (name: string): string =>
 const fromEscaped = (name: string): string =>
   name.replaceAll(/%(25|2f|3a)/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 
-/** An address to cite: the record's own where it has one, else one that names it here. */
+/** URL to cite: the record's own if it has one, else a `drawbridge:` URL. */
 export function toUrl(
   { connection, stream, key }: Required<RecordName>,
   data: Readonly<Record<string, unknown>>,

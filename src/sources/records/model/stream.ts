@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
 
-/** How a field compares. What is none of these is carried, but neither filtered nor sorted. */
+/** How a field compares. `other` values are returned, but cannot be filtered or sorted. */
 export const fieldTypes = [
   'string',
   'number',
@@ -26,14 +26,14 @@ export const aggregateUses = [
 ] as const
 export type AggregateUse = (typeof aggregateUses)[number]
 
-/** One top-level field of a stream, and what its stream lets be done with it. */
+/** One top-level field of a stream, and the operations its stream declares for it. */
 export interface Field {
-  /** Its number: the only name the store knows it by. */
+  /** The number that identifies the field in the store. */
   readonly n: number
   readonly name: string
   readonly type: FieldType
   readonly schema: JsonObject
-  /** Where it cannot be filtered by a value, though others of its type can. */
+  /** `false` when a remote server does not support equality filters on this field. */
   readonly exact?: false
   readonly range: readonly RangeOperator[]
   readonly lexical: boolean
@@ -64,12 +64,12 @@ export interface Stream {
   readonly title?: string
   readonly primaryKey: readonly string[]
   readonly cursorField?: string
-  /** The time a grant's range is about. */
+  /** The field that a grant's time range applies to. */
   readonly consentTimeField?: string
   readonly schema: JsonObject
   readonly fields: readonly Field[]
   readonly views: readonly StreamView[]
-  /** Those that may be expanded. */
+  /** Relations that can be expanded. */
   readonly relations: readonly Relation[]
 }
 
@@ -80,15 +80,15 @@ export interface Connection {
   readonly label?: string
 }
 
-/** One stream of one connection: what a record belongs to. */
+/** One stream of one connection. Every record belongs to exactly one source. */
 export interface RecordSource {
-  /** Its number in the store. */
+  /** The source's number in the store. */
   readonly n: number
   readonly connection: Connection
   readonly stream: Stream
 }
 
-/** A comparable value as the store keeps it: times in milliseconds, booleans as 0 and 1. */
+/** A comparable value as stored: times in milliseconds, booleans as 0 and 1. */
 export type Comparable = string | number
 
 export const isScalar = ({ type }: Pick<Field, 'type'>): boolean => type !== 'other'

@@ -1,13 +1,13 @@
 import type { Comparable, Field } from './stream.ts'
 
-/** A value of a field as it is compared: the same rule for what is stored and what is asked. */
+/** The comparable form of a field's value, for stored values and filter values alike. */
 export function toComparable(
   { type }: Pick<Field, 'type'>,
   value: unknown,
 ): Comparable | undefined {
   switch (type) {
     case 'string':
-      // For one of the drivers a text ends at NUL, so that none with it could be told from its beginning.
+      // One of the SQLite drivers truncates text at NUL: such a value would equal its own prefix.
       return typeof value === 'string' && !value.includes('\0') ? value : undefined
     case 'number':
     case 'integer':
@@ -25,26 +25,26 @@ export function toComparable(
 const iso =
   /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/
 
-/** ISO 8601 alone: what `Date` takes besides depends on the machine. Without a zone it is UTC. */
+/** ISO 8601 only: other formats `Date` accepts depend on the engine and time zone. No zone means UTC. */
 export function toMilliseconds(text: string): number | undefined {
-  if (!iso.test(text) || !isDay(text)) return undefined
-  if (text.length === 24 && text.endsWith('Z')) return known(Date.parse(text))
+  if (!iso.test(text) || !isValidDay(text)) return undefined
+  if (text.length === 24 && text.endsWith('Z')) return toDefined(Date.parse(text))
   const upper = text.toUpperCase().replace(' ', 'T')
   const zoned = upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
-  return known(Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
+  return toDefined(Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
 }
 
-/** `Date` takes the 30th of February for the 2nd of March. */
-function isDay(text: string): boolean {
+/** `Date` rolls February 30 over to March 2 instead of rejecting it. */
+function isValidDay(text: string): boolean {
   const day = Number(text.slice(8, 10))
   if (day <= 28) return true
   const [year, month] = [Number(text.slice(0, 4)), Number(text.slice(5, 7))]
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
-const known = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time)
+const toDefined = (time: number): number | undefined => (Number.isNaN(time) ? undefined : time)
 
-/** The way back, for what is computed from comparables alone. */
+/** The inverse of `toComparable`, for values computed from comparables. */
 export function fromComparable(
   { type }: Pick<Field, 'type'>,
   value: Comparable,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import { toData } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
@@ -8,7 +8,7 @@ import { toComparable } from '../model/to-comparable.ts'
 import { type Reader, yieldRepeatedly } from '../reading/reader.ts'
 import { recordDisclosure } from '../reading/record-disclosure.ts'
 import type { Position, Row } from '../record-store.ts'
-import type { RecordsQuery, ServedRecord, Warning } from './query-records.ts'
+import type { RecordsQuery, ServedRecord, Warning } from './record-page.ts'
 
 export interface Expansion {
   readonly relation: Relation
@@ -17,7 +17,7 @@ export interface Expansion {
   readonly limit: number
 }
 
-/** Relations that can be followed: both ends are granted, and so is the field that joins them. */
+/** Relations that can be expanded: both streams and the foreign key are granted. */
 export function findRelations(
   { scopes }: Pick<Reader, 'scopes'>,
   scope: Scope,
@@ -42,15 +42,15 @@ export function toExpansions(
   { expand = [], expandLimit = {} }: Pick<RecordsQuery, 'expand' | 'expandLimit'>,
 ): readonly Expansion[] | Failed {
   if (expand.length === 0 && Object.keys(expandLimit).length === 0) return []
-  const known = findRelations(reader, scope)
-  const names = known.map(({ relation }) => relation.name)
+  const available = findRelations(reader, scope)
+  const names = available.map(({ relation }) => relation.name)
   const unknown = [...expand, ...Object.keys(expandLimit)].find((name) => !names.includes(name))
   if (unknown !== undefined)
     return cannotRead(
       'invalid_expand',
-      `${JSON.stringify(unknown.slice(0, 200))} cannot be expanded. ${names.length === 0 ? 'Nothing can here.' : `There is: ${names.join(', ')}.`}`,
+      `${JSON.stringify(unknown.slice(0, 200))} cannot be expanded. ${names.length === 0 ? 'This stream has no relations to expand.' : `Available: ${names.join(', ')}.`}`,
     )
-  return known
+  return available
     .filter(({ relation }) => expand.includes(relation.name))
     .map((one) => ({
       ...one,
@@ -58,32 +58,32 @@ export function toExpansions(
     }))
 }
 
-/** Where more was asked for than a relation gives. */
+/** Warnings for limits above a relation's maximum. */
 export const toClampedExpansions = (
   expansions: readonly Expansion[],
   { expandLimit = {} }: Pick<RecordsQuery, 'expandLimit'>,
 ): readonly Warning[] =>
   expansions.flatMap(({ relation: { name, maxLimit } }) => {
-    const asked = expandLimit[name] ?? 0
-    return asked <= maxLimit
+    const requested = expandLimit[name] ?? 0
+    return requested <= maxLimit
       ? []
       : [
           {
             code: 'limit_clamped',
             param: 'expand_limit',
-            message: `expand_limit of ${name} was set to ${maxLimit}.`,
-            detail: { requested_limit: asked, max_limit: maxLimit },
+            message: `expand_limit of ${name} was reduced to ${maxLimit}.`,
+            detail: { requested_limit: requested, max_limit: maxLimit },
           },
         ]
   })
 
-/** Puts what belongs to each record into it, under the name of the relation. */
+/** Adds the related records to each record, under the name of the relation. */
 export async function expandPage(
   reader: Reader,
   ...page: Expandable
 ): Promise<readonly ServedRecord[] | Failed> {
   const expanded = await yieldRepeatedly(reader, expandEach(reader, ...page))
-  return 'kind' in expanded ? expanded : giveOut(reader, expanded)
+  return isFailed(expanded) ? expanded : disclose(reader, expanded)
 }
 
 type Expandable = readonly [
@@ -95,12 +95,12 @@ type Expandable = readonly [
 
 interface Expanded {
   readonly records: readonly ServedRecord[]
-  /** What was put into them: keys of records by where they are from. */
-  readonly followed: ReadonlyMap<Scope, ReadonlySet<string>>
+  /** Keys of the related records, by scope. */
+  readonly related: ReadonlyMap<Scope, ReadonlySet<string>>
 }
 
-function giveOut(reader: Reader, { records, followed }: Expanded): readonly ServedRecord[] {
-  for (const [target, keys] of followed)
+function disclose(reader: Reader, { records, related }: Expanded): readonly ServedRecord[] {
+  for (const [target, keys] of related)
     recordDisclosure(reader, target, {
       tool: 'expand',
       fields: [...target.fields.values()],
@@ -109,13 +109,13 @@ function giveOut(reader: Reader, { records, followed }: Expanded): readonly Serv
   return records
 }
 
-/** Pauses wherever others may have a turn. */
+/** Yields after every record, so that other work can run. */
 function* expandEach(
   reader: Reader,
   ...[scope, rows, records, expansions]: Expandable
 ): Generator<undefined, Expanded> {
-  const followed = new Map<Scope, Set<string>>()
-  if (expansions.length === 0) return { records, followed }
+  const related = new Map<Scope, Set<string>>()
+  if (expansions.length === 0) return { records, related }
   const expanded: ServedRecord[] = []
   for (const [index, record] of records.entries()) {
     const row = rows[index]
@@ -124,13 +124,13 @@ function* expandEach(
       const { found, hasMore } = yield* follow(reader, scope, row as Row, one)
       const { relation, target } = one
       lists.push([relation.name, toList(target, found, hasMore)])
-      const keys = followed.get(target) ?? new Set()
-      for (const { key } of found) followed.set(target, keys.add(key))
+      const keys = related.get(target) ?? new Set()
+      for (const { key } of found) related.set(target, keys.add(key))
     }
     expanded.push(row ? { ...record, expanded: Object.fromEntries(lists) } : record)
     yield
   }
-  return { records: expanded, followed }
+  return { records: expanded, related }
 }
 
 const toList = (target: Scope, found: readonly Row[], hasMore: boolean): JsonObject => ({
@@ -147,7 +147,7 @@ interface Related {
   readonly hasMore: boolean
 }
 
-const nothing: Related = { found: [], hasMore: false }
+const none: Related = { found: [], hasMore: false }
 
 function* follow(
   { store }: Reader,
@@ -156,27 +156,27 @@ function* follow(
   { relation, target, foreignKey, limit }: Expansion,
 ): Generator<undefined, Related> {
   if (relation.cardinality === 'belongs_to') {
-    const named = toData(row.body, [foreignKey])[foreignKey.name]
-    if (typeof named !== 'string' && typeof named !== 'number') return nothing
-    const found = store.find(target, String(named))
-    return found ? { found: [found], hasMore: false } : nothing
+    const reference = toData(row.body, [foreignKey])[foreignKey.name]
+    if (typeof reference !== 'string' && typeof reference !== 'number') return none
+    const found = store.find(target, String(reference))
+    return found ? { found: [found], hasMore: false } : none
   }
   const value = toComparable(foreignKey, foreignKey.type === 'string' ? row.key : Number(row.key))
-  if (value === undefined || scope.source.stream.primaryKey.length !== 1) return nothing
-  const most = relation.cardinality === 'has_one' ? 1 : limit
+  if (value === undefined || scope.source.stream.primaryKey.length !== 1) return none
+  const max = relation.cardinality === 'has_one' ? 1 : limit
   const found: Row[] = []
   for (let after: Position | undefined; ; ) {
     const slice = store.slice(target, {
       sort: foreignKey,
       descending: false,
       conditions: [{ field: foreignKey, operator: 'eq', value }],
-      limit: most + 1 - found.length,
+      limit: max + 1 - found.length,
       ...(after && { after }),
     })
     found.push(...slice.rows)
     after = slice.resume
-    if (!after || found.length > most)
-      return { found: found.slice(0, most), hasMore: found.length > most }
+    if (!after || found.length > max)
+      return { found: found.slice(0, max), hasMore: found.length > max }
     yield
   }
 }

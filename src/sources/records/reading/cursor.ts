@@ -1,60 +1,61 @@
 import { createCipheriv, createDecipheriv, createHmac, hash } from 'node:crypto'
 import { byCodePoint, isPlainObject, type Json } from '../../../capability/json.ts'
 
-/** What a cursor is for; one kind means nothing where another is asked for. */
+/** The kind of read a cursor continues. A cursor of another kind is rejected. */
 export type CursorKind = 'page' | 'bookmark' | 'changes' | 'search'
 
-/** Everything that must be the same when it comes back. */
+/** Everything that must be unchanged when the cursor is used. */
 export interface CursorBinding {
   readonly kind: CursorKind
-  /** Whose reads it goes on with. */
+  /** Id or fingerprint of the grant. */
   readonly grant: string
   readonly query: Json
 }
 
-const tagLength = 16
-const nonceLength = 12
-/** Holds any place that is made of numbers alone, three of them at most. */
-const stepLength = 48
+const tagBytes = 16
+const nonceBytes = 12
+/** Padding unit: fits any position made of up to three numbers. */
+const paddingBytes = 48
 
 /**
- * A place in a result, sealed: nobody can read it, change it, or use it for another grant or query.
- * The nonce is made from the text, so the same place is always the same cursor.
+ * Encrypts a position in a result with AES-256-GCM. The binding is the additional authenticated
+ * data, so a cursor cannot be read, altered, or used with another grant or query. The nonce is an
+ * HMAC of the plaintext (synthetic IV): the same position always gives the same cursor.
  */
-export function sealCursor(key: Uint8Array, binding: CursorBinding, place: Json): string {
-  const text = toPadded(JSON.stringify(place))
+export function sealCursor(key: Uint8Array, binding: CursorBinding, position: Json): string {
+  const text = toPadded(JSON.stringify(position))
   const context = toContext(binding)
   const nonce = createHmac('sha256', key)
     .update(`${context}\n${text}`)
     .digest()
-    .subarray(0, nonceLength)
+    .subarray(0, nonceBytes)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** How many digits a number has would tell how much was written that is not granted. */
+/** Pads the plaintext: the number of digits would reveal how many records outside the grant exist. */
 function toPadded(text: string): string {
   const length = Buffer.byteLength(text)
-  return text + ' '.repeat(Math.ceil(length / stepLength) * stepLength - length)
+  return text + ' '.repeat(Math.ceil(length / paddingBytes) * paddingBytes - length)
 }
 
-/** `undefined` for everything that was not sealed for this very binding: nobody is told why. */
+/** `undefined` for any cursor not sealed for exactly this binding, without a reason. */
 export function openCursor(
   key: Uint8Array,
   binding: CursorBinding,
   cursor: string,
 ): readonly unknown[] | undefined {
   const bytes = Buffer.from(cursor, 'base64url')
-  if (bytes.length <= nonceLength + tagLength || bytes.toString('base64url') !== cursor)
+  if (bytes.length <= nonceBytes + tagBytes || bytes.toString('base64url') !== cursor)
     return undefined
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceLength))
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes))
       .setAAD(Buffer.from(toContext(binding)))
-      .setAuthTag(bytes.subarray(nonceLength, nonceLength + tagLength))
-    const text = decipher.update(bytes.subarray(nonceLength + tagLength), undefined, 'utf8')
-    const place: unknown = JSON.parse(text + decipher.final('utf8'))
-    return Array.isArray(place) ? place : undefined
+      .setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
+    const text = decipher.update(bytes.subarray(nonceBytes + tagBytes), undefined, 'utf8')
+    const position: unknown = JSON.parse(text + decipher.final('utf8'))
+    return Array.isArray(position) ? position : undefined
   } catch {
     return undefined
   }
@@ -63,7 +64,7 @@ export function openCursor(
 const toContext = ({ kind, grant, query }: CursorBinding): string =>
   `1 ${kind} ${hash('sha256', JSON.stringify([grant, toSorted(query)]), 'base64url')}`
 
-/** The order in which somebody names filters is not part of what they ask. */
+/** Sorts object keys: the order of filters does not matter. */
 function toSorted(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.map(toSorted)
   if (!isPlainObject(value)) return (value ?? null) as Json

@@ -1,40 +1,40 @@
 import { isPlainObject } from '../../../capability/json.ts'
-import type { Failed } from '../../../capability/outcome.ts'
+import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
 import { type Field, isScalar, type RangeOperator, rangeOperators } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
 import type { Condition } from '../record-store.ts'
 
-const mostConditions = 16
+const maxConditions = 16
 
-/** From `{ field: value }` and `{ field: { gte, lt } }` to conditions on granted fields. */
+/** Converts `{ field: value }` and `{ field: { gte, lt } }` to conditions on granted fields. */
 export function toConditions(scope: Scope, filter: unknown): readonly Condition[] | Failed {
   if (filter === undefined) return []
   if (!isPlainObject(filter))
     return cannotRead('invalid_filter', 'filter must be an object such as { "field": "value" }.')
   const conditions: Condition[] = []
-  for (const [name, wanted] of Object.entries(filter)) {
+  for (const [name, operand] of Object.entries(filter)) {
     const field = scope.fields.get(name)
     if (!field) return unknownField(scope, name)
     if (!isScalar(field))
       return cannotRead(
         'invalid_filter',
-        `${name} cannot be filtered: it is no single value. Those that can are marked eq in schema.`,
+        `${name} cannot be filtered because it is not a single value. Fields marked eq in schema can be.`,
       )
-    const pairs: [Condition['operator'], unknown][] = isPlainObject(wanted)
-      ? (Object.entries(wanted) as [RangeOperator, unknown][])
-      : [['eq', wanted]]
+    const pairs: [Condition['operator'], unknown][] = isPlainObject(operand)
+      ? (Object.entries(operand) as [RangeOperator, unknown][])
+      : [['eq', operand]]
     if (pairs.length === 0)
       return cannotRead('invalid_filter', `filter.${name} is empty: give a value or a range.`)
     for (const [operator, value] of pairs) {
       const condition = toCondition(field, operator, value)
-      if ('kind' in condition) return condition
+      if (isFailed(condition)) return condition
       conditions.push(condition)
     }
   }
-  if (conditions.length > mostConditions)
-    return cannotRead('invalid_filter', `A filter has at most ${mostConditions} conditions.`)
+  if (conditions.length > maxConditions)
+    return cannotRead('invalid_filter', `A filter has at most ${maxConditions} conditions.`)
   return conditions
 }
 
@@ -58,21 +58,24 @@ function toCondition(
     )
   const comparable = toComparable(field, value)
   if (comparable === undefined)
-    return cannotRead('invalid_filter', `filter.${name} must be ${words[type]}${toHint(value)}.`)
+    return cannotRead(
+      'invalid_filter',
+      `filter.${name} must be ${expectations[type]}${toHint(value)}.`,
+    )
   return { field, operator, value: comparable }
 }
 
-/** What others understand, and what to do here instead. */
+/** Explains filters that other APIs support, and what to do here instead. */
 function toHint(value: unknown): string {
   if (value === null)
-    return ', not null: there is no filter for records without a value; leave it out, and look at what comes'
+    return ', not null: records without a value cannot be filtered for; leave it out and inspect the results'
   if (Array.isArray(value)) return ', not a list: read once for each value'
   return typeof value === 'string' || Number.isNaN(value)
     ? ''
     : `, not ${JSON.stringify(value)?.slice(0, 40)}`
 }
 
-const words: Readonly<Record<Field['type'], string>> = {
+const expectations: Readonly<Record<Field['type'], string>> = {
   string: 'a string',
   number: 'a number',
   integer: 'a number',
@@ -82,10 +85,10 @@ const words: Readonly<Record<Field['type'], string>> = {
   other: 'left out',
 }
 
-/** Not there and not granted are the same. */
+/** Does not distinguish an undeclared field from one that is not granted. */
 export const unknownField = ({ source }: Scope, name: string): Failed =>
   cannotRead(
     'unknown_field',
-    `There is no field ${JSON.stringify(name.slice(0, 200))} to use here in ${source.stream.name}. Call schema with this stream for its fields.`,
+    `Unknown field ${JSON.stringify(name.slice(0, 200))} in ${source.stream.name}. Call schema with this stream for its fields.`,
     { details: { param: name.slice(0, 200) } },
   )

@@ -4,59 +4,57 @@ import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Reader } from './reader.ts'
 
-/** As many candidates as are listed; the rest is found with `schema`. */
-const mostListed = 12
+/** Candidates listed in a failure; `schema` lists all of them. */
+const maxListed = 12
 
-export interface Wanted {
+export interface SourceSelector {
   readonly stream: string
   readonly connection?: string | undefined
 }
 
-/** The one source a read is about, or which of several has to be said. Asks no source anything. */
+/** The source a read refers to, or a failure that lists the candidates. Reads nothing from the store. */
 export function findScope(
   reader: Pick<Reader, 'scopes'>,
-  { stream, connection }: Wanted,
+  { stream, connection }: SourceSelector,
 ): Scope | Failed {
   const { scopes } = reader
   if (connection !== undefined && !scopes.some((one) => one.source.connection.id === connection))
     return unknownConnection(reader)
-  const named = scopes.filter(({ source }) => source.stream.name === stream)
-  const [scope] = named.filter(
+  const matches = scopes.filter(({ source }) => source.stream.name === stream)
+  const [scope] = matches.filter(
     ({ source }) => (connection ?? source.connection.id) === source.connection.id,
   )
   if (connection !== undefined) return scope ?? unknownStream(reader, stream)
   const connections = new Set(scopes.map(({ source }) => source.connection.id))
-  if (connections.size > 1) return ambiguous(named.length > 0 ? named : scopes)
+  if (connections.size > 1) return ambiguous(matches.length > 0 ? matches : scopes)
   return scope ?? unknownStream(reader, stream)
 }
 
-/** Every source that has the stream, for reads that may be about all of them. */
+/** Every source that has the stream, for reads that can span connections. */
 export function findAllScopes(
   reader: Pick<Reader, 'scopes'>,
-  wanted: Wanted,
+  selector: SourceSelector,
 ): readonly Scope[] | Failed {
-  if (wanted.connection !== undefined) {
-    const scope = findScope(reader, wanted)
+  if (selector.connection !== undefined) {
+    const scope = findScope(reader, selector)
     return isFailed(scope) ? scope : [scope]
   }
-  const named = reader.scopes.filter(({ source }) => source.stream.name === wanted.stream)
-  return named.length > 0 ? named : unknownStream(reader, wanted.stream)
+  const matches = reader.scopes.filter(({ source }) => source.stream.name === selector.stream)
+  return matches.length > 0 ? matches : unknownStream(reader, selector.stream)
 }
 
 export const unknownStream = ({ scopes }: Pick<Reader, 'scopes'>, stream: string): Failed =>
   cannotRead(
     'unknown_stream',
-    `There is no stream ${JSON.stringify(stream.slice(0, 200))} here. Call schema for the streams there are.`,
+    `Unknown stream ${JSON.stringify(stream.slice(0, 200))}. Call schema for the available streams.`,
     { details: { stream_count: new Set(scopes.map(({ source }) => source.stream.name)).size } },
   )
 
 export const unknownConnection = ({ scopes }: Pick<Reader, 'scopes'>): Failed => {
   const details = toCandidates(scopes)
-  return cannotRead(
-    'connection_not_found',
-    `There is no such connection here. ${listed(details)}`,
-    { details: { ...details, retry_with: 'connection_id' } },
-  )
+  return cannotRead('connection_not_found', `Unknown connection. ${toSummary(details)}`, {
+    details: { ...details, retry_with: 'connection_id' },
+  })
 }
 
 export function ambiguous(
@@ -66,12 +64,12 @@ export function ambiguous(
   const details = toCandidates(scopes)
   return cannotRead(
     code,
-    `There are several connections: say which one, with connection_id. ${listed(details)}`,
+    `There are several connections: choose one with connection_id. ${toSummary(details)}`,
     { details: { retry_with: 'connection_id', ...details }, retryable: true },
   )
 }
 
-/** Made of what the grant says alone. */
+/** Built from the grant alone, so that it reveals nothing else. */
 function toCandidates(scopes: readonly Scope[]): Candidates {
   const byId = new Map(scopes.map((scope) => [scope.source.connection.id, scope]))
   const all = [...byId.values()].map(({ grant, source: { connection } }) => ({
@@ -80,9 +78,9 @@ function toCandidates(scopes: readonly Scope[]): Candidates {
     ...(grant !== '' && { grant_id: grant }),
     ...(connection.label !== undefined && { display_name: connection.label }),
   }))
-  const omitted = Math.max(0, all.length - mostListed)
+  const omitted = Math.max(0, all.length - maxListed)
   return {
-    available_connections: all.slice(0, mostListed),
+    available_connections: all.slice(0, maxListed),
     available_connection_count: all.length,
     ...(omitted > 0 && {
       available_connections_truncated: true,
@@ -97,10 +95,13 @@ interface Candidates extends JsonObject {
   readonly available_connection_count: number
 }
 
-function listed({ available_connections: some, available_connection_count: total }: Candidates) {
-  if (total > some.length)
-    return `${some.length} of ${total} are listed; call schema for all of them.`
+function toSummary({
+  available_connections: listed,
+  available_connection_count: total,
+}: Candidates): string {
+  if (total > listed.length)
+    return `${listed.length} of ${total} are listed; call schema for all of them.`
   return total === 1
-    ? `Here it can only be ${JSON.stringify(some[0]?.connection_id)}.`
+    ? `Only ${JSON.stringify(listed[0]?.connection_id)} is possible here.`
     : `${total} are listed.`
 }

@@ -2,7 +2,7 @@ import type { Failed } from '../../../capability/outcome.ts'
 import type { Scope } from '../grants/scope.ts'
 import { type Reader, yieldRepeatedly } from './reader.ts'
 
-/** When the newest record arrived that can be seen; `null` where there is none. */
+/** Arrival time of the newest visible record; `null` when there is none. */
 export const findLastUpdated = (reader: Reader, scope: Scope): Promise<string | null | Failed> =>
   yieldRepeatedly(reader, walkBack(reader, scope))
 

@@ -8,20 +8,20 @@ import type { RecordSource } from '../model/stream.ts'
 import type { RecordStore } from '../record-store.ts'
 import { yieldToLoop } from './yield-to-loop.ts'
 
-/** A store that can fall behind with writing down what was read. */
+/** A store whose disclosure log can fall behind or fail. */
 export interface DisclosingStore extends RecordStore {
-  /** Without it nothing is given out. */
+  /** While `false`, no read is answered. */
   readonly canDisclose: boolean
 }
 
-/** One who may read, and all that is there for them at this moment. */
+/** One read under one grant: the store, and everything the grant shows at this moment. */
 export interface Reader {
   readonly store: DisclosingStore
   readonly package: GrantPackage
   readonly scopes: readonly Scope[]
-  /** Cursors of a grant are bound to what it said when they were made. */
+  /** Digest of the live grants. Cursors are bound to it, so that they expire when the grant changes. */
   readonly fingerprint: string
-  /** Milliseconds since the epoch by which an answer must be there. */
+  /** Milliseconds since the epoch by which the read must finish. */
   readonly deadline: number
   readonly now: () => number
 }
@@ -33,57 +33,57 @@ export interface ReaderOptions {
   readonly patience: number
 }
 
-/** Looked up for every read: what was revoked a moment ago is revoked. */
+/** Looks the grant up for every read, so that a revocation takes effect at once. */
 export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
-  const { given, sources } = store.view(id)
-  const live = toLive(given, store, now())
+  const { given: grantPackage, sources } = store.view(id)
+  const live = toLive(grantPackage, store, now())
   if (isFailed(live)) return live
   return {
     store,
     package: live,
-    ...toShown(live, sources),
+    ...toVisible(live, sources),
     deadline: now() + patience,
     now,
   }
 }
 
 function toLive(
-  given: GrantPackage | undefined,
+  grantPackage: GrantPackage | undefined,
   store: DisclosingStore,
   now: number,
 ): GrantPackage | Failed {
-  if (!given) return cannotRead('grant_missing', refusalMessages.missing)
-  switch (toGrantStatus(given, now)) {
+  if (!grantPackage) return cannotRead('grant_missing', refusalMessages.missing)
+  switch (toGrantStatus(grantPackage, now)) {
     case 'revoked':
       return cannotRead('grant_revoked', refusalMessages.revoked)
     case 'expired':
       return cannotRead('grant_expired', refusalMessages.expired)
     case 'live':
-      return store.canDisclose ? given : cannotDisclose()
+      return store.canDisclose ? grantPackage : cannotDisclose()
   }
 }
 
 const cannotDisclose = (): Failed =>
   cannotRead(
     'timed_out',
-    'What is read cannot be written down for its owner at the moment. Try again later.',
+    'The disclosure log cannot be written at the moment, so nothing can be read. Try again later.',
     { retryable: true },
   )
 
-/** Lets everybody else have a turn, and says when there is no time left, or no grant any more. */
+/** Yields to the event loop; fails when the read has timed out or its grant was revoked. */
 export async function yieldAndCheck(reader: Reader): Promise<Failed | undefined> {
   const { deadline, now } = reader
   if (now() > deadline)
     return cannotRead(
       'timed_out',
-      'This read takes too long. Narrow it: a filter on the time, another connection_id, fewer groups.',
+      'This read takes too long. Narrow it: filter by time, choose one connection_id, or use fewer groups.',
       { retryable: true },
     )
   await yieldToLoop()
-  return findWithdrawn(reader)
+  return findRevoked(reader)
 }
 
-/** Does something step by step; wherever it pauses, everybody else has a turn. */
+/** Runs a generator to its end, and calls `yieldAndCheck` at every `yield`. */
 export async function yieldRepeatedly<T>(
   reader: Reader,
   steps: Generator<undefined, T>,
@@ -96,32 +96,34 @@ export async function yieldRepeatedly<T>(
   }
 }
 
-/** What was revoked while others had their turn. */
-function findWithdrawn({ package: given, store, now }: Reader): Failed | undefined {
-  const current = toLive(store.findPackage(given.id), store, now())
+/** Fails when the grant, or part of its package, was revoked while the read was suspended. */
+function findRevoked({ package: opened, store, now }: Reader): Failed | undefined {
+  const current = toLive(store.findPackage(opened.id), store, now())
   if (isFailed(current)) return current
   const live = new Set(listLive(current).map(({ id }) => id))
-  return listLive(given).every(({ id }) => live.has(id))
+  return listLive(opened).every(({ id }) => live.has(id))
     ? undefined
-    : cannotRead('timed_out', 'The grant was narrowed meanwhile. Read again.', { retryable: true })
+    : cannotRead('timed_out', 'The grant was narrowed during this read. Read again.', {
+        retryable: true,
+      })
 }
 
 const listLive = ({ grants }: GrantPackage) =>
   grants.filter(({ revokedAt }) => revokedAt === undefined)
 
-type Shown = Pick<Reader, 'scopes' | 'fingerprint'>
+type Visible = Pick<Reader, 'scopes' | 'fingerprint'>
 
-/** Worked out once for the same grants over the same catalogue: stores give the same objects then. */
-const shown = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; shown: Shown }>()
+/** Cached by object identity: stores return the same objects while grants and sources are unchanged. */
+const cache = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; visible: Visible }>()
 
-function toShown(given: GrantPackage, sources: readonly RecordSource[]): Shown {
-  const known = shown.get(given)
-  if (known?.sources === sources) return known.shown
-  const live = listLive(given)
-  const fresh: Shown = {
-    scopes: toScopes(given, sources),
-    fingerprint: hash('sha256', JSON.stringify([given.id, live]), 'base64url'),
+function toVisible(grantPackage: GrantPackage, sources: readonly RecordSource[]): Visible {
+  const cached = cache.get(grantPackage)
+  if (cached?.sources === sources) return cached.visible
+  const live = listLive(grantPackage)
+  const visible: Visible = {
+    scopes: toScopes(grantPackage, sources),
+    fingerprint: hash('sha256', JSON.stringify([grantPackage.id, live]), 'base64url'),
   }
-  shown.set(given, { sources, shown: fresh })
-  return fresh
+  cache.set(grantPackage, { sources, visible })
+  return visible
 }

@@ -1,20 +1,21 @@
 import type { Aggregation } from '../aggregate/aggregate-records.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Field } from '../model/stream.ts'
+import type { Hit } from '../search/search-records.ts'
 import type { Reader } from './reader.ts'
 
-export interface Noted {
+export interface DisclosedRead {
   readonly tool: string
   readonly fields: readonly Field[]
-  /** Keys of the records that were given out. */
+  /** Keys of the disclosed records. */
   readonly records: readonly string[]
 }
 
-/** Writes down for the owner what was given out under the grant. */
+/** Appends a read to the owner's disclosure log. */
 export const recordDisclosure = (
   reader: Reader,
   scope: Scope,
-  { tool, fields, records }: Noted,
+  { tool, fields, records }: DisclosedRead,
 ): void =>
   reader.store.disclose({
     package: reader.package.id,
@@ -26,7 +27,7 @@ export const recordDisclosure = (
     records,
   })
 
-/** The same where records were only counted: the fields that were looked at. */
+/** Logs an aggregation: no records, but the fields that were read. */
 export function recordAggregation(
   reader: Reader,
   { scope, query }: Aggregation,
@@ -36,4 +37,12 @@ export function recordAggregation(
     name === undefined ? [] : (scope.fields.get(name) ?? []),
   )
   recordDisclosure(reader, scope, { tool, fields, records: [] })
+}
+
+/** Logs search hits, one entry per scope. */
+export function noteHits(reader: Reader, hits: readonly Hit[]): void {
+  const byScope = new Map<Hit['scope'], string[]>()
+  for (const { scope, row } of hits) byScope.set(scope, [...(byScope.get(scope) ?? []), row.key])
+  for (const [scope, records] of byScope)
+    recordDisclosure(reader, scope, { tool: 'search', fields: [...scope.fields.values()], records })
 }

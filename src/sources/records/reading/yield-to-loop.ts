@@ -1,16 +1,16 @@
-const waiting: (() => void)[] = []
+const queue: (() => void)[] = []
 
 /**
- * One of all who wait goes on each time the event loop comes round, whatever their number: between
- * any two of them everybody else in the process is heard.
+ * Resumes one waiting read per event loop iteration, however many wait, so that I/O and timers run
+ * between any two of them.
  */
 export const yieldToLoop = (): Promise<void> =>
   new Promise((resolve) => {
-    waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(callNext)
+    queue.push(resolve)
+    if (queue.length === 1) setImmediate(resumeNext)
   })
 
-function callNext(): void {
-  waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(callNext)
+function resumeNext(): void {
+  queue.shift()?.()
+  if (queue.length > 0) setImmediate(resumeNext)
 }

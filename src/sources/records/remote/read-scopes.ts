@@ -1,4 +1,4 @@
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
 import type { Scope } from '../grants/scope.ts'
 import { toFieldType } from '../model/declare-stream.ts'
 import {
@@ -16,33 +16,33 @@ import {
 
 type Loose = Readonly<Record<string, unknown>>
 
-/** What a remote schema grants. What cannot be understood is not there. */
+/** Parses a remote schema into scopes. Entries that cannot be parsed are skipped. */
 export function readScopes(document: JsonObject): readonly Scope[] {
   const { bearer, connectors } = unwrap(document)
-  // What is read under one grant is read under this one.
-  const only = isPlainObject(bearer) && bearer.token_kind === 'client' && bearer.grant_id
+  // A client token has exactly one grant, which then applies to every connection.
+  const soleGrant = isPlainObject(bearer) && bearer.token_kind === 'client' && bearer.grant_id
   let n = 0
-  return listOf(connectors).flatMap((connector) => {
+  return toObjects(connectors).flatMap((connector) => {
     const { source } = connector
-    const key = textOf(
+    const key = firstText(
       connector.connector_key,
       connector.connector_id,
       isPlainObject(source) && source.id,
     )
     if (key === undefined) return []
-    return listOf(connector.streams).flatMap((row) => {
-      const name = textOf(row.name)
+    return toObjects(connector.streams).flatMap((row) => {
+      const name = firstText(row.name)
       if (name === undefined) return []
       const stream = readStream(name, key, row)
-      const where = row.granted_connections ?? connector.granted_connections
-      return listOf(where).flatMap((one): Scope[] => {
+      const connections = row.granted_connections ?? connector.granted_connections
+      return toObjects(connections).flatMap((one): Scope[] => {
         const connection = readConnection(one, key)
         if (!connection) return []
         n += 1
         return [
           {
             source: { n, connection, stream },
-            grant: textOf(one.grant_id, only) ?? '',
+            grant: firstText(one.grant_id, soleGrant) ?? '',
             fields: new Map(stream.fields.map((field) => [field.name, field])),
           },
         ]
@@ -51,102 +51,99 @@ export function readScopes(document: JsonObject): readonly Scope[] {
   })
 }
 
-/** Whose token it was asked with, where it says so. */
+/** The kind of token the schema was requested with, if the server states it. */
 export function readTokenKind(document: JsonObject): string | undefined {
   const { bearer } = unwrap(document)
-  return isPlainObject(bearer) ? textOf(bearer.token_kind) : undefined
+  return isPlainObject(bearer) ? firstText(bearer.token_kind) : undefined
 }
 
 const unwrap = (document: JsonObject): Loose =>
   isPlainObject(document.data) && !('connectors' in document) ? document.data : document
 
 function readConnection(row: Loose, connector: string): Connection | undefined {
-  const id = textOf(row.connection_id, row.connector_instance_id)
-  const label = textOf(row.display_name)
+  const id = firstText(row.connection_id, row.connector_instance_id)
+  const label = firstText(row.display_name)
   return id === undefined ? undefined : { id, connector, ...(label !== undefined && { label }) }
 }
 
 function readStream(name: string, connector: string, row: Loose): Stream {
   const capabilities = isPlainObject(row.field_capabilities) ? row.field_capabilities : {}
   const fields = Object.entries(capabilities).flatMap(
-    ([field, said]) => readField(field, said) ?? [],
+    ([field, capability]) => readField(field, capability) ?? [],
   )
   const numbered = fields.map((field, index) => ({ ...field, n: index + 1 }))
-  const [title, cursorField, consentTimeField] = [
-    textOf(row.title),
-    textOf(row.cursor_field),
-    textOf(row.consent_time_field),
-  ]
-  return {
+  return dropUndefined({
     name,
     connector,
-    ...(title !== undefined && { title }),
-    primaryKey: namesOf(row.primary_key),
-    ...(cursorField !== undefined && { cursorField }),
-    ...(consentTimeField !== undefined && { consentTimeField }),
+    title: firstText(row.title),
+    primaryKey: toNames(row.primary_key),
+    cursorField: firstText(row.cursor_field),
+    consentTimeField: firstText(row.consent_time_field),
     schema: (isPlainObject(row.schema) ? row.schema : {}) as JsonObject,
     fields: numbered,
-    views: listOf(row.views).flatMap((view) => {
-      const called = textOf(view.name)
-      return called === undefined ? [] : [{ name: called, fields: namesOf(view.fields) }]
+    views: toObjects(row.views).flatMap((view) => {
+      const viewName = firstText(view.name)
+      return viewName === undefined ? [] : [{ name: viewName, fields: toNames(view.fields) }]
     }),
-    relations: listOf(row.expand_capabilities).flatMap((one) => readRelation(one) ?? []),
-  }
+    relations: toObjects(row.expand_capabilities).flatMap((one) => readRelation(one) ?? []),
+  })
 }
 
-/** Spelled out, or in the flags of the compact form. */
-function readField(name: string, said: unknown): Omit<Field, 'n'> | undefined {
-  if (typeof said === 'string') return readFlags(name, said)
-  if (!isPlainObject(said) || said.granted === false) return undefined
-  const schema = (isPlainObject(said.schema) ? said.schema : { type: said.type }) as JsonObject
-  const range = isPlainObject(said.range_filter) ? said.range_filter : {}
-  const aggregation = isPlainObject(said.aggregation) ? said.aggregation : {}
+/** Accepts the full form and the flags of the compact form. */
+function readField(name: string, capability: unknown): Omit<Field, 'n'> | undefined {
+  if (typeof capability === 'string') return readFlags(name, capability)
+  if (!isPlainObject(capability) || capability.granted === false) return undefined
+  const schema = (
+    isPlainObject(capability.schema) ? capability.schema : { type: capability.type }
+  ) as JsonObject
+  const range = isPlainObject(capability.range_filter) ? capability.range_filter : {}
+  const aggregation = isPlainObject(capability.aggregation) ? capability.aggregation : {}
   return toField(name, schema, {
-    exact: isUsable(said.exact_filter),
-    range: isUsable(range) ? namesOf(range.operators) : [],
-    lexical: isUsable(said.lexical_search),
-    uses: aggregateUses.filter((use) => isUsable(aggregation[use])),
+    exact: isUsable(capability.exact_filter),
+    range: isUsable(range) ? toNames(range.operators) : [],
+    lexical: isUsable(capability.lexical_search),
+    aggregates: aggregateUses.filter((use) => isUsable(aggregation[use])),
   })
 }
 
 function readFlags(name: string, text: string): Omit<Field, 'n'> | undefined {
   const flags = text.split(',')
-  const of = (key: string) =>
+  const flagValue = (key: string) =>
     flags.find((flag) => flag.startsWith(`${key}=`))?.slice(key.length + 1)
-  if (of('g') === 'false') return undefined
-  const type = of('t') ?? 'string'
+  if (flagValue('g') === 'false') return undefined
+  const type = flagValue('t') ?? 'string'
   const schema = /^date/.test(type) ? { type: 'string', format: type } : { type }
   return toField(name, schema, {
     exact: flags.includes('eq'),
-    range: of('r')?.split('|') ?? [],
+    range: flagValue('r')?.split('|') ?? [],
     lexical: flags.includes('lex'),
-    uses: of('a')?.split('|') ?? [],
+    aggregates: flagValue('a')?.split('|') ?? [],
   })
 }
 
-interface Uses {
+interface FieldUses {
   readonly exact: boolean
   readonly range: readonly string[]
   readonly lexical: boolean
-  readonly uses: readonly string[]
+  readonly aggregates: readonly string[]
 }
 
-function toField(name: string, schema: JsonObject, said: Uses): Omit<Field, 'n'> {
+function toField(name: string, schema: JsonObject, uses: FieldUses): Omit<Field, 'n'> {
   const type = toFieldType(schema)
   return {
     name,
     type,
     schema,
-    ...(isScalar({ type }) && !said.exact && { exact: false as const }),
-    range: rangeOperators.filter((one): one is RangeOperator => said.range.includes(one)),
-    lexical: said.lexical,
-    aggregates: aggregateUses.filter((one): one is AggregateUse => said.uses.includes(one)),
+    ...(isScalar({ type }) && !uses.exact && { exact: false as const }),
+    range: rangeOperators.filter((one): one is RangeOperator => uses.range.includes(one)),
+    lexical: uses.lexical,
+    aggregates: aggregateUses.filter((one): one is AggregateUse => uses.aggregates.includes(one)),
   }
 }
 
 function readRelation(row: Loose): Relation | undefined {
-  const [name, stream] = [textOf(row.name), textOf(row.target_stream, row.stream)]
-  const foreignKey = textOf(row.foreign_key)
+  const [name, stream] = [firstText(row.name), firstText(row.target_stream, row.stream)]
+  const foreignKey = firstText(row.foreign_key)
   if (name === undefined || stream === undefined || foreignKey === undefined) return undefined
   if (row.usable === false) return undefined
   return {
@@ -159,13 +156,14 @@ function readRelation(row: Loose): Relation | undefined {
   }
 }
 
-const isUsable = (said: unknown): boolean => isPlainObject(said) && said.usable === true
+const isUsable = (support: unknown): boolean => isPlainObject(support) && support.usable === true
 
-const listOf = (value: unknown): readonly Loose[] =>
+/** The objects in an array; empty for anything else. */
+export const toObjects = (value: unknown): readonly Loose[] =>
   Array.isArray(value) ? value.filter(isPlainObject) : []
 
-const namesOf = (value: unknown): readonly string[] =>
+const toNames = (value: unknown): readonly string[] =>
   [value].flat().filter((one): one is string => typeof one === 'string')
 
-const textOf = (...values: readonly unknown[]): string | undefined =>
+const firstText = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '')

@@ -15,30 +15,30 @@ export interface RemoteSourceOptions {
   readonly id: string
   readonly server: RemoteServer
   readonly diagnostics: readonly Diagnostic[]
-  /** Milliseconds; never goes back. */
+  /** Monotonic clock in milliseconds. */
   readonly steadyNow: () => number
 }
 
 export interface RemoteSource extends Source {
-  /** What its server grants at this moment; also says whether the token is one to read with. */
+  /** The scopes the server grants now. Fails when the token is not a grant token. */
   scopes(): Promise<readonly Scope[] | Failed>
 }
 
-/** How long what a server grants is believed to be granted; each read is judged by it anew. */
-const lifetime = 30_000
+/** How long the server's schema is cached. */
+const schemaLifetimeMs = 30_000
 
-/** Records that lie elsewhere, behind the same five capabilities. */
+/** Records on a remote server, behind the same five capabilities. */
 export function remoteSource(options: RemoteSourceOptions): RemoteSource {
   const { id, server, diagnostics, steadyNow } = options
-  let known:
+  let cached:
     | { readonly until: number; readonly scopes: Promise<readonly Scope[] | Failed> }
     | undefined
   const scopes = (): Promise<readonly Scope[] | Failed> => {
-    if (known && steadyNow() < known.until) return known.scopes
+    if (cached && steadyNow() < cached.until) return cached.scopes
     const loading = loadScopes(server)
-    known = { until: steadyNow() + lifetime, scopes: loading }
+    cached = { until: steadyNow() + schemaLifetimeMs, scopes: loading }
     void loading.then((loaded) => {
-      if (isFailed(loaded) && known?.scopes === loading) known = undefined
+      if (isFailed(loaded) && cached?.scopes === loading) cached = undefined
     })
     return loading
   }
@@ -54,19 +54,18 @@ async function loadScopes(server: RemoteServer): Promise<readonly Scope[] | Fail
   const document = await loadSchema(server)
   if (isFailed(document)) return document
   const kind = readTokenKind(document)
-  if (kind === 'owner')
-    return cannotRead('owner_token_refused', 'An owner’s token is refused here.')
+  if (kind === 'owner') return cannotRead('owner_token_refused', 'Owner tokens are refused here.')
   if (kind !== 'client' && kind !== 'mcp_package')
-    return cannotRead('remote_refused', 'The server of these records refuses its token.', {
-      cause: `its token is ${kind ?? 'of a kind it does not say'}, not of a grant`,
+    return cannotRead('remote_refused', 'The records server refused its token.', {
+      cause: `its token kind is ${kind ?? 'not stated'}, not a grant token`,
     })
   return readScopes(document)
 }
 
-/** Whole where that can be held, and in its short form elsewhere. */
+/** The full schema, or the compact one when the full one cannot be loaded (for example, too large). */
 async function loadSchema(server: RemoteServer): Promise<JsonObject | Failed> {
-  const whole = await server.get(['schema'], [])
-  return isFailed(whole) && whole.failure.code === 'remote_unavailable'
+  const full = await server.get(['schema'], [])
+  return isFailed(full) && full.failure.code === 'remote_unavailable'
     ? server.get(['schema'], [['view', 'compact']])
-    : whole
+    : full
 }

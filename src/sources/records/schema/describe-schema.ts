@@ -6,11 +6,11 @@ import type { Connection } from '../model/stream.ts'
 import { ambiguous, unknownConnection, unknownStream } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
 import {
-  legend,
+  featureLegend,
+  quoteName,
   type StreamFeatures,
   toFeatureLines,
   toStreamFeatures,
-  word,
 } from './stream-features.ts'
 
 export interface SchemaQuery {
@@ -19,20 +19,20 @@ export interface SchemaQuery {
   readonly detail?: 'compact' | 'full' | undefined
 }
 
-export interface SchemaAnswer {
+export interface SchemaDescription {
   readonly data: JsonObject
   readonly text: string
 }
 
-/** Rows of streams that are told one by one; above it, their names alone. */
-const mostRows = 50
-const mostConnections = 300
-const longestSchema = 20_000
+/** Streams described one by one; above this, only their names are listed. */
+const maxRows = 50
+const maxConnections = 300
+const maxSchemaLength = 20_000
 
 export function describeSchema(
   reader: Pick<Reader, 'scopes'>,
   query: SchemaQuery,
-): SchemaAnswer | Failed {
+): SchemaDescription | Failed {
   const scopes = findScopes(reader, query)
   if (isFailed(scopes)) return scopes
   if (query.stream === undefined) return toIndex(scopes)
@@ -40,7 +40,7 @@ export function describeSchema(
   return query.detail === 'full' && scope ? toFull(reader, scope) : toScoped(reader, scopes)
 }
 
-/** Everything a question about the schema is about. */
+/** The scopes selected by a schema query. */
 export function findScopes(
   reader: Pick<Reader, 'scopes'>,
   query: SchemaQuery,
@@ -73,30 +73,30 @@ interface Connector {
   readonly streams: ReadonlyMap<string, readonly Scope[]>
 }
 
-/** Everything there is, by name: what one can do with it is asked for one stream at a time. */
-function toIndex(scopes: readonly Scope[]): SchemaAnswer {
+/** The index of all connectors, connections and streams. Fields are described per stream. */
+function toIndex(scopes: readonly Scope[]): SchemaDescription {
   const connectors = groupByConnector(scopes)
   const streamCount = connectors.reduce((sum, { streams }) => sum + streams.size, 0)
   const connectionCount = connectors.reduce((sum, one) => sum + one.connections.length, 0)
-  const isShort = scopes.length <= mostRows
+  const isShort = scopes.length <= maxRows
   const counts = {
     connector_count: connectors.length,
     connection_count: connectionCount,
     stream_count: streamCount,
   }
-  let [roomForRows, roomForConnections] = [mostRows, mostConnections]
+  let [roomForRows, roomForConnections] = [maxRows, maxConnections]
   const data: JsonObject = {
     object: 'schema',
     detail: 'compact',
     ...counts,
-    connectors: connectors.slice(0, mostRows).map(({ key, connections, streams }) => {
+    connectors: connectors.slice(0, maxRows).map(({ key, connections, streams }) => {
       const shown = [...streams].slice(0, roomForRows)
       roomForRows -= shown.length
-      const told = connections.slice(0, Math.min(12, roomForConnections))
+      const listed = connections.slice(0, Math.min(12, roomForConnections))
       return {
         connector_key: key,
         connection_count: connections.length,
-        connections: told.map(toConnectionData),
+        connections: listed.map(toConnectionData),
         stream_count: streams.size,
         streams: shown.map(([name, rows]) => ({
           name,
@@ -105,25 +105,25 @@ function toIndex(scopes: readonly Scope[]): SchemaAnswer {
         })),
       }
     }),
-    ...(streamCount > mostRows && { truncated: 'Every stream name is in the text.' }),
+    ...(streamCount > maxRows && { truncated: 'The text lists every stream name.' }),
   }
   const lines = connectors.flatMap(({ key, connections, streams }) => {
-    const told = connections.slice(0, roomForConnections)
-    roomForConnections -= told.length
-    const untold = connections.length - told.length
+    const listed = connections.slice(0, roomForConnections)
+    roomForConnections -= listed.length
+    const omitted = connections.length - listed.length
     const more =
-      untold > 0 ? `, and ${untold} more: schema with a stream lists those that have it` : ''
+      omitted > 0 ? `, and ${omitted} more: schema with a stream lists those that have it` : ''
     return [
-      `connector_key ${word(key)}: ${told.map(toConnectionText).join(', ')}${more}`,
+      `connector_key ${quoteName(key)}: ${listed.map(toConnectionText).join(', ')}${more}`,
       ...(isShort
         ? [...streams].map(([name, rows]) => toIndexRow(name, rows, connections))
-        : [`  streams: ${[...streams.keys()].map(word).join(' | ')}`]),
+        : [`  streams: ${[...streams.keys()].map(quoteName).join(' | ')}`]),
     ]
   })
   const text = [
     `${plural(connectors.length, 'connector')}, ${plural(connectionCount, 'connection')}, ${plural(streamCount, 'stream')}.`,
     ...lines,
-    'Next: schema with stream (and connection_id) for its fields and what can be done with them.',
+    'Next: schema with stream (and connection_id) for its fields and operations.',
   ].join('\n')
   return { data, text }
 }
@@ -137,43 +137,43 @@ function toIndexRow(
   const where =
     rows.length === connections.length
       ? ''
-      : ` (only in ${rows.map(({ source }) => word(source.connection.id)).join(', ')})`
-  return `  stream ${word(name)}: ${plural(first?.fields.size ?? 0, 'field')}${where}`
+      : ` (only in ${rows.map(({ source }) => quoteName(source.connection.id)).join(', ')})`
+  return `  stream ${quoteName(name)}: ${plural(first?.fields.size ?? 0, 'field')}${where}`
 }
 
-/** Rows that can do the same are told together: which connections they are in, and then what. */
-function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaAnswer {
-  const groups = new Map<string, { abilities: StreamFeatures; scopes: Scope[] }>()
+/** Describes one stream. Connections with the same features share one entry. */
+function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): SchemaDescription {
+  const groups = new Map<string, { features: StreamFeatures; scopes: Scope[] }>()
   for (const scope of scopes) {
-    const abilities = toStreamFeatures(reader, scope)
-    const key = JSON.stringify([scope.source.connection.connector, abilities])
-    const known = groups.get(key)
-    if (known) known.scopes.push(scope)
-    else groups.set(key, { abilities, scopes: [scope] })
+    const features = toStreamFeatures(reader, scope)
+    const key = JSON.stringify([scope.source.connection.connector, features])
+    const group = groups.get(key)
+    if (group) group.scopes.push(scope)
+    else groups.set(key, { features, scopes: [scope] })
   }
   const rows = [...groups.values()]
   const data: JsonObject = {
     object: 'schema',
     detail: 'compact',
-    connectors: rows.map(({ abilities, scopes: members }) => ({
+    connectors: rows.map(({ features, scopes: members }) => ({
       connector_key: members[0]?.source.connection.connector ?? '',
       connections: members
-        .slice(0, mostConnections)
+        .slice(0, maxConnections)
         .map(({ source }) => toConnectionData(source.connection)),
-      streams: [abilities],
+      streams: [features],
     })),
   }
   const text = [
-    ...rows.flatMap(({ abilities, scopes: members }) => [
-      `stream ${word(abilities.name)} connector_key ${word(members[0]?.source.connection.connector ?? '')}, ${members
-        .slice(0, mostConnections)
+    ...rows.flatMap(({ features, scopes: members }) => [
+      `stream ${quoteName(features.name)} connector_key ${quoteName(members[0]?.source.connection.connector ?? '')}, ${members
+        .slice(0, maxConnections)
         .map(({ source }) => toConnectionText(source.connection))
         .join(
           ', ',
-        )}${members.length > mostConnections ? `, and ${members.length - mostConnections} more` : ''}`,
-      ...toFeatureLines(abilities),
+        )}${members.length > maxConnections ? `, and ${members.length - maxConnections} more` : ''}`,
+      ...toFeatureLines(features),
     ]),
-    `Legend: ${legend}`,
+    `Legend: ${featureLegend}`,
     ...(isPackage(reader) ? ['There are several connections: pass connection_id in reads.'] : []),
   ].join('\n')
   return { data, text }
@@ -183,8 +183,8 @@ function toScoped(reader: Pick<Reader, 'scopes'>, scopes: readonly Scope[]): Sch
 const isPackage = ({ scopes }: Pick<Reader, 'scopes'>): boolean =>
   new Set(scopes.map(({ source }) => source.connection.id)).size > 1
 
-/** The JSON Schema of one stream, as far as it is granted. */
-function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
+/** The JSON Schema of one stream, restricted to the granted fields. */
+function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaDescription {
   const { source, fields } = scope
   const { required } = source.stream.schema
   const schemas = [...fields.values()].map(({ name, schema }) => [name, schema] as const)
@@ -209,11 +209,11 @@ function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaAnswer {
     ],
   }
   const note =
-    cut.length > 0 ? [`Shortened, because they are long: ${cut.map(word).join(', ')}.`] : []
+    cut.length > 0 ? [`Shortened because of their length: ${cut.map(quoteName).join(', ')}.`] : []
   return { data, text: [scoped.text, `JSON Schema: ${JSON.stringify(schema)}`, ...note].join('\n') }
 }
 
-/** The longest ones go first, down to their type, until all of it fits into one answer. */
+/** Reduces the longest field schemas to their type, until all of them fit into one answer. */
 function toBounded(schemas: readonly (readonly [string, JsonObject])[]): {
   readonly kept: readonly (readonly [string, JsonObject])[]
   readonly cut: readonly string[]
@@ -222,7 +222,7 @@ function toBounded(schemas: readonly (readonly [string, JsonObject])[]): {
   let total = sizes.reduce((sum, { name, size }) => sum + name.length + size + 4, 0)
   const cut = new Set<string>()
   for (const { name, size } of sizes.sort((a, b) => b.size - a.size)) {
-    if (total <= longestSchema) break
+    if (total <= maxSchemaLength) break
     cut.add(name)
     total -= Math.max(0, size - 20)
   }
@@ -243,12 +243,15 @@ export function groupByConnector(scopes: readonly Scope[]): readonly Connector[]
   >()
   for (const scope of scopes) {
     const { connection, stream } = scope.source
-    const known = byKey.get(connection.connector) ?? { connections: new Map(), streams: new Map() }
-    byKey.set(connection.connector, known)
-    known.connections.set(connection.id, connection)
-    const rows = known.streams.get(stream.name)
+    const connector = byKey.get(connection.connector) ?? {
+      connections: new Map(),
+      streams: new Map(),
+    }
+    byKey.set(connection.connector, connector)
+    connector.connections.set(connection.id, connection)
+    const rows = connector.streams.get(stream.name)
     if (rows) rows.push(scope)
-    else known.streams.set(stream.name, [scope])
+    else connector.streams.set(stream.name, [scope])
   }
   return [...byKey].map(([key, { connections, streams }]) => ({
     key,
@@ -263,7 +266,7 @@ export const toConnectionData = ({ id, label }: Connection): JsonObject => ({
 })
 
 export const toConnectionText = ({ id, label }: Connection): string =>
-  `connection_id ${word(id)}${label === undefined ? '' : ` (${JSON.stringify(label)})`}`
+  `connection_id ${quoteName(id)}${label === undefined ? '' : ` (${JSON.stringify(label)})`}`
 
 const plural = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? '' : 's'}`

@@ -19,11 +19,11 @@ import {
 } from './describe-schema.ts'
 
 export interface DocumentQuery extends SchemaQuery {
-  /** Flags instead of what they stand for. */
+  /** Abbreviates field capabilities to flags. */
   readonly isCompact: boolean
 }
 
-/** The schema as programs read it: whole, or as short as its grammar allows. */
+/** The machine-readable schema of the read contract, full or compact. */
 export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObject | Failed {
   const scopes = findScopes(reader, query)
   if (isFailed(scopes)) return scopes
@@ -44,7 +44,7 @@ export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObje
         const [first] = members as readonly [Scope, ...Scope[]]
         return {
           ...(query.isCompact ? toCompactStream(reader, first) : toStreamDocument(reader, first)),
-          // Said once for all streams that are in every connection.
+          // Streams present in every connection inherit the connector's list.
           ...(members.length < connections.length && {
             granted_connections: members.map(({ source }) => toGranted(source.connection)),
           }),
@@ -54,7 +54,7 @@ export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObje
   }))
   return {
     object: 'schema',
-    ...(query.isCompact && { detail: 'compact', field_capability_legend: legend }),
+    ...(query.isCompact && { detail: 'compact', field_capability_legend: flagLegend }),
     ...(query.detail === 'full' && { detail: 'full' }),
     connectors,
     connector_count: connectors.length,
@@ -62,10 +62,10 @@ export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObje
   }
 }
 
-const legend =
+const flagLegend =
   't=type; eq=exact filter; r=range operators; lex=lexical search; a=aggregations; everything listed is granted'
 
-/** The same stream may be granted with other fields in another connection. */
+/** Groups by granted fields: the same stream can be granted with other fields in another connection. */
 function toVariants(rows: readonly Scope[]): readonly (readonly Scope[])[] {
   const byFields = new Map<string, Scope[]>()
   for (const scope of rows) {
@@ -75,16 +75,18 @@ function toVariants(rows: readonly Scope[]): readonly (readonly Scope[])[] {
   return [...byFields.values()]
 }
 
-/** Only granted fields are ever named, not even as keys. */
+/** Omits keys and times that are not granted: their names alone would disclose something. */
 function toHead({ source: { stream }, fields }: Scope): JsonObject {
-  const granted = (name: string | undefined) => name !== undefined && fields.has(name)
+  const isGranted = (name: string | undefined) => name !== undefined && fields.has(name)
   return {
     object: 'stream',
     name: stream.name,
     ...(stream.title !== undefined && { title: stream.title }),
-    ...(stream.primaryKey.every(granted) && { primary_key: stream.primaryKey }),
-    ...(granted(stream.cursorField) && { cursor_field: stream.cursorField ?? '' }),
-    ...(granted(stream.consentTimeField) && { consent_time_field: stream.consentTimeField ?? '' }),
+    ...(stream.primaryKey.every(isGranted) && { primary_key: stream.primaryKey }),
+    ...(isGranted(stream.cursorField) && { cursor_field: stream.cursorField ?? '' }),
+    ...(isGranted(stream.consentTimeField) && {
+      consent_time_field: stream.consentTimeField ?? '',
+    }),
   }
 }
 
@@ -109,7 +111,7 @@ function toFlags({ schema, type, range, lexical, aggregates, ...field }: Field):
   ].join(',')
 }
 
-/** One stream with all that can be done with it. */
+/** One stream with its schema and all its capabilities. */
 export function toStreamDocument(reader: Reader, scope: Scope): JsonObject {
   const { source, fields } = scope
   const { required } = source.stream.schema
@@ -163,21 +165,21 @@ const toFieldCapability = (field: Field): JsonObject => {
     schema,
     ...(type !== 'other' && { type }),
     granted: true,
-    exact_filter: toAbility(isScalar(field)),
+    exact_filter: toSupport(isScalar(field)),
     range_filter: {
-      ...toAbility(range.length > 0),
+      ...toSupport(range.length > 0),
       operators: rangeOperators.filter((one) => range.includes(one)),
     },
-    lexical_search: toAbility(lexical),
-    semantic_search: toAbility(false),
+    lexical_search: toSupport(lexical),
+    semantic_search: toSupport(false),
     aggregation: Object.fromEntries(
-      aggregateUses.map((use) => [use, toAbility(aggregates.includes(use))]),
+      aggregateUses.map((use) => [use, toSupport(aggregates.includes(use))]),
     ),
   }
 }
 
-/** What is declared and granted can be used; nothing else is told. */
-const toAbility = (declared: boolean): JsonObject => ({ declared, usable: declared })
+/** Everything declared on a granted field is usable; other capabilities are not mentioned. */
+const toSupport = (declared: boolean): JsonObject => ({ declared, usable: declared })
 
 const toViews = (scope: Scope): readonly { name: string; fields: readonly string[] }[] =>
   scope.source.stream.views.flatMap(({ name }) => {

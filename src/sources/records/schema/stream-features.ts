@@ -5,11 +5,11 @@ import { aggregateUses, type Field, isScalar, rangeOperators } from '../model/st
 import { findRelations } from '../query/expand.ts'
 import type { Reader } from '../reading/reader.ts'
 
-/** All that can be done with a stream as it is granted, in few words. */
+/** A compact summary of the operations a grant allows on a stream. */
 export interface StreamFeatures extends JsonObject {
   readonly name: string
   readonly title?: string
-  /** What can be done with a field, and the fields it can be done with. */
+  /** Field names, grouped by type and flags. */
   readonly fields: Readonly<Record<string, readonly string[]>>
   readonly sort: readonly string[]
   readonly count: readonly string[]
@@ -20,8 +20,8 @@ export interface StreamFeatures extends JsonObject {
   readonly aggregations: Readonly<Record<string, readonly string[]>>
 }
 
-export const legend =
-  'eq: filter {"field": value}. range: filter {"field": {"gte": v, "lt": v}} with gte, gt, lte, lt. search: the search tool matches it. A type alone: read and projected only.'
+export const featureLegend =
+  'eq: filter {"field": value}. range: filter {"field": {"gte": v, "lt": v}} with gte, gt, lte, lt. search: the search tool matches this field. A type without flags: can only be read and projected.'
 
 export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): StreamFeatures {
   const { stream } = scope.source
@@ -37,12 +37,12 @@ export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): 
     const granted = findView(scope, name)
     return granted ? [[name, granted.map((field) => field.name)] as const] : []
   })
-  // With its key, the rest of a long relation can be read as any other records are.
+  // The foreign key lets the model read the rest of a long relation with query_records.
   const relations = findRelations(reader, scope).map(
     ({ relation, foreignKey }) =>
       [
         relation.name,
-        `${relation.cardinality} ${word(relation.stream)} by ${word(foreignKey.name)}`,
+        `${relation.cardinality} ${quoteName(relation.stream)} by ${quoteName(foreignKey.name)}`,
       ] as const,
   )
   const lexical = fields.filter((field) => field.lexical).map(({ name }) => name)
@@ -74,20 +74,22 @@ function toFlags(field: Field): string {
   return flags.join(' ')
 }
 
-/** The same in lines for those who read text alone. */
-export function toFeatureLines(abilities: StreamFeatures): readonly string[] {
-  const { fields, sort, views = {}, expand = {}, search, aggregations } = abilities
+/** The features as text: some clients show the model only the text. */
+export function toFeatureLines(features: StreamFeatures): readonly string[] {
+  const { fields, sort, views = {}, expand = {}, search, aggregations } = features
   const uses = Object.entries(aggregations).map(([use, names]) =>
-    [use, ...names.map(word)].join(' '),
+    [use, ...names.map(quoteName)].join(' '),
   )
   return [
-    ...Object.entries(fields).map(([flags, names]) => `  ${flags}: ${names.map(word).join(', ')}`),
-    `  sort: ${sort.length > 0 ? `${sort.map(word).join(' or ')} (newest first when left out)` : 'none (by id)'}`,
+    ...Object.entries(fields).map(
+      ([flags, names]) => `  ${flags}: ${names.map(quoteName).join(', ')}`,
+    ),
+    `  sort: ${sort.length > 0 ? `${sort.map(quoteName).join(' or ')} (newest first when left out)` : 'none (by id)'}`,
     `  count: none or exact. projection: fields${toViews(views)}`,
     `  expand: ${toPairs(expand) || 'none'}`,
-    `  search modes: ${search ? `lexical over ${search.lexical.map(word).join(', ')}` : 'none'}`,
+    `  search modes: ${search ? `lexical over ${search.lexical.map(quoteName).join(', ')}` : 'none'}`,
     `  aggregate: ${uses.join('; ')}`,
-    '  changes_since: "beginning", then the bookmark of the last page',
+    '  changes_since: "beginning", then next_changes_since of the last page',
   ]
 }
 
@@ -95,14 +97,14 @@ const toViews = (views: Readonly<Record<string, readonly string[]>>): string =>
   Object.keys(views).length === 0
     ? ''
     : `, or view ${Object.entries(views)
-        .map(([name, fields]) => `${word(name)} (${fields.map(word).join(' ')})`)
+        .map(([name, fields]) => `${quoteName(name)} (${fields.map(quoteName).join(' ')})`)
         .join(', ')}`
 
 const toPairs = (pairs: Readonly<Record<string, string>>): string =>
   Object.entries(pairs)
-    .map(([name, what]) => `${word(name)} (${what})`)
+    .map(([name, description]) => `${quoteName(name)} (${description})`)
     .join(', ')
 
-/** As it is where nobody can mistake it, else in quotes. */
-export const word = (name: string): string =>
+/** Quotes names that would be ambiguous in a line of text. */
+export const quoteName = (name: string): string =>
   /^-?[\w.-]+$/.test(name) ? name : JSON.stringify(name)

@@ -1,13 +1,13 @@
 import type { Scope } from '../grants/scope.ts'
 import type { MatchQuery, RecordStore } from '../record-store.ts'
 
-/** Where to look, and for what besides words. */
-export interface SearchPlace extends Pick<MatchQuery, 'fields' | 'conditions'> {
+/** One scope to search, with its searchable fields and filter conditions. */
+export interface SearchTarget extends Pick<MatchQuery, 'fields' | 'conditions'> {
   readonly scope: Scope
 }
 
 export interface Match {
-  readonly place: SearchPlace
+  readonly target: SearchTarget
   readonly arrival: number
 }
 
@@ -17,79 +17,81 @@ interface Search {
   readonly limit: number
 }
 
-const fewest = 16
-const growth = 4
+const minBatchSize = 16
+const batchGrowth = 4
 
-/** Places that are asked before others have a turn. */
-const placesAtOnce = 16
+/** Store queries between two yields. */
+const queriesPerTurn = 16
 
-interface Seam {
-  readonly place: SearchPlace
+/** How far one target has been searched. */
+interface TargetProgress {
+  readonly target: SearchTarget
   readonly arrivals: number[]
-  /** All matches from this number on are known. */
+  /** Every match at or above this arrival number has been found. */
   below: number
-  /** How many to ask for next; 0 when there are no more. */
+  /** Size of the next batch; 0 when the target is exhausted. */
   next: number
 }
 
 /**
- * The newest matches over all places, newest first. Each place is asked for its share, and for more only
- * while what is known of it ends before the last match that is needed. Pauses wherever others may have a
- * turn.
+ * K-way merge: the newest matches over all targets, newest first. Each target is queried for its
+ * share of the limit, and for more only while it could still hold a match newer than the oldest one
+ * needed. Yields so that other work can run.
  */
 export function* findNewest(
   store: RecordStore,
-  places: readonly SearchPlace[],
+  targets: readonly SearchTarget[],
   { words, below, limit }: Search,
 ): Generator<undefined, readonly Match[]> {
-  const share = Math.max(fewest, Math.ceil((1.25 * limit) / Math.max(1, places.length)))
-  const seams = places.map(
-    (place): Seam => ({ place, arrivals: [], below, next: Math.min(share, limit) }),
+  const share = Math.max(minBatchSize, Math.ceil((1.25 * limit) / Math.max(1, targets.length)))
+  const progress = targets.map(
+    (target): TargetProgress => ({ target, arrivals: [], below, next: Math.min(share, limit) }),
   )
-  let asked = 0
-  /** Whether that was enough work for one turn. */
-  const dig = (seam: Seam): boolean => {
-    const { arrivals, resume } = store.match(seam.place.scope, {
+  let queryCount = 0
+  /** Reads the next batch of one target; returns whether it is time to yield. */
+  const advance = (one: TargetProgress): boolean => {
+    const { arrivals, resume } = store.match(one.target.scope, {
       words,
-      fields: seam.place.fields,
-      conditions: seam.place.conditions,
-      below: seam.below,
-      limit: seam.next,
+      fields: one.target.fields,
+      conditions: one.target.conditions,
+      below: one.below,
+      limit: one.next,
     })
-    seam.arrivals.push(...arrivals)
-    seam.below = resume ?? 0
-    const isLong = arrivals.length < seam.next
-    const left = limit - seam.arrivals.length
-    const wanted = isLong ? seam.next : seam.next * growth
-    seam.next = resume === undefined ? 0 : Math.min(left, wanted)
-    asked += 1
-    return (isLong && resume !== undefined) || asked % placesAtOnce === 0
+    one.arrivals.push(...arrivals)
+    one.below = resume ?? 0
+    // A short batch that can be resumed stopped at the store's scan limit: that was a long query.
+    const isShort = arrivals.length < one.next
+    const remaining = limit - one.arrivals.length
+    const batchSize = isShort ? one.next : one.next * batchGrowth
+    one.next = resume === undefined ? 0 : Math.min(remaining, batchSize)
+    queryCount += 1
+    return (isShort && resume !== undefined) || queryCount % queriesPerTurn === 0
   }
-  for (const seam of seams) if (dig(seam)) yield
-  for (let seam = findPromising(seams, limit); seam; seam = findPromising(seams, limit))
-    if (dig(seam)) yield
-  return seams
-    .flatMap(({ place, arrivals }) => arrivals.map((arrival) => ({ place, arrival })))
+  for (const one of progress) if (advance(one)) yield
+  for (let one = findNext(progress, limit); one; one = findNext(progress, limit))
+    if (advance(one)) yield
+  return progress
+    .flatMap(({ target, arrivals }) => arrivals.map((arrival) => ({ target, arrival })))
     .sort((a, b) => b.arrival - a.arrival)
     .slice(0, limit)
 }
 
-/** The place that must have the next newest match, if there is one that can have any that is needed. */
-function findPromising(seams: readonly Seam[], limit: number): Seam | undefined {
-  const last = findLast(seams, limit)
-  let best: Seam | undefined
-  for (const seam of seams)
-    if (seam.next > 0 && seam.below > last && (!best || seam.below > best.below)) best = seam
+/** The target that could hold the newest missing match; `undefined` when none can hold a needed one. */
+function findNext(progress: readonly TargetProgress[], limit: number): TargetProgress | undefined {
+  const oldest = findOldestNeeded(progress, limit)
+  let best: TargetProgress | undefined
+  for (const one of progress)
+    if (one.next > 0 && one.below > oldest && (!best || one.below > best.below)) best = one
   return best
 }
 
-/** Nothing older than this can be among so many newest. */
-function findLast(seams: readonly Seam[], limit: number): number {
-  const length = seams.reduce((sum, { arrivals }) => sum + arrivals.length, 0)
+/** The oldest of the newest `limit` matches found so far; -1 while there are fewer. */
+function findOldestNeeded(progress: readonly TargetProgress[], limit: number): number {
+  const length = progress.reduce((sum, { arrivals }) => sum + arrivals.length, 0)
   if (length < limit) return -1
   const all = new Float64Array(length)
   let at = 0
-  for (const { arrivals } of seams) {
+  for (const { arrivals } of progress) {
     all.set(arrivals, at)
     at += arrivals.length
   }

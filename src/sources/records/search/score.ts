@@ -1,26 +1,26 @@
 import type { Data } from '../grants/narrow-fields.ts'
 import type { Field } from '../model/stream.ts'
-import { eachWord, listPieces } from './words.ts'
+import { eachWord, splitText } from './words.ts'
 
-/** Fields that say what a record is about count twice. */
-const heading = new Set(['title', 'subject', 'name', 'headline'])
+/** Matches in these fields count twice. */
+const headingFields = new Set(['title', 'subject', 'name', 'headline'])
 
 export interface Score {
   readonly score: number
-  /** Fields with a match in them; the best one first. */
+  /** Fields with a match; the best one first. */
   readonly matched: readonly Field[]
-  /** Where in that one the first match is. */
+  /** Index of the first match in the best field. */
   readonly at: number
-  /** A store may take for a match what is none. */
+  /** `false` for a false positive of the word index. */
   readonly hasAll: boolean
 }
 
-/** Characters that are looked at between two pauses. */
-const pieceLength = 8192
+/** Characters scanned between two yields, at least. */
+const chunkLength = 8192
 
 /**
- * From granted text alone; whole numbers, so that two machines agree. Pauses where enough was looked at
- * for one turn.
+ * Term frequency score with saturation and length normalization, from granted text alone. Rounded to
+ * an integer, so that scores are the same on every machine. Yields when `isEnough` says so.
  */
 export function* scoreText(
   data: Data,
@@ -35,15 +35,15 @@ export function* scoreText(
     const text = data[field.name]
     if (typeof text !== 'string') continue
     const seen = new Set<string>()
-    const weight = heading.has(field.name) ? 2 : 1
+    const weight = headingFields.has(field.name) ? 2 : 1
     let at = text.length
-    for (const piece of listPieces(text, pieceLength)) {
-      length += eachWordOf(piece.text, words, (word, start) => {
+    for (const chunk of splitText(text, chunkLength)) {
+      length += eachWordOf(chunk.text, words, (word, start) => {
         seen.add(word)
-        at = Math.min(at, piece.start + start)
+        at = Math.min(at, chunk.start + start)
         counts.set(word, (counts.get(word) ?? 0) + weight)
       })
-      if (isEnough(piece.text.length)) yield
+      if (isEnough(chunk.text.length)) yield
     }
     if (seen.size > 0) matched.push({ field, words: seen, at })
   }
@@ -58,29 +58,29 @@ export function* scoreText(
   }
 }
 
-/** Tells of every wanted word where it is, and returns how many words there are in all. */
+/** Reports each occurrence of the terms words, and returns the total word count. */
 function eachWordOf(
   text: string,
-  wanted: ReadonlySet<string>,
+  terms: ReadonlySet<string>,
   onFound: (word: string, start: number) => void,
 ): number {
   for (let at = 0; at < text.length; at++)
     if (text.charCodeAt(at) >= 128)
-      return eachWord(text, wanted, ({ word, start }) => onFound(word, start))
-  // Most texts are plain: no pattern and no copy of every word is needed for those.
+      return eachWord(text, terms, ({ word, start }) => onFound(word, start))
+  // Fast path for ASCII: no regular expression and no substring per word.
   const lower = text.toLowerCase()
   let count = 0
   for (let at = 0; at < lower.length; at++) {
-    if (isOfWord[lower.charCodeAt(at)] === 0) continue
+    if (isWordCharacter[lower.charCodeAt(at)] === 0) continue
     const start = at
-    while (at < lower.length && isOfWord[lower.charCodeAt(at)] === 1) at++
+    while (at < lower.length && isWordCharacter[lower.charCodeAt(at)] === 1) at++
     count += 1
-    for (const word of wanted)
+    for (const word of terms)
       if (word.length === at - start && lower.startsWith(word, start)) onFound(word, start)
   }
   return count
 }
 
-const isOfWord = Uint8Array.from({ length: 128 }, (_, unit) =>
+const isWordCharacter = Uint8Array.from({ length: 128 }, (_, unit) =>
   /[a-zA-Z0-9]/.test(String.fromCharCode(unit)) ? 1 : 0,
 )

@@ -4,15 +4,15 @@ import { cannotRead } from '../failures.ts'
 import { type Data, toData } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Field } from '../model/stream.ts'
-import { invalidCursor } from '../query/query-records.ts'
+import { invalidCursor } from '../query/record-page.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
 import { unknownConnection, unknownStream } from '../reading/find-scope.ts'
 import { type Reader, yieldAndCheck, yieldRepeatedly } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
-import { findNewest, type Match, type SearchPlace } from './newest-matches.ts'
+import { findNewest, type Match, type SearchTarget } from './newest-matches.ts'
 import { type Score, scoreText } from './score.ts'
-import { listWords, toIndexed } from './words.ts'
+import { listWords, toIndexTerms } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string
@@ -21,19 +21,19 @@ export interface SearchQuery {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
   readonly filter?: unknown
-  /** The same for one scope, where it is text whose meaning depends on the field. */
+  /** A filter per scope, for query strings whose values are parsed by the field's type. */
   readonly filterOf?: ((scope: Scope) => unknown) | undefined
 }
 
 export interface Hit {
   readonly scope: Scope
   readonly row: Row
-  /** All that is granted of it. */
+  /** The record's granted fields. */
   readonly data: Data
   readonly score: number
-  /** Granted, searchable, and with a match in it; the best one first. */
+  /** Granted, searchable fields with a match; the best one first. */
   readonly matched: readonly Field[]
-  /** Where in that one the first match is. */
+  /** Index of the first match in the best field. */
   readonly at: number
   readonly words: ReadonlySet<string>
 }
@@ -41,24 +41,24 @@ export interface Hit {
 export interface SearchPage {
   readonly hits: readonly Hit[]
   readonly nextCursor?: string
-  /** How many of the newest matches were compared with each other, when there are older ones. */
+  /** Size of the first ranking window, when there are older matches outside it. */
   readonly ranked?: number
 }
 
-/** Matches that are compared with each other; older ones come after all of these. */
-const windowLength = 400
-/** Rows that are read before others have a turn. */
-const rowsAtOnce = 100
-/** Characters that are looked at before others have a turn. */
-const charactersAtOnce = 24 * 1024
-const usualHits = 10
-const mostHits = 100
-const mostWords = 16
+/** Matches ranked against each other; older ones follow in the next window. */
+const windowSize = 400
+/** Rows read between two yields. */
+const rowsPerTurn = 100
+/** Characters scored between two yields. */
+const charactersPerTurn = 24 * 1024
+const defaultHits = 10
+const maxHits = 100
+const maxWords = 16
 
 /**
- * One ranking, one limit and one cursor over everything that is granted. Only granted, searchable
- * fields are matched, and only their text is scored: nothing else can move a hit. Matches are ranked
- * in windows by arrival, so that paging to the end meets each of them exactly once.
+ * Searches all granted scopes with one ranking, one limit and one cursor. Only granted, searchable
+ * fields are matched and scored, so text outside the grant cannot influence the ranking. Matches are
+ * ranked within windows by arrival, so that paging to the end returns each of them exactly once.
  */
 export async function searchRecords(
   reader: Reader,
@@ -66,14 +66,14 @@ export async function searchRecords(
 ): Promise<SearchPage | Failed> {
   const words = [...new Set(listWords(query.q))]
   if (words.length === 0)
-    return cannotRead('invalid_argument', 'q has no word to look for: use letters or digits.')
-  if (words.length > mostWords)
     return cannotRead(
       'invalid_argument',
-      `q has more than ${mostWords} different words. Use fewer.`,
+      'q contains no word to search for: use letters or digits.',
     )
-  const places = toSearchPlaces(reader, query)
-  if (isFailed(places)) return places
+  if (words.length > maxWords)
+    return cannotRead('invalid_argument', `q has more than ${maxWords} distinct words. Use fewer.`)
+  const targets = toSearchTargets(reader, query)
+  if (isFailed(targets)) return targets
   const binding: CursorBinding = {
     kind: 'search',
     grant: reader.fingerprint,
@@ -86,46 +86,46 @@ export async function searchRecords(
   }
   const start = toStart(reader, binding, query.cursor)
   if (!start) return invalidCursor()
-  const limit = Math.min(query.limit ?? usualHits, mostHits)
-  const wanted = new Set(words)
+  const limit = Math.min(query.limit ?? defaultHits, maxHits)
+  const terms = new Set(words)
   const hits: Hit[] = []
   let { below, after } = start
   let ranked: number | undefined
   for (;;) {
     const stop = await yieldAndCheck(reader)
     if (stop) return stop
-    const window = await yieldRepeatedly(reader, readWindow(reader, places, wanted, below))
-    if ('kind' in window) return window
-    if (window.older && window.hits.length > 0) ranked ??= window.hits.length
-    const left = window.hits.filter((hit) => isLeft(hit, after))
-    const taken = left.slice(0, limit - hits.length)
-    hits.push(...taken.map((one) => toHit(one, wanted)))
-    const last = taken.at(-1)
+    const window = await yieldRepeatedly(reader, readWindow(reader, targets, terms, below))
+    if (isFailed(window)) return window
+    if (window.hasOlder && window.hits.length > 0) ranked ??= window.hits.length
+    const remaining = window.hits.filter((hit) => isAfter(hit, after))
+    const page = remaining.slice(0, limit - hits.length)
+    hits.push(...page.map((one) => toHit(one, terms)))
+    const last = page.at(-1)
     const next: Start | undefined =
-      taken.length < left.length
+      page.length < remaining.length
         ? {
             below: Math.min(below, window.newest + 1),
             after: last && { score: last.score, arrival: last.row.arrival },
           }
-        : window.older
+        : window.hasOlder
           ? { below: window.oldest, after: undefined }
           : undefined
     if (!next) return { hits, ...(ranked !== undefined && { ranked }) }
     if (hits.length === limit)
       return {
         hits,
-        nextCursor: sealCursor(reader.store.key, binding, toPlace(next)),
+        nextCursor: sealCursor(reader.store.key, binding, toPosition(next)),
         ...(ranked !== undefined && { ranked }),
       }
     ;({ below, after } = next)
   }
 }
 
-/** Where to look: what is granted, searchable and asked for. */
-export function toSearchPlaces(
+/** The scopes to search: granted, searchable, and selected by the query. */
+export function toSearchTargets(
   reader: Pick<Reader, 'scopes'>,
   query: SearchQuery,
-): readonly SearchPlace[] | Failed {
+): readonly SearchTarget[] | Failed {
   const { streams, connection, filter } = query
   if (filter !== undefined && streams?.length !== 1)
     return cannotRead('invalid_filter', 'A filter needs exactly one stream: streams: ["name"].')
@@ -137,7 +137,7 @@ export function toSearchPlaces(
   for (const stream of streams ?? [])
     if (!reader.scopes.some(({ source }) => source.stream.name === stream))
       return unknownStream(reader, stream)
-  const places: SearchPlace[] = []
+  const targets: SearchTarget[] = []
   for (const scope of reader.scopes) {
     const { source, fields } = scope
     if (connection !== undefined && source.connection.id !== connection) continue
@@ -145,19 +145,19 @@ export function toSearchPlaces(
     const conditions = toConditions(scope, query.filterOf ? query.filterOf(scope) : filter)
     if (isFailed(conditions)) return conditions
     const lexical = [...fields.values()].filter((field) => field.lexical)
-    if (lexical.length > 0) places.push({ scope, fields: lexical, conditions })
+    if (lexical.length > 0) targets.push({ scope, fields: lexical, conditions })
   }
-  return places
+  return targets
 }
 
 interface Start {
-  /** Only arrivals below this. */
+  /** Exclusive upper bound on arrivals. */
   readonly below: number
-  /** The last hit that was given out of this window. */
+  /** The last hit returned from this window. */
   readonly after: { readonly score: number; readonly arrival: number } | undefined
 }
 
-const toPlace = ({ below, after }: Start): Json =>
+const toPosition = ({ below, after }: Start): Json =>
   after ? [below, after.score, after.arrival] : [below]
 
 function toStart(
@@ -173,71 +173,71 @@ function toStart(
     : { below, after: undefined }
 }
 
-interface Ranked {
+interface RankedWindow {
   readonly hits: readonly Candidate[]
   readonly newest: number
   readonly oldest: number
-  /** Whether there may be matches before the oldest of these. */
-  readonly older: boolean
+  /** Whether there may be matches older than this window. */
+  readonly hasOlder: boolean
 }
 
 interface Candidate extends Score {
-  readonly place: SearchPlace
+  readonly target: SearchTarget
   readonly row: Row
 }
 
-/** Pauses wherever others may have a turn. */
+/** Finds and scores the next window of matches. Yields so that other work can run. */
 function* readWindow(
   { store }: Reader,
-  places: readonly SearchPlace[],
+  targets: readonly SearchTarget[],
   words: ReadonlySet<string>,
   below: number,
-): Generator<undefined, Ranked> {
-  const limit = windowLength + 1
-  const asked = { words: toIndexed([...words]), below, limit }
-  const found = yield* findNewest(store, places, asked)
-  const kept = found.slice(0, windowLength)
+): Generator<undefined, RankedWindow> {
+  const limit = windowSize + 1
+  const search = { words: toIndexTerms([...words]), below, limit }
+  const found = yield* findNewest(store, targets, search)
+  const kept = found.slice(0, windowSize)
   const hits: Candidate[] = []
-  let unscored = rowsAtOnce
+  let unscored = rowsPerTurn
   let characters = 0
   const isEnough = (more: number): boolean => {
     characters += more
-    if (characters < charactersAtOnce) return false
+    if (characters < charactersPerTurn) return false
     characters = 0
     return true
   }
-  for (const [place, matches] of group(kept)) {
-    let left = matches.map(({ arrival }) => arrival)
-    while (left.length > 0) {
-      const arrived = store.byArrival(place.scope, left.slice(0, rowsAtOnce))
+  for (const [target, matches] of groupByTarget(kept)) {
+    let remaining = matches.map(({ arrival }) => arrival)
+    while (remaining.length > 0) {
+      const arrived = store.byArrival(target.scope, remaining.slice(0, rowsPerTurn))
       for (const row of arrived.rows) {
-        const data = toData(row.body, place.fields)
-        const score = yield* scoreText(data, place.fields, words, isEnough)
-        // The store may take for a match what is none.
-        if (score.hasAll) hits.push({ place, row, ...score })
+        const data = toData(row.body, target.fields)
+        const score = yield* scoreText(data, target.fields, words, isEnough)
+        // The word index can return false positives.
+        if (score.hasAll) hits.push({ target, row, ...score })
       }
       unscored -= arrived.rows.length
       if (unscored <= 0 || arrived.left.length > 0) {
-        unscored = rowsAtOnce
+        unscored = rowsPerTurn
         yield
       }
-      left = [...arrived.left, ...left.slice(rowsAtOnce)]
+      remaining = [...arrived.left, ...remaining.slice(rowsPerTurn)]
     }
   }
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
     newest: kept[0]?.arrival ?? 0,
     oldest: kept.at(-1)?.arrival ?? 0,
-    older: found.length > windowLength,
+    hasOlder: found.length > windowSize,
   }
 }
 
-/** Not given out yet. */
-const isLeft = ({ score, row }: Candidate, after: Start['after']): boolean =>
+/** Whether a hit ranks after the last one returned. */
+const isAfter = ({ score, row }: Candidate, after: Start['after']): boolean =>
   !after || score < after.score || (score === after.score && row.arrival < after.arrival)
 
 const toHit = (
-  { place: { scope }, row, score, matched, at }: Candidate,
+  { target: { scope }, row, score, matched, at }: Candidate,
   words: ReadonlySet<string>,
 ): Hit => ({
   scope,
@@ -249,12 +249,12 @@ const toHit = (
   words,
 })
 
-function group(matches: readonly Match[]): Map<SearchPlace, Match[]> {
-  const groups = new Map<SearchPlace, Match[]>()
+function groupByTarget(matches: readonly Match[]): Map<SearchTarget, Match[]> {
+  const groups = new Map<SearchTarget, Match[]>()
   for (const match of matches) {
-    const known = groups.get(match.place)
-    if (known) known.push(match)
-    else groups.set(match.place, [match])
+    const group = groups.get(match.target)
+    if (group) group.push(match)
+    else groups.set(match.target, [match])
   }
   return groups
 }

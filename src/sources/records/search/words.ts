@@ -1,4 +1,4 @@
-/** A word as it is matched, and where in the text it stands. */
+/** A normalized word and its position in the text. */
 export interface PlacedWord {
   readonly word: string
   readonly start: number
@@ -6,67 +6,68 @@ export interface PlacedWord {
 }
 
 /**
- * What the index is given of a text: its words as they are matched, in lower case and without accents,
- * so that what the index finds and what is shown as found can never differ. In plain text it finds
- * these by itself. Where no spaces say where words end, each character is one, and each two are: a
- * dictionary would differ from machine to machine.
+ * The text to put into the full-text index: words in lower case without accents, so that the index
+ * and the highlighting always agree. ASCII is left to the index's own tokenizer. Scripts without
+ * spaces are indexed as single characters and bigrams: dictionary segmentation differs between
+ * machines.
  */
 export function toWords(text: unknown): string {
   if (typeof text !== 'string') return ''
   if (isAscii.test(text)) return text
-  if (!unspaced.test(text)) return (text.match(run) ?? []).map(fold).filter(isSome).join(' ')
+  if (!unspaced.test(text))
+    return (text.match(wordRun) ?? []).map(fold).filter(isNonEmpty).join(' ')
   const words: string[] = []
   for (const parts of listRuns(text)) {
     for (const { word } of parts) words.push(word)
-    for (const pair of toPairs(parts)) words.push(pair)
+    for (const bigram of toBigrams(parts)) words.push(bigram)
   }
   return words.join(' ')
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: all that is ASCII, but for what ends a text
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII except NUL
 const isAscii = /^[\x01-\x7f]*$/
 
-/** What somebody looks for. Characters without spaces between them are one word, however many. */
+/** The words of a search query. A run of characters without spaces is one word. */
 export function listWords(text: string): readonly string[] {
   return listRuns(text).map((parts) => parts.map(({ word }) => word).join(''))
 }
 
-/** More would only make sure of what is looked at again in the text itself. */
-const mostIndexed = 32
+/** More terms would not help: every match is verified against the text. */
+const maxIndexTerms = 32
 
-/** What everything that has these words has in the index; there may be more that has. */
-export function toIndexed(words: readonly string[]): readonly string[] {
-  const indexed = words.flatMap((word) =>
-    listRuns(word).flatMap((parts) => (parts.length === 1 ? [word] : toPairs(parts))),
+/** Index terms that every record with these words contains. Other records may contain them, too. */
+export function toIndexTerms(words: readonly string[]): readonly string[] {
+  const terms = words.flatMap((word) =>
+    listRuns(word).flatMap((parts) => (parts.length === 1 ? [word] : toBigrams(parts))),
   )
-  return [...new Set(indexed)].slice(0, mostIndexed)
+  return [...new Set(terms)].slice(0, maxIndexTerms)
 }
 
-const toPairs = (parts: readonly PlacedWord[]): readonly string[] =>
+const toBigrams = (parts: readonly PlacedWord[]): readonly string[] =>
   parts.slice(1).map(({ word }, at) => `${parts[at]?.word}${word}`)
 
-/** A part of a text that no word goes beyond. */
-export interface Piece {
+/** A part of a text that splits no word. */
+export interface TextChunk {
   readonly start: number
   readonly text: string
 }
 
-const between = /[^\p{L}\p{N}\p{M}]/gu
+const separator = /[^\p{L}\p{N}\p{M}]/gu
 
-/** A text in pieces of at least so many characters: who looks at a long one can pause between two. */
-export function* listPieces(text: string, length: number, from = 0): Generator<Piece> {
+/** Splits a text into chunks of at least `length` characters, between words, so that a scan can yield. */
+export function* splitText(text: string, length: number, from = 0): Generator<TextChunk> {
   for (let start = from; start < text.length; ) {
-    between.lastIndex = start + length
-    const end = between.exec(text)?.index ?? text.length
+    separator.lastIndex = start + length
+    const end = separator.exec(text)?.index ?? text.length
     yield { start, text: text.slice(start, end) }
     start = end
   }
 }
 
-/** Tells of every wanted word where it stands, and returns how many words there are in all. */
+/** Reports each occurrence of the wanted words, and returns the total word count. */
 export function eachWord(
   text: string,
-  wanted: ReadonlySet<string>,
+  terms: ReadonlySet<string>,
   onFound: (found: PlacedWord) => void,
 ): number {
   let count = 0
@@ -74,10 +75,10 @@ export function eachWord(
     count += parts.length
     for (const [at, part] of parts.entries()) {
       if (parts.length === 1) {
-        if (wanted.has(part.word)) onFound(part)
+        if (terms.has(part.word)) onFound(part)
         continue
       }
-      for (const word of wanted) {
+      for (const word of terms) {
         const end = findEnd(parts, at, word)
         if (end !== undefined) onFound({ word, start: part.start, end })
       }
@@ -86,7 +87,7 @@ export function eachWord(
   return count
 }
 
-/** Where a word ends that begins with this part, if it does. */
+/** The end of the word if it starts at this part, else `undefined`. */
 function findEnd(parts: readonly PlacedWord[], first: number, word: string): number | undefined {
   let length = 0
   for (let at = first; ; at += 1) {
@@ -97,103 +98,103 @@ function findEnd(parts: readonly PlacedWord[], first: number, word: string): num
   }
 }
 
-/** Letters and digits; everything else stands between words. */
-const run = /[\p{L}\p{N}\p{M}]+/gu
+/** Letters, digits and marks; everything else separates words. */
+const wordRun = /[\p{L}\p{N}\p{M}]+/gu
 
-/** Scripts without spaces, the marks that several of them share, and numbers that are folded to them. */
-const withoutSpaces =
+/** Scripts written without spaces, marks they share, and symbols that NFKD folds to their characters. */
+const unspacedScripts =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}〱-〵ーｰ㆒-㆕㈠-㈩㊀-㊉'
-const unspaced = new RegExp(`[${withoutSpaces}]`, 'u')
-/** One vowel of Thai and of Lao is a mark and a letter, written as one or as two. */
+const unspaced = new RegExp(`[${unspacedScripts}]`, 'u')
+/** Combining marks. The Thai and Lao vowel AM is one code point or a mark and a letter. */
 const signs = '\\u0e4d\\u0e32|\\u0ecd\\u0eb2|[\\p{M}\\u0e33\\u0eb3ﾞﾟ]'
-const part = new RegExp(`([${withoutSpaces}](?:${signs})*)|[^${withoutSpaces}]+`, 'gu')
+const part = new RegExp(`([${unspacedScripts}](?:${signs})*)|[^${unspacedScripts}]+`, 'gu')
 const nextPart = new RegExp(part, 'uy')
 
-/** Each word alone, or the characters that stand together without a space. */
+/** Splits a text into runs: a single word, or consecutive characters of a script without spaces. */
 function listRuns(text: string): readonly (readonly PlacedWord[])[] {
   const runs: PlacedWord[][] = []
-  const mayBeTogether = unspaced.test(text)
-  run.lastIndex = 0
-  for (let found = run.exec(text); found; found = run.exec(text)) {
-    const { 0: whole, index: start } = found
-    if (mayBeTogether && unspaced.test(whole)) addTogether(runs, whole, start)
+  const hasUnspaced = unspaced.test(text)
+  wordRun.lastIndex = 0
+  for (let found = wordRun.exec(text); found; found = wordRun.exec(text)) {
+    const { 0: match, index: start } = found
+    if (hasUnspaced && unspaced.test(match)) addUnspaced(runs, match, start)
     else {
-      const word = fold(whole)
-      if (word !== '') runs.push([{ word, start, end: start + whole.length }])
+      const word = fold(match)
+      if (word !== '') runs.push([{ word, start, end: start + match.length }])
     }
   }
   return runs
 }
 
-/** What stands together, and other words before, between and behind it. */
-function addTogether(runs: PlacedWord[][], whole: string, from: number): void {
-  let together: PlacedWord[] | undefined
-  for (let at = 0; at < whole.length; ) {
-    const { found, isUnit } = takePart(whole, at)
+/** Adds the unspaced runs of a mixed word, and the spaced words before, between and after them. */
+function addUnspaced(runs: PlacedWord[][], text: string, from: number): void {
+  let current: PlacedWord[] | undefined
+  for (let at = 0; at < text.length; ) {
+    const { found, isUnit } = takePart(text, at)
     const start = from + at
     at += found.length
     const end = from + at
-    if (!isUnit) together = undefined
-    for (const word of isUnit ? toUnits(found) : [fold(found)].filter(isSome)) {
-      if (together) together.push({ word, start, end })
+    if (!isUnit) current = undefined
+    for (const word of isUnit ? toUnits(found) : [fold(found)].filter(isNonEmpty)) {
+      if (current) current.push({ word, start, end })
       else {
-        const alone = [{ word, start, end }]
-        runs.push(alone)
-        if (isUnit) together = alone
+        const run = [{ word, start, end }]
+        runs.push(run)
+        if (isUnit) current = run
       }
     }
   }
 }
 
-function takePart(whole: string, at: number): { readonly found: string; readonly isUnit: boolean } {
-  // Most of them are followed by one that is no mark either: those need no pattern.
+function takePart(text: string, at: number): { readonly found: string; readonly isUnit: boolean } {
+  // Fast path without a regular expression: most characters are not followed by a combining mark.
   if (
-    isCommon(whole.charCodeAt(at)) &&
-    (at + 1 === whole.length || isCommon(whole.charCodeAt(at + 1)))
+    isCommon(text.charCodeAt(at)) &&
+    (at + 1 === text.length || isCommon(text.charCodeAt(at + 1)))
   )
-    return { found: whole[at] as string, isUnit: true }
+    return { found: text[at] as string, isUnit: true }
   nextPart.lastIndex = at
-  const [found = '', unit] = nextPart.exec(whole) ?? []
+  const [found = '', unit] = nextPart.exec(text) ?? []
   return { found, isUnit: unit !== undefined }
 }
 
-/** Chinese characters, and kana but for their marks. */
+/** CJK ideographs, and kana without combining marks. */
 const isCommon = (unit: number): boolean =>
   (unit >= 0x4e00 && unit <= 0x9fff) ||
   (unit >= 0x3041 && unit <= 0x3096) ||
   (unit >= 0x30a1 && unit <= 0x30fa)
 
-/** Some characters are two when they are folded, and must be found as those; of some marks nothing is left. */
-const toUnits = remember((text): readonly string[] => fold(text).match(part) ?? [])
+/** One character can fold to several, which are matched individually; some marks fold to nothing. */
+const toUnits = memoize((text): readonly string[] => fold(text).match(part) ?? [])
 
-const isSome = (word: string): boolean => word !== ''
+const isNonEmpty = (word: string): boolean => word !== ''
 
-const fold = (text: string): string => (isPlain.test(text) ? text.toLowerCase() : foldMore(text))
+const fold = (text: string): string => (isPlain.test(text) ? text.toLowerCase() : foldUnicode(text))
 
-const foldMore = remember((text) =>
-  text.normalize('NFKD').replace(accents, '').toLowerCase().replace(rest, ''),
+const foldUnicode = memoize((text) =>
+  text.normalize('NFKD').replace(accents, '').toLowerCase().replace(nonWord, ''),
 )
 
-const mostKnown = 20_000
-const longestKnown = 32
+const maxMemoized = 20_000
+const maxMemoizedLength = 32
 
-/** The same few thousand words again and again, unless somebody makes up others. */
-function remember<T extends object | string>(work: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>()
+/** Texts repeat a few thousand words. Bounded, because the input is not trusted. */
+function memoize<T extends object | string>(compute: (text: string) => T): (text: string) => T {
+  const memo = new Map<string, T>()
   return (text) => {
-    const before = known.get(text)
-    if (before !== undefined) return before
-    const made = work(text)
-    if (known.size >= mostKnown) known.clear()
-    if (text.length <= longestKnown) known.set(text, made)
-    return made
+    const cached = memo.get(text)
+    if (cached !== undefined) return cached
+    const value = compute(text)
+    if (memo.size >= maxMemoized) memo.clear()
+    if (text.length <= maxMemoizedLength) memo.set(text, value)
+    return value
   }
 }
 
-/** Most of what there is: nothing of it changes but for its case. */
+/** Fast path: characters that folding only changes in case. */
 const isPlain = /^[a-zA-Z0-9\u3400-\u4dbf\u4e00-\u9fff]+$/
 
-/** Here a mark is a vowel or a tone, and another one is another word. */
+/** Scripts whose marks are vowels or tones: removing them would change the word. */
 const withVowelSigns = [
   ...['Thai', 'Lao', 'Khmer', 'Myanmar', 'Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya'],
   ...['Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala', 'Tibetan'],
@@ -201,5 +202,5 @@ const withVowelSigns = [
   .map((script) => `\\p{Script=${script}}`)
   .join('')
 const accents = new RegExp(`(?![${withVowelSigns}])\\p{M}`, 'gu')
-/** Folding can bring forth what is no letter. */
-const rest = new RegExp(`(?![${withVowelSigns}])[^\\p{L}\\p{N}]`, 'gu')
+/** NFKD can produce characters that are neither letters nor digits. */
+const nonWord = new RegExp(`(?![${withVowelSigns}])[^\\p{L}\\p{N}]`, 'gu')

@@ -1,6 +1,13 @@
 import type { Observe } from '../service.ts'
 
-/** An observable of what is made of another's values. */
+/**
+ * Maps every value of an observable, like `map` of RxJS.
+ *
+ * @example
+ * const states = derive(fromStore(store), ({ temperature }) => ({
+ *   temperature: { schema: { type: 'number' }, value: temperature },
+ * }))
+ */
 export const derive =
   <From, To>(observe: Observe<From>, to: (value: From) => To): Observe<To> =>
   (notify) =>

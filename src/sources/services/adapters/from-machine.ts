@@ -1,23 +1,31 @@
 import type { Observe, Service, ServiceAction } from '../service.ts'
 import { derive } from './derive.ts'
 
-/** What is needed of a running XState v5 machine. */
+/** The part of a running XState v5 actor that is used here. */
 export interface Machine<Snapshot extends MachineSnapshot> {
+  /** Returns the current snapshot. */
   getSnapshot(): Snapshot
+  /** Calls `listener` after every transition. */
   subscribe(listener: (snapshot: Snapshot) => void): { unsubscribe(): void }
+  /** Sends an event. */
   send(event: never): void
 }
 
+/** The part of an XState v5 snapshot that is used here. */
 export interface MachineSnapshot {
+  /** The name of the current state; an object for nested states. */
   readonly value: unknown
+  /** The extended state of the machine. */
   readonly context: unknown
+  /** Returns `true` if the event would cause a transition. */
   can(event: never): boolean
 }
 
+/** Options of `fromMachine`. */
 export interface MachineOptions<Snapshot> {
-  /** XState's `getNextTransitions`: the events that mean something in a state. */
+  /** Lists the transitions out of a snapshot: pass `getNextTransitions` of XState. */
   readonly transitions: (snapshot: Snapshot) => readonly Transition[]
-  /** What a machine does not know of its events: words for the model, and what they carry. */
+  /** Descriptions and payload schemas by event type, which a machine does not have. */
   readonly events?: Readonly<Record<string, Pick<ServiceAction, 'description' | 'schema'>>>
 }
 
@@ -26,7 +34,17 @@ interface Transition {
   readonly description?: string | undefined
 }
 
-/** A state machine as a service: its events are actions, its guards decide which are offered. */
+/**
+ * Makes a service of a running XState machine: events are actions, and guards decide which are
+ * available. An event with a schema is always offered, because its guard may depend on the payload.
+ *
+ * @example
+ * const door = createActor(doorMachine).start()
+ * export default fromMachine(door, {
+ *   transitions: getNextTransitions,
+ *   events: { unlock: { description: 'Unlocks the door.', schema: codeSchema } },
+ * })
+ */
 export function fromMachine<Snapshot extends MachineSnapshot>(
   machine: Machine<Snapshot>,
   { transitions, events = {} }: MachineOptions<Snapshot>,
@@ -44,8 +62,8 @@ export function fromMachine<Snapshot extends MachineSnapshot>(
     actions: derive(observe, (snapshot) =>
       Object.fromEntries(
         transitions(snapshot)
-          .filter(({ eventType }) => isOwn(eventType))
-          // A guard may look at what an event carries: that can only be known when it is sent.
+          .filter(({ eventType }) => isExternalEvent(eventType))
+          // Guards of events with a payload are evaluated when the event is sent.
           .filter(({ eventType }) => events[eventType]?.schema || can(snapshot, eventType))
           .map(({ eventType, description }) => [
             eventType,
@@ -64,10 +82,11 @@ export function fromMachine<Snapshot extends MachineSnapshot>(
   }
 }
 
-const stateSchema = { title: 'State', description: 'The state the machine is in.' }
-const contextSchema = { title: 'Context', description: 'What the machine remembers.' }
+const stateSchema = { title: 'State', description: 'The current state of the machine.' }
+const contextSchema = { title: 'Context', description: 'The extended state of the machine.' }
 
 const can = (snapshot: MachineSnapshot, type: string): boolean => snapshot.can({ type } as never)
 
-/** Not those that the machine sends to itself, and not "any other". */
-const isOwn = (type: string): boolean => type !== '' && type !== '*' && !type.startsWith('xstate.')
+/** Excludes events of XState itself, eventless transitions (`''`) and the wildcard `*`. */
+const isExternalEvent = (type: string): boolean =>
+  type !== '' && type !== '*' && !type.startsWith('xstate.')

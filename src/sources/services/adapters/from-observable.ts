@@ -1,19 +1,29 @@
 import type { Observe } from '../service.ts'
 
-/** RxJS, the TC39 proposal, and whatever else takes a callback and says how to stop. */
+/** The `subscribe` of RxJS, of the TC39 Observable proposal, and of similar libraries. */
 export interface Subscribable<T> {
+  /** Calls `next` with every value. Returns an unsubscriber, as a function or as a subscription. */
   subscribe(next: (value: T) => void): (() => void) | { unsubscribe(): void }
 }
 
-/** Give an initial value to what may never emit: until then nothing beside it can be served. */
+/**
+ * Observes an observable. Pass an initial value if it does not emit on subscription: a service is
+ * pending until each of its observables has emitted once.
+ *
+ * @example
+ * const ticks = fromObservable(interval(1000), -1)
+ * export default {
+ *   states: derive(ticks, (tick) => ({ seconds: { value: tick + 1 } })),
+ * } satisfies Service
+ */
 export const fromObservable =
   <T>(source: Subscribable<T>, ...initial: readonly [] | readonly [T]): Observe<T> =>
   (notify) => {
-    let isSilent = true
+    let hasEmitted = false
     const subscription = source.subscribe((value) => {
-      isSilent = false
+      hasEmitted = true
       notify(value)
     })
-    if (isSilent && initial.length === 1) notify(initial[0])
+    if (!hasEmitted && initial.length === 1) notify(initial[0])
     return () => (typeof subscription === 'function' ? subscription() : subscription.unsubscribe())
   }

@@ -1,11 +1,20 @@
 import type { Observe } from '../service.ts'
 
-/** A signal that can be subscribed to, such as those of `@preact/signals-core`. */
+/** A signal with `subscribe`, such as those of `@preact/signals-core`. */
 export interface Signal<T> {
+  /** Calls `listener` with the current value and after every change. Returns an unsubscriber. */
   subscribe(listener: (value: T) => void): () => void
 }
 
-/** Signals say their value at once, and skip what lies between two. */
+/**
+ * Observes a signal. Signals emit their current value on subscription and may skip intermediate ones.
+ *
+ * @example
+ * const count = signal(0)
+ * export default {
+ *   states: derive(fromSignal(count), (value) => ({ count: { value } })),
+ * } satisfies Service
+ */
 export const fromSignal =
   <T>(signal: Signal<T>): Observe<T> =>
   (notify) =>

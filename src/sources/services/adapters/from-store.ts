@@ -1,12 +1,22 @@
 import type { Observe } from '../service.ts'
 
-/** The contract of Redux, zustand and their like. */
+/** The store contract of Redux, zustand and similar libraries. */
 export interface Store<State> {
+  /** Returns the current state. */
   getState(): State
+  /** Calls `listener` after every change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
 
-/** Stores tell of changes only, so the state of now comes first. */
+/**
+ * Observes a store. Stores only announce changes, so the current state is emitted first.
+ *
+ * @example
+ * const store = createStore(() => ({ bears: 0 }))
+ * export default {
+ *   states: derive(fromStore(store), ({ bears }) => ({ bears: { value: bears } })),
+ * } satisfies Service
+ */
 export const fromStore =
   <State>(store: Store<State>): Observe<State> =>
   (notify) => {

@@ -1,26 +1,37 @@
 import type { Capability } from '../../../capability/capability.ts'
+import { isFault } from '../../../capability/fault.ts'
 import { toName } from '../address.ts'
-import { isSameAction, type KnownAction, type Present, toKnownAction } from '../known-action.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
-import { ObservedMap, type ObservedPlace } from './observed-map.ts'
+import {
+  type ActionLookup,
+  type DeclaredAction,
+  isSameAction,
+  toCapability,
+} from '../to-capability.ts'
+import { type ObservedContext, ObservedMap } from './observed-map.ts'
 
-/** Remembers actions beyond the time in which they are offered. */
-export interface ActionMemory extends Present {
-  /** So that an action that comes back is the same one. */
-  recall(name: string): KnownAction | undefined
-  offer(known: KnownAction): void
-  withdraw(known: KnownAction): void
+/** Keeps actions after they were withdrawn. */
+export interface ActionMemory extends ActionLookup {
+  /** Finds a withdrawn action by name: one that returns unchanged keeps its capability. */
+  findWithdrawn(name: string): DeclaredAction | undefined
+  markOffered(action: DeclaredAction): void
+  markWithdrawn(action: DeclaredAction): void
 }
 
-/** The actions of a service that are offered now. */
+interface OfferedAction {
+  readonly declared: DeclaredAction
+  readonly action: ServiceAction
+}
+
+/** The actions that a service offers now. */
 export class ObservedActions extends ObservedMap<ServiceAction> {
   readonly #service: Service
   readonly #memory: ActionMemory
-  readonly #offered = new Map<string, { known: KnownAction; action: ServiceAction }>()
+  readonly #offered = new Map<string, OfferedAction>()
   #capabilities: readonly Capability[] = []
 
-  constructor(service: Service, memory: ActionMemory, place: ObservedPlace) {
-    super('actions', observableOf(service, 'actions'), place)
+  constructor(service: Service, memory: ActionMemory, context: ObservedContext) {
+    super('actions', observableOf(service, 'actions'), context)
     this.#service = service
     this.#memory = memory
   }
@@ -29,7 +40,7 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
     return this.#capabilities
   }
 
-  find({ place: { key } }: KnownAction): { known: KnownAction; action: ServiceAction } | undefined {
+  find({ place: { key } }: DeclaredAction): OfferedAction | undefined {
     return this.#offered.get(key)
   }
 
@@ -39,59 +50,59 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
 
   override release(): void {
     super.release()
-    for (const { known } of this.#offered.values()) this.#memory.withdraw(known)
+    for (const { declared } of this.#offered.values()) this.#memory.markWithdrawn(declared)
     this.#offered.clear()
   }
 
-  protected take(said: Readonly<Record<string, ServiceAction>>): boolean {
+  protected apply(actions: Readonly<Record<string, ServiceAction>>): boolean {
     let changed = false
-    const before = this.#offered.size
-    const replace = (
-      key: string,
-      next: { known: KnownAction; action: ServiceAction } | undefined,
-    ) => {
-      const former = this.#offered.get(key)?.known
+    const sizeBefore = this.#offered.size
+    const replace = (key: string, next: OfferedAction | undefined) => {
+      const previous = this.#offered.get(key)?.declared
       if (next) this.#offered.set(key, next)
       else this.#offered.delete(key)
-      if (next?.known === former) return
+      if (next?.declared === previous) return
       changed = true
-      if (former) this.#memory.withdraw(former)
-      if (next) this.#memory.offer(next.known)
+      if (previous) this.#memory.markWithdrawn(previous)
+      if (next) this.#memory.markOffered(next.declared)
     }
-    const keys = Object.keys(said)
-    let known = 0
+    const keys = Object.keys(actions)
+    let retained = 0
     for (const key of keys) {
       const offered = this.#offered.get(key)
-      const action = this.peek(said, key)
-      if (offered) known++
-      // Of a thousand actions that are said again, nearly all are the same objects as before.
-      if (offered && offered.action === action) this.repeat(offered.known.diagnostics)
+      const action = this.readEntry(actions, key)
+      if (offered) retained++
+      // Fast path: services usually emit the same action objects again.
+      if (offered && offered.action === action) this.keepDiagnostics(offered.declared.diagnostics)
       else
         replace(
           key,
-          this.attempt(key, () => this.#read(key, action)),
+          this.tryRead(key, () => this.#read(key, action)),
         )
     }
-    if (known < before)
-      for (const key of this.#offered.keys()) if (!Object.hasOwn(said, key)) replace(key, undefined)
+    if (retained < sizeBefore)
+      for (const key of this.#offered.keys())
+        if (!Object.hasOwn(actions, key)) replace(key, undefined)
     if (changed)
-      this.#capabilities = [...this.#offered.values()].map(({ known }) => known.capability)
+      this.#capabilities = [...this.#offered.values()].map(({ declared }) => declared.capability)
     return changed
   }
 
   #read(key: string, action: ServiceAction | undefined) {
-    if (typeof action !== 'object' || action === null) return this.leaveOut(key, 'it is no action')
+    if (typeof action !== 'object' || action === null)
+      return this.reportUnusable(key, 'it is not an object')
     if (!this.#service.execute && typeof action.execute !== 'function')
-      return this.leaveOut(key, 'nothing says how to execute it')
-    const { path } = this.place
-    const former = this.#offered.get(key)?.known ?? this.#memory.recall(toName(path, key))
-    if (former && isSameAction(former.declared, action)) {
-      this.repeat(former.diagnostics)
-      return { known: former, action }
+      return this.reportUnusable(key, 'neither it nor its service has an execute function')
+    const { path } = this.context
+    const previous =
+      this.#offered.get(key)?.declared ?? this.#memory.findWithdrawn(toName(path, key))
+    if (previous && isSameAction(previous.declaration, action)) {
+      this.keepDiagnostics(previous.diagnostics)
+      return { declared: previous, action }
     }
-    const reading = toKnownAction({ path, key }, action, this.#memory)
-    if ('fault' in reading) return this.leaveOut(key, reading.fault)
-    this.repeat(reading.diagnostics)
-    return { known: reading, action }
+    const reading = toCapability({ path, key }, action, this.#memory)
+    if (isFault(reading)) return this.reportUnusable(key, reading.fault)
+    this.keepDiagnostics(reading.diagnostics)
+    return { declared: reading, action }
   }
 }

@@ -1,51 +1,56 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isService, type Service } from '../service.ts'
-import { ObservedMap, type ObservedPlace } from './observed-map.ts'
+import { type ObservedContext, ObservedMap } from './observed-map.ts'
 
+/** Why a link is not followed. */
 export interface LinkRefusal {
   readonly code: string
   readonly severity: Diagnostic['severity']
   readonly message: string
 }
 
-/** Follows links, and lets go of them. */
-export interface Follower {
-  /** Why a link is not followed, if it is not. */
+/** Adds linked services to the graph and removes them. */
+export interface LinkFollower {
+  /** Returns a refusal if the link is not followed. */
   follow(key: string, service: Service): LinkRefusal | undefined
-  /** What is followed under a name now. */
-  followed(key: string): Service | undefined
+  /** The service that is followed under this key. */
+  followedService(key: string): Service | undefined
   readonly keys: readonly string[]
-  leave(key: string): void
+  unfollow(key: string): void
 }
 
-/** The services a service is linked to now. */
+/** The current links of a service. */
 export class ObservedLinks extends ObservedMap<Service> {
-  readonly #follower: Follower | undefined
+  readonly #follower: LinkFollower | undefined
 
-  /** Without a follower they are only named. */
-  constructor(observe: Service['links'], follower: Follower | undefined, place: ObservedPlace) {
-    super('links', observe, place)
+  /** Without a follower, links are only listed. */
+  constructor(
+    observe: Service['links'],
+    follower: LinkFollower | undefined,
+    context: ObservedContext,
+  ) {
+    super('links', observe, context)
     this.#follower = follower
   }
 
-  protected take(said: Readonly<Record<string, Service>>): boolean {
+  protected apply(links: Readonly<Record<string, Service>>): boolean {
     const follower = this.#follower
     if (!follower) return false
     let changed = false
     for (const key of follower.keys)
-      if (this.peek(said, key) !== follower.followed(key)) {
-        follower.leave(key)
+      if (this.readEntry(links, key) !== follower.followedService(key)) {
+        follower.unfollow(key)
         changed = true
       }
-    for (const key of Object.keys(said)) {
-      if (follower.followed(key)) continue
-      const service = this.peek(said, key)
+    for (const key of Object.keys(links)) {
+      if (follower.followedService(key)) continue
+      const service = this.readEntry(links, key)
       if (!isService(service)) {
-        this.leaveOut(key, 'it leads to no service')
+        this.reportUnusable(key, 'it does not lead to a service')
         continue
       }
       const refusal = follower.follow(key, service)
-      if (refusal) this.say(key, refusal.severity, refusal.code, refusal.message)
+      if (refusal) this.report(key, refusal.severity, refusal.code, refusal.message)
       else changed = true
     }
     return changed

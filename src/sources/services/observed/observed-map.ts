@@ -1,129 +1,138 @@
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { toName, toSteps } from '../address.ts'
+import { toName, toSegments } from '../address.ts'
 import type { Observe } from '../service.ts'
-import { Latest } from './latest.ts'
+import { LatestValue } from './latest-value.ts'
 
 export type ObservedKind = 'actions' | 'states' | 'links'
 
-/** Where a part belongs, and whom it tells that it has something to say. */
-export interface ObservedPlace {
+/** The service a map belongs to, and a callback for new values. */
+export interface ObservedContext {
   readonly source: string
   readonly path: readonly string[]
   readonly touch: () => void
 }
 
-/** One of the maps a service keeps saying. It is looked at when somebody wants to know. */
+/** A map that a service emits repeatedly. Values are processed lazily, when a reading is requested. */
 export abstract class ObservedMap<T> {
   readonly name: ObservedKind
-  protected readonly place: ObservedPlace
-  readonly #latest: Latest<Readonly<Record<string, T>>> | undefined
+  protected readonly context: ObservedContext
+  readonly #latest: LatestValue<Readonly<Record<string, T>>> | undefined
   #diagnostics: readonly Diagnostic[] = []
-  #found: Diagnostic[] = []
+  #reported: Diagnostic[] = []
 
   constructor(
     name: ObservedKind,
     observe: Observe<Readonly<Record<string, T>>> | undefined,
-    place: ObservedPlace,
+    context: ObservedContext,
   ) {
     this.name = name
-    this.place = place
-    if (typeof observe === 'function') this.#latest = new Latest(observe, place.touch)
+    this.context = context
+    if (typeof observe === 'function') this.#latest = new LatestValue(observe, context.touch)
   }
 
   get diagnostics(): readonly Diagnostic[] {
     return this.#diagnostics
   }
 
-  get isSilent(): boolean {
-    return this.#latest !== undefined && !this.#latest.hasSpoken && !this.#latest.fault
+  get isPending(): boolean {
+    return this.#latest !== undefined && !this.#latest.hasValue && !this.#latest.fault
   }
 
-  get said(): Readonly<Record<string, T>> {
+  get current(): Readonly<Record<string, T>> {
     return this.#latest?.value ?? {}
   }
 
-  /** Looks at what was said since the last time; says whether that makes a new reading. */
+  /** Processes a new value, if there is one. Returns `true` if the reading changes. */
   refresh(): boolean {
     const latest = this.#latest
-    if (!latest?.isNew) return false
-    latest.isNew = false
-    this.#found = []
-    const changed = this.#look(latest)
-    const former = this.#diagnostics
-    this.#diagnostics = this.#found
-    return changed || !areSame(former, this.#found)
+    if (!latest?.isUnread) return false
+    latest.isUnread = false
+    this.#reported = []
+    const changed = this.#process(latest)
+    const previous = this.#diagnostics
+    this.#diagnostics = this.#reported
+    return changed || !haveSameMessages(previous, this.#reported)
   }
 
   release(): void {
     this.#latest?.release()
   }
 
-  /** Takes over what was said; says whether that makes a new reading. */
-  protected abstract take(said: Readonly<Record<string, T>>): boolean
+  /** Applies a new value. Returns `true` if the reading changes. */
+  protected abstract apply(map: Readonly<Record<string, T>>): boolean
 
-  /** What one entry throws when it is looked at is said, and costs only that entry. */
-  protected attempt<Seen>(key: string, look: () => Seen): Seen | undefined {
+  /** Entries are user objects: an exception while reading one is reported and skips only that entry. */
+  protected tryRead<Entry>(key: string, read: () => Entry): Entry | undefined {
     try {
-      return look()
+      return read()
     } catch (error) {
-      this.leaveOut(key, `it cannot be looked at: ${(error as Error).message}`)
+      this.reportUnusable(key, `reading it failed: ${(error as Error).message}`)
       return undefined
     }
   }
 
-  /** One entry, or nothing where that is somebody's getter and throws. */
-  protected peek(said: Readonly<Record<string, T>>, key: string): T | undefined {
+  /** Returns `undefined` if the entry is a getter that throws. */
+  protected readEntry(map: Readonly<Record<string, T>>, key: string): T | undefined {
     try {
-      return said[key]
+      return map[key]
     } catch {
       return undefined
     }
   }
 
-  protected leaveOut(key: string, why: string): undefined {
-    const called = `The ${singular[this.name]} ${toName(this.place.path, key)}`
-    this.say(key, 'error', `${singular[this.name]}_unusable`, `${called} is left out: ${why}.`)
+  protected reportUnusable(key: string, reason: string): undefined {
+    const subject = `The ${singular[this.name]} ${toName(this.context.path, key)}`
+    this.report(
+      key,
+      'error',
+      `${singular[this.name]}_unusable`,
+      `${subject} is not served: ${reason}.`,
+    )
   }
 
-  protected say(
+  protected report(
     key: string,
     severity: Diagnostic['severity'],
     code: string,
     message: string,
   ): void {
-    this.#found.push({ code, severity, message, ...this.at(key) })
+    this.#reported.push({ code, severity, message, ...this.locate(key) })
   }
 
-  protected repeat(diagnostics: readonly Diagnostic[]): void {
-    for (const diagnostic of diagnostics) this.#found.push(diagnostic)
+  protected keepDiagnostics(diagnostics: readonly Diagnostic[]): void {
+    for (const diagnostic of diagnostics) this.#reported.push(diagnostic)
   }
 
-  protected at(...keys: readonly string[]) {
-    const { source, path } = this.place
-    return { source, pointer: toPointer(toSteps(path, this.name, ...keys)) }
+  protected locate(...keys: readonly string[]) {
+    const { source, path } = this.context
+    return { source, pointer: toPointer(toSegments(path, this.name, ...keys)) }
   }
 
-  #look({ fault, value }: Latest<Readonly<Record<string, T>>>): boolean {
-    const called = toName(this.place.path, this.name)
-    const say = (code: string, message: string) => {
-      this.#found.push({ code, severity: 'error', message, ...this.at() })
+  #process({ fault, value }: LatestValue<Readonly<Record<string, T>>>): boolean {
+    const name = toName(this.context.path, this.name)
+    const fail = (code: string, message: string) => {
+      this.#reported.push({ code, severity: 'error', message, ...this.locate() })
       return false
     }
-    if (fault !== undefined) return say('observe_failed', `${called} cannot be observed: ${fault}`)
+    if (fault !== undefined)
+      return fail('observe_failed', `Subscribing to ${name} failed: ${fault}`)
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return say('observed_unusable', `${called} said something that is no map.`)
+      return fail('observed_unusable', `${name} emitted a value that is not an object.`)
     try {
-      return this.take(value)
+      return this.apply(value)
     } catch (error) {
-      const why = (error as Error).message
-      return say('observed_unusable', `${called} said something that cannot be read: ${why}`)
+      const { message } = error as Error
+      return fail('observed_unusable', `${name} emitted a value that cannot be read: ${message}`)
     }
   }
 }
 
 const singular: Record<ObservedKind, string> = { actions: 'action', states: 'state', links: 'link' }
 
-const areSame = (former: readonly Diagnostic[], present: readonly Diagnostic[]): boolean =>
-  former.length === present.length &&
-  present.every(({ message }, index) => message === former[index]?.message)
+const haveSameMessages = (
+  previous: readonly Diagnostic[],
+  current: readonly Diagnostic[],
+): boolean =>
+  previous.length === current.length &&
+  current.every(({ message }, index) => message === previous[index]?.message)

@@ -1,30 +1,30 @@
 import type { Capability, View } from '../../../capability/capability.ts'
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { toName, toSteps } from '../address.ts'
-import type { KnownAction } from '../known-action.ts'
-import type { KnownState } from '../known-state.ts'
+import { toName, toSegments } from '../address.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
+import type { DeclaredAction } from '../to-capability.ts'
+import type { ExposedState } from '../to-view.ts'
 import { type ActionMemory, ObservedActions } from './observed-actions.ts'
-import { type Follower, type LinkRefusal, ObservedLinks } from './observed-links.ts'
+import { type LinkFollower, type LinkRefusal, ObservedLinks } from './observed-links.ts'
 import { ObservedStates } from './observed-states.ts'
 
-/** The graph a watched service is part of. */
+/** The graph that an observed service is part of. */
 export interface Graph extends ActionMemory {
   touch(node: ObservedService): void
   valueChanged(view: View): void
-  /** Why one more service is not followed, if it is not. */
-  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined
+  /** Returns a refusal if `service` must not be linked below `parent`. */
+  findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined
 }
 
-/** Something that has not been said yet. */
-export interface Silence {
+/** A map that has not been emitted yet. */
+export interface PendingMap {
   readonly name: string
   readonly pointer: string
 }
 
-/** One service of a graph for as long as it is part of it. */
-export class ObservedService implements Follower {
+/** A service of a graph, observed until it is released. */
+export class ObservedService implements LinkFollower {
   readonly service: Service
   readonly path: readonly string[]
   readonly parent: ObservedService | undefined
@@ -33,7 +33,7 @@ export class ObservedService implements Follower {
   readonly #actions: ObservedActions
   readonly #states: ObservedStates
   readonly #links: ObservedLinks
-  readonly #parts: readonly [ObservedActions, ObservedStates, ObservedLinks]
+  readonly #maps: readonly [ObservedActions, ObservedStates, ObservedLinks]
 
   constructor(service: Service, path: readonly string[], graph: Graph, parent?: ObservedService) {
     this.service = service
@@ -41,16 +41,16 @@ export class ObservedService implements Follower {
     this.parent = parent
     this.#graph = graph
     const { id: source, states, links } = graph.settings
-    const place = { source, path, touch: () => graph.touch(this) }
-    this.#actions = new ObservedActions(service, graph, place)
-    const shown = states === 'none' ? undefined : observableOf(service, 'states')
-    this.#states = new ObservedStates(shown, (view) => graph.valueChanged(view), place)
+    const context = { source, path, touch: () => graph.touch(this) }
+    this.#actions = new ObservedActions(service, graph, context)
+    const exposed = states === 'none' ? undefined : observableOf(service, 'states')
+    this.#states = new ObservedStates(exposed, (view) => graph.valueChanged(view), context)
     this.#links = new ObservedLinks(
       observableOf(service, 'links'),
       links === 'tools' ? this : undefined,
-      place,
+      context,
     )
-    this.#parts = [this.#actions, this.#states, this.#links]
+    this.#maps = [this.#actions, this.#states, this.#links]
     graph.touch(this)
   }
 
@@ -62,34 +62,34 @@ export class ObservedService implements Follower {
     return this.#states.views
   }
 
-  get states(): Iterable<KnownState> {
-    return this.#states.shown
+  get states(): Iterable<ExposedState> {
+    return this.#states.exposed
   }
 
-  /** Who it is linked to, whether they are followed or not. */
-  get linked(): Readonly<Record<string, unknown>> {
-    return this.#links.said
+  /** All current links, followed or not. */
+  get links(): Readonly<Record<string, unknown>> {
+    return this.#links.current
   }
 
   get hasDiagnostics(): boolean {
-    return this.#parts.some(({ diagnostics }) => diagnostics.length > 0)
+    return this.#maps.some(({ diagnostics }) => diagnostics.length > 0)
   }
 
   get diagnostics(): readonly Diagnostic[] {
-    return this.#parts.flatMap(({ diagnostics }) => diagnostics)
+    return this.#maps.flatMap(({ diagnostics }) => diagnostics)
   }
 
-  get isSilent(): boolean {
-    return this.#parts.some(({ isSilent }) => isSilent)
+  get isPending(): boolean {
+    return this.#maps.some(({ isPending: isSilent }) => isSilent)
   }
 
-  /** What it has not said anything about yet. */
-  get silent(): readonly Silence[] {
-    return this.#parts
-      .filter(({ isSilent }) => isSilent)
+  /** The maps it has not emitted yet. */
+  get pending(): readonly PendingMap[] {
+    return this.#maps
+      .filter(({ isPending: isSilent }) => isSilent)
       .map(({ name }) => ({
         name: toName(this.path, name),
-        pointer: toPointer(toSteps(this.path, name)),
+        pointer: toPointer(toSegments(this.path, name)),
       }))
   }
 
@@ -97,37 +97,37 @@ export class ObservedService implements Follower {
     return this.#actions.offers(key)
   }
 
-  find(known: KnownAction): ServiceAction | undefined {
-    const found = this.#actions.find(known)
-    return found?.known === known ? found.action : undefined
+  find(declared: DeclaredAction): ServiceAction | undefined {
+    const found = this.#actions.find(declared)
+    return found?.declared === declared ? found.action : undefined
   }
 
-  /** Looks at what was said since the last time; says whether there is a new reading. */
+  /** Processes new values. Returns `true` if the reading changes. */
   refresh(): boolean {
-    return this.#parts.map((part) => part.refresh()).includes(true)
+    return this.#maps.map((map) => map.refresh()).includes(true)
   }
 
   release(): void {
-    for (const part of this.#parts) part.release()
-    for (const key of this.keys) this.leave(key)
+    for (const map of this.#maps) map.release()
+    for (const key of this.keys) this.unfollow(key)
   }
 
   get keys(): readonly string[] {
     return [...this.children.keys()]
   }
 
-  followed(key: string): Service | undefined {
+  followedService(key: string): Service | undefined {
     return this.children.get(key)?.service
   }
 
   follow(key: string, service: Service): LinkRefusal | undefined {
-    const refusal = this.#graph.refuses(service, this)
+    const refusal = this.#graph.findRefusal(service, this)
     if (!refusal)
       this.children.set(key, new ObservedService(service, [...this.path, key], this.#graph, this))
     return refusal
   }
 
-  leave(key: string): void {
+  unfollow(key: string): void {
     this.children.get(key)?.release()
     this.children.delete(key)
   }

@@ -1,20 +1,21 @@
 import type { View } from '../../../capability/capability.ts'
-import { isSameSchema, isState, type KnownState, toKnownState, toText } from '../known-state.ts'
+import { isFault } from '../../../capability/fault.ts'
 import type { Service, ServiceState } from '../service.ts'
-import { ObservedMap, type ObservedPlace } from './observed-map.ts'
+import { type ExposedState, isSameSchema, isState, toText, toView } from '../to-view.ts'
+import { type ObservedContext, ObservedMap } from './observed-map.ts'
 
-/** The states of a service that are shown now. */
+/** The current states of a service. */
 export class ObservedStates extends ObservedMap<ServiceState> {
   readonly #valueChanged: (view: View) => void
-  readonly #shown = new Map<string, KnownState>()
+  readonly #exposed = new Map<string, ExposedState>()
   #views: readonly View[] = []
 
   constructor(
     observe: Service['states'],
     valueChanged: (view: View) => void,
-    place: ObservedPlace,
+    context: ObservedContext,
   ) {
-    super('states', observe, place)
+    super('states', observe, context)
     this.#valueChanged = valueChanged
   }
 
@@ -22,48 +23,48 @@ export class ObservedStates extends ObservedMap<ServiceState> {
     return this.#views
   }
 
-  get shown(): Iterable<KnownState> {
-    return this.#shown.values()
+  get exposed(): Iterable<ExposedState> {
+    return this.#exposed.values()
   }
 
   override release(): void {
     super.release()
-    this.#shown.clear()
+    this.#exposed.clear()
   }
 
-  protected take(said: Readonly<Record<string, ServiceState>>): boolean {
+  protected apply(states: Readonly<Record<string, ServiceState>>): boolean {
     let changed = false
-    const replace = (key: string, next: KnownState | undefined) => {
-      const former = this.#shown.get(key)
-      if (next) this.#shown.set(key, next)
-      else this.#shown.delete(key)
-      if (next && former && next.text !== former.text) this.#valueChanged(next.view)
-      if (next?.view !== former?.view) changed = true
+    const replace = (key: string, next: ExposedState | undefined) => {
+      const previous = this.#exposed.get(key)
+      if (next) this.#exposed.set(key, next)
+      else this.#exposed.delete(key)
+      if (next && previous && next.text !== previous.text) this.#valueChanged(next.view)
+      if (next?.view !== previous?.view) changed = true
     }
-    for (const key of this.#shown.keys()) if (!Object.hasOwn(said, key)) replace(key, undefined)
-    for (const key of Object.keys(said))
+    for (const key of this.#exposed.keys()) if (!Object.hasOwn(states, key)) replace(key, undefined)
+    for (const key of Object.keys(states))
       replace(
         key,
-        this.attempt(key, () => this.#read(key, said[key])),
+        this.tryRead(key, () => this.#read(key, states[key])),
       )
-    if (changed) this.#views = [...this.#shown.values()].map(({ view }) => view)
+    if (changed) this.#views = [...this.#exposed.values()].map(({ view }) => view)
     return changed
   }
 
-  #read(key: string, state: ServiceState | undefined): KnownState | undefined {
-    if (!isState(state)) return this.leaveOut(key, 'it has no value')
+  #read(key: string, state: ServiceState | undefined): ExposedState | undefined {
+    if (!isState(state)) return this.reportUnusable(key, 'it has no value')
     const text = toText(state.value)
-    if (text === undefined) return this.leaveOut(key, 'its value has no JSON form')
-    const former = this.#shown.get(key)
-    if (former && isSameSchema(former.schema, state.schema)) {
-      this.repeat(former.diagnostics)
-      return former.text === text ? former : { ...former, text }
+    if (text === undefined) return this.reportUnusable(key, 'its value has no JSON form')
+    const previous = this.#exposed.get(key)
+    if (previous && isSameSchema(previous.schema, state.schema)) {
+      this.keepDiagnostics(previous.diagnostics)
+      return previous.text === text ? previous : { ...previous, text }
     }
-    const { path, source } = this.place
-    const textNow = () => this.#shown.get(key)?.text
-    const reading = toKnownState({ path, key }, state.schema, source, textNow)
-    if ('fault' in reading) return this.leaveOut(key, reading.fault)
-    this.repeat(reading.diagnostics)
+    const { path, source } = this.context
+    const currentText = () => this.#exposed.get(key)?.text
+    const reading = toView({ path, key }, state.schema, source, currentText)
+    if (isFault(reading)) return this.reportUnusable(key, reading.fault)
+    this.keepDiagnostics(reading.diagnostics)
     return { ...reading, text }
   }
 }

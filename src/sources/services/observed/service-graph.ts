@@ -1,134 +1,137 @@
 import type { Capability, View } from '../../../capability/capability.ts'
 import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { isFault } from '../../../capability/fault.ts'
 import { byCodePoint } from '../../../capability/json.ts'
 import type { Change, Reading } from '../../../capability/source.ts'
-import { toSteps } from '../address.ts'
-import { toAvailability } from '../availability.ts'
-import { getState } from '../get-state.ts'
-import { type KnownAction, toKnownAction } from '../known-action.ts'
-import { listLinks } from '../list-links.ts'
+import { toSegments } from '../address.ts'
+import { toAvailabilityView } from '../availability-view.ts'
+import { toGetStateTool } from '../get-state-tool.ts'
+import { toListLinksTool } from '../list-links-tool.ts'
 import type { ServiceSettings } from '../options.ts'
 import type { Service } from '../service.ts'
+import { type DeclaredAction, toCapability } from '../to-capability.ts'
 import type { LinkRefusal } from './observed-links.ts'
-import { type Graph, ObservedService, type Silence } from './observed-service.ts'
+import { type Graph, ObservedService, type PendingMap } from './observed-service.ts'
 
-/** Services a graph may have; more would be a mistake that no client could use. */
-const mostServices = 1000
-/** Actions that are remembered after they were withdrawn. */
-const mostWithdrawn = { dynamic: 1000, stable: 10_000 }
+/** A larger graph is most likely a mistake, and no client can use so many tools. */
+const maxServices = 1000
+/** Withdrawn actions that are kept; the oldest are evicted first. */
+const maxWithdrawn = { dynamic: 1000, stable: 10_000 }
 
-/** A service with all it is linked to, and what it offers as one reading. */
+/** A service with all services it is linked to, as one reading. */
 export class ServiceGraph implements Graph {
   readonly settings: ServiceSettings
   readonly root: ObservedService
   readonly #announce: (change: Change) => void
   readonly #touched = new Set<ObservedService>()
-  readonly #withdrawn = new Map<string, KnownAction>()
+  readonly #withdrawn = new Map<string, DeclaredAction>()
   readonly #getState: Capability
   readonly #listLinks: Capability
   readonly #availability: View
   readonly #declared: readonly Diagnostic[]
-  #everShown = false
-  #isDue = false
-  #isOver = false
+  #hadStates = false
+  #hasUnread = false
+  #isReleased = false
   #reading: Reading | undefined
 
   constructor(service: Service, settings: ServiceSettings, announce: (change: Change) => void) {
     this.settings = settings
     this.#announce = announce
-    this.#getState = getState(settings.id, () => this.#states())
-    this.#listLinks = listLinks(settings.id, () => this.#links())
-    this.#availability = toAvailability(settings.id, (name) => !this.#withdrawn.has(name))
+    this.#getState = toGetStateTool(settings.id, () => this.#states())
+    this.#listLinks = toListLinksTool(settings.id, () => this.#links())
+    this.#availability = toAvailabilityView(settings.id, (name) => !this.#withdrawn.has(name))
     this.#declared = settings.visibility === 'stable' ? this.#declare() : []
     this.root = new ObservedService(service, [], this)
   }
 
-  /** What the service, or one it is linked to, has not said anything about yet. */
-  get silent(): readonly Silence[] {
+  /** Maps that a service of the graph has not emitted yet. */
+  get pending(): readonly PendingMap[] {
     const nodes = this.#nodes()
-    return nodes.some(({ isSilent }) => isSilent) ? nodes.flatMap(({ silent }) => silent) : []
+    return nodes.some(({ isPending: isSilent }) => isSilent)
+      ? nodes.flatMap(({ pending: silent }) => silent)
+      : []
   }
 
-  /** Catches up with everything that was said. The same object until there is something new. */
+  /** Processes all new values. Returns the same object until something changes. */
   read(): Reading {
     this.#refresh()
     this.#reading ??= this.#toReading()
     return this.#reading
   }
 
-  get isDue(): boolean {
-    return this.#isDue
+  get hasUnread(): boolean {
+    return this.#hasUnread
   }
 
   release(): void {
-    this.#isOver = true
+    this.#isReleased = true
     this.root.release()
   }
 
   touch(node: ObservedService): void {
     this.#touched.add(node)
-    if (this.#isDue || this.#isOver) return
-    this.#isDue = true
+    if (this.#hasUnread || this.#isReleased) return
+    this.#hasUnread = true
     this.#announce({ kind: 'reading' })
   }
 
   valueChanged({ uri }: View): void {
-    if (showsViews(this.settings)) this.#announce({ kind: 'view', uri })
+    if (exposesViews(this.settings)) this.#announce({ kind: 'view', uri })
   }
 
-  find(known: KnownAction) {
+  find(declared: DeclaredAction) {
     this.#refresh()
-    if (this.#isOver) return undefined
-    const { path } = known.place
+    if (this.#isReleased) return undefined
+    const { path } = declared.place
     let node: ObservedService | undefined = this.root
     for (const link of path) node = node?.children.get(link)
-    const action = node?.find(known)
+    const action = node?.find(declared)
     return node && action ? { service: node.service, action } : undefined
   }
 
-  recall(name: string): KnownAction | undefined {
+  findWithdrawn(name: string): DeclaredAction | undefined {
     return this.#withdrawn.get(name)
   }
 
-  offer({ name }: KnownAction): void {
+  markOffered({ name }: DeclaredAction): void {
     if (this.#withdrawn.delete(name)) this.#availabilityChanged()
   }
 
-  withdraw(known: KnownAction): void {
-    this.#withdrawn.delete(known.name)
-    this.#withdrawn.set(known.name, known)
+  markWithdrawn(action: DeclaredAction): void {
+    this.#withdrawn.delete(action.name)
+    this.#withdrawn.set(action.name, action)
     this.#availabilityChanged()
     for (const name of this.#withdrawn.keys()) {
-      if (this.#withdrawn.size <= mostWithdrawn[this.settings.visibility]) return
+      if (this.#withdrawn.size <= maxWithdrawn[this.settings.visibility]) return
       this.#withdrawn.delete(name)
     }
   }
 
-  refuses(service: Service, parent: ObservedService): LinkRefusal | undefined {
+  findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined {
     for (let node: ObservedService | undefined = parent; node; node = node.parent)
       if (node.service === service) {
-        const message = 'It leads back to where it came from, and is not followed again.'
+        const message = 'The link forms a cycle and is not followed.'
         return { code: 'link_cycle', severity: 'info', message }
       }
     const { depth } = this.settings
     if (parent.path.length >= depth) {
-      const message = `It is more than ${depth} links away, and is not followed.`
+      const message = `The service is more than ${depth} links away and is not followed. Raise "depth" to follow it.`
       return { code: 'link_too_deep', severity: 'warning', message }
     }
-    if (this.#nodes().length < mostServices) return undefined
-    const message = `There are ${mostServices} services already; it is not followed.`
+    if (this.#nodes().length < maxServices) return undefined
+    const message = `The graph has ${maxServices} services already; the link is not followed.`
     return { code: 'too_many_links', severity: 'error', message }
   }
 
-  /** New services are touched while their links are looked at, and looked at in the same round. */
+  /** Processing links may add services to the set, which the same loop then visits. */
   #refresh(): void {
-    if (!this.#isDue) return
+    if (!this.#hasUnread) return
     for (const node of this.#touched) {
       this.#touched.delete(node)
       if (node.refresh()) this.#reading = undefined
     }
-    this.#isDue = false
+    this.#hasUnread = false
   }
 
   #toReading(): Reading {
@@ -142,23 +145,22 @@ export class ServiceGraph implements Graph {
       for (const view of node.views) views.push(view)
       if (node.hasDiagnostics) diagnostics.push(...node.diagnostics)
     }
-    for (const known of this.#withdrawn.values())
-      capabilities.push(visibility === 'stable' ? known.capability : known.standIn)
-    this.#everShown ||= views.length > 0
+    for (const { capability, tombstone } of this.#withdrawn.values())
+      capabilities.push(visibility === 'stable' ? capability : tombstone)
+    this.#hadStates ||= views.length > 0
     if (visibility === 'stable') views.push(this.#availability)
-    for (const own of this.#own())
-      if (this.root.offers(own.name) || this.#withdrawn.has(own.name))
-        diagnostics.push(nameTaken(own, this.settings.id))
-      else capabilities.push(own)
-    const shown = showsViews(this.settings) ? views : []
-    return { capabilities, views: shown, diagnostics }
+    for (const tool of this.#ownTools())
+      if (this.root.offers(tool.name) || this.#withdrawn.has(tool.name))
+        diagnostics.push(toNameTaken(tool, this.settings.id))
+      else capabilities.push(tool)
+    return { capabilities, views: exposesViews(this.settings) ? views : [], diagnostics }
   }
 
-  /** Once there was a state, the tool stays: a list should not change more than the service does. */
-  #own(): readonly Capability[] {
+  /** `get_state` stays once there was a state, to avoid needless changes of the tool list. */
+  #ownTools(): readonly Capability[] {
     const { states, links } = this.settings
     return [
-      ...((states === 'tool' || states === 'both') && this.#everShown ? [this.#getState] : []),
+      ...((states === 'tool' || states === 'both') && this.#hadStates ? [this.#getState] : []),
       ...(links === 'out-of-band' && this.root.service.links ? [this.#listLinks] : []),
     ]
   }
@@ -176,11 +178,11 @@ export class ServiceGraph implements Graph {
   #states() {
     this.#refresh()
     const states = this.#nodes().flatMap(({ states }) => [...states])
-    return { states, areViews: showsViews(this.settings) }
+    return { states, areViews: exposesViews(this.settings) }
   }
 
   #links() {
-    const { linked } = this.root
+    const { links: linked } = this.root
     return Object.keys(linked)
       .sort(byCodePoint)
       .map((key) => ({ key, service: linked[key] }))
@@ -191,15 +193,17 @@ export class ServiceGraph implements Graph {
     if (this.settings.visibility === 'stable') this.valueChanged(this.#availability)
   }
 
-  /** What is declared and not offered yet counts as withdrawn. */
+  /** Declared actions count as withdrawn until the service offers them. */
   #declare(): readonly Diagnostic[] {
     const diagnostics: Diagnostic[] = []
-    for (const [key, { type = 'action', ...declared }] of Object.entries(this.settings.declares)) {
+    for (const [key, { type = 'action', ...declaration }] of Object.entries(
+      this.settings.declares,
+    )) {
       if (type !== 'action') continue
-      const reading = toKnownAction({ path: [], key }, declared, this)
-      if (!('fault' in reading)) this.#withdrawn.set(reading.name, reading)
+      const reading = toCapability({ path: [], key }, declaration, this)
+      if (!isFault(reading)) this.#withdrawn.set(reading.name, reading)
       else {
-        const message = `The declared action ${key} is left out: ${reading.fault}.`
+        const message = `The declared action ${key} is not served: ${reading.fault}.`
         const at = { source: this.settings.id, pointer: toPointer(['declares', key]) }
         diagnostics.push({ code: 'action_unusable', severity: 'error', message, ...at })
       }
@@ -208,13 +212,13 @@ export class ServiceGraph implements Graph {
   }
 }
 
-const showsViews = ({ states }: ServiceSettings): boolean =>
+const exposesViews = ({ states }: ServiceSettings): boolean =>
   states === 'resources' || states === 'both'
 
-const nameTaken = ({ name }: Capability, source: string): Diagnostic => ({
+const toNameTaken = ({ name }: Capability, source: string): Diagnostic => ({
   code: 'name_taken',
   severity: 'warning',
-  message: `The service has an action ${name}; Drawbridge's own tool of that name is not served.`,
+  message: `The service has an action named ${name}, so Drawbridge's own tool of that name is not served.`,
   source,
-  pointer: toPointer(toSteps([], 'actions', name)),
+  pointer: toPointer(toSegments([], 'actions', name)),
 })

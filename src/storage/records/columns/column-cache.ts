@@ -2,21 +2,23 @@ import { decodeTexts } from './column.ts'
 import type { Dictionary, Texts } from './column-scan.ts'
 import type { ColumnField, Values } from './packed-columns.ts'
 
-/** One field of some records, as it is counted. */
+/** A column in memory. */
 export type LoadedColumn = Float64Array | Texts
 
-/** Something that is asked for is in no column. */
-export class NoColumn extends Error {}
+/** Thrown when columns cannot answer a query; the records are counted row by row then. */
+export class ColumnUnavailable extends Error {}
 
-const mostBytes = 64 * 1024 * 1024
-const mostTexts = 65_535
-const mostKnownTexts = 500_000
+const maxCachedBytes = 64 * 1024 * 1024
+/** Codes are uint16, and 0 is a missing value. */
+const maxTextsPerField = 65_535
+const maxCachedTexts = 500_000
 
-/** Columns that were read, for the next who asks; the oldest go first. */
+/** Decoded columns; the oldest are evicted first (FIFO). */
 export class ColumnCache {
   readonly #columns = new Map<string, LoadedColumn>()
   readonly #dictionaries = new Map<string, Dictionary>()
-  readonly #crowded = new Set<string>()
+  /** Fields with more distinct texts than there are codes. */
+  readonly #overflowed = new Set<string>()
   #bytes = 0
   #texts = 0
 
@@ -26,47 +28,48 @@ export class ColumnCache {
 
   get(key: string): LoadedColumn {
     const column = this.#columns.get(key)
-    if (!column) throw new NoColumn()
+    if (!column) throw new ColumnUnavailable()
     return column
   }
 
-  keep(key: string, column: LoadedColumn): void {
+  set(key: string, column: LoadedColumn): void {
     this.#columns.set(key, column)
     this.#bytes += sizeOf(column)
   }
 
-  /** Before anything is looked up, so that nothing goes that was found a moment ago. */
-  makeRoom(): void {
+  /** Called before a query, so that no column that the query uses is evicted. */
+  evict(): void {
     for (const [key, column] of this.#columns) {
-      if (this.#bytes <= mostBytes) return
+      if (this.#bytes <= maxCachedBytes) return
       this.#columns.delete(key)
       this.#bytes -= sizeOf(column)
     }
   }
 
   get isFull(): boolean {
-    return this.#texts > mostKnownTexts
+    return this.#texts > maxCachedTexts
   }
 
-  /** A field that has more texts than there are numbers for: there is no use in reading more of it. */
-  checkRoom(n: number, fields: readonly ColumnField[]): void {
-    if (fields.some((field) => this.#crowded.has(`${n} ${field.n}`))) throw new NoColumn()
+  /** Throws for fields that overflowed before, instead of reading them in vain. */
+  checkCapacity(n: number, fields: readonly ColumnField[]): void {
+    if (fields.some((field) => this.#overflowed.has(`${n} ${field.n}`)))
+      throw new ColumnUnavailable()
   }
 
-  forget(): void {
+  clear(): void {
     this.#columns.clear()
-    this.#crowded.clear()
+    this.#overflowed.clear()
     this.#dictionaries.clear()
     this.#bytes = 0
     this.#texts = 0
   }
 
   decode(n: number, { n: field, type }: ColumnField, bytes: ArrayBuffer): LoadedColumn {
-    if (bytes.byteLength === 0) throw new NoColumn()
+    if (bytes.byteLength === 0) throw new ColumnUnavailable()
     if (type !== 'string') return new Float64Array(bytes)
     const { codes, texts } = decodeTexts(bytes)
-    const { codes: numbers, dictionary } = this.#toTexts(n, field, [null, ...texts])
-    return { codes: codes.map((code) => numbers[code] ?? 0), dictionary }
+    const { codes: sourceCodes, dictionary } = this.#toTexts(n, field, [null, ...texts])
+    return { codes: codes.map((code) => sourceCodes[code] ?? 0), dictionary }
   }
 
   fromValues(n: number, { n: field, type }: ColumnField, values: Values): LoadedColumn {
@@ -75,23 +78,23 @@ export class ColumnCache {
       : Float64Array.from(values, (value) => Number(value ?? Number.NaN))
   }
 
-  /** The same text has the same number in the whole source. */
+  /** Encodes with one dictionary per field of a source, so that codes are comparable across segments. */
   #toTexts(n: number, field: number, values: readonly (string | null)[]): Texts {
-    const name = `${n} ${field}`
-    const known: Dictionary | undefined = this.#dictionaries.get(name)
-    const dictionary: Dictionary = known ?? { numbers: new Map(), texts: [] }
-    this.#dictionaries.set(name, dictionary)
-    const { numbers, texts } = dictionary
+    const key = `${n} ${field}`
+    const cached: Dictionary | undefined = this.#dictionaries.get(key)
+    const dictionary: Dictionary = cached ?? { codes: new Map(), texts: [] }
+    this.#dictionaries.set(key, dictionary)
+    const { codes: codeByText, texts } = dictionary
     const codes = Uint16Array.from(values, (value) => {
       if (value === null) return 0
-      const known = numbers.get(value)
-      if (known !== undefined) return known
-      if (texts.length >= mostTexts) {
-        this.#crowded.add(name)
-        throw new NoColumn()
+      const code = codeByText.get(value)
+      if (code !== undefined) return code
+      if (texts.length >= maxTextsPerField) {
+        this.#overflowed.add(key)
+        throw new ColumnUnavailable()
       }
       this.#texts += 1
-      numbers.set(value, texts.push(value))
+      codeByText.set(value, texts.push(value))
       return texts.length
     })
     return { codes, dictionary }

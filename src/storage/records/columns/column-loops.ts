@@ -1,24 +1,24 @@
 import { segmentLength } from './column.ts'
 
-// Loops over columns, and nothing besides: an engine that has compiled one while it runs can stay in it.
+// Tight loops over typed arrays, nothing else, so that V8 compiles them by on-stack replacement.
 
-const inOrder = Uint32Array.from({ length: segmentLength }, (_, row) => row)
+const identity = Uint32Array.from({ length: segmentLength }, (_, row) => row)
 
-/** All places but those left out, which are in order. */
-export function selectAll(length: number, leftOut: readonly number[], rows: Uint32Array): number {
-  if (leftOut.length === 0 && length <= inOrder.length) {
-    rows.set(inOrder.subarray(0, length))
+/** Selects every row but the excluded ones, which are ascending. */
+export function selectAll(length: number, excluded: readonly number[], rows: Uint32Array): number {
+  if (excluded.length === 0 && length <= identity.length) {
+    rows.set(identity.subarray(0, length))
     return length
   }
   let count = 0
   let next = 0
   for (let row = 0; row < length; row++)
-    if (row === leftOut[next]) next++
+    if (row === excluded[next]) next++
     else rows[count++] = row
   return count
 }
 
-/** Those that have a value from one number to another; what is missing is NaN, and nowhere. */
+/** Keeps rows with a value in the range, both ends included. NaN, a missing value, is in no range. */
 export function keepInRange(
   values: Float64Array,
   from: number,
@@ -35,17 +35,17 @@ export function keepInRange(
   return kept
 }
 
-/** Those whose code fits. */
-export function keepFitting(
+/** Keeps rows whose dictionary code is marked with 1. */
+export function keepMatching(
   codes: Uint16Array,
-  fits: Uint8Array,
+  verdicts: Uint8Array,
   rows: Uint32Array,
   count: number,
 ): number {
   let kept = 0
   for (let at = 0; at < count; at++) {
     const row = rows[at] as number
-    if (fits[codes[row] as number] === 1) rows[kept++] = row
+    if (verdicts[codes[row] as number] === 1) rows[kept++] = row
   }
   return kept
 }
@@ -59,7 +59,7 @@ export function copyCodes(
   for (let at = 0; at < count; at++) slots[at] = codes[rows[at] as number] as number
 }
 
-/** Slot 0 is of those without a value. Returns the highest. */
+/** Writes the slot of each row and returns the highest. Slot 0 is for rows without a value. */
 export function fillSlots(
   values: Float64Array,
   slotOf: (value: number) => number,
@@ -67,17 +67,17 @@ export function fillSlots(
   count: number,
   slots: Uint32Array,
 ): number {
-  let most = 0
+  let highest = 0
   for (let at = 0; at < count; at++) {
     const value = values[rows[at] as number] as number
     const slot = Number.isNaN(value) ? 0 : slotOf(value)
     slots[at] = slot
-    if (slot > most) most = slot
+    if (slot > highest) highest = slot
   }
-  return most
+  return highest
 }
 
-/** Writes down each slot that nothing was in before, and returns how many of those there are now. */
+/** Counts rows per slot, appends each newly used slot to `used`, and returns the length of `used`. */
 export function countSlots(
   slots: Uint32Array,
   count: number,
@@ -95,10 +95,10 @@ export function countSlots(
   return length
 }
 
-/** Of each slot: how many values, their sum, what it has lost, the least and the greatest. */
-export const width = 5
+/** Cells per slot: number of values, sum, compensation, minimum, maximum. */
+export const cellsPerSlot = 5
 
-/** What a sum loses of a small number beside a large one is kept, and added in the end. */
+/** Neumaier compensated summation: the rounding error of each addition is collected separately. */
 export function addValues(
   values: Float64Array,
   rows: Uint32Array,
@@ -109,14 +109,14 @@ export function addValues(
   for (let at = 0; at < count; at++) {
     const value = values[rows[at] as number] as number
     if (Number.isNaN(value)) continue
-    const cell = (slots[at] as number) * width
+    const cell = (slots[at] as number) * cellsPerSlot
     const valued = cells[cell] as number
     cells[cell] = valued + 1
     const sum = cells[cell + 1] as number
     const next = sum + value
     cells[cell + 1] = next
-    const loss = Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum
-    cells[cell + 2] = (cells[cell + 2] as number) + loss
+    const error = Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum
+    cells[cell + 2] = (cells[cell + 2] as number) + error
     if (valued === 0 || value < (cells[cell + 3] as number)) cells[cell + 3] = value
     if (valued === 0 || value > (cells[cell + 4] as number)) cells[cell + 4] = value
   }

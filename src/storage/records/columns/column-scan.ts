@@ -7,12 +7,12 @@ import type {
   Tally,
   TallyQuery,
 } from '../../../sources/records/record-store.ts'
-import { copyCodes, fillSlots, keepFitting, keepInRange, selectAll } from './column-loops.ts'
+import { copyCodes, fillSlots, keepInRange, keepMatching, selectAll } from './column-loops.ts'
 import { Tallies } from './tallies.ts'
 
-/** Texts of one field in a source, and the numbers they go by; 0 is no text. */
+/** The distinct texts of one field of a source. The code of `texts[0]` is 1; 0 is a missing value. */
 export interface Dictionary {
-  readonly numbers: Map<string, number>
+  readonly codes: Map<string, number>
   readonly texts: string[]
 }
 
@@ -21,27 +21,27 @@ export interface Texts {
   readonly dictionary: Dictionary
 }
 
-/** Some records of a source, each field by itself. */
+/** Some records of a source, field by field. */
 export interface Batch {
   readonly length: number
-  /** Places of records that are something else by now. */
-  readonly stale: readonly number[]
+  /** Places of records that must not be counted, ascending. */
+  readonly excluded: readonly number[]
   numbers(field: number): Float64Array
   texts(field: number): Texts
 }
 
-/** Takes batch after batch, and has then what SQL would have grouped. */
+/** A filter and `group by` over batches, with the result that SQL would give. */
 export interface Scan {
   add(batch: Batch): void
-  /** How many there are so far. */
+  /** The number of groups so far. */
   groups(): number
   result(): readonly Tally[]
 }
 
 export function createScan(scope: Scope, query: Omit<TallyQuery, 'after'>): Scan {
-  const tests = toTests(scope, query.conditions)
+  const filters = toFilters(scope, query.conditions)
   const grouping = query.distinct && query.field ? { field: query.field } : query.group
-  const toSlots = grouping ? slotsBy(grouping) : allInOne()
+  const slotMap = grouping ? slotsBy(grouping) : singleSlot()
   const field = query.distinct ? undefined : query.field
   const tallies = new Tallies(isSummed(field))
   let rows = new Uint32Array(0)
@@ -52,65 +52,65 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'after'>): Scan
         rows = new Uint32Array(batch.length)
         slots = new Uint32Array(batch.length)
       }
-      let count = selectAll(batch.length, batch.stale, rows)
-      for (const test of tests) count = test(batch, rows, count)
+      let count = selectAll(batch.length, batch.excluded, rows)
+      for (const filter of filters) count = filter(batch, rows, count)
       if (count === 0) return
-      const most = toSlots.fill(batch, rows, count, slots)
-      tallies.add({ rows, slots, count, most, values: field && batch.numbers(field.n) })
+      const highestSlot = slotMap.fill(batch, rows, count, slots)
+      tallies.add({ rows, slots, count, highestSlot, values: field && batch.numbers(field.n) })
     },
     groups: () => tallies.size,
-    result: () => tallies.result(toSlots.groupOf, query.distinct),
+    result: () => tallies.result(slotMap.groupOf, query.distinct),
   }
 }
 
 const isSummed = (field: TallyQuery['field']): boolean =>
   field?.type === 'number' || field?.type === 'integer' || field?.type === 'boolean'
 
-/** Leaves those that fit at the beginning of `rows`, and says how many. */
-type Test = (batch: Batch, rows: Uint32Array, count: number) => number
+/** Moves the matching rows to the beginning of `rows` and returns their number. */
+type Filter = (batch: Batch, rows: Uint32Array, count: number) => number
 
-/** What the grant says and what is asked, in one: all of it must fit. */
-function toTests({ window }: Scope, conditions: readonly Condition[]): readonly Test[] {
-  const tests: Test[] = []
-  if (window) tests.push(inRange(window.field.n, window.from, below(window.to)))
+/** The time range of the grant and the conditions of the query. */
+function toFilters({ window }: Scope, conditions: readonly Condition[]): readonly Filter[] {
+  const filters: Filter[] = []
+  if (window) filters.push(inRange(window.field.n, window.from, below(window.to)))
   for (const { field, operator, value } of conditions)
     if (typeof value === 'number') {
       const from = operator === 'gte' || operator === 'eq' ? value : above(value)
       const to = operator === 'lte' || operator === 'eq' ? value : below(value)
-      const isUp = operator === 'gte' || operator === 'gt'
-      const isDown = operator === 'lte' || operator === 'lt'
-      tests.push(inRange(field.n, isDown ? -Infinity : from, isUp ? Infinity : to))
-    } else tests.push(amongTexts(field.n, operator, value))
-  return tests
+      const isLower = operator === 'gte' || operator === 'gt'
+      const isUpper = operator === 'lte' || operator === 'lt'
+      filters.push(inRange(field.n, isUpper ? -Infinity : from, isLower ? Infinity : to))
+    } else filters.push(matchingText(field.n, operator, value))
+  return filters
 }
 
 const inRange =
-  (field: number, from: number, to: number): Test =>
+  (field: number, from: number, to: number): Filter =>
   (batch, rows, count) =>
     keepInRange(batch.numbers(field), from, to, rows, count)
 
-/** Each text is compared once, however many records have it. */
-function amongTexts(field: number, operator: Condition['operator'], value: string): Test {
-  // As it reads back from the file: half a character is none there.
-  const wanted = Buffer.from(value).toString()
-  const fits = fitting[operator]
+/** Compares each text of the dictionary once, however many records have it. */
+function matchingText(field: number, operator: Condition['operator'], value: string): Filter {
+  // The file is UTF-8: an unpaired surrogate reads back as U+FFFD.
+  const operand = Buffer.from(value).toString()
+  const matches = comparisons[operator]
   let verdicts = new Uint8Array(1)
-  let judged = 0
+  let compared = 0
   return (batch, rows, count) => {
     const { codes, dictionary } = batch.texts(field)
     const { texts } = dictionary
     if (verdicts.length <= texts.length) {
-      const longer = new Uint8Array(2 * texts.length + 1)
-      longer.set(verdicts.subarray(0, judged + 1))
-      verdicts = longer
+      const grown = new Uint8Array(2 * texts.length + 1)
+      grown.set(verdicts.subarray(0, compared + 1))
+      verdicts = grown
     }
-    for (; judged < texts.length; judged++)
-      verdicts[judged + 1] = fits(compare(texts[judged] ?? '', wanted)) ? 1 : 0
-    return keepFitting(codes, verdicts, rows, count)
+    for (; compared < texts.length; compared++)
+      verdicts[compared + 1] = matches(compare(texts[compared] ?? '', operand)) ? 1 : 0
+    return keepMatching(codes, verdicts, rows, count)
   }
 }
 
-const fitting: Readonly<Record<Condition['operator'], (order: number) => boolean>> = {
+const comparisons: Readonly<Record<Condition['operator'], (order: number) => boolean>> = {
   eq: (order) => order === 0,
   gte: (order) => order >= 0,
   gt: (order) => order > 0,
@@ -118,13 +118,14 @@ const fitting: Readonly<Record<Condition['operator'], (order: number) => boolean
   lt: (order) => order < 0,
 }
 
-interface Slots {
-  /** Writes the slot of each selected record, and returns the highest there is. */
+/** Maps records to slots, one per group. */
+interface SlotMap {
+  /** Writes the slot of each selected record and returns the highest possible one. */
   fill(batch: Batch, rows: Uint32Array, count: number, slots: Uint32Array): number
   groupOf(slot: number): Comparable | null
 }
 
-const allInOne = (): Slots => ({
+const singleSlot = (): SlotMap => ({
   fill: (_, _rows, count, slots) => {
     slots.fill(0, 0, count)
     return 0
@@ -132,7 +133,7 @@ const allInOne = (): Slots => ({
   groupOf: () => null,
 })
 
-function slotsBy({ field, buckets }: Grouping): Slots {
+function slotsBy({ field, buckets }: Grouping): SlotMap {
   if (field.type === 'string') return byText(field.n)
   if (!buckets) return byValue(field.n)
   return {
@@ -141,7 +142,7 @@ function slotsBy({ field, buckets }: Grouping): Slots {
   }
 }
 
-function byText(field: number): Slots {
+function byText(field: number): SlotMap {
   let texts: readonly string[] = []
   return {
     fill(batch, rows, count, slots) {
@@ -154,13 +155,13 @@ function byText(field: number): Slots {
   }
 }
 
-function byValue(field: number): Slots {
-  const numbers = new Map<number, number>()
+function byValue(field: number): SlotMap {
+  const slotByValue = new Map<number, number>()
   const values: number[] = []
   const slotOf = (value: number): number => {
-    const known = numbers.get(value)
-    if (known !== undefined) return known
-    numbers.set(value, values.push(value))
+    const slot = slotByValue.get(value)
+    if (slot !== undefined) return slot
+    slotByValue.set(value, values.push(value))
     return values.length
   }
   return {
@@ -172,7 +173,7 @@ function byValue(field: number): Slots {
 
 const bits = new DataView(new ArrayBuffer(8))
 
-/** The next number there is. */
+/** The next larger double (nextafter): turns `> value` into `>= above(value)`. */
 function above(value: number): number {
   if (value === 0) return Number.MIN_VALUE
   bits.setFloat64(0, value)

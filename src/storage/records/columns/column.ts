@@ -1,30 +1,31 @@
 import type { Comparable } from '../../../sources/records/model/stream.ts'
 
-/** One field of the records of a segment, in the order of their arrival. Nothing else is in it. */
+/** One field of the records of a segment, in order of arrival. */
 export type Column =
   | { readonly kind: 'numbers'; readonly values: Float64Array }
   | { readonly kind: 'texts'; readonly codes: Uint16Array; readonly texts: readonly string[] }
 
-/** Records of a segment. */
+/** Records per segment. */
 export const segmentLength = 4096
 
-/**
- * Numbers, times and booleans as they are, and what is missing as NaN. Texts as numbers of a list that
- * comes after them; 0 is what is missing.
- */
+/** Numbers, times and booleans are doubles; NaN is a missing value. */
 export const encodeNumbers = (values: readonly (number | null)[]): Uint8Array =>
   new Uint8Array(Float64Array.from(values, (value) => value ?? Number.NaN).buffer)
 
+/**
+ * Dictionary encoding: the number of values (uint32, little-endian), a uint16 code per value, then the
+ * distinct texts as a JSON array. Code 0 is a missing value, code 1 the first text.
+ */
 export function encodeTexts(values: readonly (string | null)[]): Uint8Array {
-  const numbers = new Map<string, number>()
+  const codeByText = new Map<string, number>()
   const codes = Uint16Array.from(values, (value) => {
     if (value === null) return 0
-    const known = numbers.get(value)
-    if (known !== undefined) return known
-    numbers.set(value, numbers.size + 1)
-    return numbers.size
+    const code = codeByText.get(value)
+    if (code !== undefined) return code
+    codeByText.set(value, codeByText.size + 1)
+    return codeByText.size
   })
-  const texts = Buffer.from(JSON.stringify([...numbers.keys()]))
+  const texts = Buffer.from(JSON.stringify([...codeByText.keys()]))
   const bytes = new Uint8Array(4 + codes.byteLength + texts.length)
   new DataView(bytes.buffer).setUint32(0, codes.length, true)
   bytes.set(new Uint8Array(codes.buffer), 4)
@@ -46,7 +47,7 @@ export function decodeTexts(bytes: ArrayBuffer): Extract<Column, { kind: 'texts'
   }
 }
 
-/** The values themselves, for those who change some of them. */
+/** Decodes a column into plain values, to rewrite some of them. */
 export function toValues(column: Column): (Comparable | null)[] {
   if (column.kind === 'numbers')
     return Array.from(column.values, (value) => (Number.isNaN(value) ? null : value))

@@ -1,21 +1,20 @@
 import type { Comparable } from '../../../sources/records/model/stream.ts'
 import type { Tally } from '../../../sources/records/record-store.ts'
-import { addValues, countSlots, width } from './column-loops.ts'
+import { addValues, cellsPerSlot, countSlots } from './column-loops.ts'
 
 export interface Selection {
   readonly rows: Uint32Array
-  /** By place in `rows`. */
+  /** The slot of each entry of `rows`. */
   readonly slots: Uint32Array
   readonly count: number
-  /** The highest slot there is. */
-  readonly most: number
-  /** By row; NaN is missing. */
+  readonly highestSlot: number
+  /** Indexed by row; NaN is a missing value. */
   readonly values: Float64Array | undefined
 }
 
 /**
- * Counts, sums and extremes of many groups, each in a slot of its own. There may be many more slots
- * than are used: memory that nobody has written to costs next to nothing.
+ * Count, sum, minimum and maximum per group, each group in a slot of flat arrays. Most slots may be unused:
+ * the operating system backs untouched pages with no memory.
  */
 export class Tallies {
   readonly #isSummed: boolean
@@ -28,21 +27,21 @@ export class Tallies {
     this.#isSummed = isSummed
   }
 
-  /** How many groups there are. */
+  /** The number of groups. */
   get size(): number {
     return this.#usedLength
   }
 
-  add({ rows, slots, count, most, values }: Selection): void {
-    const length = Math.max(2 * this.#counts.length, most + 1)
-    if (most >= this.#counts.length) {
-      this.#counts = toLonger(this.#counts, length)
-      this.#used = toLonger(this.#used, length)
+  add({ rows, slots, count, highestSlot, values }: Selection): void {
+    const length = Math.max(2 * this.#counts.length, highestSlot + 1)
+    if (highestSlot >= this.#counts.length) {
+      this.#counts = grow(this.#counts, length)
+      this.#used = grow(this.#used, length)
     }
     this.#usedLength = countSlots(slots, count, this.#counts, this.#used, this.#usedLength)
     if (!values) return
-    const cells = this.#counts.length * width
-    if (cells > this.#cells.length) this.#cells = toLonger(this.#cells, cells)
+    const cells = this.#counts.length * cellsPerSlot
+    if (cells > this.#cells.length) this.#cells = grow(this.#cells, cells)
     addValues(values, rows, slots, count, this.#cells)
   }
 
@@ -50,7 +49,7 @@ export class Tallies {
     return Array.from(this.#used.subarray(0, this.#usedLength), (slot) => {
       const group = groupOf(slot)
       const count = this.#counts[slot] ?? 0
-      const at = slot * width
+      const at = slot * cellsPerSlot
       const valued = this.#cells[at] ?? 0
       const isValued = valued > 0
       return {
@@ -65,8 +64,8 @@ export class Tallies {
   }
 }
 
-function toLonger<T extends Float64Array | Uint32Array>(values: T, length: number): T {
-  const longer = new (values.constructor as new (length: number) => T)(length)
-  longer.set(values)
-  return longer
+function grow<T extends Float64Array | Uint32Array>(values: T, length: number): T {
+  const grown = new (values.constructor as new (length: number) => T)(length)
+  grown.set(values)
+  return grown
 }

@@ -5,36 +5,38 @@ import type {
   RecordChange,
   Row,
 } from '../../../sources/records/record-store.ts'
-import { type All, id, join, type Sql, sql } from '../../sqlite/sql.ts'
+import { type All, join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
-import { fillLong } from './long-bodies.ts'
-import { bodyUpTo, type Packed, pack, unpack } from './packed-rows.ts'
+import { departureTable, fieldChangeTable, recordTable } from '../table-names.ts'
+import { fillLongBodies } from './long-bodies.ts'
+import { bodyOrLength, type PackedRows, pack, unpack } from './packed-rows.ts'
 import { and, areKeys, hasFewKeys, toGranted } from './record-sql.ts'
 
-interface Placed {
+/** A visible record, at the number of its last visible change. */
+interface Visible {
   readonly seq: number
   readonly id: number
 }
 
-interface Gone {
+/** A record that was visible once and is not any more. */
+interface Removed {
   readonly seq: number
   readonly key: string
   readonly at: string
 }
 
-/** More fields than these share what one turn looks at. */
-const fewFields = 8
+/** Up to so many granted fields each get the whole bound of a slice; more of them share it. */
+const unsharedFields = 8
 
-/** Changes after the first number and up to the second. */
-type Reach = readonly [from: number, to: number]
+/** Change numbers after the first and up to the second. */
+type SeqRange = readonly [from: number, to: number]
 
 /**
- * What changed after a number, each record once and as it is now. A record stands where something of
- * it that is granted last changed, or where it came into the granted time: a change of anything else
- * moves nothing. `d` has what is gone, and where records were whose time has changed since.
+ * Records that changed after a number, each once and in its present state. The position of a record is the
+ * number of the last change of a granted field, or of its entry into the granted time range: changes of
+ * other fields do not move it. The departure table has deleted records and the former times of changed ones.
  *
- * One turn looks at the next so many changes of each kind, and tells of the records that stand there.
- * All of it must be of one moment of the file.
+ * One slice covers a bounded number of changes of each kind. The caller must run it in one read transaction.
  */
 export function readChanges(
   all: All,
@@ -44,110 +46,162 @@ export function readChanges(
 ): ChangesSlice {
   const { after, upTo, newestFirst, limit } = query
   const stop = hasFewKeys(scope, bounds) ? undefined : findStop(all, scope, query, bounds)
-  const reach: Reach =
+  const range: SeqRange =
     stop === undefined ? [after, upTo] : newestFirst ? [stop - 1, upTo] : [after, stop]
   const order = newestFirst ? sql`desc` : sql`asc`
-  const cut = sql`order by 1 ${order} limit ${limit}`
-  const placed = all<Placed>(sql`${selectPlaced(scope, reach, bounds)} ${cut}`)
-  const gone = all<Gone>(sql`${selectGone(scope, reach, bounds)} ${cut}`)
+  const page = sql`order by 1 ${order} limit ${limit}`
+  const visible = all<Visible>(sql`${selectVisible(scope, range, bounds)} ${page}`)
+  const removed = all<Removed>(sql`${selectRemoved(scope, range, bounds)} ${page}`)
   const sign = newestFirst ? -1 : 1
-  const standing = [...placed, ...gone].sort((a, b) => sign * (a.seq - b.seq)).slice(0, limit)
-  const { changes, done } = toChanges(all, scope, standing, bounds)
+  const positions = [...visible, ...removed].sort((a, b) => sign * (a.seq - b.seq)).slice(0, limit)
+  const { changes, done } = toChanges(all, scope, positions, bounds)
   const toResume = (last: number) => (newestFirst ? last - 1 : last)
-  if (done < standing.length) return { changes, resume: toResume(standing[done - 1]?.seq ?? after) }
-  if (standing.length === limit || stop === undefined) return { changes }
+  if (done < positions.length)
+    return { changes, resume: toResume(positions[done - 1]?.seq ?? after) }
+  if (positions.length === limit || stop === undefined) return { changes }
   return { changes, resume: toResume(stop) }
 }
 
-/** Where the next so many changes end; `undefined` where there are not so many. */
+/** The number of the last change of this slice; `undefined` when the slice reaches the end. */
 function findStop(
   all: All,
   { source, fields }: Scope,
   { after, upTo, newestFirst }: ChangesQuery,
   { changed }: ReadBounds,
 ): number | undefined {
-  const [r, h, d] = [id('r', source.n), id('h', source.n), id('d', source.n)]
-  const last = (most: number) =>
-    sql`seq > ${after} and seq <= ${upTo} order by seq ${newestFirst ? sql`desc` : sql`asc`} limit 1 offset ${most - 1}`
-  const ofEach = Math.ceil(changed * Math.min(1, fewFields / Math.max(1, fields.size)))
-  const [found] = all<{ stop: number | null }>(
-    sql`select ${newestFirst ? sql`max(seq)` : sql`min(seq)`} as stop from (select (select seq from ${r} where ${last(changed)}) as seq union all select (select seq from ${d} where ${last(changed)}) union all select (select seq from ${h} where field = one.value and ${last(ofEach)}) from json_each(${toNumbers(fields)}) as one)`,
-  )
-  return found?.stop ?? undefined
+  const { records, fieldChanges, departures } = tablesOf(source.n)
+  const order = newestFirst ? sql`desc` : sql`asc`
+  const lastOf = (count: number) => sql`
+    seq > ${after} and seq <= ${upTo} order by seq ${order} limit 1 offset ${count - 1}`
+  const perField = Math.ceil(changed * Math.min(1, unsharedFields / Math.max(1, fields.size)))
+  const [row] = all<{ stop: number | null }>(sql`
+    select ${newestFirst ? sql`max(seq)` : sql`min(seq)`} as stop
+    from (
+      select (select seq from ${records} where ${lastOf(changed)}) as seq
+      union all
+      select (select seq from ${departures} where ${lastOf(changed)})
+      union all
+      select (
+        select seq from ${fieldChanges} where field = granted.value and ${lastOf(perField)}
+      ) from json_each(${toNumbers(fields)}) as granted
+    )`)
+  return row?.stop ?? undefined
 }
 
-/** Records that can be seen and stand within reach. */
-function selectPlaced(scope: Scope, [from, to]: Reach, bounds: ReadBounds): Sql {
+/** Visible records whose position is in the range. */
+function selectVisible(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): Sql {
   const { source, window } = scope
-  const [r, h, d] = [id('r', source.n), id('h', source.n), id('d', source.n)]
+  const { records, fieldChanges, departures } = tablesOf(source.n)
   const granted = sql`(select value from json_each(${toNumbers(scope.fields)}))`
-  // The time itself may be withheld; that it came into the range may not.
-  const wasOutside = window ? sql`not ${inside(sql`${d}.time`, window)}` : sql`0`
-  const within = (table: Sql) => sql`${table}.seq > ${from} and ${table}.seq <= ${to}`
+  // The time itself may not be granted; that the record came into the granted range is shown all the same.
+  const wasOutside = window ? sql`not ${inside(sql`${departures}.time`, window)}` : sql`0`
+  const inRange = (table: Sql) => sql`${table}.seq > ${from} and ${table}.seq <= ${to}`
   const entries = window
-    ? sql`union select moved.id from ${d} join ${r} as moved on moved.key = ${d}.key where ${within(d)} and ${wasOutside}`
+    ? sql`
+      union
+      select moved.id from ${departures} join ${records} as moved on moved.key = ${departures}.key
+      where ${inRange(departures)} and ${wasOutside}`
     : sql``
-  const which = hasFewKeys(scope, bounds)
+  const isCandidate = hasFewKeys(scope, bounds)
     ? sql`1`
-    : sql`${r}.id in (select id from ${r} where ${within(r)} union select id from ${h} where field in ${granted} and ${within(h)} ${entries})`
-  // With a sign before it, it is not looked up: most records have no change at all.
-  const changed = sql`(select max(seq) from ${h} where ${h}.id = ${r}.id and +field in ${granted})`
+    : sql`${records}.id in (
+      select id from ${records} where ${inRange(records)}
+      union
+      select id from ${fieldChanges} where field in ${granted} and ${inRange(fieldChanges)}
+      ${entries})`
+  // Unary + keeps the planner from probing (id, field) once per granted field: most records never changed.
+  const changed = sql`(
+    select max(seq) from ${fieldChanges}
+    where ${fieldChanges}.id = ${records}.id and +field in ${granted})`
   const entered = window
-    ? sql`(select seq from ${d} where ${d}.key = ${r}.key and ${d}.seq > ${r}.seq and ${wasOutside} order by seq desc limit 1)`
+    ? sql`(
+      select seq from ${departures}
+      where ${departures}.key = ${records}.key and ${departures}.seq > ${records}.seq
+        and ${wasOutside}
+      order by seq desc limit 1)`
     : sql`null`
-  return sql`with placed as materialized (select coalesce(nullif(max(coalesce(${changed}, 0), coalesce(${entered}, 0)), 0), ${r}.seq) as seq, ${r}.id as id from ${r} where ${which} and ${and(toGranted(scope))}) select seq, id from placed where ${within(sql`placed`)}`
+  return sql`
+    with positions as materialized (
+      select
+        coalesce(
+          nullif(max(coalesce(${changed}, 0), coalesce(${entered}, 0)), 0),
+          ${records}.seq
+        ) as seq,
+        ${records}.id as id
+      from ${records} where ${isCandidate} and ${and(toGranted(scope))}
+    )
+    select seq, id from positions where ${inRange(sql`positions`)}`
 }
 
-/** What cannot be seen any more, and last left within reach. */
-function selectGone(scope: Scope, [from, to]: Reach, bounds: ReadBounds): Sql {
+/** Records that are not visible any more, and whose last departure is in the range. */
+function selectRemoved(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): Sql {
   const { source, window, keys } = scope
-  const [r, d] = [id('r', source.n), id('d', source.n)]
+  const { records, departures } = tablesOf(source.n)
   const wasInside = (table: Sql) => (window ? inside(sql`${table}.time`, window) : sql`1`)
-  // With a sign before it, it is no reason to walk along all that left.
-  const seq = hasFewKeys(scope, bounds) ? sql`+${d}.seq` : sql`${d}.seq`
-  return sql`select ${d}.seq, ${d}.key, ${d}.at from ${d} where ${seq} > ${from} and ${seq} <= ${to} and ${keys ? areKeys(sql`${d}.key`, keys) : sql`1`} and ${wasInside(d)} and not exists (select 1 from ${r} where ${r}.key = ${d}.key and ${and(toGranted(scope))}) and not exists (select 1 from ${d} as later where later.key = ${d}.key and later.seq > ${d}.seq and ${wasInside(sql`later`)})`
+  // Unary + keeps SQLite's planner from scanning the departures by number: it should look up the keys.
+  const seq = hasFewKeys(scope, bounds) ? sql`+${departures}.seq` : sql`${departures}.seq`
+  return sql`
+    select ${departures}.seq, ${departures}.key, ${departures}.at
+    from ${departures}
+    where ${seq} > ${from} and ${seq} <= ${to}
+      and ${keys ? areKeys(sql`${departures}.key`, keys) : sql`1`}
+      and ${wasInside(departures)}
+      and not exists (
+        select 1 from ${records}
+        where ${records}.key = ${departures}.key and ${and(toGranted(scope))})
+      and not exists (
+        select 1 from ${departures} as later
+        where later.key = ${departures}.key and later.seq > ${departures}.seq
+          and ${wasInside(sql`later`)})`
 }
 
-/** With their bodies, as many as fit into one turn. */
+/** Adds the bodies, as many as fit into one slice. */
 function toChanges(
   all: All,
   scope: Scope,
-  standing: readonly (Placed | Gone)[],
+  positions: readonly (Visible | Removed)[],
   { body, bodies }: ReadBounds,
 ): { readonly changes: readonly RecordChange[]; readonly done: number } {
-  const wanted = standing.flatMap((one) => ('id' in one ? [one.id] : []))
-  const [packed] = all<Packed>(
-    pack(
-      sql`select id, key, at, ${bodyUpTo(body)} as body, null as sorted from ${id('r', scope.source.n)} where id in (select value from json_each(${JSON.stringify(wanted)}))`,
-    ),
+  const ids = positions.flatMap((position) => ('id' in position ? [position.id] : []))
+  const [packed] = all<PackedRows>(
+    pack(sql`
+      select id, key, at, ${bodyOrLength(body)} as body, null as sorted
+      from ${recordTable(scope.source.n)}
+      where id in (select value from json_each(${JSON.stringify(ids)}))`),
   )
-  const found = new Map(unpack(packed).map((row) => [row.arrival, row]))
-  const inOrder = wanted.flatMap((one) => found.get(one) ?? [])
-  const { rows, done } = fillLong<Row>(all, scope, inOrder, bodies)
+  const unfilled = new Map(unpack(packed).map((row) => [row.arrival, row]))
+  const inOrder = ids.flatMap((id) => unfilled.get(id) ?? [])
+  const { rows, done } = fillLongBodies<Row>(all, scope, inOrder, bodies)
   const byId = new Map(rows.map((row) => [row.arrival, row]))
   const next = inOrder[done]?.arrival
-  const end = standing.findIndex((one) => 'id' in one && one.id === next)
-  const changes = standing
-    .slice(0, end < 0 ? standing.length : end)
-    .flatMap((one): RecordChange[] => {
-      if (!('id' in one)) return [toRemoval(one)]
-      const row = byId.get(one.id)
-      return row ? [{ seq: one.seq, row }] : []
+  const end = positions.findIndex((position) => 'id' in position && position.id === next)
+  const changes = positions
+    .slice(0, end < 0 ? positions.length : end)
+    .flatMap((position): RecordChange[] => {
+      if (!('id' in position)) return [toRemoval(position)]
+      const row = byId.get(position.id)
+      return row ? [{ seq: position.seq, row }] : []
     })
-  return { changes, done: end < 0 ? standing.length : end }
+  return { changes, done: end < 0 ? positions.length : end }
 }
+
+const tablesOf = (source: number) => ({
+  records: recordTable(source),
+  fieldChanges: fieldChangeTable(source),
+  departures: departureTable(source),
+})
 
 const toNumbers = (fields: Scope['fields']): string =>
   JSON.stringify([...fields.values()].map(({ n }) => n))
 
 function inside(value: Sql, { field, from, to }: NonNullable<Scope['window']>): Sql {
   if (field.n === 0 || !(from < to)) return sql`0`
-  const bounds = [
+  const limits = [
     sql`${value} is not null`,
     ...(from === -Infinity ? [] : [sql`${value} >= ${from}`]),
     ...(to === Infinity ? [] : [sql`${value} < ${to}`]),
   ]
-  return sql`(${join(bounds, ' and ')})`
+  return sql`(${join(limits, ' and ')})`
 }
 
-const toRemoval = ({ seq, key, at }: Gone): RecordChange => ({ seq, removed: { key, at } })
+const toRemoval = ({ seq, key, at }: Removed): RecordChange => ({ seq, removed: { key, at } })

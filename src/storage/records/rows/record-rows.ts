@@ -1,57 +1,58 @@
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite, Statement, Value } from '../../sqlite/sqlite.ts'
+import { recordTable, valueColumn } from '../table-names.ts'
 
 export type RecordContent = NonNullable<RecordEntry['written']>
 
-/** A record as it was before. */
-export interface Former {
+/** A record that is in the table already. */
+export interface StoredRecord {
   readonly id: number
   readonly body: string
-  /** What it has in the field that grants of a time are about. */
+  /** The value of the consent time field. */
   readonly time: number | null
 }
 
-/** Records in one statement: handing one over costs as much as a few rows. */
-export const insertedAtOnce = 16
+/** Rows of one multi-row insert: a call of the driver costs as much as a few rows. */
+export const insertRows = 16
 
-/** The records of one source in their table; its statements are written once. */
+/** The record table of one source, with its prepared statements. */
 export class RecordRows {
   readonly #insert: Statement<never>
   readonly #insertSeveral: Statement<never>
-  readonly #takeBack: Statement<never>
-  readonly #find: Statement<Former & { readonly key: string }>
+  readonly #deleteRange: Statement<never>
+  readonly #find: Statement<StoredRecord & { readonly key: string }>
   readonly #update: Statement<never>
-  readonly #remove: Statement<never>
+  readonly #delete: Statement<never>
 
   constructor(database: Sqlite, n: number, { fields, consentTimeField }: Stream) {
-    const scalars = fields.filter(isScalar).map((field) => `f${field.n}`)
+    const table = recordTable(n)
+    const scalars = fields.filter(isScalar).map((field) => valueColumn(field.n))
     const columns = ['id', 'key', 'seq', 'at', ...scalars, 'body']
-    const marks = `(${columns.map(() => '?').join(', ')})`
-    const into = `into r${n} (${columns.join(', ')}) values`
-    this.#insert = database.prepare(`insert ${into} ${marks}`)
-    // With any other word than `ignore`, several rows have a journal of their own, which costs as much
-    // as they do.
+    const parameters = `(${columns.map(() => '?').join(', ')})`
+    const into = `into ${table} (${columns.join(', ')}) values`
+    this.#insert = database.prepare(`insert ${into} ${parameters}`)
+    // Any conflict clause but `ignore` adds a statement journal, which costs as much as the rows.
     this.#insertSeveral = database.prepare(
-      `insert or ignore ${into} ${Array(insertedAtOnce).fill(marks).join(', ')}`,
+      `insert or ignore ${into} ${Array(insertRows).fill(parameters).join(', ')}`,
     )
-    this.#takeBack = database.prepare(`delete from r${n} where id >= ? and id < ?`)
+    this.#deleteRange = database.prepare(`delete from ${table} where id >= ? and id < ?`)
     const time = fields.find(({ name }) => name === consentTimeField)
     this.#find = database.prepare(
-      `select kept.id, kept.key, body, ${time ? `f${time.n}` : 'null'} as time
-       from json_each(?) as wanted cross join r${n} as kept on kept.key = wanted.value`,
+      `select stored.id, stored.key, body, ${time ? valueColumn(time.n) : 'null'} as time
+       from json_each(?) as wanted
+       cross join ${table} as stored on stored.key = wanted.value`,
     )
-    this.#update = database.prepare(
-      `update r${n} set ${scalars.map((column) => `${column} = ?, `).join('')}body = ? where id = ?`,
-    )
-    this.#remove = database.prepare(`delete from r${n} where id = ?`)
+    const assignments = scalars.map((column) => `${column} = ?, `).join('')
+    this.#update = database.prepare(`update ${table} set ${assignments}body = ? where id = ?`)
+    this.#delete = database.prepare(`delete from ${table} where id = ?`)
   }
 
-  add(id: number, seq: number, entry: RecordEntry, written: RecordContent): void {
-    this.#insert.run(...toRow(id, seq, entry, written))
+  add(id: number, seq: number, entry: RecordEntry, content: RecordContent): void {
+    this.#insert.run(...toRow(id, seq, entry, content))
   }
 
-  /** Exactly so many as go at once, if every one of them is new; otherwise none. */
+  /** Inserts exactly `insertRows` entries if every one of them is new; otherwise none. */
   addAll(first: number, entries: readonly RecordEntry[]): boolean {
     const rows: Value[] = []
     let id = first
@@ -61,22 +62,21 @@ export class RecordRows {
       id += 1
     }
     const { changes } = this.#insertSeveral.run(...rows)
-    if (changes < entries.length) this.#takeBack.run(first, id)
+    if (changes < entries.length) this.#deleteRange.run(first, id)
     return changes === entries.length
   }
 
-  /** Those of these keys that are there. */
-  find(keys: readonly string[]): Map<string, Former> {
-    return new Map(this.#find.all(JSON.stringify(keys)).map(({ key, ...former }) => [key, former]))
+  find(keys: readonly string[]): Map<string, StoredRecord> {
+    return new Map(this.#find.all(JSON.stringify(keys)).map(({ key, ...stored }) => [key, stored]))
   }
 
-  /** When it first arrived stays: a later time would tell of changes that are not granted. */
+  /** Keeps `at`, the time of the first arrival: a later one would reveal changes that are not granted. */
   update(id: number, { values, body }: RecordContent): void {
     this.#update.run(...values, body, id)
   }
 
   remove(id: number): void {
-    this.#remove.run(id)
+    this.#delete.run(id)
   }
 }
 
@@ -84,5 +84,5 @@ const toRow = (
   id: number,
   seq: number,
   { key, emittedAt }: RecordEntry,
-  written: RecordContent,
-): Value[] => [id, key, seq, emittedAt, ...written.values, written.body]
+  content: RecordContent,
+): Value[] => [id, key, seq, emittedAt, ...content.values, content.body]

@@ -1,9 +1,10 @@
 import type { Scope } from '../../../sources/records/grants/scope.ts'
 import type { Condition, Position } from '../../../sources/records/record-store.ts'
-import { id, join, type Sql, sql } from '../../sqlite/sql.ts'
+import { join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
+import { valueColumn } from '../table-names.ts'
 
-/** The one place where what a grant shows becomes a condition on rows. */
+/** Translates a grant into conditions on rows. This is the only place that does. */
 export function toGranted({ window, keys }: Scope): readonly Sql[] {
   return [...(window ? inWindow(window) : []), ...(keys ? [areKeys(sql`key`, keys)] : [])]
 }
@@ -11,23 +12,23 @@ export function toGranted({ window, keys }: Scope): readonly Sql[] {
 export const areKeys = (column: Sql, keys: readonly string[]): Sql =>
   sql`${column} in (select value from json_each(${JSON.stringify(keys)}))`
 
-/** Whether it is better to look up each record that is granted than to walk along all there are. */
+/** True when looking up each granted key is cheaper than scanning an index. */
 export const hasFewKeys = ({ keys }: Scope, bounds: ReadBounds): boolean =>
   keys !== undefined && keys.length <= bounds.keys
 
 export function inWindow({ field, from, to }: NonNullable<Scope['window']>): readonly Sql[] {
-  // No number is before or after this, and nothing fits.
+  // An undeclared field or an empty range matches no row.
   if (field.n === 0 || !(from < to)) return [sql`0`]
-  const column = id('f', field.n)
-  const bounds = [
+  const column = valueColumn(field.n)
+  const limits = [
     ...(from === -Infinity ? [] : [sql`${column} >= ${from}`]),
     ...(to === Infinity ? [] : [sql`${column} < ${to}`]),
   ]
-  return bounds.length > 0 ? bounds : [sql`${column} is not null`]
+  return limits.length > 0 ? limits : [sql`${column} is not null`]
 }
 
 function toCondition({ field, operator, value }: Condition): Sql {
-  const column = id('f', field.n)
+  const column = valueColumn(field.n)
   switch (operator) {
     case 'eq':
       return sql`${column} = ${value}`
@@ -42,44 +43,50 @@ function toCondition({ field, operator, value }: Condition): Sql {
   }
 }
 
-/** Everything a row must be: what the grant says first, then what is asked. */
+/** All conditions on a row: those of the grant first, then those of the query. */
 export const toWhere = (scope: Scope, conditions: readonly Condition[] = []): Sql =>
   and([...toGranted(scope), ...conditions.map(toCondition)])
 
 export const and = (parts: readonly Sql[]): Sql =>
   parts.length === 0 ? sql`1` : join(parts, ' and ')
 
-export interface Walk {
+export interface IndexScan {
   readonly table: Sql
-  /** Absent: in key order. */
+  /** The column to sort by; by key when absent. */
   readonly column?: Sql
   readonly descending: boolean
   readonly after?: Position
-  /** Bounds on the column itself, so that the walk begins and ends there. */
+  /** Conditions on the sorted column itself: they limit the range of the index. */
   readonly within: readonly Sql[]
   readonly rows: number
-  /** What is needed of a row besides `id, key, at` and what it is sorted by. */
+  /** Columns to read besides `id, key, at` and the sorted column. */
   readonly columns: readonly Sql[]
 }
 
-/** A bounded walk along an index, from a position on. */
-export function toWalk({ table, column, descending, after, within, rows, columns }: Walk): Sql {
-  const select = sql`select ${join([...always, ...columns], ', ')}, ${column ?? sql`null`} as sorted from ${table}`
+/** Keyset pagination: a bounded scan of an index that starts after a position. */
+export function toIndexScan(scan: IndexScan): Sql {
+  const { table, column, descending, after, within, rows, columns } = scan
+  const select = sql`
+    select ${join([...rowColumns, ...columns], ', ')}, ${column ?? sql`null`} as sorted
+    from ${table}`
   if (!column)
-    return sql`${select} where ${and(beyondKey(descending, after))} ${byKey(descending)} limit ${rows}`
-  const start = after ? [beyond(column, descending, after)] : []
-  const order = descending ? sql`order by ${column} desc, key desc` : sql`order by ${column}, key`
-  return sql`${select} where ${and([sql`${column} is not null`, ...within, ...start])} ${order} limit ${rows}`
+    return sql`${select}
+      where ${and(afterKey(descending, after))}
+      ${byKey(descending)} limit ${rows}`
+  const start = after ? [afterPosition(column, descending, after)] : []
+  return sql`${select}
+    where ${and([sql`${column} is not null`, ...within, ...start])}
+    order by ${byColumn(column, descending)} limit ${rows}`
 }
 
-const always = [sql`id`, sql`key`, sql`at`]
+const rowColumns = [sql`id`, sql`key`, sql`at`]
 
-const beyond = (column: Sql, descending: boolean, { value, key }: Position): Sql =>
+const afterPosition = (column: Sql, descending: boolean, { value, key }: Position): Sql =>
   descending
     ? sql`(${column}, key) < (${value}, ${key})`
     : sql`(${column}, key) > (${value}, ${key})`
 
-function beyondKey(descending: boolean, after: Position | undefined): readonly Sql[] {
+function afterKey(descending: boolean, after: Position | undefined): readonly Sql[] {
   if (!after || after.key === null) return []
   return [descending ? sql`key < ${after.key}` : sql`key > ${after.key}`]
 }
@@ -87,29 +94,41 @@ function beyondKey(descending: boolean, after: Position | undefined): readonly S
 const byKey = (descending: boolean): Sql =>
   descending ? sql`order by key desc` : sql`order by key`
 
-/** Those without a value come last, whichever way round. */
-export function toWalkOfMissing({ table, column, descending, after, rows, columns }: Walk): Sql {
-  const start = beyondKey(descending, after)
-  return sql`select ${join([...always, ...columns], ', ')}, null as sorted from ${table} where ${and([sql`${column ?? sql`0`} is null`, ...start])} ${byKey(descending)} limit ${rows}`
+const byColumn = (column: Sql, descending: boolean): Sql =>
+  descending ? sql`${column} desc, key desc` : sql`${column}, key`
+
+/** Scans the rows without a value, which come last in both directions. */
+export function toNullScan({ table, column, descending, after, rows, columns }: IndexScan): Sql {
+  const start = afterKey(descending, after)
+  return sql`
+    select ${join([...rowColumns, ...columns], ', ')}, null as sorted
+    from ${table}
+    where ${and([sql`${column ?? sql`0`} is null`, ...start])}
+    ${byKey(descending)} limit ${rows}`
 }
 
-/** The first of a few rows that are found by what they must be, in the order of the walks above. */
-export function toPick(
-  { table, column, descending, after, rows }: Omit<Walk, 'within' | 'columns'>,
+/** Picks rows by condition instead of by scan, in the same order as the scans above. */
+export function toLookup(
+  { table, column, descending, after, rows }: Omit<IndexScan, 'within' | 'columns'>,
   where: Sql,
 ): Sql {
   if (!column)
-    return sql`select id, null as sorted from ${table} where ${and([where, ...beyondKey(descending, after)])} ${byKey(descending)} limit ${rows}`
+    return sql`
+      select id, null as sorted from ${table}
+      where ${and([where, ...afterKey(descending, after)])}
+      ${byKey(descending)} limit ${rows}`
   const start = !after
     ? []
     : after.value === null
-      ? [sql`${column} is null`, ...beyondKey(descending, after)]
-      : [sql`(${column} is null or ${beyond(column, descending, after)})`]
-  const order = descending ? sql`${column} desc, key desc` : sql`${column}, key`
-  return sql`select id, ${column} as sorted from ${table} where ${and([where, ...start])} order by ${column} is null, ${order} limit ${rows}`
+      ? [sql`${column} is null`, ...afterKey(descending, after)]
+      : [sql`(${column} is null or ${afterPosition(column, descending, after)})`]
+  return sql`
+    select id, ${column} as sorted from ${table}
+    where ${and([where, ...start])}
+    order by ${column} is null, ${byColumn(column, descending)} limit ${rows}`
 }
 
-/** The columns that `toWhere` looks at, each once. */
+/** The columns that `toWhere` refers to, each once. */
 export const listColumns = (
   { window }: Scope,
   conditions: readonly Condition[],
@@ -117,6 +136,6 @@ export const listColumns = (
   ...new Map(
     [...(window ? [window.field] : []), ...conditions.map(({ field }) => field)]
       .filter(({ n }) => n > 0)
-      .map(({ n }) => [n, id('f', n)]),
+      .map(({ n }) => [n, valueColumn(n)]),
   ).values(),
 ]

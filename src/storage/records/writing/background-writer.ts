@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { LedgerError } from '../../../governance/ledger.ts'
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
@@ -9,47 +10,46 @@ import type { FileToImport, LoadedLines } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
 import type { WrittenBatch } from './write-batch.ts'
 
-/** What the thread does, and what it is told for that. */
+/** The tasks of the writer thread, each with its input and its result. */
 export interface Tasks {
-  readonly write: Job<
+  readonly write: TaskType<
     { source: number; entries: readonly RecordEntry[]; layout: string },
     WrittenBatch
   >
-  readonly open: Job<{ stream: Stream; connection: Connection }, RecordSource>
-  readonly keep: Job<{ blob: KeptBlob; binding: StoreBinding }, void>
-  readonly digest: Job<string, { digest: string; size: number }>
-  readonly begin: Job<FileToImport & { id: number; source: number }, void>
-  readonly load: Job<{ id: number; now: number }, LoadedLines>
-  readonly end: Job<number, void>
+  readonly open: TaskType<{ stream: Stream; connection: Connection }, RecordSource>
+  readonly keep: TaskType<{ blob: KeptBlob; binding: StoreBinding }, void>
+  readonly digest: TaskType<string, { digest: string; size: number }>
+  readonly begin: TaskType<FileToImport & { id: number; source: number }, void>
+  readonly load: TaskType<{ id: number; now: number }, LoadedLines>
+  readonly end: TaskType<number, void>
 }
 
-interface Job<Given, Result> {
-  readonly given: Given
+interface TaskType<Input, Result> {
+  readonly input: Input
   readonly result: Result
 }
 
 export interface Task {
   readonly name: keyof Tasks
-  readonly given: unknown
+  readonly input: unknown
 }
 
-export type TaskResult =
-  | { readonly result: unknown }
-  | { readonly failure: string; readonly isSetup: boolean }
+/** An error is sent as its message: structured clone would lose its class. */
+export type TaskResult = { readonly result: unknown } | (Fault & { readonly isSetup: boolean })
 
-interface Waiting {
+interface PendingTask {
   readonly resolve: (result: never) => void
   readonly reject: (error: Error) => void
 }
 
 /**
- * Whatever an owner puts in is written on another thread, and files are read there: whoever serves does
- * not wait for an index, the disk or somebody else who writes.
+ * Writes records and reads import files on a worker thread, so that the event loop of the server never waits
+ * for an index, the disk or the write lock.
  */
 export class BackgroundWriter {
   readonly #file: string
-  /** In the order in which they were handed over, which is the order of the answers. */
-  readonly #waiting: Waiting[] = []
+  /** First in, first out: the thread answers in the order of the messages. */
+  readonly #pending: PendingTask[] = []
   #worker: Worker | undefined
   #imports = 0
 
@@ -57,96 +57,95 @@ export class BackgroundWriter {
     this.#file = file
   }
 
-  /** One transaction: all of a batch or nothing. */
+  /** One transaction: the whole batch or nothing. */
   write({ n, stream }: RecordSource, entries: readonly RecordEntry[]): Promise<WrittenBatch> {
-    return this.#hand('write', { source: n, entries, layout: toLayout(stream) })
+    return this.#send('write', { source: n, entries, layout: toLayout(stream) })
   }
 
   open(stream: Stream, connection: Connection): Promise<RecordSource> {
-    return this.#hand('open', { stream, connection })
+    return this.#send('open', { stream, connection })
   }
 
   keep(blob: KeptBlob, binding: StoreBinding): Promise<void> {
-    return this.#hand('keep', { blob, binding })
+    return this.#send('keep', { blob, binding })
   }
 
-  /** What tells one file from another, whatever it is called. */
+  /** Identifies a file by its content: the same under any name. */
   digest(file: string): Promise<{ digest: string; size: number }> {
-    return this.#hand('digest', file)
+    return this.#send('digest', file)
   }
 
-  /** A file behind its first lines, a batch whenever the next one is asked for. */
+  /** Imports a file; each step of the generator writes one batch. */
   async *load(
     { n }: RecordSource,
     file: FileToImport,
     now: () => number,
   ): AsyncGenerator<LoadedLines> {
     const id = ++this.#imports
-    await this.#hand('begin', { id, source: n, ...file })
+    await this.#send('begin', { id, source: n, ...file })
     try {
       for (let isEnd = false; !isEnd; ) {
-        const loaded = await this.#hand('load', { id, now: now() })
+        const loaded = await this.#send('load', { id, now: now() })
         yield loaded
         isEnd = loaded.isEnd
       }
     } finally {
-      // Where the thread has ended there is nothing to end, and why it has is being told.
-      if (this.#worker) await this.#hand('end', id).catch(() => {})
+      // If the thread has ended, so has the import, and its tasks were rejected with the reason.
+      if (this.#worker) await this.#send('end', id).catch(() => {})
     }
   }
 
-  #hand<Name extends keyof Tasks>(
+  #send<Name extends keyof Tasks>(
     name: Name,
-    given: Tasks[Name]['given'],
+    input: Tasks[Name]['input'],
   ): Promise<Tasks[Name]['result']> {
     return new Promise((resolve, reject) => {
-      const worker = this.#open()
+      const worker = this.#openWorker()
       worker.ref()
-      worker.postMessage({ name, given } satisfies Task)
-      this.#waiting.push({ resolve, reject })
+      worker.postMessage({ name, input } satisfies Task)
+      this.#pending.push({ resolve, reject })
     })
   }
 
   async close(): Promise<void> {
     const worker = this.#worker
     if (!worker) return
-    const gone = once(worker, 'exit')
+    const exit = once(worker, 'exit')
     worker.ref()
     worker.postMessage(undefined)
-    await gone
+    await exit
   }
 
-  #open(): Worker {
+  #openWorker(): Worker {
     if (this.#worker) return this.#worker
     const worker = new Worker(thread, { workerData: this.#file })
     worker
-      .on('message', (result: TaskResult) => this.#answer(worker, result))
+      .on('message', (result: TaskResult) => this.#settle(worker, result))
       .on('error', (error: Error) => this.#fail(worker, error))
-      .on('exit', () => this.#fail(worker, new LedgerError('The writing of records has ended.')))
+      .on('exit', () => this.#fail(worker, new LedgerError('The record writer thread has ended.')))
     this.#worker = worker
     return worker
   }
 
-  #answer(worker: Worker, result: TaskResult): void {
+  #settle(worker: Worker, result: TaskResult): void {
     if (worker !== this.#worker) return
-    const waiting = this.#waiting.shift()
-    if (this.#waiting.length === 0) worker.unref()
-    if ('result' in result) waiting?.resolve(result.result as never)
-    else {
-      const Kind = result.isSetup ? SetupError : LedgerError
-      waiting?.reject(new Kind(result.failure))
-    }
+    const task = this.#pending.shift()
+    if (this.#pending.length === 0) worker.unref()
+    if (isFault(result)) {
+      const ErrorClass = result.isSetup ? SetupError : LedgerError
+      task?.reject(new ErrorClass(result.fault))
+    } else task?.resolve(result.result as never)
   }
 
-  /** The next batch begins on a new thread; what is left of the former one concerns nobody. */
+  /** Rejects all pending tasks. The next task starts a new thread; late events of this one are ignored. */
   #fail(worker: Worker, error: Error): void {
     if (worker !== this.#worker) return
     this.#worker = undefined
-    for (const { reject } of this.#waiting.splice(0)) reject(error)
+    for (const { reject } of this.#pending.splice(0)) reject(error)
   }
 }
 
-/** Threads run what is built, also where the rest runs from its sources. */
+/** Worker threads always run the build output, even when the rest runs from TypeScript sources. */
 const thread = new URL(
   import.meta.url.endsWith('.ts')
     ? '../../../../dist/storage/records/writing/writer-thread.js'

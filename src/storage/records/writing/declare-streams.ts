@@ -1,17 +1,17 @@
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
-import { listReturned, numberFields } from '../field-numbers.ts'
+import { listReturningFields, numberFields } from '../field-numbers.ts'
 import type { RecordCatalog } from '../record-catalog.ts'
-import { createTables } from '../record-schema.ts'
-import { rebuildSource, tellReturned } from './rebuild-source.ts'
+import { createSourceTables } from '../source-tables.ts'
+import { markAllChanged, rebuildSource } from './rebuild-source.ts'
 
 interface StreamRow {
   readonly n: number
   readonly declaration: string
 }
 
-/** What an owner says there is: streams and connections. Within a transaction of somebody else. */
+/** The owner's declarations of streams and connections. The caller opens the transaction. */
 export class StreamDeclarations {
   readonly #database: Sqlite
   readonly #segments: SegmentWriter
@@ -21,26 +21,26 @@ export class StreamDeclarations {
     this.#segments = segments
   }
 
-  /** Declares a stream, or declares it anew: then what is there is written again to fit. */
-  declare(given: Stream): void {
-    const known = this.#find(given)
-    if (known) this.#declareAnew(known, given)
-    else this.#declareFirst(given)
+  /** Declares a stream. If its declaration changed, its sources are rebuilt to fit. */
+  declare(stream: Stream): void {
+    const row = this.#find(stream)
+    if (row) this.#redeclare(row, stream)
+    else this.#declareFirst(stream)
   }
 
-  #declareFirst(given: Stream): void {
+  #declareFirst(stream: Stream): void {
     this.#database
       .prepare(`insert into streams (connector, name, declaration) values (?, ?, '')`)
-      .run(given.connector, given.name)
-    const made = this.#find(given)
-    if (!made) throw new Error(`${given.name} was not declared`)
-    this.#put(made.n, numberFields(this.#database, made.n, given))
+      .run(stream.connector, stream.name)
+    const row = this.#find(stream)
+    if (!row) throw new Error(`The stream ${stream.name} was not stored`)
+    this.#put(row.n, numberFields(this.#database, row.n, stream))
   }
 
-  #declareAnew({ n, declaration }: StreamRow, given: Stream): void {
+  #redeclare({ n, declaration }: StreamRow, declared: Stream): void {
     const former: Stream = JSON.parse(declaration)
-    const returned = listReturned(this.#database, n, former, given)
-    const stream = numberFields(this.#database, n, given)
+    const returning = listReturningFields(this.#database, n, former, declared)
+    const stream = numberFields(this.#database, n, declared)
     if (JSON.stringify(stream) === declaration) return
     this.#put(n, stream)
     for (const source of this.#database
@@ -48,8 +48,8 @@ export class StreamDeclarations {
       .all(n)) {
       rebuildSource(this.#database, source.n, former, stream)
       for (const field of stream.fields)
-        if (returned.includes(field.name)) tellReturned(this.#database, source.n, field)
-      this.#segments.settle(source.n, stream)
+        if (returning.includes(field.name)) markAllChanged(this.#database, source.n, field)
+      this.#segments.maintain(source.n, stream)
     }
   }
 
@@ -57,7 +57,7 @@ export class StreamDeclarations {
     this.#database
       .prepare('update streams set declaration = ? where n = ?')
       .run(JSON.stringify(stream), n)
-    this.#touch()
+    this.#incrementVersion()
   }
 
   #find({ connector, name }: Stream): StreamRow | undefined {
@@ -66,7 +66,7 @@ export class StreamDeclarations {
       .get(connector, name)
   }
 
-  /** The source of a declared stream and a connection, which may be new. */
+  /** The source of a declared stream and a connection; creates the connection and the source if needed. */
   connect(stream: Stream, connection: Connection): RecordSource {
     this.#database
       .prepare(
@@ -75,40 +75,40 @@ export class StreamDeclarations {
       )
       .run(connection.id, connection.connector, connection.label ?? null)
     const declared = this.#find(stream)
-    if (!declared) throw new Error(`${stream.name} is not declared`)
+    if (!declared) throw new Error(`The stream ${stream.name} is not declared`)
     const { changes } = this.#database
       .prepare('insert or ignore into sources (connection, stream) values (?, ?)')
       .run(connection.id, declared.n)
-    const made = this.#database
+    const source = this.#database
       .prepare<{ n: number }>('select n from sources where connection = ? and stream = ?')
       .get(connection.id, declared.n)
-    if (!made) throw new Error(`${stream.name} of ${connection.id} was not made`)
-    const present: Stream = JSON.parse(declared.declaration)
-    if (changes > 0) createTables(this.#database, made.n, present)
-    this.#touch()
-    return { n: made.n, connection, stream: present }
+    if (!source) throw new Error(`The source ${stream.name} of ${connection.id} was not stored`)
+    const declaration: Stream = JSON.parse(declared.declaration)
+    if (changes > 0) createSourceTables(this.#database, source.n, declaration)
+    this.#incrementVersion()
+    return { n: source.n, connection, stream: declaration }
   }
 
-  /** Whoever has read the catalogue reads it again. */
-  #touch(): void {
+  /** Invalidates every cached `RecordCatalog`, in all processes. */
+  #incrementVersion(): void {
     this.#database.exec(
       `update meta set value = cast(cast(value as integer) + 1 as text) where name = 'catalogue'`,
     )
   }
 }
 
-/** The source of a stream and a connection, where there is nothing to be made for it. */
+/** The source of a stream and a connection, if both are stored already and the label is the same. */
 export function findSource(
   { sources }: Pick<RecordCatalog, 'sources'>,
   stream: Stream,
   connection: Connection,
 ): RecordSource | undefined {
-  const known = sources.find(
-    (one) =>
-      one.stream.name === stream.name &&
-      one.stream.connector === stream.connector &&
-      one.connection.id === connection.id &&
-      one.connection.label === (connection.label ?? one.connection.label),
+  const source = sources.find(
+    (candidate) =>
+      candidate.stream.name === stream.name &&
+      candidate.stream.connector === stream.connector &&
+      candidate.connection.id === connection.id &&
+      candidate.connection.label === (connection.label ?? candidate.connection.label),
   )
-  return known && { n: known.n, connection, stream: known.stream }
+  return source && { n: source.n, connection, stream: source.stream }
 }

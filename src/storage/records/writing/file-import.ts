@@ -12,17 +12,17 @@ import type { RecordSource } from '../../../sources/records/model/stream.ts'
 import type { RecordWriter } from './record-writer.ts'
 import type { WrittenBatch } from './write-batch.ts'
 
-/** What has become of the next lines of a file. */
+/** The result of importing the next lines of a file. */
 export interface LoadedLines {
   readonly written: WrittenBatch
   readonly rejected: readonly Rejected[]
-  /** Of all lines so far. */
+  /** Over all lines so far. */
   readonly misfits: readonly TypeMismatch[]
-  /** Lines that were taken before, and are not looked at. */
+  /** Lines that an earlier import of this file wrote. */
   readonly skipped: number
-  /** Lines that say that they are of another stream or connection. */
+  /** Lines of another stream or connection. */
   readonly others: number
-  /** How far it has come. */
+  /** The number of the last line read. */
   readonly lines: number
   readonly bytes: number
   readonly isEnd: boolean
@@ -37,17 +37,18 @@ export interface Rejected {
 export interface FileToImport {
   readonly file: string
   readonly digest: string
-  /** Lines that were taken before. */
+  /** Lines that an earlier import of this file wrote. */
   readonly after: number
-  /** What of it, where not all is meant. */
+  /** Restricts the import to one stream and connection of an export. */
   readonly part?: ExportPart | undefined
 }
 
-/** Large enough that a commit is worth it, small enough that an interrupted one is no loss. */
-const batchSize = 2000
-const batchLength = 4 * 1024 * 1024
+/** A batch is one commit: large enough to pay for it, small enough to lose little when interrupted. */
+const maxBatchEntries = 2000
+/** UTF-16 code units of the lines of a batch. */
+const maxBatchLength = 4 * 1024 * 1024
 
-/** One file on its way into the store, batch by batch. */
+/** The import of one file, batch by batch. */
 export class FileImport {
   readonly #writer: RecordWriter
   readonly #source: number
@@ -55,8 +56,8 @@ export class FileImport {
   readonly #after: number
   readonly #part: ExportPart | undefined
   readonly #lines: Generator<Line>
-  readonly #misfits = new TypeMismatches()
-  #reached: number
+  readonly #mismatches = new TypeMismatches()
+  #lastLine: number
 
   constructor(
     writer: RecordWriter,
@@ -68,11 +69,11 @@ export class FileImport {
     this.#digest = digest
     this.#after = after
     this.#part = part
-    this.#reached = after
+    this.#lastLine = after
     this.#lines = readLines(file, toCellOf(stream), after)
   }
 
-  /** One transaction: the next batch and how far the file has come with it, or neither. */
+  /** One transaction: the next batch, and the line up to which the file is imported. */
   next(now: number): LoadedLines {
     const source = this.#writer.find(this.#source)
     const at = new Date(now).toISOString()
@@ -80,7 +81,7 @@ export class FileImport {
     const rejected: Rejected[] = []
     let [skipped, others, length, bytes] = [0, 0, 0, 0]
     let isEnd = false
-    while (entries.length < batchSize && length < batchLength) {
+    while (entries.length < maxBatchEntries && length < maxBatchLength) {
       const { value: line, done } = this.#lines.next()
       if (done) {
         isEnd = true
@@ -91,7 +92,7 @@ export class FileImport {
         skipped += 1
         continue
       }
-      this.#reached = line.number
+      this.#lastLine = line.number
       if (this.#part && isOfOther(this.#part, line.value)) {
         others += 1
         continue
@@ -101,18 +102,18 @@ export class FileImport {
       if (typeof entry === 'string') rejected.push(toRejected(line, entry))
       else {
         entries.push(entry)
-        this.#misfits.add(entry, line.number)
+        this.#mismatches.add(entry, line.number)
       }
     }
     const written = this.#writer.write(source, entries, {
       file: this.#digest,
-      lines: this.#reached,
+      lines: this.#lastLine,
     })
-    const misfits = this.#misfits.list(source.stream)
-    return { written, rejected, misfits, skipped, others, lines: this.#reached, bytes, isEnd }
+    const misfits = this.#mismatches.list(source.stream)
+    return { written, rejected, misfits, skipped, others, lines: this.#lastLine, bytes, isEnd }
   }
 
-  /** Where it has not come to its end. */
+  /** Closes the file if it was not read to its end. */
   close(): void {
     this.#lines.return(undefined)
   }
@@ -124,7 +125,7 @@ const toRejected = ({ number, text, value }: Line, fault: string): Rejected => (
   text: text ?? JSON.stringify(value),
 })
 
-/** What tells one file from another, whatever it is called. */
+/** Identifies a file by its content: the same under any name. */
 export function digestFile(file: string): { digest: string; size: number } {
   const hash = createHash('sha256')
   let size = 0

@@ -1,18 +1,18 @@
 import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Stream } from '../../../sources/records/model/stream.ts'
 
-const known = new WeakMap<Stream, string>()
+const layouts = new WeakMap<Stream, string>()
 
-/** Everything of a declaration that the values and words of an entry depend on. */
+/** The part of a declaration that the values and words of an entry depend on. */
 export function toLayout(stream: Stream): string {
   const layout =
-    known.get(stream) ??
+    layouts.get(stream) ??
     JSON.stringify(stream.fields.map(({ n, name, type, lexical }) => [n, name, type, lexical]))
-  known.set(stream, layout)
+  layouts.set(stream, layout)
   return layout
 }
 
-/** Entries that were made for another declaration are made again; each keeps the key it has. */
+/** Converts entries that were made for another declaration; their keys stay. */
 export function fitEntries(
   entries: readonly RecordEntry[],
   layout: string,
@@ -28,6 +28,8 @@ export function fitEntries(
 export function refit(keyless: Stream, body: string): NonNullable<RecordEntry['written']> {
   const entry = toRecordEntry(keyless, { object: 'record', data: JSON.parse(body) }, '')
   if (typeof entry === 'string' || !entry.written)
-    throw new Error(`${keyless.name} cannot be declared anew because of a record: ${entry}`)
+    throw new Error(
+      `The stream ${keyless.name} cannot be redeclared: a stored record does not fit: ${entry}`,
+    )
   return { ...entry.written, body }
 }

@@ -1,12 +1,25 @@
 import { SetupError } from '../../../capability/setup-error.ts'
 import type { Field, Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
-import { createColumns } from '../record-schema.ts'
 import { RecordRows } from '../rows/record-rows.ts'
+import { createDeclaredTables } from '../source-tables.ts'
+import {
+  columnTable,
+  departureTable,
+  fieldChangeTable,
+  formerRecordTable,
+  recordKeyIndex,
+  recordSeqIndex,
+  recordTable,
+  recordValueIndex,
+  segmentTable,
+  staleTable,
+  wordTable,
+} from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
 import { refit } from './fit-entries.ts'
 
-interface Former {
+interface FormerRow {
   readonly id: number
   readonly key: string
   readonly seq: number
@@ -16,42 +29,50 @@ interface Former {
 
 const pageLength = 1000
 
-/** The columns come from the declaration, so another one needs other columns. */
+/** Rewrites a source for a new declaration: the columns of its tables depend on it. */
 export function rebuildSource(database: Sqlite, n: number, former: Stream, stream: Stream): void {
   refuseOtherKey(database, n, former, stream)
-  if (former.consentTimeField !== stream.consentTimeField) forgetTimes(database, n)
-  keepChanges(database, n, former, stream)
-  database.exec(`alter table r${n} rename to former${n}`)
-  database.exec(`drop index r${n}_k; drop index r${n}_s`)
-  database.exec(`drop table g${n}; drop table c${n}; drop table x${n}`)
+  if (former.consentTimeField !== stream.consentTimeField) deleteFormerTimes(database, n)
+  renumberChanges(database, n, former, stream)
+  database.exec(
+    `alter table ${recordTable(n)} rename to ${formerRecordTable(n)};
+     drop index ${recordKeyIndex(n)};
+     drop index ${recordSeqIndex(n)};
+     drop table ${segmentTable(n)};
+     drop table ${columnTable(n)};
+     drop table ${staleTable(n)}`,
+  )
   for (const { n: field, name } of former.fields)
     if (name === former.cursorField || name === former.consentTimeField)
-      database.exec(`drop index r${n}_f${field}`)
-  if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table s${n}`)
-  createColumns(database, n, stream)
+      database.exec(`drop index ${recordValueIndex(n, field)}`)
+  if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table ${wordTable(n)}`)
+  createDeclaredTables(database, n, stream)
   const records = new RecordRows(database, n, stream)
   const words = new WordIndex(database, n, stream)
-  // Each keeps the key it has.
+  // No primary key means that no key is derived: each record keeps its own.
   const keyless = { ...stream, primaryKey: [] }
-  for (const page of listFormer(database, n)) {
+  for (const page of listFormerRows(database, n)) {
     for (const { id, key, seq, at, body } of page) {
-      const written = refit(keyless, body)
-      records.add(id, seq, { key, emittedAt: at }, written)
-      words.add(id, written.texts)
+      const content = refit(keyless, body)
+      records.add(id, seq, { key, emittedAt: at }, content)
+      words.add(id, content.texts)
     }
     words.flush()
   }
-  database.exec(`drop table former${n}`)
+  database.exec(`drop table ${formerRecordTable(n)}`)
 }
 
-/** Whoever is granted it has not seen it for a while, and nobody knows what changed meanwhile. */
-export function tellReturned(database: Sqlite, n: number, { n: field, name }: Field): void {
+/**
+ * Records a change of the field in every record that has it. While the field was not declared, its changes
+ * were neither recorded nor visible.
+ */
+export function markAllChanged(database: Sqlite, n: number, { n: field, name }: Field): void {
   const { changes } = database
     .prepare(
-      `insert or replace into h${n} (id, field, seq)
+      `insert or replace into ${fieldChangeTable(n)} (id, field, seq)
        select id, ?, row_number() over (order by id)
          + (select cast(value as integer) from meta where name = 'counter')
-       from r${n} where exists (select 1 from json_each(body) where key = ?)`,
+       from ${recordTable(n)} where exists (select 1 from json_each(body) where key = ?)`,
     )
     .run(field, name)
   database
@@ -61,33 +82,38 @@ export function tellReturned(database: Sqlite, n: number, { n: field, name }: Fi
     .run(changes)
 }
 
-/** Records keep their keys, so by another one each would come in a second time. */
+/** Records keep their keys, so an import with another primary key would add each a second time. */
 function refuseOtherKey(database: Sqlite, n: number, former: Stream, stream: Stream): void {
   if (JSON.stringify(former.primaryKey) === JSON.stringify(stream.primaryKey)) return
-  if (!database.prepare<{ id: number }>(`select id from r${n} limit 1`).get()) return
+  if (!database.prepare<{ id: number }>(`select id from ${recordTable(n)} limit 1`).get()) return
   throw new SetupError(
-    `${stream.name} has records that go by ${former.primaryKey.join(', ')}. With the primary_key ${stream.primaryKey.join(', ')} each would come in a second time. Declare a stream of another name, or delete the records first.`,
+    `The stream ${stream.name} has records with the primary_key ${former.primaryKey.join(', ')}. With the primary_key ${stream.primaryKey.join(', ')}, each would be imported a second time. Declare a stream with another name, or delete the records first.`,
   )
 }
 
-/** A field of another type has another number, and has changed when it did. */
-function keepChanges(database: Sqlite, n: number, former: Stream, stream: Stream): void {
-  const move = database.prepare(`update or replace h${n} set field = ? where field = ?`)
-  for (const before of former.fields) {
-    const now = stream.fields.find(({ name }) => name === before.name)
-    if (now && now.n !== before.n) move.run(now.n, before.n)
+/** A field with a new type gets a new number; the number of its last change stays the same. */
+function renumberChanges(database: Sqlite, n: number, former: Stream, stream: Stream): void {
+  const renumber = database.prepare(
+    `update or replace ${fieldChangeTable(n)} set field = ? where field = ?`,
+  )
+  for (const formerField of former.fields) {
+    const field = stream.fields.find(({ name }) => name === formerField.name)
+    if (field && field.n !== formerField.n) renumber.run(field.n, formerField.n)
   }
 }
 
-/** Where records were in a time that nobody is granted any more says nothing about the time that is. */
-function forgetTimes(database: Sqlite, n: number): void {
-  database.exec(`delete from d${n} where key in (select key from r${n})`)
-  database.exec(`update d${n} set time = null`)
+/** Values of the former consent time field say nothing about the ranges of the new one. */
+function deleteFormerTimes(database: Sqlite, n: number): void {
+  database.exec(
+    `delete from ${departureTable(n)} where key in (select key from ${recordTable(n)});
+     update ${departureTable(n)} set time = null`,
+  )
 }
 
-function* listFormer(database: Sqlite, n: number): Generator<readonly Former[]> {
-  const page = database.prepare<Former>(
-    `select id, key, seq, at, body from former${n} where id > ? order by id limit ${pageLength}`,
+function* listFormerRows(database: Sqlite, n: number): Generator<readonly FormerRow[]> {
+  const page = database.prepare<FormerRow>(
+    `select id, key, seq, at, body from ${formerRecordTable(n)}
+     where id > ? order by id limit ${pageLength}`,
   )
   for (let after = 0; ; ) {
     const rows = page.all(after)

@@ -9,21 +9,24 @@ import { DisclosureLog, type DisclosureRecord } from '../disclosure-log.ts'
 import { GrantTables } from '../grant-tables.ts'
 import { RecordCatalog } from '../record-catalog.ts'
 import { prepareRecords } from '../record-schema.ts'
+import { recordTable } from '../table-names.ts'
 import { findSource, StreamDeclarations } from './declare-streams.ts'
 import { fitEntries, toLayout } from './fit-entries.ts'
 import { BatchWriter, type WrittenBatch } from './write-batch.ts'
 
-/** How far into a file a batch goes. */
-export interface Place {
-  /** Its digest: the same file again is the same place. */
+/** How much of a file is imported with a batch. */
+export interface ImportProgress {
+  /** The digest of the file, so that an interrupted import can be resumed under any file name. */
   readonly file: string
   readonly lines: number
 }
 
-/** The owner's side of a store of records: everything that writes. */
+const exportPage = 500
+
+/** The owner's side of a record store: everything that writes. */
 export class RecordWriter {
   readonly #database: Sqlite
-  readonly #catalogue: RecordCatalog
+  readonly #catalog: RecordCatalog
   readonly #grants: GrantTables
   readonly #log: DisclosureLog
   readonly #declarations: StreamDeclarations
@@ -32,9 +35,9 @@ export class RecordWriter {
   constructor(file: string, now: () => number) {
     this.#database = openSqlite(file)
     prepareRecords(this.#database, file)
-    // What an owner is told is done is done, also when the power fails.
+    // Durability: an acknowledged write survives a power failure.
     this.#database.exec('pragma synchronous = full')
-    this.#catalogue = new RecordCatalog(this.#database)
+    this.#catalog = new RecordCatalog(this.#database)
     this.#grants = new GrantTables(this.#database)
     const segments = new SegmentWriter(this.#database)
     this.#declarations = new StreamDeclarations(this.#database, segments)
@@ -43,23 +46,23 @@ export class RecordWriter {
   }
 
   get sources(): readonly RecordSource[] {
-    return this.#catalogue.sources
+    return this.#catalog.sources
   }
 
   get streams(): readonly Stream[] {
-    return this.#catalogue.streams()
+    return this.#catalog.streams()
   }
 
   get packages(): readonly GrantPackage[] {
     return this.#grants.list()
   }
 
-  /** Declares a stream, or declares it anew: then what is there is written again to fit. */
-  declare(given: Stream): void {
-    this.#commit(() => this.#declarations.declare(given))
+  /** Declares a stream. If its declaration changed, its sources are rebuilt to fit. */
+  declare(stream: Stream): void {
+    this.#commit(() => this.#declarations.declare(stream))
   }
 
-  /** The source of a declared stream and a connection, as the file has the stream. */
+  /** The source of a declared stream and a connection, with the stream as the file declares it. */
   open(stream: Stream, connection: Connection): RecordSource {
     return (
       findSource(this, stream, connection) ??
@@ -67,34 +70,38 @@ export class RecordWriter {
     )
   }
 
-  /** As it is declared now. */
+  /** The source with its present declaration. */
   find(n: number): RecordSource {
-    const present = this.sources.find((one) => one.n === n)
-    if (!present) throw new Error(`There is no source ${n}.`)
-    return present
+    const source = this.sources.find((candidate) => candidate.n === n)
+    if (!source) throw new Error(`Unknown source ${n}.`)
+    return source
   }
 
-  /** One transaction: all of a batch, and how far its file has come, or nothing of either. */
-  write(given: RecordSource, made: readonly RecordEntry[], place?: Place): WrittenBatch {
+  /** One transaction: the whole batch and the progress of its file, or neither. */
+  write(
+    { n, stream }: RecordSource,
+    entries: readonly RecordEntry[],
+    progress?: ImportProgress,
+  ): WrittenBatch {
     return this.#commit(() => {
-      // It may have been declared anew while this waited for its turn.
-      const source = this.find(given.n)
+      // Another process may have redeclared the stream before this transaction began.
+      const source = this.find(n)
       const written = this.#batches.write(
         source,
-        fitEntries(made, toLayout(given.stream), source.stream),
+        fitEntries(entries, toLayout(stream), source.stream),
       )
-      if (place)
+      if (progress)
         this.#database
           .prepare(
             `insert into imports (source, file, lines) values (?, ?, ?)
              on conflict do update set lines = excluded.lines`,
           )
-          .run(source.n, place.file, place.lines)
+          .run(source.n, progress.file, progress.lines)
       return written
     })
   }
 
-  /** How many lines of a file are in the store already. */
+  /** The number of lines of a file that are imported already. */
   linesOf(source: RecordSource, file: string): number {
     return (
       this.#database
@@ -104,27 +111,29 @@ export class RecordWriter {
   }
 
   holds({ n }: RecordSource, key: string): boolean {
-    return this.#database.prepare(`select 1 from r${n} where key = ?`).get(key) !== undefined
+    const row = this.#database.prepare(`select 1 from ${recordTable(n)} where key = ?`).get(key)
+    return row !== undefined
   }
 
   count({ n }: RecordSource): number {
-    return (
-      this.#database.prepare<{ count: number }>(`select count(*) as count from r${n}`).get()
-        ?.count ?? 0
-    )
+    const row = this.#database
+      .prepare<{ count: number }>(`select count(*) as count from ${recordTable(n)}`)
+      .get()
+    return row?.count ?? 0
   }
 
-  /** Every record of a source in the order of its arrival, in pages. */
+  /** Every record of a source in order of arrival (keyset pagination). */
   *export({ n }: RecordSource): Generator<{ key: string; at: string; body: string }> {
     for (let after = 0; ; ) {
       const rows = this.#database
         .prepare<{ id: number; key: string; at: string; body: string }>(
-          `select id, key, at, body from r${n} where id > ? order by id limit 500`,
+          `select id, key, at, body from ${recordTable(n)}
+           where id > ? order by id limit ${exportPage}`,
         )
         .all(after)
       yield* rows
       after = rows.at(-1)?.id ?? after
-      if (rows.length < 500) return
+      if (rows.length < exportPage) return
     }
   }
 
@@ -132,11 +141,11 @@ export class RecordWriter {
     this.#commit(() => new BlobTable(this.#database).put(blob, binding))
   }
 
-  grant(given: GrantPackage, token: string): void {
-    this.#commit(() => this.#grants.add(given, token))
+  grant(grantPackage: GrantPackage, token: string): void {
+    this.#commit(() => this.#grants.add(grantPackage, token))
   }
 
-  /** Another token of a grant; `false` where it was for a single use, and that was. */
+  /** Stores another token of a package; `false` for a `single_use` package that had its token already. */
   issue(id: string, token: string, at: number): boolean {
     return this.#commit(() => this.#grants.issue(id, token, at))
   }
@@ -168,7 +177,7 @@ export class RecordWriter {
     try {
       this.#database.exec('pragma wal_checkpoint(truncate)')
     } catch {
-      // Another process writes: it will do so when it closes.
+      // Another process holds the lock; the last one to close checkpoints.
     }
     this.#database.close()
   }
@@ -183,7 +192,7 @@ export class RecordWriter {
       try {
         this.#database.exec('rollback')
       } catch {
-        // SQLite has undone it already.
+        // SQLite has rolled back already.
       }
       throw error
     }

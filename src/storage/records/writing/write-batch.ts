@@ -2,7 +2,13 @@ import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type RecordSource, type Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
-import { type Former, insertedAtOnce, type RecordContent, RecordRows } from '../rows/record-rows.ts'
+import {
+  insertRows,
+  type RecordContent,
+  RecordRows,
+  type StoredRecord,
+} from '../rows/record-rows.ts'
+import { departureTable, fieldChangeTable } from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
 
 export interface WrittenBatch {
@@ -12,22 +18,22 @@ export interface WrittenBatch {
   readonly same: number
 }
 
-interface Tables {
+interface SourceTables {
   readonly stream: Stream
   readonly rows: RecordRows
   readonly words: WordIndex
 }
 
-/** Entries whose former versions are looked up at once. */
-const lookedUpAtOnce = 8 * insertedAtOnce
-/** Segments that one batch completes at most; more only where a file has none yet. */
-const mostSettled = 4
+/** Entries whose stored versions are looked up by one query. */
+const chunkLength = 8 * insertRows
+/** Segments sealed with one batch; older files without segments catch up over several batches. */
+const maxSealed = 4
 
-/** Puts batches into the tables of their sources; each within a transaction of somebody else. */
+/** Writes batches into the tables of their sources. The caller opens the transaction. */
 export class BatchWriter {
   readonly #database: Sqlite
   readonly #segments: SegmentWriter
-  readonly #tables = new Map<number, Tables>()
+  readonly #tables = new Map<number, SourceTables>()
 
   constructor(database: Sqlite, segments: SegmentWriter) {
     this.#database = database
@@ -36,17 +42,17 @@ export class BatchWriter {
 
   write(source: RecordSource, entries: readonly RecordEntry[]): WrittenBatch {
     const tables = this.#tablesOf(source)
-    // What a batch left behind that failed concerns nobody.
-    tables.words.forget()
+    // A failed batch may have left entries in the buffer.
+    tables.words.discard()
     const batch = new Batch(this.#database, this.#segments, source, tables)
     const written = batch.write(entries)
-    this.#segments.settle(source.n, source.stream, mostSettled)
+    this.#segments.maintain(source.n, source.stream, maxSealed)
     return written
   }
 
-  #tablesOf({ n, stream }: RecordSource): Tables {
-    const known = this.#tables.get(n)
-    if (known?.stream === stream) return known
+  #tablesOf({ n, stream }: RecordSource): SourceTables {
+    const cached = this.#tables.get(n)
+    if (cached?.stream === stream) return cached
     const tables = {
       stream,
       rows: new RecordRows(this.#database, n, stream),
@@ -64,17 +70,17 @@ class Batch {
   readonly #stream: Stream
   readonly #rows: RecordRows
   readonly #words: WordIndex
-  /** The last record that is in a segment. */
+  /** The last record of the last segment. */
   readonly #sealed: number
-  readonly #tally = { added: 0, changed: 0, removed: 0, same: 0 }
-  /** The number of the last change of anything. */
+  readonly #written = { added: 0, changed: 0, removed: 0, same: 0 }
+  /** The number of the last change in the file. */
   #counter: number
 
   constructor(
     database: Sqlite,
     segments: SegmentWriter,
     { n, stream }: RecordSource,
-    { rows, words }: Tables,
+    { rows, words }: SourceTables,
   ) {
     this.#database = database
     this.#segments = segments
@@ -88,95 +94,94 @@ class Batch {
 
   write(entries: readonly RecordEntry[]): WrittenBatch {
     let areLikelyNew = true
-    for (let at = 0; at < entries.length; at += lookedUpAtOnce) {
-      const several = entries.slice(at, at + lookedUpAtOnce)
-      const added = areLikelyNew ? this.#addNew(several) : 0
-      const rest = several.slice(added)
+    for (let at = 0; at < entries.length; at += chunkLength) {
+      const chunk = entries.slice(at, at + chunkLength)
+      const added = areLikelyNew ? this.#addNew(chunk) : 0
+      const rest = chunk.slice(added)
       if (rest.length > 0) areLikelyNew = this.#writeEach(rest) <= rest.length / 2
     }
     this.#words.flush()
     this.#database
       .prepare(`update meta set value = ? where name = 'counter'`)
       .run(String(this.#counter))
-    return this.#tally
+    return this.#written
   }
 
-  /** The first of them, as long as they are new; how many that were. */
+  /** Adds entries from the start by multi-row inserts, as long as all are new; returns their number. */
   #addNew(entries: readonly RecordEntry[]): number {
-    for (let at = 0; ; at += insertedAtOnce) {
-      const some = entries.slice(at, at + insertedAtOnce)
-      if (some.length < insertedAtOnce || !this.#rows.addAll(this.#counter + 1, some)) return at
-      for (const { written } of some) {
+    for (let at = 0; ; at += insertRows) {
+      const chunk = entries.slice(at, at + insertRows)
+      if (chunk.length < insertRows || !this.#rows.addAll(this.#counter + 1, chunk)) return at
+      for (const { written } of chunk) {
         this.#counter += 1
         this.#words.add(this.#counter, written?.texts ?? [])
       }
-      this.#tally.added += some.length
+      this.#written.added += chunk.length
     }
   }
 
-  /** Each for itself, because some are there already; how many of them. */
+  /** Writes entries one by one; returns how many of them were stored already. */
   #writeEach(entries: readonly RecordEntry[]): number {
-    const formers = this.#rows.find(entries.map(({ key }) => key))
-    const { size } = formers
+    const storedByKey = this.#rows.find(entries.map(({ key }) => key))
+    const { size } = storedByKey
     for (const entry of entries) {
-      const { key, written } = entry
-      const former = formers.get(key)
-      if (!former && written) {
-        // The same batch may say something else about it later.
-        formers.set(key, this.#add(entry, written))
-      } else if (!former || former.body === written?.body) this.#tally.same += 1
-      else if (written) formers.set(key, this.#update(entry, written, former))
+      const { key, written: content } = entry
+      const stored = storedByKey.get(key)
+      // The map is kept up to date: a later entry may have the same key.
+      if (!stored && content) storedByKey.set(key, this.#add(entry, content))
+      else if (!stored || stored.body === content?.body) this.#written.same += 1
+      else if (content) storedByKey.set(key, this.#update(entry, content, stored))
       else {
-        this.#remove(entry, former)
-        formers.delete(key)
+        this.#remove(entry, stored)
+        storedByKey.delete(key)
       }
     }
     return size
   }
 
-  #add(entry: RecordEntry, written: RecordContent): Former {
+  #add(entry: RecordEntry, content: RecordContent): StoredRecord {
     const id = ++this.#counter
-    this.#rows.add(id, id, entry, written)
-    this.#words.add(id, written.texts)
-    this.#tally.added += 1
-    return { id, body: written.body, time: this.#timeOf(written) }
+    this.#rows.add(id, id, entry, content)
+    this.#words.add(id, content.texts)
+    this.#written.added += 1
+    return { id, body: content.body, time: this.#timeOf(content) }
   }
 
-  #update(entry: RecordEntry, written: RecordContent, former: Former): Former {
-    const { id } = former
+  #update(entry: RecordEntry, content: RecordContent, stored: StoredRecord): StoredRecord {
+    const { id } = stored
     const seq = ++this.#counter
-    this.#rows.update(id, written)
+    this.#rows.update(id, content)
     if (id <= this.#sealed) this.#segments.markStale(this.#n, id)
     this.#words.remove(id)
-    this.#words.add(id, written.texts)
+    this.#words.add(id, content.texts)
     const mark = this.#database.prepare(
-      `insert into h${this.#n} (id, field, seq) values (?, ?, ?)
+      `insert into ${fieldChangeTable(this.#n)} (id, field, seq) values (?, ?, ?)
        on conflict do update set seq = excluded.seq`,
     )
-    const [before, after] = [JSON.parse(former.body), JSON.parse(written.body)]
+    const [before, after] = [JSON.parse(stored.body), JSON.parse(content.body)]
     for (const field of this.#stream.fields)
       if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
         mark.run(id, field.n, seq)
-        // It may be gone for those who are granted a time that it had.
-        if (field.name === this.#stream.consentTimeField) this.#leave(entry, former, seq)
+        // The record may have left the time range of a grant.
+        if (field.name === this.#stream.consentTimeField) this.#addDeparture(entry, stored, seq)
       }
-    this.#tally.changed += 1
-    return { id, body: written.body, time: this.#timeOf(written) }
+    this.#written.changed += 1
+    return { id, body: content.body, time: this.#timeOf(content) }
   }
 
-  #remove(entry: RecordEntry, former: Former): void {
-    const { id } = former
+  #remove(entry: RecordEntry, stored: StoredRecord): void {
+    const { id } = stored
     this.#words.remove(id)
     this.#rows.remove(id)
-    this.#database.prepare(`delete from h${this.#n} where id = ?`).run(id)
+    this.#database.prepare(`delete from ${fieldChangeTable(this.#n)} where id = ?`).run(id)
     if (id <= this.#sealed) this.#segments.markStale(this.#n, id)
-    this.#leave(entry, former, ++this.#counter)
-    this.#tally.removed += 1
+    this.#addDeparture(entry, stored, ++this.#counter)
+    this.#written.removed += 1
   }
 
-  #leave({ key, emittedAt }: RecordEntry, { time }: Former, seq: number): void {
+  #addDeparture({ key, emittedAt }: RecordEntry, { time }: StoredRecord, seq: number): void {
     this.#database
-      .prepare(`insert into d${this.#n} (seq, key, at, time) values (?, ?, ?, ?)`)
+      .prepare(`insert into ${departureTable(this.#n)} (seq, key, at, time) values (?, ?, ?, ?)`)
       .run(seq, key, emittedAt, time)
   }
 

@@ -5,15 +5,17 @@ import { digestFile, FileImport } from './file-import.ts'
 import { fitEntries } from './fit-entries.ts'
 import { RecordWriter } from './record-writer.ts'
 
-/** Runs on a thread of its own, for one `BackgroundWriter`: it may wait for the disk and for others. */
+/** The worker thread of one `BackgroundWriter`: it may block on the disk and on the write lock. */
 const port = parentPort
 const writer = new RecordWriter(String(workerData), Date.now)
 const imports = new Map<number, FileImport>()
 
-const work: { [Name in keyof Tasks]: (given: Tasks[Name]['given']) => Tasks[Name]['result'] } = {
-  write({ source, entries, layout }) {
-    const present = writer.find(source)
-    return writer.write(present, fitEntries(entries, layout, present.stream))
+const handlers: {
+  [Name in keyof Tasks]: (input: Tasks[Name]['input']) => Tasks[Name]['result']
+} = {
+  write({ source: n, entries, layout }) {
+    const source = writer.find(n)
+    return writer.write(source, fitEntries(entries, layout, source.stream))
   },
   open: ({ stream, connection }) => writer.open(stream, connection),
   keep: ({ blob, binding }) => writer.keep(blob, binding),
@@ -22,9 +24,9 @@ const work: { [Name in keyof Tasks]: (given: Tasks[Name]['given']) => Tasks[Name
     imports.set(id, new FileImport(writer, writer.find(source), file))
   },
   load({ id, now }) {
-    const begun = imports.get(id)
-    if (!begun) throw new Error(`There is no import ${id}.`)
-    return begun.next(now)
+    const fileImport = imports.get(id)
+    if (!fileImport) throw new Error(`Unknown import ${id}.`)
+    return fileImport.next(now)
   },
   end(id) {
     imports.get(id)?.close()
@@ -34,15 +36,15 @@ const work: { [Name in keyof Tasks]: (given: Tasks[Name]['given']) => Tasks[Name
 
 port?.on('message', (task: Task | undefined) => {
   if (task) return port.postMessage(toResult(task))
-  for (const begun of imports.values()) begun.close()
+  for (const fileImport of imports.values()) fileImport.close()
   writer.close()
   port.close()
 })
 
-function toResult({ name, given }: Task): TaskResult {
+function toResult({ name, input }: Task): TaskResult {
   try {
-    return { result: work[name](given as never) }
+    return { result: handlers[name](input as never) }
   } catch (error) {
-    return { failure: (error as Error).message, isSetup: error instanceof SetupError }
+    return { fault: (error as Error).message, isSetup: error instanceof SetupError }
   }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** How this side proves to the server who it is. */
+/** Credentials for the NATS server. */
 const accessShape = z
   .strictObject({
     token: z.string().min(1),
@@ -8,50 +8,50 @@ const accessShape = z
     password: z.string().min(1),
     /** The seed of an nkey. */
     nkey: z.string().min(1),
-    /** The text of a `.creds` file. */
+    /** Content of a `.creds` file. */
     credentials: z.string().min(1),
   })
   .partial()
 
-/** Where a NATS server is: its path, if it has one, is what all subjects begin with. */
+/** URL of a NATS server; the path, if any, is the prefix of all subjects. */
 export const natsFields = {
   url: z
     .url({ protocol: /^(nats|tls)$/ })
-    .regex(/^[^@]*$/, 'a password belongs under access, as env://NAME')
+    .regex(/^[^@]*$/, 'must not contain credentials: put them under "access", as env://NAME')
     .regex(
       /^\w+:\/\/[^/]+(\/([\w-]+(\.[\w-]+)*)?)?$/,
-      'the path must be the beginning of a subject',
+      'the path must be a valid subject prefix, such as /acme or /acme.shop',
     ),
   access: accessShape.optional(),
 }
 
 const toPath = (url: string): string => new URL(url).pathname.replace(/^\//, '')
 
-export type Access = z.output<typeof accessShape>
+export type NatsCredentials = z.output<typeof accessShape>
 
-export interface Address {
+export interface NatsAddress {
   /** Host and port. */
   readonly server: string
   readonly prefix: string
-  /** Whether everything must be encrypted on the way; always, when it leaves this machine. */
+  /** TLS is required; always, unless the server is on this machine. */
   readonly secure: boolean
-  readonly access: Access
+  readonly access: NatsCredentials
 }
 
-export interface AddressInput {
+export interface NatsAddressInput {
   readonly url: string
-  readonly access?: Access | undefined
+  readonly access?: NatsCredentials | undefined
 }
 
-export function toAddress({ url, access = {} }: AddressInput): Address {
+export function toAddress({ url, access = {} }: NatsAddressInput): NatsAddress {
   const { protocol, hostname, port } = new URL(url)
   return {
     server: `${hostname}:${port === '' ? 4222 : port}`,
     prefix: toPath(url) || 'intents',
-    secure: protocol === 'tls:' || !isThisMachine(url),
+    secure: protocol === 'tls:' || !isLoopback(url),
     access,
   }
 }
 
-export const isThisMachine = (url: string): boolean =>
+export const isLoopback = (url: string): boolean =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)

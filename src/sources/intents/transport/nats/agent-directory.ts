@@ -7,148 +7,158 @@ import type { NatsConnection } from './nats-connection.ts'
 
 const text = z.string().min(1).max(128)
 
-/** What a node says of itself. */
+/** A node's announcement of itself. */
 const announcementShape = z.object({
   node: agentFields.name,
   instance: text,
-  /** Milliseconds since the epoch: of replicas that differ, the latest is believed. */
+  /** Milliseconds since the epoch: if replicas differ, the latest one counts. */
   started: z.number(),
+  /** Heartbeat interval in milliseconds. */
   every: z.number().int().min(20).max(60_000),
   leaving: z.boolean().default(false),
-  // How others are asked is not for it to say.
+  // Routing between agents is decided by the router, not by an announcement.
   capabilities: z.array(capabilityShape.omit({ fallbackAgents: true, strategy: true })).max(500),
 })
 
 type Announcement = z.output<typeof announcementShape>
 
 export interface AgentDirectoryOptions {
-  readonly line: NatsConnection
-  readonly notices: Broadcasts
-  readonly rollCall: string
-  /** This node itself is not news to it. */
+  readonly connection: NatsConnection
+  readonly broadcasts: Broadcasts
+  /** Subject on which nodes are asked to announce themselves. */
+  readonly discoverySubject: string
+  /** Name of this node: its own announcements are ignored. */
   readonly node: string
-  /** What can be asked is different now. */
+  /** Called when nodes or their capabilities have changed. */
   readonly onChange: () => void
-  /** Whether anybody is left who could answer. */
+  /** Called when the first replica of a node appears, and when the last one is gone. */
   readonly onPresence: (node: string, present: boolean) => void
 }
 
-interface Member {
+interface Replica {
   readonly announcement: Announcement
   readonly timer: NodeJS.Timeout
 }
 
-interface Known {
-  readonly members: Map<string, Member>
-  /** What it said last, also when nobody is left. */
+interface KnownNode {
+  readonly replicas: Map<string /* instance */, Replica>
+  /** The latest announcement; kept after the last replica is gone. */
   announcement: Announcement
+  /** Digest of the announced capabilities. */
   digest: string
-  forgetting?: NodeJS.Timeout
+  removal?: NodeJS.Timeout
 }
 
-/** So many announcements may be missed. */
-const missed = 3
-/** Milliseconds for which an agent without replicas keeps its intents in the list. */
-const remembered = 10 * 60_000
-const most = 1000
-/** Milliseconds in which those who are there have answered a roll call. */
-const rollCallTakes = 200
+/** A replica that misses this many heartbeats is gone. */
+const maxMissedHeartbeats = 3
+/** How long a node without replicas keeps its intents in the list. */
+const keepAbsentMs = 10 * 60_000
+/** Limit for nodes, and for replicas per node. */
+const maxEntries = 1000
+/** How long to wait for the answers to a query. */
+const queryTimeoutMs = 200
 
-/** Who is there, from what everybody says of themselves. */
+/** The nodes that have announced themselves, and their replicas. */
 export class AgentDirectory {
   readonly #options: AgentDirectoryOptions
-  readonly #known = new Map<string, Known>()
+  readonly #nodes = new Map<string, KnownNode>()
   readonly #stops: (() => void)[]
 
   constructor(options: AgentDirectoryOptions) {
     this.#options = options
-    const { line, notices } = options
+    const { connection, broadcasts } = options
     this.#stops = [
-      notices.subscribe((notice) => this.#hear(notice)),
-      line.watch({ up: () => this.#callRoll() }),
+      broadcasts.subscribe((message) => this.#receive(message)),
+      connection.watch({ up: () => this.#sendQuery() }),
     ]
   }
 
-  /** Settles when whoever is there had time to say so. */
-  async gather(): Promise<void> {
+  /** Asks all nodes to announce themselves, and resolves after they had time to do so. */
+  async query(): Promise<void> {
     try {
-      await this.#options.line.reach()
-      this.#callRoll()
-      await new Promise((resolve) => setTimeout(resolve, rollCallTakes))
+      await this.#options.connection.connect()
+      this.#sendQuery()
+      await new Promise((resolve) => setTimeout(resolve, queryTimeoutMs))
     } catch {
-      // Nobody can be heard: they are when the line is back.
+      // Not connected: `up` sends the query after the connection is established.
     }
   }
 
-  /** In the order of their names. */
+  /** Sorted by name. */
   get agents(): readonly Pick<Announcement, 'node' | 'capabilities'>[] {
-    return [...this.#known.values()]
+    return [...this.#nodes.values()]
       .map(({ announcement: { node, capabilities } }) => ({ node, capabilities }))
       .sort((a, b) => byCodePoint(a.node, b.node))
   }
 
   close(): void {
     for (const stop of this.#stops) stop()
-    for (const { members, forgetting } of this.#known.values()) {
-      clearTimeout(forgetting)
-      for (const { timer } of members.values()) clearTimeout(timer)
+    for (const { replicas, removal } of this.#nodes.values()) {
+      clearTimeout(removal)
+      for (const { timer } of replicas.values()) clearTimeout(timer)
     }
   }
 
-  #callRoll(): void {
-    const { line, rollCall } = this.#options
-    if (line.connected) line.send({ subject: rollCall, body: '' })
+  #sendQuery(): void {
+    const { connection, discoverySubject } = this.#options
+    if (connection.connected) connection.send({ subject: discoverySubject, body: '' })
   }
 
-  #hear(notice: unknown): void {
-    const parsed = announcementShape.safeParse(notice)
+  #receive(message: unknown): void {
+    const parsed = announcementShape.safeParse(message)
     if (!parsed.success || parsed.data.node === this.#options.node) return
     const { node, instance, leaving } = parsed.data
-    if (leaving) return this.#miss(node, instance)
-    this.#note(parsed.data)
+    if (leaving) return this.#removeReplica(node, instance)
+    this.#addReplica(parsed.data)
   }
 
-  #note(announcement: Announcement): void {
-    const { node, instance, every } = announcement
-    if (!this.#known.has(node) && this.#known.size >= most) return
-    const known: Known = this.#known.get(node) ?? { members: new Map(), announcement, digest: '' }
-    this.#known.set(node, known)
-    clearTimeout(known.forgetting)
-    if (!known.members.has(instance) && known.members.size >= most) return
-    clearTimeout(known.members.get(instance)?.timer)
-    const timer = setTimeout(() => this.#miss(node, instance), every * missed).unref()
-    known.members.set(instance, { announcement, timer })
-    if (known.members.size === 1) this.#options.onPresence(node, true)
-    this.#settle(known)
+  #addReplica(announcement: Announcement): void {
+    const { node: name, instance, every } = announcement
+    if (!this.#nodes.has(name) && this.#nodes.size >= maxEntries) return
+    const node: KnownNode = this.#nodes.get(name) ?? {
+      replicas: new Map(),
+      announcement,
+      digest: '',
+    }
+    this.#nodes.set(name, node)
+    clearTimeout(node.removal)
+    const { replicas } = node
+    if (!replicas.has(instance) && replicas.size >= maxEntries) return
+    clearTimeout(replicas.get(instance)?.timer)
+    const expire = () => this.#removeReplica(name, instance)
+    const timer = setTimeout(expire, every * maxMissedHeartbeats).unref()
+    replicas.set(instance, { announcement, timer })
+    if (replicas.size === 1) this.#options.onPresence(name, true)
+    this.#updateCapabilities(node)
   }
 
-  #miss(node: string, instance: string): void {
-    const known = this.#known.get(node)
-    const member = known?.members.get(instance)
-    if (!known || !member) return
-    clearTimeout(member.timer)
-    known.members.delete(instance)
-    if (known.members.size > 0) return this.#settle(known)
-    this.#options.onPresence(node, false)
-    known.forgetting = setTimeout(() => this.#forget(node), remembered).unref()
+  #removeReplica(name: string, instance: string): void {
+    const node = this.#nodes.get(name)
+    const replica = node?.replicas.get(instance)
+    if (!node || !replica) return
+    clearTimeout(replica.timer)
+    node.replicas.delete(instance)
+    if (node.replicas.size > 0) return this.#updateCapabilities(node)
+    this.#options.onPresence(name, false)
+    node.removal = setTimeout(() => this.#removeNode(name), keepAbsentMs).unref()
   }
 
-  #forget(node: string): void {
-    this.#known.delete(node)
+  #removeNode(name: string): void {
+    this.#nodes.delete(name)
     this.#options.onChange()
   }
 
-  #settle(known: Known): void {
-    const announcements = [...known.members.values()].map(({ announcement }) => announcement)
-    const latest = announcements.sort(byAge).at(-1)
+  #updateCapabilities(node: KnownNode): void {
+    const announcements = [...node.replicas.values()].map(({ announcement }) => announcement)
+    const latest = announcements.sort(byStart).at(-1)
     if (!latest) return
     const digest = digestJson(latest.capabilities)
-    if (digest === known.digest) return
-    known.announcement = latest
-    known.digest = digest
+    if (digest === node.digest) return
+    node.announcement = latest
+    node.digest = digest
     this.#options.onChange()
   }
 }
 
-const byAge = (a: Announcement, b: Announcement): number =>
+const byStart = (a: Announcement, b: Announcement): number =>
   a.started - b.started || byCodePoint(a.instance, b.instance)

@@ -2,17 +2,16 @@ import type { Broadcasts } from './broadcasts.ts'
 import type { NatsConnection } from './nats-connection.ts'
 
 export interface AnnouncerOptions {
-  readonly line: NatsConnection
-  readonly notices: Broadcasts
-  /** Where newcomers ask who is there. */
-  readonly rollCall: string
-  /** What this node offers now, and who of its replicas says so. */
+  readonly connection: NatsConnection
+  readonly broadcasts: Broadcasts
+  /** Subject on which routers ask for announcements. */
+  readonly discoverySubject: string
+  /** The announcement of this replica: its identity and current capabilities. */
   readonly describe: () => object
-  /** Milliseconds between two announcements. */
-  readonly every: number
+  readonly heartbeatMs: number
 }
 
-/** Tells what this node serves: when it comes, when somebody asks, and regularly; and when it goes. */
+/** Announces what this node serves: on connect, on request, at every heartbeat, and on leaving. */
 export class Announcer {
   readonly #options: AnnouncerOptions
   readonly #stops: (() => void)[]
@@ -20,26 +19,29 @@ export class Announcer {
 
   constructor(options: AnnouncerOptions) {
     this.#options = options
-    const { line, rollCall, every } = options
+    const { connection, discoverySubject, heartbeatMs } = options
     const announce = () => this.announce()
     this.#stops = [
-      line.watch({ up: announce }),
-      line.subscribe({ subject: rollCall, hear: announce }),
+      connection.watch({ up: announce }),
+      connection.subscribe({ subject: discoverySubject, onMessage: announce }),
     ]
-    this.#timer = setInterval(announce, every).unref()
-    // When it is not connected yet, it is told then.
-    line.reach().then(announce, () => {})
+    this.#timer = setInterval(announce, heartbeatMs).unref()
+    // A failed connect is retried, and `up` announces then.
+    connection.connect().then(announce, () => {})
   }
 
   announce(): void {
-    const { notices, describe, every, line } = this.#options
-    if (line.connected) notices.tell({ ...describe(), every })
+    this.#publish({})
   }
 
   leave(): void {
     clearInterval(this.#timer)
     for (const stop of this.#stops) stop()
-    const { notices, describe, every, line } = this.#options
-    if (line.connected) notices.tell({ ...describe(), every, leaving: true })
+    this.#publish({ leaving: true })
+  }
+
+  #publish(fields: object): void {
+    const { broadcasts, describe, heartbeatMs, connection } = this.#options
+    if (connection.connected) broadcasts.publish({ ...describe(), every: heartbeatMs, ...fields })
   }
 }

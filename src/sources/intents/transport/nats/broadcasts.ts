@@ -1,24 +1,25 @@
+import { isFault } from '../../../../capability/fault.ts'
+import { parseJson } from '../../../../capability/json.ts'
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
-import { open, type SealOptions, seal } from '../../crypto/seal.ts'
+import { openMessage, type SealOptions, sealMessage } from '../../crypto/seal.ts'
 import type { NatsConnection } from './nats-connection.ts'
 
 export interface BroadcastOptions {
-  readonly line: NatsConnection
+  readonly connection: NatsConnection
   readonly subject: string
-  /** Who speaks. */
+  /** Sender of sealed messages. */
   readonly node: string
   readonly instance: string
-  /** Where there is a key, only those who have it are heard. */
+  /** Seals outgoing messages; unsealed incoming ones are then rejected. */
   readonly key: string | undefined
   readonly sealing: SealOptions
   readonly replays: ReplayCache
   readonly onTrouble: (error: unknown) => void
 }
 
-/** So much may one say at once. */
-const largest = 512 * 1024
+const maxMessageBytes = 512 * 1024
 
-/** What everybody on a subject tells everybody else; nobody answers. */
+/** Publish and subscribe on one subject, without replies. */
 export class Broadcasts {
   readonly #options: BroadcastOptions
 
@@ -26,27 +27,32 @@ export class Broadcasts {
     this.#options = options
   }
 
-  /** Best effort: who is not connected now is not heard now. */
-  tell(notice: object): void {
-    const { line, subject, node, instance, key, sealing, onTrouble } = this.#options
-    const label = { ...everybody, intent: subject, sender: node, requestId: instance }
+  /** Best effort: not delivered to subscribers that are disconnected now. */
+  publish(message: object): void {
+    const { connection, subject, node, instance, key, sealing, onTrouble } = this.#options
+    const label = { ...broadcastLabel, intent: subject, sender: node, requestId: instance }
     try {
-      const body = JSON.stringify(key === undefined ? notice : seal(sealing, key, label, notice))
-      if (body.length > largest) throw new Error(`${body.length} bytes are too much to be told`)
-      line.send({ subject, body })
+      const body = JSON.stringify(
+        key === undefined ? message : sealMessage(sealing, key, label, message),
+      )
+      if (body.length > maxMessageBytes)
+        throw new Error(
+          `A broadcast of ${body.length} bytes exceeds the limit of ${maxMessageBytes}.`,
+        )
+      connection.send({ subject, body })
     } catch (error) {
       onTrouble(error)
     }
   }
 
-  subscribe(hear: (notice: unknown) => void): () => void {
-    const { line, subject } = this.#options
-    return line.subscribe({
+  subscribe(onMessage: (message: unknown) => void): () => void {
+    const { connection, subject } = this.#options
+    return connection.subscribe({
       subject,
-      hear: ({ data }) => {
-        if (data.length > largest) return
-        const notice = this.#open(parse(Buffer.from(data).toString()))
-        if (notice !== undefined) hear(notice)
+      onMessage: ({ data }) => {
+        if (data.length > maxMessageBytes) return
+        const message = this.#open(parseJson(Buffer.from(data).toString()))
+        if (message !== undefined) onMessage(message)
       },
     })
   }
@@ -54,20 +60,12 @@ export class Broadcasts {
   #open(value: unknown): unknown {
     const { subject, key, sealing, replays, onTrouble } = this.#options
     if (key === undefined) return value
-    const { direction, recipient } = everybody
-    const opened = open(sealing, value, { direction, recipient, intent: subject, replays })
-    if (!('fault' in opened)) return opened.plain
-    onTrouble(new Error(`A notice on ${subject} was not believed: ${opened.fault}`))
+    const { direction, recipient } = broadcastLabel
+    const opened = openMessage(sealing, value, { direction, recipient, intent: subject, replays })
+    if (!isFault(opened)) return opened.plain
+    onTrouble(new Error(`A broadcast on ${subject} was rejected: ${opened.fault}`))
     return undefined
   }
 }
 
-const everybody = { recipient: '*', direction: 'notice' as const, identityChain: [] }
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+const broadcastLabel = { recipient: '*', direction: 'notice' as const, identityChain: [] }

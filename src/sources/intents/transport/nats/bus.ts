@@ -3,7 +3,7 @@ import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import type { SealOptions } from '../../crypto/seal.ts'
 import type { Health } from '../../router/health.ts'
 import type { Transport } from '../transport.ts'
-import { type Address, type AddressInput, toAddress } from './address.ts'
+import { type NatsAddress, type NatsAddressInput, toAddress } from './address.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { Announcer } from './announcer.ts'
 import { Broadcasts } from './broadcasts.ts'
@@ -21,7 +21,7 @@ import {
 
 export interface BusOptions {
   readonly node: string
-  /** This process among the replicas of the node. */
+  /** Id of this process among the replicas of the node. */
   readonly instance: string
   readonly sealing: SealOptions
   readonly replays: ReplayCache
@@ -29,149 +29,157 @@ export interface BusOptions {
 }
 
 export interface ServeOptions {
-  readonly address: AddressInput
+  readonly address: NatsAddressInput
   readonly key: string | undefined
-  readonly heartbeat: number
+  readonly heartbeatMs: number
   readonly describe: () => object
   readonly receive: Receive
 }
 
 export interface Serving {
-  /** Settles when it can be asked, or cannot be for now. */
+  /** Resolves after the first attempt to connect, successful or not. */
   readonly opened: Promise<void>
-  /** Takes nothing more; what was taken is answered. */
+  /** Accepts no new requests; those in progress are answered. */
   stop(): void
-  /** Gives up what is still under way. */
+  /** Cancels the requests in progress. */
   abandon(): void
 }
 
 export interface DiscoverOptions {
-  readonly address: AddressInput
+  readonly address: NatsAddressInput
   readonly key: string | undefined
   readonly health: Health
   readonly isShared: (agent: string) => boolean
   readonly onChange: () => void
 }
 
-export interface Unreachable {
+export interface UnreachableServer {
   readonly server: string
   readonly cause: string
 }
 
-/** Milliseconds; a little more than one attempt may take. */
-const longestProbe = 3000
+/** A little more than the timeout of one connection attempt. */
+const probeTimeoutMs = 3000
 
-interface Connected {
-  readonly line: NatsConnection
-  readonly inquiries: PendingRequests
+interface ServerConnection {
+  readonly connection: NatsConnection
+  readonly requests: PendingRequests
 }
 
-/** Everything that goes over NATS, in both directions. Connects when something does. */
+/** All NATS traffic, in both directions. One connection per server, opened on first use. */
 export class Bus {
   readonly #options: BusOptions
-  readonly #connected = new Map<string, Connected>()
+  readonly #connections = new Map<string, ServerConnection>()
   readonly #stops: (() => void)[] = []
-  readonly #doors: Responder[] = []
+  readonly #responders: Responder[] = []
 
   constructor(options: BusOptions) {
     this.#options = options
   }
 
-  /** How an agent behind an address is asked. */
-  carry(input: AddressInput, agent: string): Transport {
+  transportTo(input: NatsAddressInput, agent: string): Transport {
     const address = toAddress(input)
     const subject = toSubject(address.prefix, agent)
-    const { line, inquiries } = this.#connect(address)
-    // So that the first question need not wait for it.
-    line.reach().catch(() => {})
-    return ({ body, traceparent, token, delicate, signal }) =>
-      inquiries.ask({
+    const { connection, requests } = this.#open(address)
+    // Connect early, so that the first request does not wait.
+    connection.connect().catch(() => {})
+    return ({ body, traceparent, token, mustNotRepeat, signal }) =>
+      requests.send({
         subject,
         body,
         headers: { traceparent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-        delicate,
+        mustNotRepeat,
         signal,
-        onLeave: (reply) =>
-          line.connected &&
-          line.send({ subject: toCancelSubject(address.prefix, agent), body: reply }),
+        onAbandon: (reply) =>
+          connection.connected &&
+          connection.send({ subject: toCancelSubject(address.prefix, agent), body: reply }),
       })
   }
 
-  /** Lets others ask this node, and tells them what for. */
-  serve({ address: input, key, heartbeat, describe, receive }: ServeOptions): Serving {
+  /** Answers requests to this node, and announces what it serves. */
+  serve({ address: input, key, heartbeatMs, describe, receive }: ServeOptions): Serving {
     const address = toAddress(input)
     const { prefix } = address
-    const { line } = this.#connect(address)
+    const { connection } = this.#open(address)
     const { node, instance, onTrouble } = this.#options
-    const door = new Responder({ line, prefix, node, instance, receive, onTrouble })
-    this.#doors.push(door)
-    const notices = this.#notices(line, toRegistrySubject(prefix), key)
-    const rollCall = toDiscoverySubject(prefix)
-    const announcer = new Announcer({ line, notices, rollCall, describe, every: heartbeat })
+    const responder = new Responder({ connection, prefix, node, instance, receive, onTrouble })
+    this.#responders.push(responder)
+    const announcer = new Announcer({
+      connection,
+      broadcasts: this.#createBroadcasts(connection, toRegistrySubject(prefix), key),
+      discoverySubject: toDiscoverySubject(prefix),
+      describe,
+      heartbeatMs,
+    })
     return {
-      opened: line.reach().catch(() => {}),
+      opened: connection.connect().catch(() => {}),
       stop: () => {
         announcer.leave()
-        door.shut()
+        responder.stop()
       },
-      abandon: () => door.abandon(),
+      abandon: () => responder.abandon(),
     }
   }
 
-  /** Learns who is there and who is ill, and tells others the latter. */
+  /** Follows the announcements of agents, and shares their health with other routers. */
   discover({ address: input, key, health, isShared, onChange }: DiscoverOptions): AgentDirectory {
     const address = toAddress(input)
     const { prefix } = address
-    const { line } = this.#connect(address)
+    const { connection } = this.#open(address)
     const { node, instance } = this.#options
-    const roster = new AgentDirectory({
-      line,
-      notices: this.#notices(line, toRegistrySubject(prefix), key),
-      rollCall: toDiscoverySubject(prefix),
+    const directory = new AgentDirectory({
+      connection,
+      broadcasts: this.#createBroadcasts(connection, toRegistrySubject(prefix), key),
+      discoverySubject: toDiscoverySubject(prefix),
       node,
       onChange,
       onPresence: (agent, present) => {
-        if (isShared(agent)) health.notePresence(agent, present)
+        if (isShared(agent)) health.setPresence(agent, present)
       },
     })
-    const notices = this.#notices(line, toHealthSubject(prefix), key)
-    const stop = shareHealth({ notices, health, instance, isShared })
-    this.#stops.push(stop, () => roster.close())
-    return roster
+    const broadcasts = this.#createBroadcasts(connection, toHealthSubject(prefix), key)
+    const stop = shareHealth({ broadcasts, health, instance, isShared })
+    this.#stops.push(stop, () => directory.close())
+    return directory
   }
 
-  /** Why its server cannot be reached, if it cannot. */
-  async probe(input: AddressInput): Promise<Unreachable | undefined> {
-    const { server } = toAddress(input)
-    const { line } = this.#connect(toAddress(input))
-    const tooLong = sleep(longestProbe, new Error('it does not answer'), { ref: false })
-    const reached = line.reach().catch((error: unknown) => error)
-    const error = await Promise.race([reached, tooLong])
-    return error === undefined ? undefined : { server, cause: toWords(error) }
+  /** Why the server cannot be reached; `undefined` when it can. */
+  async probe(input: NatsAddressInput): Promise<UnreachableServer | undefined> {
+    const address = toAddress(input)
+    const { connection } = this.#open(address)
+    const timeout = sleep(probeTimeoutMs, new Error('it does not answer'), { ref: false })
+    const connected = connection.connect().catch((error: unknown) => error)
+    const error = await Promise.race([connected, timeout])
+    return error === undefined ? undefined : { server: address.server, cause: toText(error) }
   }
 
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
-    await Promise.all(this.#doors.map((door) => door.settle()))
-    await Promise.all([...this.#connected.values()].map(({ line }) => line.close()))
+    await Promise.all(this.#responders.map((responder) => responder.settle()))
+    await Promise.all([...this.#connections.values()].map(({ connection }) => connection.close()))
   }
 
-  #connect(address: Address): Connected {
+  /** Addresses that differ only in their prefix share a connection. */
+  #open(address: NatsAddress): ServerConnection {
     const { prefix: _, ...server } = address
     const key = JSON.stringify(server)
-    const known = this.#connected.get(key)
-    if (known) return known
+    const existing = this.#connections.get(key)
+    if (existing) return existing
     const { onTrouble, sealing } = this.#options
-    const line = new NatsConnection({ address, onTrouble })
+    const connection = new NatsConnection({ address, onTrouble })
     const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
-    const connected = { line, inquiries: new PendingRequests(line, newId) }
-    this.#connected.set(key, connected)
-    return connected
+    const opened = { connection, requests: new PendingRequests(connection, newId) }
+    this.#connections.set(key, opened)
+    return opened
   }
 
-  #notices(line: NatsConnection, subject: string, key: string | undefined): Broadcasts {
-    return new Broadcasts({ ...this.#options, line, subject, key })
+  #createBroadcasts(
+    connection: NatsConnection,
+    subject: string,
+    key: string | undefined,
+  ): Broadcasts {
+    return new Broadcasts({ ...this.#options, connection, subject, key })
   }
 }
 
-const toWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const toText = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,45 +1,48 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type {
+  NatsConnection as ClientConnection,
   Msg,
   MsgHdrs,
   NodeConnectionOptions,
-  NatsConnection as Socket,
 } from '@nats-io/transport-node'
-import type { Access, Address } from './address.ts'
+import { dropUndefined } from '../../../../capability/json.ts'
+import type { NatsAddress, NatsCredentials } from './address.ts'
 
-export interface Post {
+export interface OutgoingMessage {
   readonly subject: string
   readonly body: string
   readonly reply?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Listening {
+interface Subscription {
   readonly subject: string
+  /** Queue group: each message goes to one of its subscribers. */
   readonly queue?: string
-  readonly hear: (message: Msg) => void
-  /** Of the present connection. */
+  readonly onMessage: (message: Msg) => void
+  /** Unsubscribes from the current connection. */
   stop?: () => void
 }
 
 export interface NatsConnectionOptions {
-  readonly address: Address
+  readonly address: NatsAddress
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Milliseconds to get through, and between two attempts when nobody asks for one. */
-const patience = 2000
-const pauses = [100, 250, 500, 1000, 2000]
+const connectTimeoutMs = 2000
+const drainTimeoutMs = 2000
+/** Pauses between automatic attempts to reconnect; the last one repeats. */
+const reconnectDelaysMs = [100, 250, 500, 1000, 2000]
 
 /**
- * A connection to a NATS server that comes back by itself. The client's own way to do that keeps
- * what was not sent and sends it later; here nothing is sent that nobody waits for any more.
+ * A connection to a NATS server that reconnects by itself. The client's own reconnect is off: it
+ * buffers messages and sends them later, when their senders have long given up.
  */
 export class NatsConnection {
   readonly #options: NatsConnectionOptions
-  readonly #listenings = new Set<Listening>()
+  readonly #subscriptions = new Set<Subscription>()
   readonly #watchers = new Set<Watcher>()
-  #connection: Socket | undefined
+  #connection: ClientConnection | undefined
   #makeHeaders: (() => MsgHdrs) | undefined
   #attempt: Promise<void> | undefined
   #failures = 0
@@ -54,24 +57,24 @@ export class NatsConnection {
     return this.#connection !== undefined
   }
 
-  /** Settles when it is connected, or rejects with the reason why it cannot be. */
-  reach(): Promise<void> {
+  /** Resolves when connected; rejects with the reason when one attempt has failed. */
+  connect(): Promise<void> {
     if (this.#connection) return Promise.resolve()
-    if (this.#closed) return Promise.reject(new Error('The line is closed.'))
-    this.#attempt ??= this.#connect().finally(() => {
+    if (this.#closed) return Promise.reject(new Error('The connection is closed.'))
+    this.#attempt ??= this.#attemptConnect().finally(() => {
       this.#attempt = undefined
     })
     return this.#attempt
   }
 
-  /** Now and whenever it is connected again, until stopped. */
-  subscribe(listening: Listening): () => void {
-    this.#listenings.add(listening)
-    if (this.#connection) this.#renew(this.#connection, listening)
-    else this.reach().catch(() => {})
+  /** Subscribes now and after every reconnect, until stopped. */
+  subscribe(subscription: Subscription): () => void {
+    this.#subscriptions.add(subscription)
+    if (this.#connection) this.#renew(this.#connection, subscription)
+    else this.connect().catch(() => {})
     return () => {
-      this.#listenings.delete(listening)
-      listening.stop?.()
+      this.#subscriptions.delete(subscription)
+      subscription.stop?.()
     }
   }
 
@@ -80,14 +83,17 @@ export class NatsConnection {
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Sends it now, or throws: nothing is kept for later. */
-  send({ subject, body, reply, headers = {} }: Post): void {
+  /** Sends now or throws; messages are not buffered. */
+  send({ subject, body, reply, headers = {} }: OutgoingMessage): void {
     const connection = this.#connection
     if (!connection || !this.#makeHeaders) throw new Error('not connected')
-    if (Buffer.byteLength(body) > largestOf(connection)) throw new TooLarge()
-    const sent = this.#makeHeaders()
-    for (const [name, value] of Object.entries(headers)) sent.set(name, value)
-    connection.publish(subject, body, { headers: sent, ...(reply !== undefined && { reply }) })
+    if (Buffer.byteLength(body) > maxPayloadBytes(connection)) throw new MessageTooLargeError()
+    const natsHeaders = this.#makeHeaders()
+    for (const [name, value] of Object.entries(headers)) natsHeaders.set(name, value)
+    connection.publish(subject, body, {
+      headers: natsHeaders,
+      ...(reply !== undefined && { reply }),
+    })
   }
 
   async close(): Promise<void> {
@@ -96,12 +102,15 @@ export class NatsConnection {
     await this.#attempt?.catch(() => {})
     const connection = this.#connection
     if (!connection) return
-    // A server that says nothing any more must not keep anybody from ending.
-    await Promise.race([connection.drain().catch(() => {}), sleep(patience, 0, { ref: false })])
+    // A server that no longer responds must not delay the shutdown.
+    await Promise.race([
+      connection.drain().catch(() => {}),
+      sleep(drainTimeoutMs, 0, { ref: false }),
+    ])
     await connection.close()
   }
 
-  async #connect(): Promise<void> {
+  async #attemptConnect(): Promise<void> {
     clearTimeout(this.#retry)
     const { address } = this.#options
     try {
@@ -111,13 +120,13 @@ export class NatsConnection {
         servers: address.server,
         name: 'drawbridge',
         reconnect: false,
-        timeout: patience,
+        timeout: connectTimeoutMs,
         pingInterval: 10_000,
         ...(address.secure && { tls: {} }),
         ...(await toCredentials(address.access)),
       })
       this.#begin(connection)
-      // The server has then heard what is listened to.
+      // The flush makes sure that the server has processed the subscriptions.
       await connection.flush()
     } catch (error) {
       this.#fail(error)
@@ -125,43 +134,43 @@ export class NatsConnection {
     }
   }
 
-  #begin(connection: Socket): void {
+  #begin(connection: ClientConnection): void {
     this.#connection = connection
     this.#failures = 0
-    for (const listening of this.#listenings) this.#renew(connection, listening)
+    for (const subscription of this.#subscriptions) this.#renew(connection, subscription)
     void connection.closed().then((error) => this.#end(connection, error))
     void this.#followStatus(connection)
     for (const { up } of this.#watchers) up?.()
   }
 
-  #end(connection: Socket, error: unknown): void {
+  #end(connection: ClientConnection, error: unknown): void {
     if (this.#connection !== connection) return
     this.#connection = undefined
-    for (const listening of this.#listenings) delete listening.stop
+    for (const subscription of this.#subscriptions) delete subscription.stop
     for (const { down } of this.#watchers) down?.()
-    if (!this.#closed) this.#fail(error ?? new Error('the server ended the connection'))
+    if (!this.#closed) this.#fail(error ?? new Error('the server closed the connection'))
   }
 
   #fail(error: unknown): void {
     const { address, onTrouble } = this.#options
-    // Once, and not again with every attempt.
+    // Report the first failure only, not every attempt to reconnect.
     if (this.#failures === 0)
       onTrouble(new Error(`NATS at ${address.server}`, { cause: toReason(error) }))
-    const pause = pauses[Math.min(this.#failures++, pauses.length - 1)]
+    const delay = reconnectDelaysMs[Math.min(this.#failures++, reconnectDelaysMs.length - 1)]
     if (this.#closed) return
-    this.#retry = setTimeout(() => this.reach().catch(() => {}), pause).unref()
+    this.#retry = setTimeout(() => this.connect().catch(() => {}), delay).unref()
   }
 
-  #renew(connection: Socket, listening: Listening): void {
-    const { subject, queue, hear } = listening
-    const subscription = connection.subscribe(subject, {
+  #renew(connection: ClientConnection, subscription: Subscription): void {
+    const { subject, queue, onMessage } = subscription
+    const active = connection.subscribe(subject, {
       ...(queue !== undefined && { queue }),
-      callback: (error, message) => (error ? this.#options.onTrouble(error) : hear(message)),
+      callback: (error, message) => (error ? this.#options.onTrouble(error) : onMessage(message)),
     })
-    listening.stop = () => subscription.unsubscribe()
+    subscription.stop = () => active.unsubscribe()
   }
 
-  async #followStatus(connection: Socket): Promise<void> {
+  async #followStatus(connection: ClientConnection): Promise<void> {
     const { PermissionViolationError } = await load()
     for await (const status of connection.status()) {
       if (status.type !== 'error') continue
@@ -173,37 +182,35 @@ export class NatsConnection {
   }
 }
 
-/** What a server says of a wrong password does not say whose it is, or where to put it right. */
+/** The client's authorization error does not name the setting to correct. */
 const toReason = (error: unknown): unknown =>
   error instanceof Error && error.name === 'AuthorizationError'
-    ? new Error('the server does not accept what "access" shows it, or wants to be shown something')
+    ? new Error('the server rejected the credentials: check "access"')
     : error
 
 interface Watcher {
-  /** Connected, again or for the first time. */
+  /** Called after every connect, the first included. */
   readonly up?: () => void
   readonly down?: () => void
-  /** Something was published that may not be. */
+  /** Called when the server has denied publishing to a subject. */
   readonly forbidden?: (subject: string) => void
 }
 
-/** More than the server takes. */
-export class TooLarge extends Error {}
+/** The message exceeds the server's `max_payload`. */
+export class MessageTooLargeError extends Error {}
 
-const largestOf = (connection: Socket): number => connection.info?.max_payload ?? 1024 * 1024
+const maxPayloadBytes = (connection: ClientConnection): number =>
+  connection.info?.max_payload ?? 1024 * 1024
 
-/** Only where there is a NATS server: nobody else pays for it. */
+/** Loaded on first use: most installations have no NATS server. */
 const load = () => import('@nats-io/transport-node')
 
-async function toCredentials(access: Access): Promise<NodeConnectionOptions> {
+async function toCredentials(access: NatsCredentials): Promise<NodeConnectionOptions> {
   const { token, user, password, nkey, credentials } = access
   const { nkeyAuthenticator, credsAuthenticator } = await load()
   if (credentials !== undefined)
     return { authenticator: credsAuthenticator(Buffer.from(credentials)) }
   if (nkey !== undefined) return { authenticator: nkeyAuthenticator(Buffer.from(nkey)) }
   if (token !== undefined) return { token }
-  return {
-    ...(user !== undefined && { user }),
-    ...(password !== undefined && { pass: password }),
-  }
+  return dropUndefined({ user, pass: password })
 }

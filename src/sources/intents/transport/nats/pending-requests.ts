@@ -1,91 +1,99 @@
 import type { Msg } from '@nats-io/transport-node'
 import { maxAnswerBytes, type TransportResult } from '../transport.ts'
-import { type NatsConnection, TooLarge } from './nats-connection.ts'
+import { MessageTooLargeError, type NatsConnection } from './nats-connection.ts'
 
-export interface PendingRequest {
+export interface NatsRequest {
   readonly subject: string
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
-  readonly delicate: boolean
+  /** Keeps waiting when the connection is lost: the answer may still arrive. */
+  readonly mustNotRepeat: boolean
   readonly signal: AbortSignal
-  /** Told when nobody waits any more for what was sent. */
-  readonly onLeave: (reply: string) => void
+  /** Called when the caller stops waiting for a request that was sent. */
+  readonly onAbandon: (reply: string) => void
 }
 
-interface Pending extends Pick<PendingRequest, 'subject' | 'delicate'> {
-  readonly end: (carried: TransportResult) => void
+interface PendingRequest extends Pick<NatsRequest, 'subject' | 'mustNotRepeat'> {
+  readonly settle: (result: TransportResult) => void
 }
 
-/** Questions over a line, and the answers to them: one address of our own for all of them. */
+/** Request and reply over NATS. All replies arrive on one inbox subscription. */
 export class PendingRequests {
-  readonly #line: NatsConnection
+  readonly #connection: NatsConnection
   readonly #newId: () => string
   readonly #inbox: string
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending = new Map<string, PendingRequest>()
   #subscribed = false
 
-  constructor(line: NatsConnection, newId: () => string) {
-    this.#line = line
+  constructor(connection: NatsConnection, newId: () => string) {
+    this.#connection = connection
     this.#newId = newId
     this.#inbox = `_INBOX.${newId()}`
-    line.watch({ down: () => this.#break(), forbidden: (subject) => this.#forbid(subject) })
+    connection.watch({
+      down: () => this.#failOnDisconnect(),
+      forbidden: (subject) => this.#failOnForbidden(subject),
+    })
   }
 
-  async ask(inquiry: PendingRequest): Promise<TransportResult> {
+  async send(request: NatsRequest): Promise<TransportResult> {
     this.#subscribeOnce()
-    const { signal, subject, body, headers } = inquiry
+    const { signal, subject, body, headers } = request
     const reply = `${this.#inbox}.${this.#newId()}`
-    const left = new Promise<'left'>((resolve) => {
-      if (signal.aborted) resolve('left')
-      else signal.addEventListener('abort', () => resolve('left'), { once: true })
+    const aborted = new Promise<'aborted'>((resolve) => {
+      if (signal.aborted) resolve('aborted')
+      else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
     })
     try {
-      if ((await Promise.race([this.#line.reach(), left])) === 'left') return stopped
-      const answer = this.#expect(reply, inquiry)
-      this.#line.send({ subject, body, reply, headers })
-      const carried = await Promise.race([answer, left])
-      if (carried !== 'left') return carried
-      inquiry.onLeave(reply)
-      return { failed: 'sent', cause: 'nobody waits for it any more' }
+      const connected = this.#connection.connect()
+      if ((await Promise.race([connected, aborted])) === 'aborted') return abortedBeforeSending
+      const answer = this.#expectReply(reply, request)
+      this.#connection.send({ subject, body, reply, headers })
+      const result = await Promise.race([answer, aborted])
+      if (result !== 'aborted') return result
+      request.onAbandon(reply)
+      return { failed: 'sent', cause: 'the request was aborted while waiting for the answer' }
     } catch (error) {
-      const failed = error instanceof TooLarge ? 'too_large' : 'not_sent'
+      const failed = error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
       return { failed, cause: String(error) }
     } finally {
       this.#pending.delete(reply)
     }
   }
 
-  #expect(reply: string, { subject, delicate }: PendingRequest): Promise<TransportResult> {
-    return new Promise((end) => this.#pending.set(reply, { subject, delicate, end }))
+  #expectReply(reply: string, request: NatsRequest): Promise<TransportResult> {
+    const { subject, mustNotRepeat } = request
+    return new Promise((settle) => this.#pending.set(reply, { subject, mustNotRepeat, settle }))
   }
 
   #subscribeOnce(): void {
     if (this.#subscribed) return
     this.#subscribed = true
-    this.#line.subscribe({ subject: `${this.#inbox}.*`, hear: (message) => this.#hear(message) })
+    this.#connection.subscribe({
+      subject: `${this.#inbox}.*`,
+      onMessage: (message) => this.#pending.get(message.subject)?.settle(toResult(message)),
+    })
   }
 
-  #hear(message: Msg): void {
-    this.#pending.get(message.subject)?.end(toCarried(message))
+  /** Repeatable requests fail at once, for failover; the others wait, for a reply after reconnect. */
+  #failOnDisconnect(): void {
+    for (const { mustNotRepeat, settle } of this.#pending.values())
+      if (!mustNotRepeat) settle({ failed: 'sent', cause: 'the connection was lost' })
   }
 
-  /** What was only asked may be asked elsewhere; of the rest, the answer may still find its way. */
-  #break(): void {
-    for (const { delicate, end } of this.#pending.values())
-      if (!delicate) end({ failed: 'sent', cause: 'the connection broke' })
-  }
-
-  #forbid(subject: string): void {
+  #failOnForbidden(subject: string): void {
+    const cause = `the server does not allow publishing to ${subject}`
     for (const pending of this.#pending.values())
-      if (pending.subject === subject)
-        pending.end({ failed: 'forbidden', cause: `the server lets nobody publish ${subject}` })
+      if (pending.subject === subject) pending.settle({ failed: 'forbidden', cause })
   }
 }
 
-const stopped: TransportResult = { failed: 'not_sent', cause: 'it was stopped before it was sent' }
+const abortedBeforeSending: TransportResult = {
+  failed: 'not_sent',
+  cause: 'the request was aborted before it was sent',
+}
 
-function toCarried({ data, headers }: Msg): TransportResult {
-  // The server's own word: there is nobody at that address, so nobody can have read it.
+function toResult({ data, headers }: Msg): TransportResult {
+  // Status 503 without data: the server found no subscriber, so no agent can have read it.
   if (data.length === 0 && headers?.code === 503)
     return { failed: 'not_sent', cause: 'no responders' }
   if (data.length > maxAnswerBytes)

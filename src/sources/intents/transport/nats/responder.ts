@@ -1,22 +1,23 @@
 import type { Msg } from '@nats-io/transport-node'
 import { Cancellation } from '../../../../capability/cancellation.ts'
+import { parseJson } from '../../../../capability/json.ts'
 import type { ErrorCode } from '../../envelope/error-codes.ts'
 import { toErrorInfo } from '../../envelope/response.ts'
 import { type Frame, toFrame } from '../frame.ts'
-import { type NatsConnection, TooLarge } from './nats-connection.ts'
+import { MessageTooLargeError, type NatsConnection } from './nats-connection.ts'
 import { toCancelSubject, toQueue, toSubject } from './subjects.ts'
 
-/** Whatever is received, a frame goes back. */
-export type Receive = (frame: unknown, from: Sender) => Promise<object>
+/** Handles one frame and returns the reply frame. */
+export type Receive = (frame: unknown, sender: Sender) => Promise<object>
 
 export interface Sender {
-  /** As a header: `Bearer …`. */
+  /** The authorization header: `Bearer …`. */
   readonly authorization: string | undefined
   readonly cancellation: Cancellation
 }
 
 export interface ResponderOptions {
-  readonly line: NatsConnection
+  readonly connection: NatsConnection
   readonly prefix: string
   readonly node: string
   readonly instance: string
@@ -24,84 +25,85 @@ export interface ResponderOptions {
   readonly onTrouble: (error: unknown) => void
 }
 
-/** So many are answered at a time; the next one hears that it is one too many. */
-const most = 1000
+/** Further requests are rejected with RATE_LIMIT. */
+const maxConcurrentRequests = 1000
 
-/** Where other runtimes ask this one, by NATS: it shares the subject with its replicas. */
+/** Answers requests over NATS, in a queue group with the other replicas of the node. */
 export class Responder {
   readonly #options: ResponderOptions
   readonly #active = new Map<string, Cancellation>()
   readonly #stops: (() => void)[]
-  #lastAnswered: (() => void) | undefined
+  #onIdle: (() => void) | undefined
 
   constructor(options: ResponderOptions) {
     this.#options = options
-    const { line, prefix, node } = options
+    const { connection, prefix, node } = options
     this.#stops = [
-      line.subscribe({
+      connection.subscribe({
         subject: toSubject(prefix, node),
         queue: toQueue(node),
-        hear: (message) => void this.#hear(message),
+        onMessage: (message) => void this.#handle(message),
       }),
-      line.subscribe({
+      connection.subscribe({
         subject: toCancelSubject(prefix, node),
-        hear: (message) => this.#active.get(message.string())?.cancel('The sender left.'),
+        onMessage: (message) => this.#active.get(message.string())?.cancel('The sender left.'),
       }),
     ]
   }
 
-  /** Takes nothing more; what was taken is answered. */
-  shut(): void {
+  /** Accepts no new requests; those in progress are answered. */
+  stop(): void {
     for (const stop of this.#stops) stop()
   }
 
-  /** When everything is answered that was taken, or given up. */
+  /** Resolves once every accepted request is answered or abandoned. */
   async settle(): Promise<void> {
-    this.shut()
+    this.stop()
     if (this.#active.size > 0)
       await new Promise<void>((resolve) => {
-        this.#lastAnswered = resolve
+        this.#onIdle = resolve
       })
   }
 
-  /** Gives up what is still under way. */
+  /** Cancels the requests in progress. */
   abandon(): void {
     for (const cancellation of this.#active.values()) cancellation.cancel('The server is closing.')
     this.#active.clear()
-    this.#lastAnswered?.()
+    this.#onIdle?.()
   }
 
-  async #hear({ data, reply, headers }: Msg): Promise<void> {
-    // Who does not want an answer would never know what happened.
+  async #handle({ data, reply, headers }: Msg): Promise<void> {
+    // Requests without a reply subject are ignored: the sender could not learn the outcome.
     if (reply === undefined || reply === '') return
-    if (this.#active.size >= most) return this.#answer(reply, refuse('RATE_LIMIT', 'Too many.'))
+    if (this.#active.size >= maxConcurrentRequests)
+      return this.#reply(reply, refuse('RATE_LIMIT', 'Too many concurrent requests.'))
     const cancellation = new Cancellation()
     this.#active.set(reply, cancellation)
     const { receive, onTrouble } = this.#options
     try {
       const authorization = readHeader(headers, 'authorization')
-      const frame = await receive(parse(data), { authorization, cancellation })
-      await this.#answer(reply, frame)
+      const frame = parseJson(Buffer.from(data).toString())
+      await this.#reply(reply, await receive(frame, { authorization, cancellation }))
     } catch (error) {
       onTrouble(error)
-      await this.#answer(reply, refuse('INTERNAL_AGENT_ERROR', 'It is out of order.'))
+      await this.#reply(reply, refuse('INTERNAL_AGENT_ERROR', 'An internal error occurred.'))
     } finally {
       this.#active.delete(reply)
-      if (this.#active.size === 0) this.#lastAnswered?.()
+      if (this.#active.size === 0) this.#onIdle?.()
     }
   }
 
-  async #answer(reply: string, frame: object): Promise<void> {
-    const { line, instance, onTrouble } = this.#options
+  async #reply(subject: string, frame: object): Promise<void> {
+    const { connection, instance, onTrouble } = this.#options
     const send = (one: object) =>
-      line.send({ subject: reply, body: JSON.stringify({ ...one, headers: { instance } }) })
+      connection.send({ subject, body: JSON.stringify({ ...one, headers: { instance } }) })
     try {
-      // It was asked before the line broke, and whoever asked may still wait.
-      await line.reach()
+      // The connection may have been lost meanwhile; the sender may still be waiting.
+      await connection.connect()
       send(frame)
     } catch (error) {
-      if (error instanceof TooLarge)
-        send(refuse('PROTOCOL_ERROR', 'It was done, and its answer is too large to be sent.'))
+      if (error instanceof MessageTooLargeError)
+        send(refuse('PROTOCOL_ERROR', 'The request was carried out, but its answer is too large.'))
       else onTrouble(error)
     }
   }
@@ -110,16 +112,8 @@ export class Responder {
 const refuse = (code: ErrorCode, message: string): Frame =>
   toFrame('error', toErrorInfo(code, message))
 
-/** Whatever its letters are written like. */
-function readHeader(headers: Msg['headers'], wanted: string): string | undefined {
-  const name = headers?.keys().find((one) => one.toLowerCase() === wanted)
-  return name === undefined ? undefined : headers?.get(name)
-}
-
-function parse(data: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(data).toString())
-  } catch {
-    return undefined
-  }
+/** Case-insensitive, unlike NATS headers. */
+function readHeader(headers: Msg['headers'], name: string): string | undefined {
+  const key = headers?.keys().find((one) => one.toLowerCase() === name)
+  return key === undefined ? undefined : headers?.get(key)
 }

@@ -1,41 +1,41 @@
 import { z } from 'zod'
-import type { Health, Turn } from '../../router/health.ts'
+import type { Health, HealthChange } from '../../router/health.ts'
 import type { Broadcasts } from './broadcasts.ts'
 
-/** What a router tells the others of an agent. */
-const newsShape = z.object({
+/** A health change as routers broadcast it. */
+const healthShape = z.object({
   agent: z.string().min(1).max(128),
-  /** Which router says so. */
+  /** Instance of the router that found it. */
   by: z.string().max(128),
   turn: z.enum(['ill', 'well']),
 })
 
 export interface SharedHealthOptions {
-  readonly notices: Broadcasts
+  readonly broadcasts: Broadcasts
   readonly health: Health
   readonly instance: string
-  /** Whether an agent is one that the others know by the same name. */
+  /** Other routers know the agent by the same name. */
   readonly isShared: (agent: string) => boolean
 }
 
-/** What one router has found out about an agent, the others need not find out again. */
+/** Broadcasts the health changes found here, and applies those of other routers. */
 export function shareHealth({
-  notices,
+  broadcasts,
   health,
   instance,
   isShared,
 }: SharedHealthOptions): () => void {
-  const stopTelling = health.watch((agent: string, turn: Turn) => {
-    if (isShared(agent)) notices.tell({ agent, turn, by: instance })
+  const stopPublishing = health.watch((agent: string, change: HealthChange) => {
+    if (isShared(agent)) broadcasts.publish({ agent, turn: change, by: instance })
   })
-  const stopListening = notices.subscribe((notice) => {
-    const parsed = newsShape.safeParse(notice)
+  const stopListening = broadcasts.subscribe((message) => {
+    const parsed = healthShape.safeParse(message)
     if (!parsed.success) return
     const { agent, turn, by } = parsed.data
-    if (by !== instance && isShared(agent)) health.hear(agent, turn)
+    if (by !== instance && isShared(agent)) health.applyRemote(agent, turn)
   })
   return () => {
-    stopTelling()
+    stopPublishing()
     stopListening()
   }
 }

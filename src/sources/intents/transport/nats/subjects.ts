@@ -1,21 +1,21 @@
-/** One subject per agent; its replicas share it. */
+/** Request subject of an agent; its replicas form a queue group on it. */
 export const toSubject = (prefix: string, agent: string): string =>
   `${prefix}.agent.${toToken(agent)}`
 
 export const toQueue = (agent: string): string => toToken(agent)
 
-/** Heard by all replicas: only one of them has what is cancelled. */
+/** Every replica subscribes: the sender does not know which one handles the request. */
 export const toCancelSubject = (prefix: string, agent: string): string =>
   `${prefix}.cancel.${toToken(agent)}`
 
-/** Where agents tell what they serve, and where newcomers ask for that. */
+/** Agents announce what they serve on the first subject; the second asks them to do so now. */
 export const toRegistrySubject = (prefix: string): string => `${prefix}.registry`
 export const toDiscoverySubject = (prefix: string): string => `${prefix}.rollcall`
 
-/** Where routers tell each other who is ill. */
+/** Routers share the health of agents here. */
 export const toHealthSubject = (prefix: string): string => `${prefix}.health`
 
-/** A dot would begin another part of the subject, and the rest would mean something. */
+/** Percent-encodes dots, wildcards and spaces, which have a meaning in NATS subjects. */
 const toToken = (name: string): string =>
   name.replaceAll(
     /[^\w:-]/g,

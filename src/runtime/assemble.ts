@@ -1,0 +1,158 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Call } from '../capability/call.ts'
+import type { Outcome } from '../capability/outcome.ts'
+import { Catalog } from '../catalog/catalog.ts'
+import { Approvals } from '../governance/approvals.ts'
+import { permits } from '../governance/permits.ts'
+import { createPipeline, type Pipeline } from '../governance/pipeline.ts'
+import { createRefine, type PolicyRule } from '../governance/policy.ts'
+import { createStrike } from '../governance/steps/redact-secrets.ts'
+import { createIdentify, type TokenEntry } from '../http/callers.ts'
+import { createGuard } from '../http/guard.ts'
+import { createHandler, type Handler } from '../http/handler.ts'
+import { HttpEndpoint } from '../mcp/http-endpoint.ts'
+import { createRequestStates } from '../mcp/request-state.ts'
+import { type Identity, Surface } from '../mcp/surface.ts'
+import type { TokenGate } from '../sources/records/grants/token-gate.ts'
+import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import { createSteadyClock } from './clock.ts'
+import { type Config, configShape } from './config/config-shape.ts'
+import { toGuardOptions, toSettings } from './config/to-settings.ts'
+import type { DrawbridgeOptions } from './drawbridge-options.ts'
+import { governRequest } from './govern-request.ts'
+import { toIdentity } from './identity.ts'
+import { InFlight } from './in-flight.ts'
+import { type Mount, Mounts } from './mounts.ts'
+import { openLedger } from './open-ledger.ts'
+import type { PlacedSource } from './open-sources.ts'
+import { Routing } from './routing.ts'
+
+/** The parts of one Drawbridge, wired together. Mounts are empty until sources are placed on them. */
+export interface Assembly {
+  readonly config: Config
+  readonly ledger: SqliteLedger
+  readonly approvals: Approvals
+  readonly pipeline: Pipeline
+  readonly mounts: Mounts
+  readonly routing: Routing
+  readonly handler: Handler
+  readonly inFlight: InFlight
+  /** Token gates of mounts that serve records, by path. */
+  readonly tokenGates: Map<string, TokenGate>
+  readonly onError: (error: unknown) => void
+  readonly onTrouble: (error: unknown) => void
+  identity(): Identity
+  /** Removes secrets from a text. */
+  redact(text: string): string
+  /** True if callers of a mount must authenticate. */
+  needsToken(mount: string): boolean
+}
+
+export function assemble(options: DrawbridgeOptions): Assembly {
+  const { secrets = [], onFault = () => {}, onError = () => {} } = options
+  const { onTrouble = options.onError ?? warnOfTrouble } = options
+  const config = configShape.parse({
+    mounts: options.mounts ?? {},
+    policy: options.policy ?? {},
+    http: options.http ?? {},
+  })
+  const { keys, duplicates, executions, rules, mode } = config.policy
+  const refine = createRefine(rules as readonly PolicyRule[])
+  const redact = createStrike(secrets)
+  const steadyNow = createSteadyClock()
+  const requestStateKey = randomBytes(32)
+  const inFlight = new InFlight()
+  const tokenGates = new Map<string, TokenGate>()
+  const needsToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
+
+  const ledger = openLedger({
+    file: options.store ?? ':memory:',
+    keep: Math.max(keys.window, duplicates.window) * 1000,
+    keepExecutions: executions.keep * 1000,
+    onError,
+  })
+  const approvals = new Approvals(ledger, Date.now)
+
+  const mounts = new Mounts({ open: openMount, onError })
+  const pipeline = createPipeline({
+    ledger,
+    onFault: ({ id, capability, failure }) =>
+      onFault({ id, capability, failure: { ...failure, cause: redact(failure.cause ?? '') } }),
+    now: Date.now,
+    steadyNow,
+    newId: randomUUID,
+    compare: (name, former, present) => mounts.compare(name, former, present),
+    secrets,
+    settings: toSettings(config.policy),
+  })
+  /** Every call passes here, from every transport. */
+  const govern = (call: Call): Promise<Outcome> => inFlight.watch(call, pipeline.govern)
+
+  async function openMount(path: string, placed: readonly PlacedSource[]): Promise<Mount> {
+    const naming = config.mounts[path]?.names ?? 'portable'
+    const catalog = await Catalog.open(placed, { naming, refine })
+    const { instructions = placed[0]?.instructions } = options
+    const surface = new Surface({
+      mount: path,
+      identity: toIdentity(options, catalog.snapshot),
+      ...(instructions !== undefined && { instructions }),
+      catalog,
+      govern,
+      forbids: (caller, capability) => mode === 'enforce' && !permits(caller, capability),
+      states: createRequestStates(requestStateKey, Date.now),
+      newId: randomUUID,
+      callersProveThemselves: needsToken(path),
+    })
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
+  }
+
+  const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'))
+  const identify = createIdentify(config.http.tokens satisfies readonly TokenEntry[] | undefined)
+  const routing = new Routing({
+    ledger,
+    steadyNow,
+    identify,
+    govern,
+    surfaceAt: (mount) => mounts.at(mount).surface,
+    onTrouble,
+  })
+  const handler = createHandler({
+    mounts: mounts.endpoints,
+    records: {
+      doors: tokenGates,
+      newId: randomUUID,
+      run: (mount, request) =>
+        governRequest(request, { surface: mounts.at(mount).surface, refine, govern }),
+    },
+    guard: createGuard(toGuardOptions(config.http)),
+    identify,
+    bodyLimit: config.http.bodyLimit,
+    approvals,
+    frames: (path) => routing.frames(path),
+    health: () => {
+      const { name, version } = identity()
+      return { status: 'ok', name, version }
+    },
+  })
+
+  return {
+    config,
+    ledger,
+    approvals,
+    pipeline,
+    mounts,
+    routing,
+    handler,
+    inFlight,
+    tokenGates,
+    onError,
+    onTrouble,
+    identity,
+    redact,
+    needsToken,
+  }
+}
+
+/** Node prints the warning, so that an operational error is not lost when there is no listener. */
+const warnOfTrouble = (error: unknown): void =>
+  process.emitWarning(String(error), 'DrawbridgeTrouble')

@@ -1,0 +1,19 @@
+import { dropUndefined } from '../capability/json.ts'
+import type { Snapshot } from '../catalog/snapshot.ts'
+import type { Identity } from '../mcp/surface.ts'
+import type { DrawbridgeOptions } from './drawbridge-options.ts'
+
+/** Name and version of a server: as configured, or as its only source describes itself. */
+export function toIdentity(options: DrawbridgeOptions, snapshot: Snapshot | undefined): Identity {
+  const [first, ...others] = snapshot?.abouts ?? []
+  const about = others.length === 0 ? first : undefined
+  return {
+    name: options.name ?? about?.name ?? 'drawbridge',
+    version: options.version ?? about?.version ?? '0.0.0',
+    ...dropUndefined({
+      // The title belongs to the name of the source, so a configured name replaces both.
+      title: options.name === undefined ? about?.title : undefined,
+      description: options.description ?? about?.description,
+    }),
+  }
+}

@@ -1,0 +1,41 @@
+import type { ValidManifest } from './reading/read-manifest.ts'
+
+/** A part of a manifest that is not sent to clients. */
+export interface Dropped {
+  readonly pointer: string
+  readonly message: string
+}
+
+/**
+ * Finds the valid fields that have no place in MCP; each becomes a `field_dropped` warning. Fields that
+ * v0.1 does not define are reported by `reading/unknown-fields.ts`.
+ */
+export function toDropped(manifest: ValidManifest, offered: ReadonlySet<number>): Dropped[] {
+  const { capabilities, interfaces, requirements } = manifest
+  const first = interfaces.find(({ protocol }) => protocol === 'MCP')
+  return [
+    ...capabilities
+      .filter(({ index }) => !offered.has(index))
+      .map(({ index, id, protocols }) => ({
+        pointer: `/capabilities/${index}`,
+        message: `${id} is offered over ${protocols.join(', ')} and not over MCP.`,
+      })),
+    ...interfaces
+      .filter(({ index }) => index !== first?.index)
+      .map(({ index, name, protocol }) => ({
+        pointer: `/interfaces/${index}`,
+        message:
+          protocol === 'MCP'
+            ? `${name} is not the first MCP interface; clients are told of the first.`
+            : `${name} speaks ${protocol}; clients are told of the first MCP interface alone.`,
+      })),
+    ...(requirements?.secrets
+      ? [
+          {
+            pointer: '/requirements/secrets',
+            message: 'Where secrets lie is nothing a client needs to know.',
+          },
+        ]
+      : []),
+  ]
+}

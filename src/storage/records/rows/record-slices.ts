@@ -1,0 +1,125 @@
+import type { Scope } from '../../../sources/records/grants/scope.ts'
+import type { Field } from '../../../sources/records/model/stream.ts'
+import type {
+  Condition,
+  PlacedRow,
+  Position,
+  Slice,
+  SliceQuery,
+} from '../../../sources/records/record-store.ts'
+import { type All, type Sql, sql } from '../../sqlite/sql.ts'
+import type { ReadBounds } from '../read-bounds.ts'
+import { recordTable, valueColumn } from '../table-names.ts'
+import { fillLongBodies } from './long-bodies.ts'
+import { bodyOrLength, type LongRow, type PackedRows, pack, unpackPlaced } from './packed-rows.ts'
+import {
+  type IndexScan,
+  inWindow,
+  listColumns,
+  toIndexScan,
+  toLookup,
+  toNullScan,
+  toWhere,
+} from './record-sql.ts'
+
+/** One page by keyset pagination: scans at most `maxRows` rows of an index and keeps those that match. */
+export function scanSlice(
+  all: All,
+  scope: Scope,
+  query: SliceQuery,
+  bounds: ReadBounds,
+  maxRows: number,
+): Slice {
+  const { sort, descending, after, conditions, limit } = query
+  const toScan = isAmongNulls(query) ? toNullScan : toIndexScan
+  const everyRowMatches = matchesWholeScan(scope, query)
+  const equalTo = toEqualities(sort, conditions)
+  const table = recordTable(scope.source.n)
+  const body = bodyOrLength(bounds.body)
+  const scan: IndexScan = {
+    table,
+    ...(sort && { column: valueColumn(sort.n) }),
+    descending,
+    ...(after && { after }),
+    within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...equalTo],
+    rows: maxRows,
+    columns: everyRowMatches ? [sql`${body} as body`] : listColumns(scope, conditions),
+  }
+  const matches = everyRowMatches
+    ? toScan(scan)
+    : sql`
+      select id, key, at,
+        (select ${body} from ${table} where ${table}.id = scan.id) as body,
+        sorted
+      from (${toScan(scan)}) as scan
+      where ${toWhere(scope, conditions)} limit ${limit}`
+  const [packed] = all<PackedRows>(pack(matches))
+  const found = unpackPlaced(packed, sort)
+  const { rows, isCut, last } = fill(all, scope, found, bounds)
+  if (last && (isCut || found.length === limit)) return { rows, resume: last }
+  const end = everyRowMatches ? undefined : findScanEnd(all, toScan(withoutColumns(scan)), maxRows)
+  if (end) return { rows, resume: end }
+  // Rows without a value come after all that have one.
+  return sort && toScan === toIndexScan && equalTo.length === 0
+    ? { rows, resume: { value: null, key: null } }
+    : { rows }
+}
+
+/** Looks up every granted key: the time it takes must not reveal how many other records there are. */
+export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: ReadBounds): Slice {
+  const { sort, descending, after, conditions, limit } = query
+  const table = recordTable(scope.source.n)
+  const lookup = toLookup(
+    {
+      table,
+      ...(sort && { column: valueColumn(sort.n) }),
+      descending,
+      ...(after && { after }),
+      rows: limit,
+    },
+    toWhere(scope, conditions),
+  )
+  const [packed] = all<PackedRows>(
+    pack(sql`
+      select id, key, at, ${bodyOrLength(bounds.body)} as body, sorted
+      from (${lookup}) cross join ${table} using (id)`),
+  )
+  const found = unpackPlaced(packed, sort)
+  const { rows, isCut, last } = fill(all, scope, found, bounds)
+  return last && (isCut || found.length === limit) ? { rows, resume: last } : { rows }
+}
+
+function fill(
+  all: All,
+  scope: Scope,
+  found: readonly LongRow<PlacedRow>[],
+  { bodies }: ReadBounds,
+) {
+  const { rows, done } = fillLongBodies<PlacedRow>(all, scope, found, bodies)
+  return { rows, isCut: done < found.length, last: found[done - 1]?.position }
+}
+
+const withoutColumns = (scan: IndexScan): IndexScan => ({ ...scan, columns: [] })
+
+/** The position of the last scanned row; `undefined` when the scan reached the end of the index. */
+function findScanEnd(all: All, scan: Sql, maxRows: number): Position | undefined {
+  const [end] = all<{ key: string; sorted: Position['value'] }>(
+    sql`select key, sorted from (${scan}) limit 1 offset ${maxRows - 1}`,
+  )
+  return end && { value: end.sorted, key: end.key }
+}
+
+const isAmongNulls = ({ sort, after }: SliceQuery): boolean =>
+  sort !== undefined && after?.value === null
+
+/** True when every scanned row matches: a time range on the sorted field only limits the scan. */
+export const matchesWholeScan = ({ window, keys }: Scope, query: SliceQuery): boolean =>
+  (!window || (window.field === query.sort && !isAmongNulls(query))) &&
+  !keys &&
+  query.conditions.length === 0
+
+/** Equality conditions on the sorted field limit the scan to that value. */
+const toEqualities = (sort: Field | undefined, conditions: readonly Condition[]): readonly Sql[] =>
+  conditions.flatMap(({ field, operator, value }) =>
+    field === sort && operator === 'eq' ? [sql`${valueColumn(field.n)} = ${value}`] : [],
+  )

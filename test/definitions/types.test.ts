@@ -1,0 +1,218 @@
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { describe, expectTypeOf, test } from 'vitest'
+import {
+  ask,
+  content,
+  definePrompt,
+  defineTool,
+  defineView,
+  type ToolResult,
+  z,
+} from '../../src/index.ts'
+
+const common = { name: 'a_tool', description: 'A tool.', category: 'read' } as const
+const schema = z.object({ city: z.string(), days: z.number().default(1) })
+const outputSchema = z.object({ temp: z.number(), sky: z.enum(['clear', 'cloudy']) })
+const about = { tool: 'a_tool', fetchedAt: '2026-01-01T00:00:00Z' }
+
+describe('defineTool', () => {
+  test('the schema types the input of execute, after its defaults', () => {
+    defineTool({
+      ...common,
+      schema,
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>(),
+    })
+    defineTool({
+      ...common,
+      schema: { city: z.string() },
+      execute: (input) => expectTypeOf(input.city).toEqualTypeOf<string>(),
+    })
+    defineTool({
+      ...common,
+      schema: { type: 'object' },
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<Record<string, unknown>>(),
+    })
+  })
+
+  test('a result that fits outputSchema is accepted in every form', () => {
+    const clear = { temp: 21, sky: 'clear' } as const
+    defineTool({ ...common, schema, outputSchema, execute: () => clear })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      execute: async ({ city }) => ({ temp: city.length, sky: 'cloudy' }),
+    })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      execute: ({ days }, { answers }) => {
+        if (!answers.sure) return ask({ sure: { kind: 'roots' } })
+        if (days > 7) return { ...about, error: 'A forecast has at most seven days.' }
+        if (days > 3) return content([{ type: 'text', text: 'Rain.' }], { temp: 1, sky: 'cloudy' })
+        return { ...about, data: { temp: 21, sky: 'clear' }, cost: 2 }
+      },
+    })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      execute: async (): Promise<ToolResult<{ temp: number; sky: 'clear' }> & { data: never }> => {
+        throw new Error('never called')
+      },
+    })
+  })
+
+  test('a result that does not fit outputSchema does not compile', () => {
+    // @ts-expect-error temp is a number
+    defineTool({ ...common, schema, outputSchema, execute: () => ({ temp: '21', sky: 'clear' }) })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      // @ts-expect-error snow is not in the enum
+      execute: ({ days }) => ({ temp: days, sky: 'snow' }),
+    })
+    // @ts-expect-error sky is missing
+    defineTool({ ...common, schema, outputSchema, execute: async () => ({ temp: 21 }) })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      // @ts-expect-error data has the wrong form
+      execute: ({ city }) => ({ ...about, data: { temp: city, sky: 'clear' } }),
+    })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema,
+      // @ts-expect-error neither data nor an error
+      execute: () => about,
+    })
+  })
+
+  test('any Standard Schema types the result; JSON Schema leaves it open', () => {
+    const valibot = v.object({ temp: v.number() })
+    const ark = type({ temp: 'number' })
+    defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: 21 }) })
+    defineTool({ ...common, schema, outputSchema: ark, execute: () => ({ temp: 21 }) })
+    // @ts-expect-error temp is a number
+    defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: '21' }) })
+    // @ts-expect-error temp is a number
+    defineTool({ ...common, schema, outputSchema: ark, execute: () => ({ temp: '21' }) })
+    defineTool({
+      ...common,
+      schema,
+      outputSchema: { type: 'object' },
+      execute: () => ({ temp: '21' }),
+    })
+  })
+
+  test('without outputSchema anything may be returned, and text receives it', () => {
+    defineTool({
+      ...common,
+      schema,
+      execute: async ({ city }) => ({ ...about, data: { city } }),
+      text: (data) => {
+        expectTypeOf(data).toEqualTypeOf<{ city: string }>()
+        return data.city
+      },
+    })
+  })
+
+  test('with outputSchema text receives the data of execute', () => {
+    defineTool({
+      ...common,
+      schema,
+      outputSchema: z.object({ temp: z.number() }),
+      execute: ({ days }) => (days > 7 ? { ...about, error: 'Too many days.' } : { temp: 21 }),
+      text: (data) => {
+        expectTypeOf(data.temp).toEqualTypeOf<number>()
+        return `${data.temp} °C`
+      },
+    })
+  })
+})
+
+describe('definePrompt', () => {
+  const common = { name: 'a_prompt', description: 'A prompt.' }
+
+  test('render receives the declared arguments: required ones always, others perhaps', () => {
+    definePrompt({
+      ...common,
+      arguments: {
+        topic: { required: true, complete: (typed) => [typed.toUpperCase()] },
+        tone: { description: 'How it sounds.' },
+        length: { required: false },
+      },
+      render: (input) => {
+        expectTypeOf(input.topic).toEqualTypeOf<string>()
+        expectTypeOf(input.tone).toEqualTypeOf<string | undefined>()
+        expectTypeOf(input.length).toEqualTypeOf<string | undefined>()
+        return input.topic
+      },
+    })
+  })
+
+  test('an undeclared argument does not compile', () => {
+    definePrompt({
+      ...common,
+      arguments: { topic: { required: true } },
+      // @ts-expect-error subject is not an argument
+      render: ({ subject }) => `${subject}`,
+    })
+    // @ts-expect-error there are no arguments
+    definePrompt({ ...common, render: ({ topic }) => `${topic}` })
+  })
+})
+
+describe('defineView', () => {
+  const common = { name: 'a_view', description: 'A view.' }
+
+  test('read receives the variables of the template', () => {
+    defineView({
+      ...common,
+      uri: 'lights://{room}/state{?format,unit}',
+      complete: { room: (typed) => [typed] },
+      read: (variables) =>
+        expectTypeOf(variables).toEqualTypeOf<{
+          readonly room: string
+          readonly format: string
+          readonly unit: string
+        }>(),
+    })
+    defineView({
+      ...common,
+      uri: 'files:///{+path}/{parts*}',
+      read: ({ path, parts }) => {
+        expectTypeOf(path).toEqualTypeOf<string>()
+        expectTypeOf(parts).toEqualTypeOf<string | readonly string[]>()
+      },
+    })
+  })
+
+  test('an unknown variable does not compile', () => {
+    // @ts-expect-error the variable is called room
+    defineView({ ...common, uri: 'lights://{room}', read: ({ lamp }) => lamp })
+    defineView({
+      ...common,
+      uri: 'lights://{room}',
+      // @ts-expect-error the variable is called room
+      complete: { lamp: () => [] },
+      read: ({ room }) => room,
+    })
+    // @ts-expect-error a plain URI has no variables
+    defineView({ ...common, uri: 'lights://all', read: ({ room }) => room })
+  })
+
+  test('a URI that is only known at run time has variables of any name', () => {
+    const uri: string = 'lights://{room}'
+    defineView({
+      ...common,
+      uri,
+      read: ({ room }) => expectTypeOf(room).toEqualTypeOf<string | undefined>(),
+    })
+  })
+})
