@@ -8,9 +8,9 @@ export const fillLedger = async (file, count) => {
   const at = Date.now()
   const ledger = new SqliteLedger({
     file,
-    boot: 'filled',
+    processId: 'filled',
     pid: process.pid,
-    keep: 1e12,
+    keepRunsMs: 1e12,
     now: () => at,
     isAlive: () => false,
     onError: (error) => {

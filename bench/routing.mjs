@@ -17,7 +17,7 @@ const agents = (effects) =>
   }))
 
 async function measure(title, effects, file) {
-  const ledger = file && openLedger({ file, keep: 86_400_000, onError: console.error })
+  const ledger = file && openLedger({ file, keepRunsMs: 86_400_000, onError: console.error })
   const source = intentSource(agents(effects))
   source.connect({ ...(ledger && { log: new SqliteExecutionLog(ledger, Date.now) }) })
   const { capabilities } = await source.read()

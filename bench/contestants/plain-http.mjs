@@ -58,7 +58,7 @@ const surface = new Surface({
   forbids: () => false,
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
-  callersProveThemselves: false,
+  requiresCredentials: false,
 })
 const handler = createHandler({
   mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now)]]),
@@ -66,7 +66,7 @@ const handler = createHandler({
   identify: () => localUser,
   bodyLimit: 4 * 1024 * 1024,
   approvals: {},
-  records: { doors: new Map() },
+  records: { tokenGates: new Map() },
   frames: () => undefined,
   health: () => ({}),
 })

@@ -18,7 +18,7 @@ export interface Call {
   /** The arguments as the client sent them; from the input step on, as the contract parsed them. */
   readonly input: unknown
   /** The unparsed arguments less the idempotency key: digested, shown to approvers, audited. */
-  readonly given: unknown
+  readonly rawInput: unknown
   readonly cancellation: Cancellation
   /** Answers to the questions of an earlier `asking` outcome, by question name. */
   readonly answers: Readonly<Record<string, Answer>>
@@ -27,13 +27,13 @@ export interface Call {
   /** The kinds of `Question` that the client can answer. */
   readonly canAsk: ReadonlySet<string>
   /** The idempotency key from the request's metadata or arguments. */
-  readonly key: string | undefined
+  readonly idempotencyKey: string | undefined
   /** The idempotency key from the transport (an HTTP header): used when `key` is absent. */
   readonly transportKey: string | undefined
   /** The fingerprint the client has seen; the call is refused when the definition differs. */
-  readonly expects: string | undefined
+  readonly expectedFingerprint: string | undefined
   /** What else is listed for the caller. */
-  readonly reach: Reach
+  readonly listing: Listing
   /** Receives progress and log entries while the call runs. */
   readonly listener: Listener
   /** W3C Trace Context header, when the client sent a valid one. */
@@ -41,7 +41,7 @@ export interface Call {
   /** Runs another capability of the same source, for the same caller, through the same pipeline. */
   readonly run: RunInner
   /** Collects what the audit records. The one mutable part: the steps write to it. */
-  readonly trail: Trail
+  readonly auditTrail: AuditTrail
   /** Collected by the steps, committed to the ledger before the call may take effect. */
   readonly plan: Plan
 }
@@ -58,10 +58,10 @@ export interface CallParts {
   readonly answers?: Call['answers'] | undefined
   readonly state?: Json | undefined
   readonly canAsk?: Call['canAsk'] | undefined
-  readonly key?: string | undefined
+  readonly idempotencyKey?: string | undefined
   readonly transportKey?: string | undefined
-  readonly expects?: string | undefined
-  readonly reach?: Reach | undefined
+  readonly expectedFingerprint?: string | undefined
+  readonly listing?: Listing | undefined
   readonly listener?: Listener | undefined
   readonly traceparent?: string | undefined
   readonly run: RunInner
@@ -79,19 +79,19 @@ export const createCall = (parts: CallParts): Call => ({
   fingerprint: parts.fingerprint,
   caller: parts.caller,
   input: parts.input,
-  given: parts.input,
+  rawInput: parts.input,
   cancellation: parts.cancellation,
   answers: parts.answers ?? noAnswers,
   state: parts.state,
   canAsk: parts.canAsk ?? noQuestionKinds,
-  key: parts.key,
+  idempotencyKey: parts.idempotencyKey,
   transportKey: parts.transportKey,
-  expects: parts.expects,
-  reach: parts.reach ?? noReach,
+  expectedFingerprint: parts.expectedFingerprint,
+  listing: parts.listing ?? emptyListing,
   listener: parts.listener ?? silentListener,
   traceparent: parts.traceparent,
   run: parts.run,
-  trail: { decisions: [] },
+  auditTrail: { decisions: [] },
   plan: emptyPlan,
 })
 
@@ -110,14 +110,14 @@ export interface InnerCall {
 }
 
 /** The capabilities and views listed for a caller right now, under their served names. */
-export interface Reach {
+export interface Listing {
   capabilities(): readonly Capability[]
   views(): readonly View[]
 }
 
-export const noReach: Reach = { capabilities: () => [], views: () => [] }
+export const emptyListing: Listing = { capabilities: () => [], views: () => [] }
 
-export interface Trail {
+export interface AuditTrail {
   readonly decisions: Decision[]
   /** SHA-256 of the arguments as canonical JSON (RFC 8785), computed on first use. */
   digest?: string

@@ -10,7 +10,7 @@ export interface Effects {
   readonly reachesOut: boolean
 }
 
-export const reads: Effects = {
+export const readOnly: Effects = {
   writes: false,
   irreversible: false,
   repeatable: true,

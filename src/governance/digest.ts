@@ -1,16 +1,16 @@
-import type { Call, Trail } from '../capability/call.ts'
+import type { AuditTrail, Call } from '../capability/call.ts'
 import { digestJson } from '../capability/digest-json.ts'
 
 /** The part of a call that its digest is computed from and cached in. */
 export interface Digestible {
-  readonly given: unknown
-  readonly trail: Trail
+  readonly rawInput: unknown
+  readonly auditTrail: AuditTrail
 }
 
 /** Digest of the arguments, computed on first use: most reads never need it. */
 export const digestArguments = (call: Digestible): string => {
-  call.trail.digest ??= digestJson(call.given)
-  return call.trail.digest
+  call.auditTrail.digest ??= digestJson(call.rawInput)
+  return call.auditTrail.digest
 }
 
 /** `undefined` without a canonical form: an unpaired surrogate, or a number like 1e999. */

@@ -26,7 +26,7 @@ export interface LedgerReader {
   approvalFor(binding: string): Approval | undefined
   approvals(state: Approval['state'] | undefined, limit: number): Approval[]
   /** Number of a caller's pending approvals. */
-  waiting(caller: string, now: number): number
+  countPendingApprovals(caller: string, now: number): number
 }
 
 export interface LedgerWriter extends LedgerReader {

@@ -9,7 +9,7 @@ import { checkOutput } from './steps/check-output.ts'
 import { checkPermissions } from './steps/check-permissions.ts'
 import { limitRate } from './steps/limit-rate.ts'
 import { limitTime } from './steps/limit-time.ts'
-import { type OnFault, recordAudit } from './steps/record-audit.ts'
+import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
 import { redactSecrets } from './steps/redact-secrets.ts'
 import { type RepeatWindows, replayRepeats, requireKey } from './steps/replay-repeats.ts'
 import { type ApprovalTimes, requireApproval } from './steps/require-approval.ts'
@@ -19,7 +19,7 @@ import type { Next, Step } from './steps/step.ts'
 /** Dependencies of the steps. */
 export interface Governance {
   readonly ledger: Ledger
-  readonly onFault: OnFault
+  readonly onOperatorFailure: OnOperatorFailure
   /** Wall clock, in milliseconds since the epoch. */
   readonly now: () => number
   /** Like `now`, but monotonic: setting the system clock does not move it. */
@@ -28,16 +28,16 @@ export interface Governance {
   readonly compare: CompareDefinitions
   /** Values that must never be part of a result. */
   readonly secrets: readonly string[]
-  readonly settings: Settings
+  readonly settings: GovernanceSettings
 }
 
-export interface Settings {
+export interface GovernanceSettings {
   /** Policy violations are recorded but not enforced. */
-  readonly observes: boolean
+  readonly observeOnly: boolean
   /** Default time limit of a call, in milliseconds. */
-  readonly timeout: number
+  readonly timeoutMs: number
   /** Maximum size of a result, in characters of JSON. */
-  readonly resultSize: number
+  readonly maxResultChars: number
   readonly windows: RepeatWindows
   readonly approvals: ApprovalTimes
 }
@@ -49,11 +49,11 @@ export interface Pipeline {
 }
 
 export function createPipeline(governance: Governance): Pipeline {
-  const { ledger, now, steadyNow, newId, settings, onFault } = governance
-  const { windows, observes } = settings
+  const { ledger, now, steadyNow, newId, settings, onOperatorFailure } = governance
+  const { windows, observeOnly } = settings
   /** Every call passes these top to bottom; its outcome comes back bottom to top. */
   const steps: readonly (Step | Check)[] = [
-    recordAudit(ledger, now, onFault), // first, so that refused calls are recorded too
+    recordAudit(ledger, now, onOperatorFailure), // first, so that refused calls are recorded too
     catchEverything,
     ...redactSecrets(governance.secrets), // outside every step that produces text
     checkPermissions, // before any message about the input
@@ -66,11 +66,11 @@ export function createPipeline(governance: Governance): Pipeline {
     requireApproval(ledger, settings.approvals, { now, newId }),
     beginEffect(ledger, windows, now), // checks all of it again, in the transaction that records it
     ...redactSecrets(governance.secrets).map(onlyForWrites), // stored outcomes are redacted too
-    limitTime(settings.timeout), // last, so that waiting for anything above does not count
-    checkOutput(settings.resultSize),
+    limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
+    checkOutput(settings.maxResultChars),
   ]
   return {
-    govern: compose(steps.map((step) => (isCheck(step) ? toStep(step, observes) : step))),
+    govern: compose(steps.map((step) => (isCheck(step) ? toStep(step, observeOnly) : step))),
     checks: steps.filter(isCheck),
   }
 }

@@ -19,13 +19,13 @@ export function toApprovalView(call: Call): ApprovalView {
   return {
     source: `${origin.source}${origin.pointer === '' ? '' : `#${origin.pointer}`}`,
     description: escapeInvisible(description),
-    arguments: escapeInvisible(JSON.stringify(call.given, null, 2) ?? '{}'),
+    arguments: escapeInvisible(JSON.stringify(call.rawInput, null, 2) ?? '{}'),
     effects: effectTexts.join(', '),
     ...(costs !== '' && { cost: costs }),
   }
 }
 
-export const toMessage = (capability: string, view: ApprovalView): string =>
+export const toApprovalMessage = (capability: string, view: ApprovalView): string =>
   [
     `Allow ${capability}? It ${view.effects}.`,
     `Arguments: ${view.arguments}`,

@@ -38,9 +38,9 @@ export function createHandler(options: HandlerOptions): Handler {
     recordsRoute(records, bodyLimit), // before the method check: it has its own methods and error format
     checkMethod, // 405 before 404, on every other path
     healthRoute(options.health), // without credentials: load balancers have none
-    refuseOwnerTokens(records.doors), // before any path is looked up, also on unknown ones
+    refuseOwnerTokens(records.tokenGates), // before any path is looked up, also on unknown ones
     // Each route below authenticates its own callers. Mounts come first: they are the hot path.
-    mcpRoute({ endpoints: options.mounts, tokenGates: records.doors, identify, bodyLimit }),
+    mcpRoute({ endpoints: options.mounts, tokenGates: records.tokenGates, identify, bodyLimit }),
     frameRoute({ frames: options.frames, identify, bodyLimit }),
     approvalRoute(options.approvals, identify),
     refusePath, // 404 before 401: an unknown path asks for no credentials

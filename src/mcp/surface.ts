@@ -4,7 +4,7 @@ import type {
   JSONObject,
   ServerCapabilities,
 } from '@modelcontextprotocol/server'
-import { createCall, type Reach, type RunInner } from '../capability/call.ts'
+import { createCall, type Listing, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -31,7 +31,7 @@ export interface SurfaceOptions {
   readonly states: RequestStates
   readonly newId: () => string
   /** Whether callers need credentials; lists must then not be cached in shared caches. */
-  readonly callersProveThemselves: boolean
+  readonly requiresCredentials: boolean
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
@@ -61,7 +61,7 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.#requiresCredentials = options.callersProveThemselves
+    this.#requiresCredentials = options.requiresCredentials
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
@@ -94,8 +94,9 @@ export class Surface {
         answers,
         state,
         canAsk: outer.canAsk,
-        key: outer.key === undefined ? undefined : toStepKey(outer.key, step),
-        reach: outer.reach,
+        idempotencyKey:
+          outer.idempotencyKey === undefined ? undefined : toStepKey(outer.idempotencyKey, step),
+        listing: outer.listing,
         listener: outer.listener,
         traceparent: outer.traceparent,
         run: outer.run,
@@ -103,7 +104,7 @@ export class Surface {
     )
   }
 
-  reachOf(caller: Caller): Reach {
+  listingFor(caller: Caller): Listing {
     return new SurfaceReach(this, caller)
   }
 
@@ -144,7 +145,7 @@ export function toServerCapabilities({ projection }: Surface): ServerCapabilitie
 }
 
 /** Built lazily, because few calls look at what their caller can reach. */
-class SurfaceReach implements Reach {
+class SurfaceReach implements Listing {
   readonly #surface: Surface
   readonly #caller: Caller
 

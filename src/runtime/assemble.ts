@@ -6,7 +6,7 @@ import { Approvals } from '../governance/approvals.ts'
 import { permits } from '../governance/permits.ts'
 import { createPipeline, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
-import { createStrike } from '../governance/steps/redact-secrets.ts'
+import { createRedactor } from '../governance/steps/redact-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createGuard } from '../http/guard.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
@@ -58,7 +58,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   })
   const { keys, duplicates, executions, rules, mode } = config.policy
   const refine = createRefine(rules as readonly PolicyRule[])
-  const redact = createStrike(secrets)
+  const redact = createRedactor(secrets)
   const steadyNow = createSteadyClock()
   const requestStateKey = randomBytes(32)
   const inFlight = new InFlight()
@@ -67,8 +67,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
 
   const ledger = openLedger({
     file: options.store ?? ':memory:',
-    keep: Math.max(keys.window, duplicates.window) * 1000,
-    keepExecutions: executions.keep * 1000,
+    keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
+    keepExecutionsMs: executions.keep * 1000,
     onError,
   })
   const approvals = new Approvals(ledger, Date.now)
@@ -76,7 +76,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const mounts = new Mounts({ open: openMount, onError })
   const pipeline = createPipeline({
     ledger,
-    onFault: ({ id, capability, failure }) =>
+    onOperatorFailure: ({ id, capability, failure }) =>
       onFault({ id, capability, failure: { ...failure, cause: redact(failure.cause ?? '') } }),
     now: Date.now,
     steadyNow,
@@ -101,7 +101,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       forbids: (caller, capability) => mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(requestStateKey, Date.now),
       newId: randomUUID,
-      callersProveThemselves: needsToken(path),
+      requiresCredentials: needsToken(path),
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }
@@ -119,7 +119,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const handler = createHandler({
     mounts: mounts.endpoints,
     records: {
-      doors: tokenGates,
+      tokenGates,
       newId: randomUUID,
       run: (mount, request) =>
         governRequest(request, { surface: mounts.at(mount).surface, refine, govern }),

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Caller } from '../capability/caller.ts'
 import type { Source } from '../capability/source.ts'
-import type { OnFault } from '../governance/steps/record-audit.ts'
+import type { OnOperatorFailure } from '../governance/steps/record-audit.ts'
 import type { ConfigInput } from './config/config-shape.ts'
 import type { PlacedSource } from './open-sources.ts'
 
@@ -30,7 +30,7 @@ export interface DrawbridgeOptions {
   /** Grant token for local callers (`call`, `stdio`) of a mount that serves records. */
   readonly token?: string
   /** Called for failures that only the operator can fix, with the cause that callers do not see. */
-  readonly onFault?: OnFault
+  readonly onFault?: OnOperatorFailure
   /** Called for transport errors, such as malformed requests and failed cleanup. */
   readonly onError?: (error: unknown) => void
   /**

@@ -45,7 +45,7 @@ export const toFrameEndpoint = ({
         caller,
         input,
         cancellation,
-        key,
+        idempotencyKey: key,
         traceparent,
         run,
       }),

@@ -2,9 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { type LedgerOptions, SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 
 export const openLedger = (
-  options: Pick<LedgerOptions, 'file' | 'keep' | 'keepExecutions' | 'onError'>,
+  options: Pick<LedgerOptions, 'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError'>,
 ): SqliteLedger =>
-  new SqliteLedger({ ...options, boot: randomUUID(), pid: process.pid, now: Date.now, isAlive })
+  new SqliteLedger({
+    ...options,
+    processId: randomUUID(),
+    pid: process.pid,
+    now: Date.now,
+    isAlive,
+  })
 
 /** Signal 0 checks whether a process exists without sending it a signal. */
 function isAlive(pid: number): boolean {

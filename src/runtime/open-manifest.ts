@@ -3,8 +3,8 @@ import path from 'node:path'
 import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
-import type { ManifestHandler, Protocols } from '../sources/manifest/invoke/routes.ts'
-import { manifestSource as toSource } from '../sources/manifest/manifest-source.ts'
+import type { ManifestHandler, UpstreamProtocols } from '../sources/manifest/invoke/routes.ts'
+import { manifestSourceFrom as toSource } from '../sources/manifest/manifest-source.ts'
 import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
 import type { SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
@@ -59,7 +59,10 @@ export const manifestSource = (file: string, options: ManifestSourceOptions = {}
       options.resolveSecret ?? ((reference) => resolveFromEnvironment(reference, process.env)),
   })
 
-const protocols: Protocols = { MCP: (options) => new McpUpstream(options), HTTP: httpUpstream }
+const protocols: UpstreamProtocols = {
+  MCP: (options) => new McpUpstream(options),
+  HTTP: httpUpstream,
+}
 
 type ManifestConfig = Extract<SourceConfig, { manifest: string }>
 

@@ -4,7 +4,7 @@ import { SetupError } from '../capability/setup-error.ts'
 import { Approvals } from '../governance/approvals.ts'
 import type { Approval, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
-import { toMessage } from '../governance/show-approval.ts'
+import { toApprovalMessage } from '../governance/show-approval.ts'
 import type { AuditEntry } from '../governance/steps/record-audit.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
@@ -39,7 +39,7 @@ export async function openStore(
   const file = toStore(found)
   if (!(await stat(file).catch(() => undefined)))
     throw new SetupError(`There is no store ${file} yet: no call has been made.`)
-  const ledger = openLedger({ file, keep: found.config.policy.keys.window * 1000, onError })
+  const ledger = openLedger({ file, keepRunsMs: found.config.policy.keys.window * 1000, onError })
   return {
     approvals: new Approvals(ledger, Date.now),
     runs: ledger.read,
@@ -48,7 +48,7 @@ export async function openStore(
       new SqliteExecutionLog(ledger, Date.now),
       await readKeyRings(found),
     ),
-    describe: ({ capability, shown }) => toMessage(capability, shown),
+    describe: ({ capability, shown }) => toApprovalMessage(capability, shown),
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
     close: () => ledger.close(),
   }

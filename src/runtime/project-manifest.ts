@@ -7,7 +7,7 @@ import { byCodePoint, type JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
 import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
-import { toDropped } from '../sources/manifest/dropped-fields.ts'
+import { findDroppedFields } from '../sources/manifest/dropped-fields.ts'
 import { toAgentCard } from '../sources/manifest/export/to-agent-card.ts'
 import { toServerJson } from '../sources/manifest/export/to-server-json.ts'
 import { readManifest, type ValidManifest } from '../sources/manifest/reading/read-manifest.ts'
@@ -39,7 +39,7 @@ export async function projectManifest(
 ): Promise<ManifestProjection> {
   const text = await readFile(file, 'utf8')
   const source = path.basename(file)
-  const { manifest, diagnostics, whereIs } = readManifest(text, {
+  const { manifest, diagnostics, positionOf } = readManifest(text, {
     source,
     file,
     extensions,
@@ -60,7 +60,7 @@ export async function projectManifest(
     message,
     source,
     pointer,
-    at: whereIs(pointer.slice(1).split('/')),
+    at: positionOf(pointer.slice(1).split('/')),
   }))
   if ('fault' in exported)
     return {
@@ -85,7 +85,7 @@ function toDeclarations(
 ): JsonObject {
   const { identity, interfaces, composition } = manifest
   const offered = manifest.capabilities.filter(({ protocols }) => all || protocols.includes('MCP'))
-  const dropped = toDropped(manifest, new Set(offered.map(({ index }) => index)))
+  const dropped = findDroppedFields(manifest, new Set(offered.map(({ index }) => index)))
   const warnings = [
     ...dropped.map(({ pointer, message }) => ({ code: 'field_dropped', path: pointer, message })),
     ...diagnostics.map(({ code, pointer, message }) => ({ code, path: pointer, message })),

@@ -79,12 +79,12 @@ export class Routing {
   /** The routing decision for a call; empty when its capability is not routed. */
   explain(call: Call): readonly Explanation[] {
     const { source: id } = call.capability.origin
-    const decision = this.#placed.find(({ source }) => source.id === id)?.source.foresee(call)
+    const decision = this.#placed.find(({ source }) => source.id === id)?.source.previewRoute(call)
     return decision ? [toRouteExplanation(decision)] : []
   }
 
   frames(path: string): FrameEndpoint | undefined {
-    const placed = this.#placed.find(({ source }) => source.desk?.path === path)
+    const placed = this.#placed.find(({ source }) => source.frameReceiver?.path === path)
     return placed && this.#toEndpoint(placed)
   }
 
@@ -110,7 +110,7 @@ export class Routing {
   }
 
   #toEndpoint({ mount, source }: PlacedIntents): FrameEndpoint | undefined {
-    const { desk: receiver } = source
+    const { frameReceiver: receiver } = source
     if (!receiver) return undefined
     const surface = this.#parts.surfaceAt(mount)
     return toFrameEndpoint({

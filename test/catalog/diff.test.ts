@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Capability } from '../../src/capability/capability.ts'
-import { reads } from '../../src/capability/effects.ts'
+import { readOnly } from '../../src/capability/effects.ts'
 import type { JsonObject } from '../../src/capability/json.ts'
 import { defaultThresholds, type Rules } from '../../src/capability/rules.ts'
 import type { Reading } from '../../src/capability/source.ts'
@@ -166,18 +166,18 @@ describe('rules and effects', () => {
   })
 
   test('newly writing and newly irreversible widen', () => {
-    const deletes = { ...reads, writes: true, irreversible: true }
+    const deletes = { ...readOnly, writes: true, irreversible: true }
 
-    expect(told(diff({ effects: reads }, { effects: deletes }))).toEqual([
+    expect(told(diff({ effects: readOnly }, { effects: deletes }))).toEqual([
       'newly_irreversible widening',
       'newly_writing widening',
     ])
   })
 
   test('what can no longer be repeated breaks those who repeat it', () => {
-    const once = { ...reads, repeatable: false }
+    const once = { ...readOnly, repeatable: false }
 
-    expect(told(diff({ effects: reads }, { effects: once }))).toEqual([
+    expect(told(diff({ effects: readOnly }, { effects: once }))).toEqual([
       'no_longer_repeatable neutral!',
     ])
   })
@@ -399,7 +399,7 @@ describe('whatever is compared', () => {
     .map(({ input, rules, writes, protocol }) => ({
       input,
       rules,
-      effects: { ...reads, writes },
+      effects: { ...readOnly, writes },
       extras: { protocols: [protocol] },
     }))
   const snapshots = fc

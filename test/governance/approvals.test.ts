@@ -495,9 +495,9 @@ test('a tool that asks keeps no key and no money', async () => {
       answers.account ? done({}) : { kind: 'asking', questions: {}, state: {} },
   })
 
-  await call({ key: 'k' })
-  await call({ key: 'k' })
-  const other = await call({ key: 'k', answers: { account: {} }, input: { amount: 12 } })
+  await call({ idempotencyKey: 'k' })
+  await call({ idempotencyKey: 'k' })
+  const other = await call({ idempotencyKey: 'k', answers: { account: {} }, input: { amount: 12 } })
 
   expect(wordOf(other)).toBe('done')
   expect(ran).toHaveLength(3)

@@ -43,7 +43,7 @@ const endings: readonly [
   ['result_too_large', true, { invoke: async () => done('x'.repeat(20_000)) }],
   ['asking', true, { invoke: async () => ({ kind: 'asking', questions: {} }) }],
   ['insufficient_scope', false, { rules: { permissions: ['money:move'] } }],
-  ['definition_changed', false, {}, { expects: 'f0' }],
+  ['definition_changed', false, {}, { expectedFingerprint: 'f0' }],
   ['invalid_input', false, { input: aContract(z.object({ amount: z.number() })) }],
   ['idempotency_key_required', false, { rules: { idempotencyKey: true } }],
   ['budget_exceeded', false, { rules: { budgets: [nothingLeft] } }],
@@ -126,7 +126,7 @@ test('that it begins is in the file before it begins', async () => {
     },
   })
   const calls = Array.from({ length: 20 }, (_, order) =>
-    aCall({ capability: pay, key: `k${order}`, input: { order } }),
+    aCall({ capability: pay, idempotencyKey: `k${order}`, input: { order } }),
   )
 
   for (const call of calls) await govern(call)
@@ -143,7 +143,9 @@ test('neither arguments nor results nor messages enter the audit, unless policy 
   const strict = aPayment({ input: aContract(z.object({ card: z.number() })) })
   const keeping = aPayment({ invoke, rules: { recordArguments: true } })
   for (const { pay } of [silent, throwing, strict])
-    await govern(aCall({ capability: pay, input: { card: canary }, key: canary.repeat(2) }))
+    await govern(
+      aCall({ capability: pay, input: { card: canary }, idempotencyKey: canary.repeat(2) }),
+    )
   const before = JSON.stringify(await audited())
 
   await govern(aCall({ capability: { ...keeping.pay, name: 'keep' }, input: { card: 1 } }))

@@ -479,7 +479,7 @@ test('where policy only observes, rates and budgets are written down and nobody 
   const clock = aClock()
   const { govern, audited } = aPipeline({
     now: clock.now,
-    settings: { observes: true },
+    settings: { observeOnly: true },
   })
   const { pay, ran } = aPayment({ rules })
   for (let order = 0; order < 5; order++) await govern(aCall({ capability: pay, input: { order } }))

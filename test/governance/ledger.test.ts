@@ -296,11 +296,11 @@ test('what another process runs is in progress while that process lives, and unk
   )
   await child.said(/begun/)
 
-  const meanwhile = await govern(aCall({ capability: pay, key: 'k' }))
+  const meanwhile = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
   child.process.kill('SIGKILL')
   await child.ended
   const after = aPipeline({ file, isAlive: () => false })
-  const later = await after.govern(aCall({ capability: pay, key: 'k' }))
+  const later = await after.govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
   expect([wordOf(meanwhile), wordOf(later)]).toEqual(['in_progress', 'outcome_unknown'])
   expect(ran).toEqual([])
@@ -318,7 +318,7 @@ test('a store that breaks while it is used: effects are refused before anything 
 
   const outcomes = [
     await govern(aCall({ capability: pay, input: { order: 2 } })),
-    await govern(aCall({ capability: pay, input: { order: 3 }, key: 'k' })),
+    await govern(aCall({ capability: pay, input: { order: 3 }, idempotencyKey: 'k' })),
     await govern(aCall({ capability: read })),
   ]
 
@@ -385,11 +385,11 @@ test.skipIf(noDisk)(
   'on a full disk effects are refused before anything happens, reads go on, and it recovers by itself',
   async () => {
     const disk = await aSmallDisk()
-    const { govern, ledger } = aPipeline({ file: disk.file, settings: { timeout: 20_000 } })
+    const { govern, ledger } = aPipeline({ file: disk.file, settings: { timeoutMs: 20_000 } })
     const { pay, ran } = aPayment()
     const read = aCapability({ invoke: async () => done('read') })
     const buy = (order: number) =>
-      govern(aCall({ capability: pay, key: `k${order}`, input: { order } }))
+      govern(aCall({ capability: pay, idempotencyKey: `k${order}`, input: { order } }))
     await buy(0)
 
     // Something is under way when it happens.
@@ -398,12 +398,12 @@ test.skipIf(noDisk)(
       letGo = resolve
     })
     const slow = { ...pay, name: 'slow', invoke: async () => held.then(() => done('slow')) }
-    const underWay = govern(aCall({ capability: slow, key: 'slow' }))
+    const underWay = govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
     while (ledger.read.runs('running', 1).length === 0) await new Promise(setImmediate)
     disk.fill()
     letGo()
     const told = await underWay
-    const meanwhile = await govern(aCall({ capability: slow, key: 'slow' }))
+    const meanwhile = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
     const refused = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
     const oneByOne = [await buy(60), await buy(61)]
@@ -425,7 +425,7 @@ test.skipIf(noDisk)(
     disk.free()
     const after = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
     await eventually(() => expect(ledger.read.runs('running', 10)).toEqual([]))
-    const settled = await govern(aCall({ capability: slow, key: 'slow' }))
+    const settled = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
     expect(countWords(after)).toEqual({ done: 50 })
     expect(settled).toMatchObject({ kind: 'done', data: 'slow', notices: [{ about: 'replayed' }] })

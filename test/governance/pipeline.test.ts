@@ -5,7 +5,7 @@ import { localUser } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { permits } from '../../src/governance/permits.ts'
-import type { Fault } from '../../src/governance/steps/record-audit.ts'
+import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
 
 test('a caller without the scope never reaches the capability, and the refusal is written down', async () => {
@@ -141,7 +141,7 @@ test.each([
 ])(
   'a capability that %s becomes a failure that says nothing, with the cause kept inside',
   async (_, invoke) => {
-    const faults: Fault[] = []
+    const faults: OperatorFailure[] = []
     const { govern } = aPipeline({ onFault: (fault) => faults.push(fault) })
 
     const outcome = await govern(aCall({ capability: aCapability({ invoke: invoke as never }) }))

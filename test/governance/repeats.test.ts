@@ -19,7 +19,7 @@ const keysAtOnce = amount(40, 200)
 
 test(`${keysAtOnce} keys, each called 50 times at once, run ${keysAtOnce} times, and every answer is the one answer or "in progress"`, async () => {
   const file = path.join(await aProject({}), 'ledger.db')
-  const { govern, ledger } = aPipeline({ file, settings: { timeout: 20_000 } })
+  const { govern, ledger } = aPipeline({ file, settings: { timeoutMs: 20_000 } })
   const { pay, ran } = aPayment({
     invoke: async ({ input }) => {
       await new Promise(setImmediate)
@@ -28,7 +28,7 @@ test(`${keysAtOnce} keys, each called 50 times at once, run ${keysAtOnce} times,
   })
   const keys = Array.from({ length: keysAtOnce }, (_, index) => `key-${index}`)
   const callOnce = async (key: string) => {
-    const call = aCall({ capability: pay, key, input: { order: key } })
+    const call = aCall({ capability: pay, idempotencyKey: key, input: { order: key } })
     return { key, id: call.id, outcome: await govern(call) }
   }
 
@@ -39,7 +39,7 @@ test(`${keysAtOnce} keys, each called 50 times at once, run ${keysAtOnce} times,
 
   expect(answers).toHaveLength(50 * keysAtOnce)
   expect(ran).toHaveLength(keysAtOnce)
-  expect(new Set(ran.map(({ key }) => key)).size).toBe(keysAtOnce)
+  expect(new Set(ran.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(keysAtOnce)
   const texts = new Map<string, Set<string>>()
   for (const { key, id, outcome } of [...answers, ...repeated]) {
     if (wordOf(outcome) === 'in_progress') continue
@@ -72,8 +72,8 @@ test('what was done under a key is answered from memory, word for word, and mark
     }),
   })
   const { govern } = aPipeline()
-  const first = aCall({ capability: pay, key: 'k' })
-  const again = aCall({ capability: pay, key: 'k' })
+  const first = aCall({ capability: pay, idempotencyKey: 'k' })
+  const again = aCall({ capability: pay, idempotencyKey: 'k' })
 
   const answer = await govern(first)
   const replayed = await govern(again)
@@ -91,8 +91,8 @@ test('an answer that came with a budget notice is replayed with it', async () =>
   const thresholds = { alert: 80, reauthorise: 100, stop: 120 }
   const { pay } = aPayment({ rules: { budgets: [{ ...budget, thresholds }] } })
   const { govern } = aPipeline()
-  const first = aCall({ capability: pay, key: 'k' })
-  const again = aCall({ capability: pay, key: 'k' })
+  const first = aCall({ capability: pay, idempotencyKey: 'k' })
+  const again = aCall({ capability: pay, idempotencyKey: 'k' })
 
   const answer = await govern(first)
   const replayed = await govern(again)
@@ -142,8 +142,8 @@ async function callTwice({ govern }: ReturnType<typeof aPipeline>, one: string, 
   })
   const key = `key-${keys++}`
   const capability = { ...pay, name: `pay_${key}` }
-  await govern(aCall({ capability, key, input: JSON.parse(one) }))
-  const second = await govern(aCall({ capability, key, input: JSON.parse(other) }))
+  await govern(aCall({ capability, idempotencyKey: key, input: JSON.parse(one) }))
+  const second = await govern(aCall({ capability, idempotencyKey: key, input: JSON.parse(other) }))
   return { word: wordOf(second), ran: ran.length }
 }
 let keys = 0
@@ -243,7 +243,9 @@ test.each([
     const { pay, ran } = aPayment()
     const { govern, audited } = aPipeline()
 
-    const outcome = await govern(aCall({ capability: pay, key: 'k', input: JSON.parse(given) }))
+    const outcome = await govern(
+      aCall({ capability: pay, idempotencyKey: 'k', input: JSON.parse(given) }),
+    )
 
     expect(wordOf(outcome)).toBe('invalid_input')
     expect(ran).toEqual([])
@@ -258,10 +260,10 @@ test.each([
   const { pay, ran } = aPayment()
   const clock = aClock()
   const { govern } = aPipeline({ now: clock.now })
-  await govern(aCall({ capability: pay, key: 'k' }))
+  await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
   clock.pass(later)
-  const outcome = await govern(aCall({ capability: pay, key: 'k' }))
+  const outcome = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
   expect(wordOf(outcome)).toBe(word)
   expect(ran).toHaveLength(runs)
@@ -274,7 +276,7 @@ test('a key means nothing for another caller', async () => {
 
   const outcomes = await Promise.all(
     callers.map((subject) =>
-      govern(aCall({ capability: pay, key: 'k', caller: { ...aCaller(), subject } })),
+      govern(aCall({ capability: pay, idempotencyKey: 'k', caller: { ...aCaller(), subject } })),
     ),
   )
 
@@ -288,8 +290,8 @@ test('a key means nothing for another capability', async () => {
   const { pay, ran } = aPayment()
   const { govern } = aPipeline()
 
-  await govern(aCall({ capability: pay, key: 'k' }))
-  await govern(aCall({ capability: { ...pay, name: 'refund' }, key: 'k' }))
+  await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
+  await govern(aCall({ capability: { ...pay, name: 'refund' }, idempotencyKey: 'k' }))
 
   expect(ran).toHaveLength(2)
 })
@@ -301,7 +303,7 @@ test.each([
   ['no character', '', 'idempotency_key_required'],
 ])('a key of %s', async (_, key, word) => {
   const { pay, ran } = aPayment()
-  const outcome = await aPipeline().govern(aCall({ capability: pay, key }))
+  const outcome = await aPipeline().govern(aCall({ capability: pay, idempotencyKey: key }))
   expect(wordOf(outcome)).toBe(word)
   expect(ran).toHaveLength(word === 'done' ? 1 : 0)
 })
@@ -321,14 +323,20 @@ test('where a key is required, a call without one is told how to give it, and no
 
 test('a key comes from the request, else from the argument, else from the transport', async () => {
   const { pay, ran } = aPayment({ rules: { idempotencyKey: true } })
-  const { govern } = aPipeline({ settings: { windows: { key: day, duplicate: 0 } } })
+  const { govern } = aPipeline({ settings: { windows: { keyMs: day, duplicateMs: 0 } } })
   const input = { order: 1, idempotency_key: 'argument' }
 
-  await govern(aCall({ capability: pay, key: 'request', transportKey: 'transport', input }))
+  await govern(
+    aCall({ capability: pay, idempotencyKey: 'request', transportKey: 'transport', input }),
+  )
   await govern(aCall({ capability: pay, transportKey: 'transport', input }))
   await govern(aCall({ capability: pay, transportKey: 'transport', input: { order: 1 } }))
 
-  expect(ran.map(({ key }) => key)).toEqual(['request', 'argument', 'transport'])
+  expect(ran.map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+    'request',
+    'argument',
+    'transport',
+  ])
   expect(ran.map((call) => call.input)).toEqual([{ order: 1 }, { order: 1 }, { order: 1 }])
 })
 
@@ -341,8 +349,8 @@ test('an argument that only happens to be called idempotency_key belongs to the 
 test('a read needs no key and is never answered from memory', async () => {
   const { pay, ran } = aPayment({ effects: { ...movesMoney, writes: false } })
   const { govern } = aPipeline()
-  await govern(aCall({ capability: pay, key: 'k' }))
-  await govern(aCall({ capability: pay, key: 'k' }))
+  await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
+  await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
   expect(ran).toHaveLength(2)
 })
 
@@ -350,8 +358,12 @@ test('arguments that are not valid consume no key', async () => {
   const { pay, ran } = aPayment({ input: aContract(z.object({ amount: z.number() })) })
   const { govern } = aPipeline()
 
-  const refusal = await govern(aCall({ capability: pay, key: 'k', input: { amount: 'ten' } }))
-  const outcome = await govern(aCall({ capability: pay, key: 'k', input: { amount: 10 } }))
+  const refusal = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 'ten' } }),
+  )
+  const outcome = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 10 } }),
+  )
 
   expect([wordOf(refusal), wordOf(outcome)]).toEqual(['invalid_input', 'done'])
   expect(ran).toHaveLength(1)
@@ -361,9 +373,13 @@ test('a missing permission consumes no key', async () => {
   const { pay } = aPayment({ rules: { permissions: ['money:move'] } })
   const { govern } = aPipeline()
 
-  const refusal = await govern(aCall({ capability: pay, key: 'k', input: { amount: 1 } }))
+  const refusal = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }),
+  )
   const caller = aCaller(['money:move'])
-  const outcome = await govern(aCall({ capability: pay, key: 'k', input: { amount: 2 }, caller }))
+  const outcome = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 2 }, caller }),
+  )
 
   expect([wordOf(refusal), wordOf(outcome)]).toEqual(['insufficient_scope', 'done'])
 })
@@ -372,7 +388,8 @@ test('a missing approval, a denied one and a granted one consume no key before t
   const { pay, ran } = aPayment({ rules: { approval: true } })
   const { govern, ledger } = aPipeline()
   const desk = new Approvals(ledger, Date.now)
-  const call = (amount: number) => aCall({ capability: pay, key: 'k', input: { amount } })
+  const call = (amount: number) =>
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount } })
 
   const unasked = await govern(call(1))
   await desk.decide(String(detailsOf(unasked).approval), 'denied', 'eve')
@@ -402,7 +419,7 @@ test('a budget that is used up and a rate that is too high consume no key', asyn
   })
   const { govern } = aPipeline({ now: clock.now })
   const call = (key: string, amount: number) =>
-    govern(aCall({ capability: pay, key, input: { amount } }))
+    govern(aCall({ capability: pay, idempotencyKey: key, input: { amount } }))
 
   await call('first', 1)
   const poor = await call('k', 2)
@@ -416,18 +433,24 @@ test('a budget that is used up and a rate that is too high consume no key', asyn
 test('a definition that is not the expected one consumes no key', async () => {
   const { pay } = aPayment()
   const { govern } = aPipeline()
-  const refusal = await govern(aCall({ capability: pay, key: 'k', expects: 'f0' }))
-  const outcome = await govern(aCall({ capability: pay, key: 'k', input: { amount: 2 } }))
+  const refusal = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', expectedFingerprint: 'f0' }),
+  )
+  const outcome = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 2 } }),
+  )
   expect([wordOf(refusal), wordOf(outcome)]).toEqual(['definition_changed', 'done'])
 })
 
 test('a key that is used with other arguments names the call it belongs to, and runs nothing', async () => {
   const { pay, ran } = aPayment()
   const { govern } = aPipeline()
-  const first = aCall({ capability: pay, key: 'k', input: { amount: 1 } })
+  const first = aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } })
   await govern(first)
 
-  const outcome = await govern(aCall({ capability: pay, key: 'k', input: { amount: 2 } }))
+  const outcome = await govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 2 } }),
+  )
 
   expect(outcome).toMatchObject({
     failure: { code: 'idempotency_conflict', details: { call: first.id }, retryable: false },
@@ -449,7 +472,7 @@ async function aRunUnderWay(parts: PipelineParts & { readonly key?: string } = {
     },
   })
   const pipeline = aPipeline(parts)
-  const call = aCall({ capability: pay, key: parts.key, input: { amount: 1 } })
+  const call = aCall({ capability: pay, idempotencyKey: parts.key, input: { amount: 1 } })
   const outcome = pipeline.govern(call)
   await vi.waitUntil(() => ran.length === 1, { interval: 1 })
   return { ...pipeline, pay, ran, call, outcome, letGo }
@@ -457,7 +480,7 @@ async function aRunUnderWay(parts: PipelineParts & { readonly key?: string } = {
 
 test('while a call runs its key says so at once, with a hint, and later the answer', async () => {
   const { pay, ran, govern, call, outcome, letGo } = await aRunUnderWay({ key: 'k' })
-  const again = () => govern(aCall({ capability: pay, key: 'k', input: { amount: 1 } }))
+  const again = () => govern(aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }))
 
   const meanwhile = await again()
   letGo()
@@ -481,7 +504,7 @@ test('after a crash a key says that nobody knows, for ever, and nothing runs aga
   const { pay, ran, call } = await aRunUnderWay({ file, now: clock.now, key: 'k' })
   const restarted = aPipeline({ file, now: clock.now, isAlive: () => false })
   const again = (key: string | undefined) =>
-    restarted.govern(aCall({ capability: pay, key, input: { amount: 1 } }))
+    restarted.govern(aCall({ capability: pay, idempotencyKey: key, input: { amount: 1 } }))
 
   const next = await again('k')
   clock.pass(30 * day)
@@ -509,7 +532,9 @@ test('a process that comes back under the number of the one that crashed does no
   // In a container the first process always has the same number, and it is alive: it is this one.
   const restarted = aPipeline({ file, isAlive: () => true })
 
-  const outcome = await restarted.govern(aCall({ capability: pay, key: 'k', input: { amount: 1 } }))
+  const outcome = await restarted.govern(
+    aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }),
+  )
 
   expect(wordOf(outcome)).toBe('outcome_unknown')
 })
@@ -527,7 +552,9 @@ test.each([
     const before = ran.length
 
     const settled = await settleRun(ledger, call.id, state, { by: 'eve', at: clock.now() })
-    const underKey = await govern(aCall({ capability: pay, key: 'k', input: { amount: 1 } }))
+    const underKey = await govern(
+      aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }),
+    )
     const settledAgain = await settleRun(ledger, call.id, state, { by: 'eve', at: clock.now() })
     const free = { ...pay, invoke: async () => done({ receipt: 2 }) }
     const anew = await govern(aCall({ capability: free, input: { amount: 1 } }))
@@ -581,7 +608,8 @@ test('the same arguments under a new key, within a minute, look like a mistake; 
   const clock = aClock()
   const { pay, ran } = aPayment()
   const { govern } = aPipeline({ now: clock.now })
-  const call = (key?: string) => govern(aCall({ capability: pay, key, input: { amount: 1 } }))
+  const call = (key?: string) =>
+    govern(aCall({ capability: pay, idempotencyKey: key, input: { amount: 1 } }))
   await call('one')
   const first = ran[0]
 
@@ -634,7 +662,8 @@ test('after the window the same arguments are a new call', async () => {
   const clock = aClock()
   const { pay, ran } = aPayment()
   const { govern } = aPipeline({ now: clock.now })
-  const call = (key?: string) => govern(aCall({ capability: pay, key, input: { amount: 1 } }))
+  const call = (key?: string) =>
+    govern(aCall({ capability: pay, idempotencyKey: key, input: { amount: 1 } }))
   await call('one')
 
   clock.pass(60 * second)
@@ -659,7 +688,7 @@ test('what may be repeated, and what a policy allows to be repeated, is no mista
   const repeatable = aPayment({ effects: { ...movesMoney, repeatable: true } })
   const allowed = aPayment()
   const strict = aPipeline()
-  const lax = aPipeline({ settings: { windows: { key: day, duplicate: 0 } } })
+  const lax = aPipeline({ settings: { windows: { keyMs: day, duplicateMs: 0 } } })
   for (let time = 0; time < 3; time++) {
     await strict.govern(aCall({ capability: repeatable.pay }))
     await lax.govern(aCall({ capability: allowed.pay }))
@@ -669,7 +698,8 @@ test('what may be repeated, and what a policy allows to be repeated, is no mista
 
 test('while the same arguments run under another key they do not run twice, unless somebody insists', async () => {
   const { pay, ran, govern, call, letGo } = await aRunUnderWay({ key: 'one' })
-  const again = (key?: string) => govern(aCall({ capability: pay, key, input: { amount: 1 } }))
+  const again = (key?: string) =>
+    govern(aCall({ capability: pay, idempotencyKey: key, input: { amount: 1 } }))
 
   const doubts = await Promise.all([again('two'), again('three'), again()])
   const insisted = again(`again-${call.id}`)
@@ -687,7 +717,9 @@ test('50 new keys for one and the same payment at once pay once', async () => {
   const keys = Array.from({ length: 50 }, (_, index) => `attempt-${index}`)
 
   const outcomes = await Promise.all(
-    keys.map((key) => govern(aCall({ capability: pay, key, input: { amount: 1 } }))),
+    keys.map((key) =>
+      govern(aCall({ capability: pay, idempotencyKey: key, input: { amount: 1 } })),
+    ),
   )
 
   expect(countWords(outcomes)).toEqual({ done: 1, possible_duplicate: 49 })
@@ -708,7 +740,7 @@ test('a failure that is certain is replayed under its key, and may be tried agai
   const { pay, ran } = aPayment({ invoke: async () => declined })
   const { govern } = aPipeline()
   const call = async (key: string) => {
-    const one = aCall({ capability: pay, key })
+    const one = aCall({ capability: pay, idempotencyKey: key })
     const outcome = await govern(one)
     return { outcome, text: toText(outcome, one.id) }
   }
@@ -745,7 +777,7 @@ test.each([
   async (_, rules, invoke, word) => {
     const { pay, ran } = aPayment({ rules, invoke })
     const { govern, ledger } = aPipeline()
-    const call = (key?: string) => govern(aCall({ capability: pay, key }))
+    const call = (key?: string) => govern(aCall({ capability: pay, idempotencyKey: key }))
 
     const outcome = await call('k')
     const again = await call('k')
@@ -773,7 +805,7 @@ test.each([
     )
     const { pay, ran } = aPayment({ output, invoke: async () => done(data) })
     const { govern } = aPipeline()
-    const call = (key?: string) => govern(aCall({ capability: pay, key }))
+    const call = (key?: string) => govern(aCall({ capability: pay, idempotencyKey: key }))
 
     const outcomes = [await call('k'), await call('k'), await call()]
 
@@ -785,12 +817,12 @@ test.each([
 test('a call whose client left before it began has not begun, and takes no key', async () => {
   const { pay, ran } = aPayment()
   const { govern, ledger } = aPipeline()
-  const call = aCall({ capability: pay, key: 'k' })
+  const call = aCall({ capability: pay, idempotencyKey: 'k' })
 
   const leaving = govern(call)
   call.cancellation.cancel('The client left.')
   const left = await leaving
-  const again = await govern(aCall({ capability: pay, key: 'k' }))
+  const again = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
   expect([wordOf(left), wordOf(again)]).toEqual(['cancelled', 'done'])
   expect(ledger.read.runs('unknown', 10)).toEqual([])
@@ -802,7 +834,7 @@ test('a client that leaves while it runs leaves an outcome that nobody knows', a
 
   call.cancellation.cancel('The client left.')
   const left = await outcome
-  const again = await govern(aCall({ capability: pay, key: 'k', input: { amount: 1 } }))
+  const again = await govern(aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }))
 
   expect([wordOf(left), wordOf(again)]).toEqual(['cancelled', 'outcome_unknown'])
   expect(ran).toHaveLength(1)

@@ -94,10 +94,10 @@ describe('the log', () => {
     const file = await aStore()
     const ledger = new SqliteLedger({
       file,
-      boot: randomUUID(),
+      processId: randomUUID(),
       pid: process.pid,
-      keep: day,
-      keepExecutions: 3 * day,
+      keepRunsMs: day,
+      keepExecutionsMs: 3 * day,
       now: clock.now,
       isAlive: () => true,
       onError: () => {},

@@ -14,10 +14,10 @@ const pay = { name: 'Pay', version: '1.0' }
 function aProcess(file: string, { pid = process.pid, clock = aClock() } = {}) {
   const ledger = new SqliteLedger({
     file,
-    boot: randomUUID(),
+    processId: randomUUID(),
     pid,
-    keep: day,
-    keepExecutions: day,
+    keepRunsMs: day,
+    keepExecutionsMs: day,
     now: clock.now,
     isAlive: (one) => one === process.pid,
     onError: () => {},

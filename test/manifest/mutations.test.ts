@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { createDrawbridge, type Source } from '../../src/index.ts'
-import { manifestSource } from '../../src/sources/manifest/manifest-source.ts'
+import { manifestSourceFrom } from '../../src/sources/manifest/manifest-source.ts'
 import { createRandom, fuzzSeed, type Random } from '../fuzz/random.ts'
 import {
   aManifest,
@@ -194,7 +194,7 @@ const handlers = new Map(ids.map((id) => [id, () => ({})]))
 
 /** The text as a source, with nothing outside of this process. */
 const toSource = (text: string): Source =>
-  manifestSource({
+  manifestSourceFrom({
     id: 'agent.yaml',
     file: 'agent.yaml',
     text: async () => text,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
-import { reads } from '../../src/capability/effects.ts'
+import { readOnly } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { type RetryOptions, withRetries } from '../../src/sources/manifest/invoke/retry.ts'
 import { toOutcome } from '../../src/sources/manifest/to-outcome.ts'
@@ -87,12 +87,12 @@ test('nothing is tried after the call was cancelled', async () => {
 })
 
 test('what writes and gave no certain answer is not called failed', () => {
-  const writes = { ...reads, writes: true }
+  const writes = { ...readOnly, writes: true }
 
   expect(toOutcome(lost('maybe'), writes)).toMatchObject({
     failure: { code: 'outcome_unknown', fixedBy: 'model', retryable: false, cause: 'reset' },
   })
   expect(toOutcome(lost('no'), writes)).toEqual(lost('no').outcome)
-  expect(toOutcome(lost('maybe'), reads)).toEqual(lost('maybe').outcome)
+  expect(toOutcome(lost('maybe'), readOnly)).toEqual(lost('maybe').outcome)
   expect(toOutcome(good, writes)).toBe(good.outcome)
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import type { DisclosingStore } from '../../src/sources/records/reading/reader.ts'
-import { recordSource, toCaller } from '../../src/sources/records/record-source.ts'
+import { localRecordSource, toGrantCaller } from '../../src/sources/records/record-source.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { atMost } from '../support/amount.ts'
@@ -111,14 +111,14 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
       return typeof value === 'function' ? value.bind(target) : value
     },
   }) as DisclosingStore
-  const options = { store: spied, now: Date.now, patience: 1000 }
+  const options = { store: spied, now: Date.now, timeoutMs: 1000 }
   const door = createTokenGate(
     () => options,
     () => {
       throw new Error('Nobody puts anything in.')
     },
   )
-  const source = recordSource({
+  const source = localRecordSource({
     id: 'records',
     open: door.open,
     holdsOwner: door.holdsOwner,
@@ -130,7 +130,7 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   if (!query) throw new Error('no query_records')
   const call = aCall({
     capability: query,
-    caller: toCaller(given.id),
+    caller: toGrantCaller(given.id),
     input: { stream: 'messages' },
     cancellation: new Cancellation(),
   })

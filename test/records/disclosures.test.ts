@@ -45,8 +45,10 @@ test('what cannot be written down now is said, kept, and written down later', as
   await eventually(() => expect(troubles.map(String)).toEqual(said))
   other.exec('alter table away rename to reads')
 
-  await eventually(() => expect(store.writer.reads(given.id).records.length).toBeGreaterThan(0))
-  expect(store.writer.reads(given.id).records[0]?.entry.tool).toBe('query_records')
+  await eventually(() =>
+    expect(store.writer.listDisclosures(given.id).records.length).toBeGreaterThan(0),
+  )
+  expect(store.writer.listDisclosures(given.id).records[0]?.entry.tool).toBe('query_records')
 })
 
 test('what was read is soon on the disk, and not by a thread that serves', async () => {
@@ -63,7 +65,7 @@ test('what was read is soon on the disk, and not by a thread that serves', async
 
   await eventually(() => expect(synced).toHaveBeenCalledTimes(1))
   await synced.mock.results[0]?.value
-  expect(store.writer.reads(given.id).records).toHaveLength(1)
+  expect(store.writer.listDisclosures(given.id).records).toHaveLength(1)
 })
 
 test('a store that is closed while the disk is slow has nothing to complain of', async () => {
@@ -87,7 +89,7 @@ test('a store that is closed while the disk is slow has nothing to complain of',
   goOn()
 
   await eventually(() => expect(synced).toHaveBeenCalledTimes(2))
-  expect(store.writer.reads('p').records).toHaveLength(2)
+  expect(store.writer.listDisclosures('p').records).toHaveLength(2)
   expect(warnings).toEqual([])
 })
 
@@ -116,8 +118,8 @@ test('while too much waits to be written down nothing is given out, and nobody w
   other.exec('rollback')
   const count = other.prepare<{ count: number }>('select count(*) as count from reads')
   await eventually(() => expect(count.get()?.count).toBe(10_000))
-  expect(store.writer.reads(given.id).records).toHaveLength(10_000)
-  expect(store.writer.reads(given.id).broken).toBeUndefined()
+  expect(store.writer.listDisclosures(given.id).records).toHaveLength(10_000)
+  expect(store.writer.listDisclosures(given.id).broken).toBeUndefined()
   expect((await search()).isError).toBe(false)
 })
 
@@ -147,7 +149,7 @@ test('what is given out inside of other records is written down where it is from
 
   const listExpanded = () =>
     store.writer
-      .reads(given.id)
+      .listDisclosures(given.id)
       .records.map(({ entry }) => entry)
       .filter(({ stream }) => stream === 'messages')
   await eventually(() => expect(listExpanded()).toHaveLength(3))

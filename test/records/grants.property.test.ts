@@ -159,7 +159,7 @@ async function aWorld(bounds = defaultReadBounds) {
       ...(until !== undefined && { until }),
       ...(resources && { resources }),
     })
-    const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+    const reader = openReader(id, { store: reads, now: Date.now, timeoutMs: 10_000 })
     if (isFailed(reader)) throw new Error(reader.failure.message)
     return reader
   }
@@ -261,7 +261,7 @@ test('in how many turns changes are read shows nowhere, nor in their cursors', a
         const pages: unknown[] = []
         for (let cursor: string | undefined; ; ) {
           if (!reads) throw new Error('no store')
-          const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+          const reader = openReader(id, { store: reads, now: Date.now, timeoutMs: 10_000 })
           if (isFailed(reader)) throw new Error(reader.failure.message)
           const page = await queryRecords(reader, {
             stream: 'things',
@@ -309,7 +309,7 @@ test('many edits of what is not granted change nothing that can be seen', async 
     until: hours(15),
   })
   const look = async () => {
-    const reader = openReader(id, { store: reads, now: Date.now, patience: 10_000 })
+    const reader = openReader(id, { store: reads, now: Date.now, timeoutMs: 10_000 })
     if (isFailed(reader)) throw new Error('failed')
     const strip = (value: unknown) =>
       JSON.stringify(value, (key, item) =>

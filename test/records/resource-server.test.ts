@@ -180,7 +180,9 @@ test('without a connection all of them are read, one after the other, and what i
 
   expect(groups.limit).toBe(2)
   await eventually(() => {
-    const noted = store.writer.packages.flatMap(({ id }) => store.writer.reads(id).records)
+    const noted = store.writer.packages.flatMap(
+      ({ id }) => store.writer.listDisclosures(id).records,
+    )
     const counted = noted.filter(({ entry }) => entry.tool === 'v1/aggregate')
     expect(counted.map(({ entry }) => entry.fields)).toContainEqual(['author'])
   })

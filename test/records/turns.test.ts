@@ -25,10 +25,10 @@ import { amount } from '../support/amount.ts'
 
 const scarce: ReadBounds = {
   ...defaultReadBounds,
-  walked: 20,
-  matched: 20,
-  changed: 20,
-  counted: 20,
+  maxScannedRows: 20,
+  maxMatches: 20,
+  maxChanges: 20,
+  maxCountedRows: 20,
 }
 
 function aReaderOf(
@@ -41,7 +41,7 @@ function aReaderOf(
   onTestFinished(() => reads.close())
   const { id } = store.grant({ stream: 'messages', ...terms })
   return () => {
-    const reader = openReader(id, { store: reads, now: Date.now, patience: 20_000 })
+    const reader = openReader(id, { store: reads, now: Date.now, timeoutMs: 20_000 })
     if (isFailed(reader)) throw new Error(reader.failure.message)
     return reader
   }
@@ -80,7 +80,7 @@ test.each<[string, Partial<RequestedTerms>, Data | undefined]>([
     )
 
     expect(answer.hits.map(({ row }) => row.key).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
-    expect(turns).toBeGreaterThan(500 / scarce.matched - 3)
+    expect(turns).toBeGreaterThan(500 / scarce.maxMatches - 3)
   },
 )
 
@@ -270,7 +270,7 @@ test('when the last granted record arrived is looked for in turns', async () => 
   const { answer, turns } = await inTurns(look(open()))
 
   expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
-  expect(turns).toBeGreaterThan(500 / scarce.walked - 3)
+  expect(turns).toBeGreaterThan(500 / scarce.maxScannedRows - 3)
   expect(await look(none())).toEqual({ found: null })
 })
 
@@ -310,7 +310,7 @@ test('long lines that an owner sends are taken in turns, and their words are fou
       entries.push(...batch)
       return store.writer.write(where, batch)
     },
-    keep: async () => {},
+    storeBlob: async () => {},
   }
   const lines = someMessages(20, (n) => ({ body: `${n}番の${'发票在这里。'.repeat(5000)}` }))
 
@@ -333,7 +333,7 @@ test('long lines that an owner sends are taken in turns, and their words are fou
 test('who writes while a page is read hides none of what stays', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', someMessages(12))
-  const open = aReaderOf(store, {}, { ...defaultReadBounds, walked: 3 })
+  const open = aReaderOf(store, {}, { ...defaultReadBounds, maxScannedRows: 3 })
   const query = { stream: 'messages', order: 'asc', filter: { unread: true }, limit: 4 } as const
   const parse = JSON.parse
   // The only thing that is called between two statements of a page.

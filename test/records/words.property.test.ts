@@ -5,7 +5,7 @@ import {
   eachWord,
   listWords,
   toIndexTerms,
-  toWords,
+  toIndexText,
 } from '../../src/sources/records/search/words.ts'
 
 const characters = [
@@ -27,7 +27,7 @@ test('whatever is found in a text is found by the index, and is marked there', (
         expect(listWords(text.slice(start, end)).join('')).toContain(word)
       })
       const indexed = new Set(
-        toWords(text)
+        toIndexText(text)
           .toLowerCase()
           .match(/[^\s\p{P}]+/gu),
       )

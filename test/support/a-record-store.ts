@@ -13,7 +13,7 @@ import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model/stream.ts'
-import { recordSource as toRecordSource } from '../../src/sources/records/record-source.ts'
+import { localRecordSource as toRecordSource } from '../../src/sources/records/record-source.ts'
 import type { RecordStore } from '../../src/sources/records/record-store.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
@@ -181,7 +181,7 @@ function readThrough(
     },
   })
   const gate = createTokenGate(
-    () => ({ store, now: Date.now, patience: 10_000 }),
+    () => ({ store, now: Date.now, timeoutMs: 10_000 }),
     () => {
       throw new Error('nothing is written here')
     },

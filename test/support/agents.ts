@@ -88,8 +88,8 @@ export function aRouter({ agents, routing = {}, ...rest }: RouterParts) {
   const steadyNow = rest.steadyNow ?? (() => performance.now())
   const health = new Health({
     failures: settings.ejection.failures,
-    ejection: settings.ejection.seconds * 1000,
-    longest: 300_000,
+    ejectionMs: settings.ejection.seconds * 1000,
+    maxEjectionMs: 300_000,
     now: steadyNow,
   })
   const router = new Router({

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, emptyPlan, noReach, silentListener } from '../../src/capability/call.ts'
+import { type Call, emptyListing, emptyPlan, silentListener } from '../../src/capability/call.ts'
 import type { Caller } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Capability } from '../../src/capability/capability.ts'
-import { reads } from '../../src/capability/effects.ts'
+import { readOnly } from '../../src/capability/effects.ts'
 import { done } from '../../src/capability/outcome.ts'
 import { noRules, type Rules } from '../../src/capability/rules.ts'
 import { readContract } from '../../src/contracts/read-contract.ts'
-import { createPipeline, type Settings } from '../../src/governance/pipeline.ts'
-import type { Fault } from '../../src/governance/steps/record-audit.ts'
+import { createPipeline, type GovernanceSettings } from '../../src/governance/pipeline.ts'
+import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 
 /** A contract that must be good. */
@@ -25,7 +25,7 @@ export const aCapability = ({
   name: 'look_up',
   description: 'Looks something up.',
   input: aContract({ type: 'object' }),
-  effects: reads,
+  effects: readOnly,
   origin: { source: 'test', pointer: '/look_up' },
   extras: {},
   invoke: async () => done({}),
@@ -45,19 +45,19 @@ export const aCall = (parts: Partial<Call> = {}): Call => ({
   capability: aCapability(),
   caller: aCaller(),
   input: {},
-  given: parts.input ?? {},
+  rawInput: parts.input ?? {},
   cancellation: new Cancellation(),
   answers: {},
   state: undefined,
   canAsk: new Set(),
-  key: undefined,
+  idempotencyKey: undefined,
   transportKey: undefined,
-  expects: undefined,
-  reach: noReach,
+  expectedFingerprint: undefined,
+  listing: emptyListing,
   listener: silentListener,
   traceparent: undefined,
   run: () => Promise.reject(new Error('nothing inside')),
-  trail: { decisions: [] },
+  auditTrail: { decisions: [] },
   plan: emptyPlan,
   ...parts,
 })
@@ -68,8 +68,8 @@ export interface PipelineParts {
   readonly now?: () => number
   /** Whether another process that shares the file still lives. */
   readonly isAlive?: () => boolean
-  readonly onFault?: (fault: Fault) => void
-  readonly settings?: Partial<Settings>
+  readonly onFault?: (fault: OperatorFailure) => void
+  readonly settings?: Partial<GovernanceSettings>
 }
 
 /** The whole pipeline on a real ledger. */
@@ -84,18 +84,18 @@ export function aPipeline({
   const ledger = aLedger(file, now, isAlive)
   const { govern, checks } = createPipeline({
     ledger,
-    onFault: onFault ?? (() => {}),
+    onOperatorFailure: onFault ?? (() => {}),
     now,
     steadyNow: now,
     newId: randomUUID,
     compare: () => undefined,
     secrets,
     settings: {
-      observes: false,
-      timeout: 1000,
-      resultSize: 10_000,
-      windows: { key: 24 * 60 * 60_000, duplicate: 60_000 },
-      approvals: { asked: 600_000, pending: 3_600_000 },
+      observeOnly: false,
+      timeoutMs: 1000,
+      maxResultChars: 10_000,
+      windows: { keyMs: 24 * 60 * 60_000, duplicateMs: 60_000 },
+      approvals: { atClientMs: 600_000, elsewhereMs: 3_600_000 },
       ...settings,
     },
   })
@@ -109,9 +109,9 @@ export function aPipeline({
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
   new SqliteLedger({
     file,
-    boot: randomUUID(),
+    processId: randomUUID(),
     pid: process.pid,
-    keep: 24 * 60 * 60_000,
+    keepRunsMs: 24 * 60 * 60_000,
     now,
     isAlive,
     onError: () => {},

@@ -141,7 +141,7 @@ function show(store: OwnerStore, id: string, reads: boolean): number {
   }
   const found = store.packages.find((one) => hasId(one, id))
   if (!found) return fail(unknownGrant(id))
-  const log = reads ? store.reads(found.id) : undefined
+  const log = reads ? store.listDisclosures(found.id) : undefined
   if (log?.broken !== undefined)
     printMessage(`The log of reads was tampered with at entry ${log.broken}.`)
   printJson({

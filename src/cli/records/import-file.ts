@@ -1,7 +1,7 @@
 import { importRecords } from '../../runtime/records/import-records.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
 import { dryImport, hasRecords } from '../../sources/records/import/dry-import.ts'
-import { findPart } from '../../sources/records/import/export-part.ts'
+import { findExportPart } from '../../sources/records/import/export-part.ts'
 import type { ImportResult } from '../../sources/records/import/import-result.ts'
 import { toConnection } from '../../sources/records/import/to-connection.ts'
 import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
@@ -67,7 +67,7 @@ async function importLines(
 ): Promise<ImportResult> {
   const { file, connection: id, label, again } = flags
   const connection = toConnection(store.sources, { id, connector: stream.connector, label })
-  const part = findPart(file, { stream: stream.name, connection: id })
+  const part = findExportPart(file, { stream: stream.name, connection: id })
   const onRejected = (line: number, fault: string) =>
     printMessage(`${file}:${line} is rejected: ${fault}`)
   // A new connection id may be mistyped, and a connection cannot be removed: create it only for records.

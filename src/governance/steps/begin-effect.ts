@@ -60,7 +60,7 @@ function begin(
   windows: RepeatWindows,
   at: number,
 ): Outcome | undefined {
-  const { id, caller, capability, key, plan } = call
+  const { id, caller, capability, idempotencyKey, plan } = call
   const repeat = capability.effects.writes ? findRepeat(writer, call, windows, at) : undefined
   if (repeat) return repeat
   const charges = plan.charges ?? []
@@ -79,7 +79,7 @@ function begin(
     id,
     caller: caller.subject,
     capability: call.address,
-    ...(key !== undefined && { key }),
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
     digest: digestArguments(call),
     started: at,
     charges: charges.map(({ account, window, amount }) => ({ account, window, amount })),
@@ -106,7 +106,7 @@ async function settle(
     for (const { account, window, amount, unit } of lastingCharges(call))
       writer.charge(account, window, toActualCost(outcome, amount, unit) - amount)
   }
-  call.trail.cost = toActualCost(outcome, call.capability.rules.cost?.amount ?? 0, 'money')
+  call.auditTrail.cost = toActualCost(outcome, call.capability.rules.cost?.amount ?? 0, 'money')
   await writeWithRetry(ledger, work)
 }
 

@@ -14,13 +14,18 @@ export const checkDefinition = (compare: CompareDefinitions): Check => ({
   enforcedWhenObserving: true,
   decide(call) {
     const { fingerprint, capability } = call
-    if (call.expects === undefined || call.expects === fingerprint) return { passes: call }
-    const changed = compare(capability.name, call.expects, fingerprint)
+    if (call.expectedFingerprint === undefined || call.expectedFingerprint === fingerprint)
+      return { passes: call }
+    const changed = compare(capability.name, call.expectedFingerprint, fingerprint)
     const reason = changed
       ? `Changed: ${changed.join(', ')}.`
       : 'The fingerprint you sent is unknown to this server.'
     const message = `The definition of ${capability.name} is not the one you expect. ${reason} List the tools again and call it with the current definition.`
-    const details = { expected: call.expects, actual: fingerprint, ...(changed && { changed }) }
+    const details = {
+      expected: call.expectedFingerprint,
+      actual: fingerprint,
+      ...(changed && { changed }),
+    }
     return { ends: refused('definition_changed', message, { details, retryable: true }) }
   },
 })

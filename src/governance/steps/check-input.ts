@@ -26,13 +26,21 @@ export const checkInput: Check = {
 
 /** The argument is ours only if the served schema declares it; else it is the capability's own. */
 function extractKey(call: Call): Call {
-  const { capability, input, key, transportKey } = call
+  const { capability, input, idempotencyKey, transportKey } = call
   const isDeclared =
     capability.rules.idempotencyKey && isPlainObject(input) && Object.hasOwn(input, keyArgument)
-  if (!isDeclared) return key === transportKey ? call : { ...call, key: key ?? transportKey }
+  if (!isDeclared)
+    return idempotencyKey === transportKey
+      ? call
+      : { ...call, idempotencyKey: idempotencyKey ?? transportKey }
   const { [keyArgument]: argument, ...rest } = input
   const argumentKey = typeof argument === 'string' && argument !== '' ? argument : undefined
-  return { ...call, input: rest, given: rest, key: key ?? argumentKey ?? transportKey }
+  return {
+    ...call,
+    input: rest,
+    rawInput: rest,
+    idempotencyKey: idempotencyKey ?? argumentKey ?? transportKey,
+  }
 }
 
 /** True when the ledger will store something under the digest of the arguments. */

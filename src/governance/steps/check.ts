@@ -31,12 +31,12 @@ export const toStep = (check: Check, observing: boolean): Step => {
     if ('passes' in verdict) {
       const { note } = verdict
       if (note !== undefined && !observes)
-        call.trail.decisions.push({ step: check.name, decision: 'allowed', note })
+        call.auditTrail.decisions.push({ step: check.name, decision: 'allowed', note })
       return next(verdict.passes)
     }
     const { ends } = verdict
     if (ends.kind === 'done') return Promise.resolve(ends)
-    call.trail.decisions.push({ step: check.name, ...toDecision(ends, observes) })
+    call.auditTrail.decisions.push({ step: check.name, ...toDecision(ends, observes) })
     return observes ? next(verdict.continuesAs ?? call) : Promise.resolve(ends)
   }
   // Avoids async: most checks decide synchronously, and a promise each would cost more than they do.

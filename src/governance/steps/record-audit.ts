@@ -34,16 +34,16 @@ export interface AuditEntry {
 }
 
 /** Receives the failures that only an operator can fix, with their cause. */
-export type OnFault = (fault: Fault) => void
+export type OnOperatorFailure = (fault: OperatorFailure) => void
 
-export interface Fault {
+export interface OperatorFailure {
   readonly id: string
   readonly capability: string
   readonly failure: Failure
 }
 
 export const recordAudit =
-  (ledger: Ledger, now: () => number, onFault: OnFault): Step =>
+  (ledger: Ledger, now: () => number, onFault: OnOperatorFailure): Step =>
   async (call, next) => {
     const at = now()
     const outcome = await next(call)
@@ -57,8 +57,8 @@ export const recordAudit =
       caller: call.caller,
       capability,
       fingerprint: call.fingerprint,
-      given: call.given,
-      trail: call.trail,
+      rawInput: call.rawInput,
+      auditTrail: call.auditTrail,
     }
     ledger.record(() => ({
       event: 'end',
@@ -67,7 +67,7 @@ export const recordAudit =
       outcome: kind,
       ...(failure && { code: failure.code }),
       duration,
-      ...(retained.trail.cost !== undefined && { cost: retained.trail.cost }),
+      ...(retained.auditTrail.cost !== undefined && { cost: retained.auditTrail.cost }),
     }))
     if (failure?.fixedBy === 'operator') onFault({ id, capability: capability.name, failure })
     return outcome
@@ -89,7 +89,7 @@ interface AuditedCall extends Digestible {
 
 function toCommonFields(call: AuditedCall) {
   const { id, caller, capability, fingerprint } = call
-  const { decisions } = call.trail
+  const { decisions } = call.auditTrail
   const digest = tryDigestArguments(call)
   return {
     id,
@@ -98,7 +98,7 @@ function toCommonFields(call: AuditedCall) {
     source: capability.origin.source,
     fingerprint,
     ...(digest !== undefined && { digest }),
-    ...(capability.rules.recordArguments && { arguments: call.given }),
+    ...(capability.rules.recordArguments && { arguments: call.rawInput }),
     ...(decisions.length > 0 && { decisions }),
   }
 }

@@ -21,7 +21,7 @@ export function redactSecrets(secrets: readonly string[]): readonly Step[] {
 }
 
 /** Redacts plain text: logs and diagnostics. */
-export function createStrike(secrets: readonly string[]): (text: string) => string {
+export function createRedactor(secrets: readonly string[]): (text: string) => string {
   const matcher = toSecretMatcher(secrets)
   return matcher ? (text) => text.replace(matcher.pattern, replacement) : (text) => text
 }

@@ -7,9 +7,9 @@ import type { Check } from './check.ts'
 
 export interface RepeatWindows {
   /** Milliseconds for which an idempotency key is remembered. */
-  readonly key: number
+  readonly keyMs: number
   /** Milliseconds in which an identical call counts as an accidental duplicate; 0 disables it. */
-  readonly duplicate: number
+  readonly duplicateMs: number
 }
 
 const maxKeyLength = 255
@@ -23,9 +23,12 @@ export const replayRepeats = (
   name: 'repeats',
   enforcedWhenObserving: true,
   decide(call) {
-    const { capability, key } = call
+    const { capability, idempotencyKey } = call
     if (!capability.effects.writes) return { passes: call }
-    if (key !== undefined && (key === '' || key.length > maxKeyLength))
+    if (
+      idempotencyKey !== undefined &&
+      (idempotencyKey === '' || idempotencyKey.length > maxKeyLength)
+    )
       return {
         ends: refused(
           'idempotency_key_required',
@@ -42,7 +45,7 @@ export const requireKey: Check = {
   name: 'key',
   decide(call) {
     const { effects, rules } = call.capability
-    const isMissing = effects.writes && rules.idempotencyKey && call.key === undefined
+    const isMissing = effects.writes && rules.idempotencyKey && call.idempotencyKey === undefined
     return isMissing ? { ends: keyRequired(call) } : { passes: call }
   },
 }
@@ -54,15 +57,18 @@ export function findRepeat(
   windows: RepeatWindows,
   now: number,
 ): Outcome | undefined {
-  const { caller, capability, address, key } = call
+  const { caller, capability, address, idempotencyKey } = call
   const digest = digestArguments(call)
-  const earlier = key === undefined ? undefined : reader.runByKey(caller.subject, address, key)
-  if (earlier && isRemembered(earlier, windows.key, now)) return toRepeat(earlier, digest)
+  const earlier =
+    idempotencyKey === undefined
+      ? undefined
+      : reader.runByKey(caller.subject, address, idempotencyKey)
+  if (earlier && isRemembered(earlier, windows.keyMs, now)) return toRepeat(earlier, digest)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
-  if (windows.duplicate === 0) return undefined
+  if (windows.duplicateMs === 0) return undefined
   const twin = reader.runByDigest(caller.subject, address, digest)
-  if (!twin || key === toOverrideKey(twin)) return undefined
-  const isRecent = twin.finished !== undefined && now - twin.finished < windows.duplicate
+  if (!twin || idempotencyKey === toOverrideKey(twin)) return undefined
+  const isRecent = twin.finished !== undefined && now - twin.finished < windows.duplicateMs
   return twin.state !== 'done' || isRecent ? possibleDuplicate(call, twin, windows, now) : undefined
 }
 
@@ -118,7 +124,7 @@ const toOverrideKey = ({ id }: Run): string => `again-${id}`
 function possibleDuplicate(
   { capability }: Call,
   twin: Run,
-  { duplicate }: RepeatWindows,
+  { duplicateMs }: RepeatWindows,
   now: number,
 ): Failed {
   const states = {
@@ -127,7 +133,7 @@ function possibleDuplicate(
     done: 'has already run',
     failed: 'failed',
   }
-  const waitMs = Math.max(0, duplicate - (now - (twin.finished ?? now)))
+  const waitMs = Math.max(0, duplicateMs - (now - (twin.finished ?? now)))
   const expiry =
     twin.state === 'done' ? ` After ${Math.ceil(waitMs / 1000)} s it counts as a new call.` : ''
   const advice =

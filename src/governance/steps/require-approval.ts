@@ -4,15 +4,15 @@ import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
-import { toApprovalView, toMessage } from '../show-approval.ts'
+import { toApprovalMessage, toApprovalView } from '../show-approval.ts'
 import { toCause } from '../to-cause.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
   /** Milliseconds to answer the form at the client. */
-  readonly asked: number
+  readonly atClientMs: number
   /** Milliseconds to decide through the CLI or HTTP. */
-  readonly pending: number
+  readonly elsewhereMs: number
 }
 
 /** Pending approvals per caller: bounds the queue that a human has to read. */
@@ -41,7 +41,7 @@ export const requireApproval = (
     const answer = readAnswer(call)
     if (answer) return applyAnswer(ledger, call, binding, answer, now)
     return ask(ledger, call, valid?.state === 'pending' ? valid : undefined, () => {
-      const waitMs = canAskAtClient(call) ? times.asked : times.pending
+      const waitMs = canAskAtClient(call) ? times.atClientMs : times.elsewhereMs
       return {
         id: newId(),
         binding,
@@ -132,7 +132,7 @@ async function ask(
         // Checked again inside the transaction: a concurrent identical call may have asked already.
         const other = writer.approvalFor(request.binding)
         if (other && other.state !== 'used' && other.expires > at) return other
-        if (writer.waiting(caller, at) >= maxPending) return undefined
+        if (writer.countPendingApprovals(caller, at) >= maxPending) return undefined
         writer.addApproval(request)
         writer.append({ event: 'asked', at, id, caller, capability })
         return request
@@ -151,7 +151,7 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
   questions: {
     [questionName]: {
       kind: 'form',
-      message: toMessage(capability, shown),
+      message: toApprovalMessage(capability, shown),
       schema: {
         type: 'object',
         properties: {

@@ -8,8 +8,8 @@ import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 import {
   ingest,
   intakeCapability,
-  keepBlob,
   type RecordSink,
+  storeBlob,
 } from '../../sources/records/import/ingest.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
@@ -49,7 +49,7 @@ const ownerRoutes: readonly OwnerRoute[] = [
     name: 'keep_blob',
     parameters: ['connector_id', 'stream', 'record_key'],
     write: (sink, { parameters, mimeType, bytes }) =>
-      keepBlob(sink, {
+      storeBlob(sink, {
         ...toDestination(parameters, parameters.one('stream') ?? ''),
         key: parameters.one('record_key') ?? '',
         mimeType,
@@ -97,9 +97,10 @@ export async function serveOwner(
   const { authorization, ...otherHeaders } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  if (carriesOwnerToken(api.doors, { headers: otherHeaders, path, query })) return refuse('owner')
-  const destination = findSink(api.doors, bearer)
-  if (!destination) return refuseOtherToken(api.doors, bearer, { fail, refuse })
+  if (carriesOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
+    return refuse('owner')
+  const destination = findSink(api.tokenGates, bearer)
+  if (!destination) return refuseOtherToken(api.tokenGates, bearer, { fail, refuse })
   const parameters = readParameters(query, route)
   if (isFault(parameters)) return fail(400, parameters.code, parameters.fault)
   const bytes = await arrival.readBytes(bodyLimit)

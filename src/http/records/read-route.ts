@@ -3,7 +3,7 @@ import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import { defaultLimit, maxRecords, type Warning } from '../../sources/records/query/record-page.ts'
-import { ambiguous } from '../../sources/records/reading/find-scope.ts'
+import { ambiguousConnection } from '../../sources/records/reading/find-scope.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'
 import type { QueryParameters } from './records-parameters.ts'
 
@@ -43,7 +43,7 @@ export const toClampWarnings = (limit: string | undefined): readonly Warning[] =
     : []
 
 export function needsConnection(scopes: readonly Scope[], reason: string): Failed {
-  const { failure } = ambiguous(scopes)
+  const { failure } = ambiguousConnection(scopes)
   return cannotRead('invalid_argument', `${reason}: choose one with connection_id.`, {
     details: failure.details ?? {},
   })

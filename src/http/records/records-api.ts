@@ -7,7 +7,7 @@ import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 
 /** The records of all mounts, and the pipeline that their requests pass. */
 export interface RecordsApi {
-  readonly doors: TokenGates
+  readonly tokenGates: TokenGates
   readonly newId: () => string
   run(mount: string, request: RestRequest): Promise<Outcome>
 }

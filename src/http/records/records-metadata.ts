@@ -81,7 +81,7 @@ const maxFormBytes = 8192
 
 /** RFC 7662 token introspection. It needs no credentials: tokens are too long to guess. */
 export async function introspect(
-  { doors: tokenGates }: RecordsApi,
+  { tokenGates }: RecordsApi,
   arrival: Arrival,
   { send, fail }: RecordsReply,
 ): Promise<void> {

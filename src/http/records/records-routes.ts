@@ -9,7 +9,7 @@ import {
   type TokenGates,
 } from '../../sources/records/grants/token-gate.ts'
 import type { TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
-import type { KeptBlob } from '../../sources/records/record-store.ts'
+import type { StoredBlob } from '../../sources/records/record-store.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
 import type { Gate } from '../gate.ts'
@@ -31,7 +31,7 @@ export const isRecordsPath = (path: string): boolean =>
 export const recordsRoute =
   (api: RecordsApi, bodyLimit: number): Gate =>
   (arrival, reply) =>
-    api.doors.size > 0 && isRecordsPath(arrival.path)
+    api.tokenGates.size > 0 && isRecordsPath(arrival.path)
       ? serveRecords(api, arrival, bodyLimit, reply)
       : 'pass'
 
@@ -47,7 +47,7 @@ async function serveRecords(
   if (requestedVersion !== undefined && requestedVersion !== contractVersion)
     return reply.fail(400, 'unsupported_version', `This server speaks ${contractVersion}.`)
   // The 404 and 405 answers below would repeat the path.
-  if (containsOwnerToken(api.doors, path)) return reply.refuse('owner')
+  if (containsOwnerToken(api.tokenGates, path)) return reply.refuse('owner')
   const allowed = listMethods(path)
   if (allowed.length > 0 && !allowed.includes(method)) return reply.refuseMethod(allowed)
   if (path.startsWith('/.well-known/')) return serveMetadata(api, arrival, reply)
@@ -67,11 +67,7 @@ function listMethods(path: string): readonly string[] {
   ]
 }
 
-function serveMetadata(
-  { doors: tokenGates }: RecordsApi,
-  arrival: Arrival,
-  reply: RecordsReply,
-): void {
+function serveMetadata({ tokenGates }: RecordsApi, arrival: Arrival, reply: RecordsReply): void {
   const document = toMetadata(arrival, new Set(['', '/v1', ...tokenGates.keys()]))
   if (document) return reply.send(200, document)
   return reply.fail(404, 'not_found', `Nothing is served at ${arrival.path}.`)
@@ -79,22 +75,22 @@ function serveMetadata(
 
 async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply): Promise<void> {
   const { path, query, cancellation } = arrival
-  const admitted = admitByGrant(api.doors, arrival)
+  const admitted = admitByGrant(api.tokenGates, arrival)
   if ('refusal' in admitted) return reply.refuse(admitted.refusal)
   const match = findReadRoute(path)
   if (!match) return reply.fail(404, 'not_found', `Nothing is served at ${path}.`)
   const { route, names } = match
   const parameters = readParameters(query, route)
   if (isFault(parameters)) return reply.fail(400, parameters.code, parameters.fault)
-  const { mount, tokenGate, caller, given } = admitted
-  let blob: KeptBlob | undefined
+  const { mount, tokenGate, caller, grantId } = admitted
+  let blob: StoredBlob | undefined
   const outcome = await api.run(mount, {
     capability: route.tool,
     caller,
     input: { path, query },
     cancellation,
     async invoke() {
-      const reader = tokenGate.open(given)
+      const reader = tokenGate.open(grantId)
       if (isFailed(reader)) return reader
       const answer = await route.read(reader, parameters, names)
       if (isFailed(answer)) return answer

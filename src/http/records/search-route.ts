@@ -1,6 +1,6 @@
 import { isFailed } from '../../capability/outcome.ts'
 import { toSearchEnvelope } from '../../sources/records/answers/search-answer.ts'
-import { noteHits } from '../../sources/records/reading/record-disclosure.ts'
+import { recordHits } from '../../sources/records/reading/record-disclosure.ts'
 import { searchRecords } from '../../sources/records/search/search-records.ts'
 import { type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 
@@ -20,7 +20,7 @@ export const searchRoute: ReadRoute = {
       filterOf: filter,
     })
     if (isFailed(page)) return page
-    noteHits(reader, page.hits)
+    recordHits(reader, page.hits)
     return toSearchEnvelope(page, [...warnings, ...toClampWarnings(one('limit'))])
   },
 }

@@ -13,7 +13,7 @@ import {
   type RecordsQuery,
   toRecord,
 } from '../../sources/records/query/record-page.ts'
-import { ambiguous, findAllScopes } from '../../sources/records/reading/find-scope.ts'
+import { ambiguousConnection, findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
 import { needsConnection, pick, type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 import type { QueryParameters } from './records-parameters.ts'
@@ -74,7 +74,7 @@ export const streamRoutes: readonly ReadRoute[] = [
       if (isFailed(scopes)) return scopes
       const matches = scopes.filter((scope) => reader.store.find(scope, key))
       const [scope, ...others] = matches
-      if (others.length > 0) return ambiguous(matches)
+      if (others.length > 0) return ambiguousConnection(matches)
       const row = scope && reader.store.find(scope, key)
       if (!row) return noRecord()
       const fields = toFields(scope, { fields: many('fields') })

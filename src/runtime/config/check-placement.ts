@@ -7,7 +7,7 @@ import { isIntents, type PlacedIntents } from '../routing.ts'
 export function checkPlacement(placed: readonly PlacedSource[]): void {
   const claimed = new Set(['/mcp', '/health', '/approvals', ...placed.map(({ mount }) => mount)])
   for (const { source } of placed.filter(isIntents))
-    for (const address of [source.desk?.path, source.subject]) {
+    for (const address of [source.frameReceiver?.path, source.subject]) {
       if (address === undefined) continue
       if (claimed.has(address))
         throw new SetupError(

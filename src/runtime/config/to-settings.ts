@@ -1,4 +1,4 @@
-import type { Settings } from '../../governance/pipeline.ts'
+import type { GovernanceSettings } from '../../governance/pipeline.ts'
 import { loopbackHosts } from '../../http/guard.ts'
 import type { configShape } from './config-shape.ts'
 
@@ -11,12 +11,12 @@ export const toSettings = ({
   keys,
   duplicates,
   approvals,
-}: Config['policy']): Settings => ({
-  observes: mode === 'observe',
-  timeout: limits.timeout,
-  resultSize: limits.resultSize,
-  windows: { key: keys.window * 1000, duplicate: duplicates.window * 1000 },
-  approvals: { asked: approvals.asked * 1000, pending: approvals.pending * 1000 },
+}: Config['policy']): GovernanceSettings => ({
+  observeOnly: mode === 'observe',
+  timeoutMs: limits.timeout,
+  maxResultChars: limits.resultSize,
+  windows: { keyMs: keys.window * 1000, duplicateMs: duplicates.window * 1000 },
+  approvals: { atClientMs: approvals.asked * 1000, elsewhereMs: approvals.pending * 1000 },
 })
 
 /** The address that the server listens on is always an allowed host. */

@@ -12,7 +12,7 @@ import type { OwnerStore } from './owner-store.ts'
 export interface ImportOptions {
   /** The file of the store. */
   readonly store: string
-  readonly writer: Pick<OwnerStore, 'linesOf'>
+  readonly writer: Pick<OwnerStore, 'importedLines'>
   readonly source: RecordSource
   readonly file: string
   /** Imports only this part of an export. */
@@ -32,7 +32,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   const background = new BackgroundWriter(store)
   try {
     const { digest, size } = await background.digest(file)
-    const after = again ? 0 : writer.linesOf(source, digest)
+    const after = again ? 0 : writer.importedLines(source, digest)
     const totals = { ...emptyTotals }
     // A run that continues keeps the lines that the first run has rejected.
     const rejectedLines = new RejectedLines(file, { keepsFormer: after > 0 })

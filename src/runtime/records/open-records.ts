@@ -7,7 +7,7 @@ import { createTokenGate, type TokenGate } from '../../sources/records/grants/to
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import type { RecordSink } from '../../sources/records/import/ingest.ts'
 import type { ReaderOptions } from '../../sources/records/reading/reader.ts'
-import { instructions, recordSource as toSource } from '../../sources/records/record-source.ts'
+import { instructions, localRecordSource as toSource } from '../../sources/records/record-source.ts'
 import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
@@ -34,7 +34,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
     if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
-    return opened && { store: opened, now: Date.now, patience: readTimeoutMs }
+    return opened && { store: opened, now: Date.now, timeoutMs: readTimeoutMs }
   }
   let sink: StoreSink | undefined
   const gate = createTokenGate(find, () => {
@@ -74,7 +74,7 @@ function openSink(file: string): StoreSink {
     },
     open: async (stream, connection) =>
       findSource(catalogue, stream, connection) ?? background.open(stream, connection),
-    keep: (blob, binding) => background.keep(blob, binding),
+    storeBlob: (blob, binding) => background.storeBlob(blob, binding),
     write: (source, entries) => background.write(source, entries),
     async close() {
       await background.close()

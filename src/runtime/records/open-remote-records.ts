@@ -30,7 +30,7 @@ export async function openRemoteRecords(
 ): Promise<OpenedRemote> {
   const source = remoteSource({
     id: server,
-    server: new RemoteServer({ server, token, patience: responseTimeoutMs }),
+    server: new RemoteServer({ server, token, timeoutMs: responseTimeoutMs }),
     diagnostics: isLiteral ? [toLiteralSecret(server)] : [],
     steadyNow: () => performance.now(),
   })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Capability, Origin, Prompt } from '../../capability/capability.ts'
 import { type Message, text } from '../../capability/content.ts'
 import type { Contract } from '../../capability/contract.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { isFault } from '../../capability/fault.ts'
 import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { done } from '../../capability/outcome.ts'
@@ -97,7 +97,7 @@ export function toPromptCapability(prompt: PromptDefinition, origin: Origin): Pr
     description: prompt.description,
     input: input.contract,
     output: messages,
-    effects: reads,
+    effects: readOnly,
     rules: { ...noRules, permissions: prompt.permissions ?? [] },
     origin,
     // Clients depend on the parameters: as extras they are part of the fingerprint.

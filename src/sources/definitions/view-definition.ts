@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Capability, Origin, View } from '../../capability/capability.ts'
 import type { Document } from '../../capability/content.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { isFault } from '../../capability/fault.ts'
 import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import { done } from '../../capability/outcome.ts'
@@ -88,7 +88,7 @@ export function toViewCapability(view: ViewDefinition, origin: Origin): View {
     ...dropUndefined({ title: view.title }),
     description: view.description,
     input: input.contract,
-    effects: reads,
+    effects: readOnly,
     rules: { ...noRules, permissions: view.permissions ?? [] },
     origin,
     extras: dropUndefined({ uri: view.uri, mimeType: view.mimeType }),

@@ -82,7 +82,7 @@ export class IntentSource implements Source {
   /** Keys that decrypt the payloads in its log. */
   readonly keys: KeyRing
   /** Endpoint for other runtimes; absent unless `serve` is configured. */
-  readonly desk: FrameReceiver | undefined
+  readonly frameReceiver: FrameReceiver | undefined
   readonly #agents: IntentOptions['agents']
   readonly #hooks: Hooks | undefined
   readonly #routing: RoutingSettings
@@ -106,7 +106,7 @@ export class IntentSource implements Source {
     this.#policy = toPolicy(this.#routing)
     this.keys = toKeyRing(this.#routing.keys)
     checkRouting(this.#routing, new Set(this.keys.keys()))
-    this.desk = this.#createReceiver()
+    this.frameReceiver = this.#createReceiver()
   }
 
   /** Call before the first `read`: injects clock, randomness and log. */
@@ -151,7 +151,7 @@ export class IntentSource implements Source {
   }
 
   /** The decision a call would get now; asks no agent. */
-  foresee(call: Call): RoutingDecision | undefined {
+  previewRoute(call: Call): RoutingDecision | undefined {
     const name = call.capability.origin.name ?? call.capability.name
     const intent = this.#registry.intents.find((one) => toToolName(one) === name)
     if (!intent) return undefined
@@ -234,8 +234,8 @@ export class IntentSource implements Source {
     const ejectionMs = seconds * 1000
     this.#health ??= new Health({
       failures,
-      ejection: ejectionMs,
-      longest: Math.max(ejectionMs, maxEjectionMs),
+      ejectionMs: ejectionMs,
+      maxEjectionMs: Math.max(ejectionMs, maxEjectionMs),
       now: this.#host.steadyNow,
     })
     return this.#health

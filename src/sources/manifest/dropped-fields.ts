@@ -1,7 +1,7 @@
 import type { ValidManifest } from './reading/read-manifest.ts'
 
 /** A part of a manifest that is not sent to clients. */
-export interface Dropped {
+export interface DroppedField {
   readonly pointer: string
   readonly message: string
 }
@@ -10,7 +10,10 @@ export interface Dropped {
  * Finds the valid fields that have no place in MCP; each becomes a `field_dropped` warning. Fields that
  * v0.1 does not define are reported by `reading/unknown-fields.ts`.
  */
-export function toDropped(manifest: ValidManifest, offered: ReadonlySet<number>): Dropped[] {
+export function findDroppedFields(
+  manifest: ValidManifest,
+  offered: ReadonlySet<number>,
+): DroppedField[] {
   const { capabilities, interfaces, requirements } = manifest
   const first = interfaces.find(({ protocol }) => protocol === 'MCP')
   return [

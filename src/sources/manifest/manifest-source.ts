@@ -6,12 +6,12 @@ import type { Reading, Source } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Credential, Upstream } from '../../upstream/upstream.ts'
 import { composePipeline } from './compose-pipeline.ts'
-import { toDropped } from './dropped-fields.ts'
+import { findDroppedFields } from './dropped-fields.ts'
 import {
   type CapabilityRoute,
   findRoute,
   type ManifestHandler,
-  type Protocols,
+  type UpstreamProtocols,
 } from './invoke/routes.ts'
 import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
 import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
@@ -42,13 +42,13 @@ export interface ManifestOptions {
   /** Serve a composition of type pipeline as one capability. */
   readonly compose: boolean
   readonly loadReference: LoadReference
-  readonly protocols: Protocols
+  readonly protocols: UpstreamProtocols
   /** Resolves `env://`, `vault://` and `kms://` references; called lazily, when an agent is called. */
   readonly resolveSecret: (reference: string) => Promise<string | undefined>
 }
 
 /** A source of the capabilities of an AgentHub manifest, with its declared rules enforced. */
-export function manifestSource(options: ManifestOptions): Source {
+export function manifestSourceFrom(options: ManifestOptions): Source {
   const upstreams = new Upstreams(options)
   return {
     id: options.id,
@@ -67,7 +67,7 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   const offered = manifest.capabilities.filter(
     ({ protocols }) => options.all || protocols.includes('MCP'),
   )
-  for (const { pointer, message } of toDropped(
+  for (const { pointer, message } of findDroppedFields(
     manifest,
     new Set(offered.map(({ index }) => index)),
   ))
@@ -77,7 +77,7 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
       message,
       source,
       pointer,
-      at: reading.whereIs(pointer.slice(1).split('/')),
+      at: reading.positionOf(pointer.slice(1).split('/')),
     })
   const loader = new CapabilityLoader(options, upstreams, manifest, handlers, reading, diagnostics)
   const capabilities: Capability[] = []
@@ -131,7 +131,7 @@ class CapabilityLoader {
     pointer: string,
     message: string,
   ): void => {
-    const at = this.#reading.whereIs(pointer.slice(1).split('/').map(toSegment))
+    const at = this.#reading.positionOf(pointer.slice(1).split('/').map(toSegment))
     this.#diagnostics.push({ code, severity, message, source: this.#options.id, pointer, at })
   }
 

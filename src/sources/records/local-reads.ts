@@ -7,7 +7,7 @@ import { toSearchAnswer, toSearchResult } from './answers/search-answer.ts'
 import { fetchDocument } from './fetch/fetch-document.ts'
 import { queryRecords } from './query/query-records.ts'
 import type { Reader } from './reading/reader.ts'
-import { noteHits, recordAggregation, recordDisclosure } from './reading/record-disclosure.ts'
+import { recordAggregation, recordDisclosure, recordHits } from './reading/record-disclosure.ts'
 import type { Reads } from './reads.ts'
 import { describeSchema, type SchemaQuery } from './schema/describe-schema.ts'
 import { searchRecords } from './search/search-records.ts'
@@ -35,7 +35,7 @@ export const localReads = (reader: Reader): Reads => ({
   async search(query) {
     const page = await searchRecords(reader, query)
     if (isFailed(page)) return page
-    noteHits(reader, page.hits)
+    recordHits(reader, page.hits)
     return toSearchAnswer({ ...page, results: page.hits.map(toSearchResult) })
   },
   fetch(query) {

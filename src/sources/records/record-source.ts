@@ -8,7 +8,7 @@ import { localReads } from './local-reads.ts'
 import type { Reader } from './reading/reader.ts'
 import { type OpenReads, toCapabilities } from './tools.ts'
 
-export interface RecordSourceOptions {
+export interface LocalRecordSourceOptions {
   readonly id: string
   /** Opens a reader for one grant, with the grant's state at this moment. */
   readonly open: (grantId: string) => Reader | Failed
@@ -19,9 +19,9 @@ export interface RecordSourceOptions {
 }
 
 /** A store of records, read under grants: the same five capabilities for every caller. */
-export function recordSource(options: RecordSourceOptions): Source {
+export function localRecordSource(options: LocalRecordSourceOptions): Source {
   const { id, open, holdsOwner, diagnostics, close } = options
-  const openFor: OpenReads = ({ caller: { grantId }, given: input }) => {
+  const openFor: OpenReads = ({ caller: { grantId }, rawInput: input }) => {
     if (holdsOwner(JSON.stringify(input) ?? ''))
       return cannotRead('owner_token_refused', 'Owner tokens are refused here.')
     const reader = grantId === undefined ? noGrant() : open(grantId)
@@ -38,7 +38,7 @@ export function recordSource(options: RecordSourceOptions): Source {
 export const noGrant = (): Failed => cannotRead('grant_missing', refusalMessages.missing)
 
 /** The caller for a grant's token. It has no scopes: the grant alone decides what can be read. */
-export const toCaller = (grantId: string): Caller => ({
+export const toGrantCaller = (grantId: string): Caller => ({
   subject: `grant:${grantId}`,
   scopes: noScopes,
   grantId,

@@ -28,18 +28,18 @@ export interface RecordStore {
   find(scope: Scope, key: string): Row | undefined
   /** The newest arrivals below a number that contain every word. May return false positives. */
   match(scope: Scope, query: MatchQuery): Matches
-  byArrival(scope: Scope, arrivals: readonly number[]): Arrived
+  byArrival(scope: Scope, arrivals: readonly number[]): ArrivedRows
   changes(scope: Scope, query: ChangesQuery): ChangesSlice
   /** The sequence number of the last change in the whole store. */
   head(): number
   /** Aggregates the next slice of records. */
   tally(scope: Scope, query: TallyQuery): TallySlice
   /** Arrival time of the newest visible record below an arrival number. */
-  lastUpdated(scope: Scope, below: number): Updated
+  lastUpdated(scope: Scope, below: number): LastUpdated
 
   /** Records this blob was uploaded for. The reader checks that a granted record really refers to it. */
-  bindings(blob: string): readonly StoreBinding[]
-  blob(id: string): KeptBlob | undefined
+  bindings(blob: string): readonly BlobBinding[]
+  blob(id: string): StoredBlob | undefined
 
   disclose(disclosure: Disclosure): void
   close(): void
@@ -103,10 +103,10 @@ export interface Matches {
   readonly resume?: number
 }
 
-export interface Arrived {
+export interface ArrivedRows {
   readonly rows: readonly Row[]
   /** Arrivals not read yet; the caller requests them after yielding. */
-  readonly left: readonly number[]
+  readonly remaining: readonly number[]
 }
 
 export interface ChangesQuery {
@@ -128,7 +128,7 @@ export type RecordChange =
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
 export interface CatalogView {
-  readonly given?: GrantPackage
+  readonly package?: GrantPackage
   readonly sources: readonly RecordSource[]
 }
 
@@ -169,21 +169,21 @@ export interface Tally {
   readonly max: Comparable | null
 }
 
-export interface Updated {
+export interface LastUpdated {
   readonly at?: string
   /** The next `below`, when there may be an older one. */
   readonly resume?: number
 }
 
 /** The record a blob was uploaded for. */
-export interface StoreBinding {
+export interface BlobBinding {
   /** The source's number in the store. */
   readonly source: number
   readonly key: string
 }
 
 /** Binary content stored beside the records. */
-export interface KeptBlob {
+export interface StoredBlob {
   readonly id: string
   readonly mimeType: string
   readonly bytes: Uint8Array

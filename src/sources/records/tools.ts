@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
-import { type Effects, reads } from '../../capability/effects.ts'
+import { type Effects, readOnly } from '../../capability/effects.ts'
 import { isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { type Failed, isFailed, type Outcome } from '../../capability/outcome.ts'
@@ -158,7 +158,7 @@ export type OpenReads = (call: Call) => Promise<Reads | Failed> | Reads | Failed
 export const toCapabilities = (
   open: OpenReads,
   source: string,
-  effects: Effects = reads,
+  effects: Effects = readOnly,
 ): readonly Capability[] =>
   tools.map((tool) => toCapability(tool as Tool<z.ZodType>, open, { source, effects }))
 
@@ -188,8 +188,8 @@ function toCapability(
 }
 
 /** Zod drops a key called `__proto__`, and a read without that condition would return too much. */
-function withOriginalFilter({ input, given }: Call): unknown {
-  return isPlainObject(input) && isPlainObject(given) && input.filter !== undefined
-    ? { ...input, filter: given.filter }
+function withOriginalFilter({ input, rawInput }: Call): unknown {
+  return isPlainObject(input) && isPlainObject(rawInput) && input.filter !== undefined
+    ? { ...input, filter: rawInput.filter }
     : input
 }

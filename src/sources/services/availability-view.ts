@@ -1,6 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { View } from '../../capability/capability.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toUri } from './address.ts'
@@ -12,14 +12,14 @@ export const toAvailabilityView = (source: string, isAvailable: (name: string) =
     name: 'availability',
     description: 'Which actions are available now, and which are not.',
     input: anyObject,
-    effects: reads,
+    effects: readOnly,
     rules: noRules,
     origin: { source, pointer: '/actions' },
     extras: {},
     uri: toUri(source, 'availability'),
     mimeType: 'application/json',
     invoke: async (call: Call) => {
-      const actions = call.reach
+      const actions = call.listing
         .capabilities()
         .filter(({ origin }) => origin.source === source && origin.pointer.includes('/actions/'))
       const namesWhere = (available: boolean) =>

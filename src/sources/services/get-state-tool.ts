@@ -1,6 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { done, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
@@ -28,7 +28,7 @@ export const toGetStateTool = (source: string, states: () => ExposedStates): Cap
       },
       additionalProperties: false,
     }),
-    effects: reads,
+    effects: readOnly,
     rules: noRules,
     origin: { source, pointer: '/states' },
     extras: {},
@@ -38,7 +38,7 @@ export const toGetStateTool = (source: string, states: () => ExposedStates): Cap
 function toOutcome(call: Call, { states, areViews }: ExposedStates): Outcome {
   const key = isPlainObject(call.input) ? call.input.key : undefined
   // Callers see only the states that they may also read as resources.
-  const readable = new Set(call.reach.views().map(({ uri }) => uri))
+  const readable = new Set(call.listing.views().map(({ uri }) => uri))
   const visible = areViews ? states.filter(({ view }) => readable.has(view.uri)) : states
   const selected = key === undefined ? visible : visible.filter(({ name }) => name === key)
   if (key !== undefined && selected.length === 0) {

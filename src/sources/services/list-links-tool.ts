@@ -1,5 +1,5 @@
 import type { Capability } from '../../capability/capability.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toUri } from './address.ts'
@@ -19,7 +19,7 @@ export const toListLinksTool = (source: string, links: () => readonly ServiceLin
     description:
       'Lists the services this one is linked to now, by name and address. Their actions are not served here.',
     input: toContract({ type: 'object', properties: {}, additionalProperties: false }),
-    effects: reads,
+    effects: readOnly,
     rules: noRules,
     origin: { source, pointer: '/links' },
     extras: {},

@@ -3,7 +3,7 @@ import type { Call } from '../../capability/call.ts'
 import type { Capability, Origin } from '../../capability/capability.ts'
 import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
@@ -77,7 +77,7 @@ export function toCapability(
     tombstone: Object.freeze({
       ...base,
       input: anyObject,
-      effects: reads,
+      effects: readOnly,
       rules: noRules,
       hidden: true,
       invoke: async (call: Call) => refuse(declared, lookup, call),
@@ -147,7 +147,7 @@ const maxNamed = 50
 
 function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call): Failed {
   const calledName = call.capability.name
-  const available = call.reach
+  const available = call.listing
     .capabilities()
     .filter(({ origin }) => origin.source === settings.id && origin.pointer.includes('/actions/'))
     .filter((capability) => capability.name !== calledName)

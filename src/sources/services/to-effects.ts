@@ -1,10 +1,10 @@
-import { type Effects, reads } from '../../capability/effects.ts'
+import { type Effects, readOnly } from '../../capability/effects.ts'
 import type { ServiceSettings } from './options.ts'
 
 /** Declared effects of the action; `*` holds the defaults for all actions. */
 export function toEffects({ effects }: ServiceSettings, name: string): Effects {
   const declared = { ...effects['*'], ...effects[name] }
-  return { ...(declared.writes === false ? reads : worstCase), ...declared }
+  return { ...(declared.writes === false ? readOnly : worstCase), ...declared }
 }
 
 /** MCP's defaults for a tool without annotations. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { View } from '../../capability/capability.ts'
 import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { reads } from '../../capability/effects.ts'
+import { readOnly } from '../../capability/effects.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
@@ -42,7 +42,7 @@ export function toView(
     description: typeof description === 'string' ? description : `The state ${name}.`,
     input: anyObject,
     output: toUncheckedContract(reading.schema),
-    effects: reads,
+    effects: readOnly,
     rules: noRules,
     origin,
     extras: {},

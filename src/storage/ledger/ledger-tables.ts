@@ -179,7 +179,7 @@ export class LedgerTables implements LedgerWriter {
     return rows.map(toApproval)
   }
 
-  waiting(caller: string, now: number): number {
+  countPendingApprovals(caller: string, now: number): number {
     const row = this.#database
       .prepare<{ waiting: number }>(
         `select count(*) as waiting from approvals

@@ -2,7 +2,7 @@ import type { Sqlite } from '../sqlite/sqlite.ts'
 
 /** This process, and a test whether another one is alive. */
 export interface ServerProcess {
-  readonly boot: string
+  readonly processId: string
   readonly pid: number
   readonly isAlive: (pid: number) => boolean
 }
@@ -18,23 +18,23 @@ export class ProcessRegistry {
   }
 
   get ownId(): string {
-    return this.#options.boot
+    return this.#options.processId
   }
 
   register(): void {
-    const { boot, pid, isAlive } = this.#options
+    const { processId, pid, isAlive } = this.#options
     // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
     for (const row of this.#database
       .prepare<{ id: string; pid: number }>('select * from boots')
       .all())
       if (row.pid !== pid && !isAlive(row.pid))
         this.#database.prepare('delete from boots where id = ?').run(row.id)
-    this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(boot, pid)
+    this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(processId, pid)
   }
 
   /** True when the process is dead, so that its runs will never end. */
   isOrphan(processId: string): boolean {
-    const { boot: ownId, pid, isAlive } = this.#options
+    const { processId: ownId, pid, isAlive } = this.#options
     if (processId === ownId) return false
     const row = this.#database
       .prepare<{ pid: number }>('select pid from boots where id = ?')

@@ -17,12 +17,12 @@ export interface LedgerOptions {
   /** A path, or `:memory:`. */
   readonly file: string
   /** Identifies this process among those that share the file. */
-  readonly boot: string
+  readonly processId: string
   readonly pid: number
   /** How long ended runs are kept, in milliseconds. */
-  readonly keep: number
+  readonly keepRunsMs: number
   /** How long executions are kept, in milliseconds; for ever when absent. */
-  readonly keepExecutions?: number
+  readonly keepExecutionsMs?: number
   readonly now: () => number
   readonly isAlive: (pid: number) => boolean
   readonly onError: (error: unknown) => void
@@ -273,10 +273,10 @@ export class SqliteLedger implements Ledger {
   #purge(): void {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
-    const { keep, keepExecutions } = this.#options
-    const more = keepExecutions !== undefined && this.executions.purge(now - keepExecutions)
-    const runs = purgeRuns(this.#database, now - keep)
-    const approvals = purgeApprovals(this.#database, now - keep)
+    const { keepRunsMs, keepExecutionsMs } = this.#options
+    const more = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
+    const runs = purgeRuns(this.#database, now - keepRunsMs)
+    const approvals = purgeApprovals(this.#database, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !more) this.#purgedAt = now
   }

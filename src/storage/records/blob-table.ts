@@ -1,4 +1,4 @@
-import type { KeptBlob, StoreBinding } from '../../sources/records/record-store.ts'
+import type { BlobBinding, StoredBlob } from '../../sources/records/record-store.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
 /** Binary attachments, and the records that refer to them. */
@@ -9,7 +9,7 @@ export class BlobTable {
     this.#database = database
   }
 
-  put({ id, mimeType, bytes }: KeptBlob, { source, key }: StoreBinding): void {
+  put({ id, mimeType, bytes }: StoredBlob, { source, key }: BlobBinding): void {
     // One of the drivers binds an empty byte array as null.
     this.#database
       .prepare(`insert or ignore into blobs (id, mime, bytes) values (?, ?, coalesce(?, x''))`)
@@ -19,7 +19,7 @@ export class BlobTable {
       .run(id, source, key)
   }
 
-  find(id: string): KeptBlob | undefined {
+  find(id: string): StoredBlob | undefined {
     const row = this.#database
       .prepare<{ mime: string; bytes: Uint8Array | ArrayBuffer }>(
         'select mime, bytes from blobs where id = ?',
@@ -29,9 +29,9 @@ export class BlobTable {
     return row && { id, mimeType: row.mime, bytes: new Uint8Array(row.bytes) }
   }
 
-  bindings(id: string): readonly StoreBinding[] {
+  bindings(id: string): readonly BlobBinding[] {
     return this.#database
-      .prepare<StoreBinding>('select source, key from bindings where blob = ? order by source, key')
+      .prepare<BlobBinding>('select source, key from bindings where blob = ? order by source, key')
       .all(id)
   }
 }

@@ -4,33 +4,33 @@
  */
 export interface ReadBounds {
   /** Rows of an index scan that filters. */
-  readonly walked: number
+  readonly maxScannedRows: number
   /** Matches of the full-text index when they are filtered. */
-  readonly matched: number
+  readonly maxMatches: number
   /** Changes of each kind. */
-  readonly changed: number
+  readonly maxChanges: number
   /** Rows that are counted row by row. */
-  readonly counted: number
+  readonly maxCountedRows: number
   /** Rows that are counted by group: there may be as many groups as rows. */
-  readonly grouped: number
+  readonly maxGroupedRows: number
   /** Bytes of the rows that are counted; the last row may exceed it. */
-  readonly passed: number
+  readonly maxCountedBytes: number
   /** Granted keys that are looked up one by one; with more of them, an index is scanned. */
-  readonly keys: number
+  readonly maxLookupKeys: number
   /** Bytes of a body that is read together with its row; longer ones are read separately. */
-  readonly body: number
+  readonly maxInlineBodyBytes: number
   /** Bytes of all long bodies together; at least one is always read. */
-  readonly bodies: number
+  readonly maxLongBodyBytes: number
 }
 
 export const defaultReadBounds: ReadBounds = {
-  walked: 1000,
-  matched: 3000,
-  changed: 400,
-  counted: 2000,
-  grouped: 1000,
-  passed: 4 * 1024 * 1024,
-  keys: 500,
-  body: 4 * 1024,
-  bodies: 256 * 1024,
+  maxScannedRows: 1000,
+  maxMatches: 3000,
+  maxChanges: 400,
+  maxCountedRows: 2000,
+  maxGroupedRows: 1000,
+  maxCountedBytes: 4 * 1024 * 1024,
+  maxLookupKeys: 500,
+  maxInlineBodyBytes: 4 * 1024,
+  maxLongBodyBytes: 256 * 1024,
 }

@@ -2,23 +2,23 @@ import type { GrantPackage, TokenKind } from '../../sources/records/grants/grant
 import type { Scope } from '../../sources/records/grants/scope.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type {
-  Arrived,
+  ArrivedRows,
+  BlobBinding,
   CatalogView,
   ChangesQuery,
   ChangesSlice,
   Disclosure,
-  KeptBlob,
+  LastUpdated,
   Matches,
   MatchQuery,
   RecordStore,
   Row,
   Slice,
   SliceQuery,
-  StoreBinding,
+  StoredBlob,
   Tally,
   TallyQuery,
   TallySlice,
-  Updated,
 } from '../../sources/records/record-store.ts'
 import { type All, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
@@ -101,13 +101,13 @@ export class SqliteRecords implements RecordStore {
   }
 
   findPackage(package_: string): GrantPackage | undefined {
-    return this.view(package_).given
+    return this.view(package_).package
   }
 
   view(package_: string): CatalogView {
     const { packages, sources } = this.#readState()
     const grantPackage = packages.get(package_) ?? this.#readPackage(package_, packages)
-    return { sources, ...(grantPackage && { given: grantPackage }) }
+    return { sources, ...(grantPackage && { package: grantPackage }) }
   }
 
   #readPackage(package_: string, packages: CatalogState['packages']): GrantPackage | undefined {
@@ -135,11 +135,11 @@ export class SqliteRecords implements RecordStore {
     return batch?.mark
   }
 
-  bindings(blob: string): readonly StoreBinding[] {
+  bindings(blob: string): readonly BlobBinding[] {
     return this.#blobs.bindings(blob)
   }
 
-  blob(blob: string): KeptBlob | undefined {
+  blob(blob: string): StoredBlob | undefined {
     return this.#blobs.find(blob)
   }
 
@@ -149,7 +149,7 @@ export class SqliteRecords implements RecordStore {
       return scanSlice(this.#all, scope, query, this.#bounds, query.limit)
     return this.#inSnapshot(() => {
       if (hasFewKeys(scope, this.#bounds)) return lookUpSlice(this.#all, scope, query, this.#bounds)
-      return this.#batch.run(scope.source.n, this.#bounds.walked, (maxRows) =>
+      return this.#batch.run(scope.source.n, this.#bounds.maxScannedRows, (maxRows) =>
         scanSlice(this.#all, scope, query, this.#bounds, maxRows),
       )
     })
@@ -169,24 +169,24 @@ export class SqliteRecords implements RecordStore {
     if (hasFewKeys(scope, this.#bounds)) return matchKeys(this.#all, scope, query)
     return this.#inSnapshot(() => {
       if (isUnrestricted(scope, conditions)) return matchWords(this.#all, scope, query, limit)
-      return this.#batch.run(scope.source.n, this.#bounds.matched, (maxRows) =>
+      return this.#batch.run(scope.source.n, this.#bounds.maxMatches, (maxRows) =>
         matchWords(this.#all, scope, query, maxRows),
       )
     })
   }
 
-  byArrival(scope: Scope, arrivals: readonly number[]): Arrived {
-    const { body, bodies } = this.#bounds
+  byArrival(scope: Scope, arrivals: readonly number[]): ArrivedRows {
+    const { maxInlineBodyBytes, maxLongBodyBytes } = this.#bounds
     const [packed] = this.#all<PackedRows>(
       pack(sql`
-        select id, key, at, ${bodyOrLength(body)} as body, null as sorted
+        select id, key, at, ${bodyOrLength(maxInlineBodyBytes)} as body, null as sorted
         from ${recordTable(scope.source.n)}
         where id in (select value from json_each(${JSON.stringify(arrivals)}))
           and ${toWhere(scope)}`),
     )
     const found = unpack(packed)
-    const { rows, done } = fillLongBodies<Row>(this.#all, scope, found, bodies)
-    return { rows, left: found.slice(done).map(({ arrival }) => arrival) }
+    const { rows, done } = fillLongBodies<Row>(this.#all, scope, found, maxLongBodyBytes)
+    return { rows, remaining: found.slice(done).map(({ arrival }) => arrival) }
   }
 
   changes(scope: Scope, query: ChangesQuery): ChangesSlice {
@@ -215,9 +215,9 @@ export class SqliteRecords implements RecordStore {
     return tallyRows(this.#all, scope, query, { last, isScanned })
   }
 
-  lastUpdated(scope: Scope, below: number): Updated {
+  lastUpdated(scope: Scope, below: number): LastUpdated {
     return this.#inSnapshot(() =>
-      this.#batch.run(scope.source.n, this.#bounds.walked, (maxRows) =>
+      this.#batch.run(scope.source.n, this.#bounds.maxScannedRows, (maxRows) =>
         hasFewKeys(scope, this.#bounds)
           ? lookUpLastUpdated(this.#all, scope, below)
           : scanLastUpdated(this.#all, scope, below, maxRows),

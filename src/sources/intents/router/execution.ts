@@ -1,4 +1,4 @@
-import { type Effects, reads } from '../../../capability/effects.ts'
+import { type Effects, readOnly } from '../../../capability/effects.ts'
 import {
   type AgentResult,
   isAgentFailure,
@@ -31,7 +31,7 @@ export async function execute(
   startedAt: number,
 ): Promise<RoutedResponse> {
   const { decision, intent } = decided
-  const effects = intent?.effects ?? reads
+  const effects = intent?.effects ?? readOnly
   const journal = createJournal(options, context, effects.writes)
   const { source, address, caller, resumed } = context
   journal.open(

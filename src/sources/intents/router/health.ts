@@ -8,9 +8,9 @@ export interface HealthOptions {
   /** Consecutive failures after which an agent is ejected. */
   readonly failures: number
   /** Milliseconds of the first ejection; each consecutive one is longer by as much. */
-  readonly ejection: number
+  readonly ejectionMs: number
   /** Upper bound for an ejection, in milliseconds. */
-  readonly longest: number
+  readonly maxEjectionMs: number
   /** Monotonic clock, in milliseconds. */
   readonly now: () => number
 }
@@ -120,8 +120,8 @@ export class Health {
 
   #eject(name: string, state: AgentState): void {
     state.ejections++
-    const { ejection, longest, now } = this.#options
-    state.until = now() + Math.min(longest, ejection * state.ejections)
+    const { ejectionMs, maxEjectionMs, now } = this.#options
+    state.until = now() + Math.min(maxEjectionMs, ejectionMs * state.ejections)
     state.failures = 0
     this.#unhealthy.add(name)
   }

@@ -27,7 +27,7 @@ export type CapabilityRoute =
 /** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
 export type OpenUpstream = (options: UpstreamOptions) => Upstream
 
-export type Protocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
+export type UpstreamProtocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 
 /** A handler, else the first usable MCP interface, else the first usable HTTP interface. */
 export function findRoute(

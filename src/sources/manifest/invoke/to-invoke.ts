@@ -26,7 +26,7 @@ export const toHandlerInvoke =
         return call.cancellation.signal
       },
       caller: { subject: call.caller.subject },
-      idempotencyKey: call.key,
+      idempotencyKey: call.idempotencyKey,
       progress: (done, total, message) =>
         call.listener.progress({
           done,
@@ -57,7 +57,7 @@ export const toUpstreamInvoke =
         input: toInput(call, wrapped),
         cancellation: call.cancellation,
         listener: call.listener,
-        ...(call.key !== undefined && { idempotencyKey: call.key }),
+        ...(call.idempotencyKey !== undefined && { idempotencyKey: call.idempotencyKey }),
         ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
       })
     const answer = await withRetries(attempt, {

@@ -30,7 +30,7 @@ export interface ManifestReading {
   readonly manifest?: ValidManifest
   readonly diagnostics: readonly Diagnostic[]
   /** `file:line:column` of a path. */
-  readonly whereIs: (path: ManifestPath) => string
+  readonly positionOf: (path: ManifestPath) => string
 }
 
 /** A manifest reduced to its valid parts; items of lists keep their original index. */
@@ -76,7 +76,7 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
     report('error', 'manifest_unreadable', [], redactSecrets(message), at)
   for (const { at, message, path } of document.remarks)
     report('warning', 'yaml_ambiguous', path, message, at)
-  const reading = { diagnostics, whereIs: document.at }
+  const reading = { diagnostics, positionOf: document.at }
   if (document.faults.length > 0) return reading
   if (!isPlainObject(document.value)) {
     report('error', 'manifest_unreadable', [], 'A manifest must be a mapping with schema_version.')

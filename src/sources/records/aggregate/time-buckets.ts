@@ -11,11 +11,11 @@ export const toStepMs = (granularity: Granularity): number =>
 
 /** Calendar buckets in one time zone, numbered from 1 in order of first use. */
 export interface Buckets {
-  of(time: number): number
+  bucketAt(time: number): number
   /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
   fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
   /** A time inside the bucket, always the same one. */
-  timeIn(bucket: number): number
+  representativeTime(bucket: number): number
   /** Increases with time; equal for all times in a bucket. */
   ordinalAt(time: number): number
   nameAt(time: number): string
@@ -42,10 +42,10 @@ export function createBuckets(granularity: Granularity, timeZone: string): Bucke
   })
   const of = (time: number): number => numbers.at(unitAt(time), time)
   return {
-    of,
+    bucketAt: of,
     fill: (values, chosen, count, buckets) =>
       fillBuckets(values, chosen, count, buckets, offsets.near, numbers.near, width, of),
-    timeIn: (bucket) => times[bucket - 1] ?? 0,
+    representativeTime: (bucket) => times[bucket - 1] ?? 0,
     ordinalAt: (time) => toOrdinal(unitAt(time)),
     nameAt: (time) => toName(granularity, time + offsetAt(time)),
   }

@@ -3,16 +3,16 @@ import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import { parseBody } from '../grants/narrow-fields.ts'
 import type { Scope } from '../grants/scope.ts'
-import { ambiguous, unknownConnection } from '../reading/find-scope.ts'
+import { ambiguousConnection, unknownConnection } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
-import type { KeptBlob } from '../record-store.ts'
+import type { StoredBlob } from '../record-store.ts'
 
 export const blobField = 'blob_ref'
 
 export interface FoundBlob {
   readonly scope: Scope
   readonly key: string
-  readonly blob: KeptBlob
+  readonly blob: StoredBlob
 }
 
 /** A blob is readable only through a readable record whose granted `blob_ref` refers to it. */
@@ -39,7 +39,7 @@ export function findBlob(
   )
   const [found] = references
   const connections = new Set(references.map(({ scope }) => scope.source.connection.id))
-  if (connections.size > 1) return ambiguous(references.map(({ scope }) => scope))
+  if (connections.size > 1) return ambiguousConnection(references.map(({ scope }) => scope))
   const blob = found && reader.store.blob(id)
   return blob ? { ...found, blob } : cannotRead('blob_not_found', 'Blob not found.')
 }

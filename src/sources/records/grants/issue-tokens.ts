@@ -18,7 +18,7 @@ export interface GrantStore {
   readonly sources: readonly RecordSource[]
   readonly streams: readonly Stream[]
   readonly packages: readonly GrantPackage[]
-  holds(source: RecordSource, key: string): boolean
+  hasRecord(source: RecordSource, key: string): boolean
   grant(grantPackage: GrantPackage, token: string): void
   /** Adds a token to a package; `false` for a single-use grant whose token was already issued. */
   issue(packageId: string, token: string, at: number): boolean
@@ -90,7 +90,7 @@ function findMissing(
   { stream, connection, resources = [] }: RequestedTerms,
 ): readonly string[] {
   const sources = findSources(store.sources, stream, connection)
-  return resources.filter((key) => !sources.some((source) => store.holds(source, key)))
+  return resources.filter((key) => !sources.some((source) => store.hasRecord(source, key)))
 }
 
 /** A token for ingesting records. It has no terms, because it cannot read. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import type { RecordSink } from '../import/ingest.ts'
 import { openReader, type Reader, type ReaderOptions } from '../reading/reader.ts'
-import { noGrant, toCaller } from '../record-source.ts'
+import { noGrant, toGrantCaller } from '../record-source.ts'
 import { toGrantStatus, toOwnerTokenStatus } from './grant.ts'
 import { toIntrospection } from './introspection.ts'
 import type { TokenRefusal } from './token-refusal.ts'
@@ -22,7 +22,7 @@ export interface TokenGate {
 
 export interface Admitted {
   readonly caller: Caller
-  readonly given: string
+  readonly grantId: string
 }
 
 /** Shared by all kinds of token, so that a token does not reveal what it can do. */
@@ -77,9 +77,9 @@ export function createTokenGate(
       const status = grantPackage && toGrantStatus(grantPackage, options.now())
       if (status !== 'live') return { refusal: status ?? 'unknown' }
       // One caller object per grant: tool lists are cached by object identity.
-      const caller = callers.get(found.package) ?? Object.freeze(toCaller(found.package))
+      const caller = callers.get(found.package) ?? Object.freeze(toGrantCaller(found.package))
       callers.set(found.package, caller)
-      return { caller, given: found.package }
+      return { caller, grantId: found.package }
     },
   }
 }

@@ -1,13 +1,13 @@
 import type { Stream } from '../model/stream.ts'
 import { emptyTotals, type ImportResult, RejectedLines } from './import-result.ts'
 import { readLines } from './read-lines.ts'
-import { toCellOf } from './to-cell.ts'
+import { createCellParser } from './to-cell.ts'
 import { toRecordEntry } from './to-entry.ts'
 
 /** Whether a file contains a record of a stream. Deletions do not count. */
 export function hasRecords(file: string, stream: Stream, now: number): boolean {
   const at = new Date(now).toISOString()
-  for (const { value, fault } of readLines(file, toCellOf(stream))) {
+  for (const { value, fault } of readLines(file, createCellParser(stream))) {
     const entry = fault ?? toRecordEntry(stream, value, at)
     if (typeof entry !== 'string' && entry.written) return true
   }
@@ -27,7 +27,7 @@ export async function dryImport(options: DryImportOptions): Promise<ImportResult
   const at = new Date(now).toISOString()
   const totals = { ...emptyTotals }
   const rejectedLines = new RejectedLines(file, { keepsFormer: false })
-  for (const { number, text, value, fault } of readLines(file, toCellOf(stream))) {
+  for (const { number, text, value, fault } of readLines(file, createCellParser(stream))) {
     const entry = fault ?? toRecordEntry(stream, value, at)
     // A deletion of a record that was never imported.
     if (typeof entry !== 'string') {

@@ -9,7 +9,7 @@ export interface ExportPart {
 }
 
 /** `undefined` when the file has a single part: that can be imported under another name. */
-export function findPart(file: string, target: ExportPart): ExportPart | undefined {
+export function findExportPart(file: string, target: ExportPart): ExportPart | undefined {
   const parts = new Map<string, ExportPart>()
   if (isTable(file)) return undefined
   for (const { value } of readLines(file, (_, text) => text)) {
@@ -31,7 +31,7 @@ export function findPart(file: string, target: ExportPart): ExportPart | undefin
 }
 
 /** Tells whether a line belongs to another part of the export. */
-export function isOfOther(selected: ExportPart, value: unknown): boolean {
+export function belongsToOtherPart(selected: ExportPart, value: unknown): boolean {
   const part = toPart(value)
   return part !== undefined && toName(part) !== toName(selected)
 }

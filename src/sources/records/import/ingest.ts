@@ -5,7 +5,7 @@ import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
 import type { Connection, RecordSource, Stream } from '../model/stream.ts'
-import type { KeptBlob, StoreBinding } from '../record-store.ts'
+import type { BlobBinding, StoredBlob } from '../record-store.ts'
 import { isExactNumber, type RecordEntry, toRecordEntry } from './to-entry.ts'
 import { TypeMismatches } from './type-mismatches.ts'
 
@@ -16,7 +16,7 @@ export interface RecordSink {
   open(stream: Stream, connection: Connection): Promise<RecordSource>
   /** Atomic and durable: resolves when the batch is on disk. */
   write(source: RecordSource, entries: readonly RecordEntry[]): Promise<object>
-  keep(blob: KeptBlob, binding: StoreBinding): Promise<void>
+  storeBlob(blob: StoredBlob, binding: BlobBinding): Promise<void>
 }
 
 /** The target stream and connection, as named by the connector. */
@@ -186,7 +186,7 @@ export interface Upload extends Destination {
 }
 
 /** Stores a blob for a record that refers to it, now or later. Content-addressed: the same bytes have the same id. */
-export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed> {
+export async function storeBlob(sink: RecordSink, upload: Upload): Promise<JsonObject | Failed> {
   if (upload.key === '')
     return cannotRead('invalid_argument', 'Pass record_key: the record that refers to this blob.')
   const destination = findDestination(sink, upload)
@@ -195,7 +195,7 @@ export async function keepBlob(sink: RecordSink, upload: Upload): Promise<JsonOb
   const { bytes, mimeType, key } = upload
   const sha256 = hash('sha256', bytes, 'hex')
   const id = `blob_sha256_${sha256}`
-  await sink.keep({ id, mimeType, bytes }, { source: source.n, key })
+  await sink.storeBlob({ id, mimeType, bytes }, { source: source.n, key })
   return { blob_id: id, mime_type: mimeType, size_bytes: bytes.length, sha256 }
 }
 

@@ -2,7 +2,7 @@ import type { Stream } from '../model/stream.ts'
 import type { ParseCell } from './read-lines.ts'
 
 /** Parses CSV cells by the declared type of their field. */
-export function toCellOf({ fields }: Stream): ParseCell {
+export function createCellParser({ fields }: Stream): ParseCell {
   const types = new Map(fields.map(({ name, type }) => [name, type]))
   return (name, text) => {
     switch (types.get(name)) {

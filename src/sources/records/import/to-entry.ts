@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import { type Comparable, type Field, isScalar, type Stream } from '../model/stream.ts'
 import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
-import { toWords } from '../search/words.ts'
+import { toIndexText } from '../search/words.ts'
 
 /** A validated record, ready to be written. */
 export interface RecordEntry {
@@ -16,7 +16,7 @@ export interface RecordEntry {
     readonly texts: readonly string[]
   }
   /** Fields whose value does not have the declared type: stored, but not comparable. */
-  readonly misfits?: readonly string[]
+  readonly mismatches?: readonly string[]
 }
 
 /** Validates one line of an import. */
@@ -48,9 +48,9 @@ export function toRecordEntry(stream: Stream, line: unknown, now: string): Recor
     if (comparable === undefined) misfits.push(field.name)
     return comparable ?? null
   })
-  const texts = groups.lexical.map(({ name }) => toWords(data[name]))
+  const texts = groups.lexical.map(({ name }) => toIndexText(data[name]))
   const written = { body, values, texts }
-  return { key, emittedAt, written, ...(misfits.length > 0 && { misfits }) }
+  return { key, emittedAt, written, ...(misfits.length > 0 && { mismatches: misfits }) }
 }
 
 /** Unpaired surrogates and NUL are altered or truncated in storage: two such ids could become one. */

@@ -13,8 +13,8 @@ export interface TypeMismatch {
 export class TypeMismatches {
   readonly #found = new Map<string, { count: number; line: number }>()
 
-  add({ misfits }: RecordEntry, line: number): void {
-    for (const field of misfits ?? []) {
+  add({ mismatches }: RecordEntry, line: number): void {
+    for (const field of mismatches ?? []) {
       const existing = this.#found.get(field)
       if (existing) existing.count += 1
       else this.#found.set(field, { count: 1, line })

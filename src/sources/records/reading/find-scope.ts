@@ -26,7 +26,7 @@ export function findScope(
   )
   if (connection !== undefined) return scope ?? unknownStream(reader, stream)
   const connections = new Set(scopes.map(({ source }) => source.connection.id))
-  if (connections.size > 1) return ambiguous(matches.length > 0 ? matches : scopes)
+  if (connections.size > 1) return ambiguousConnection(matches.length > 0 ? matches : scopes)
   return scope ?? unknownStream(reader, stream)
 }
 
@@ -57,7 +57,7 @@ export const unknownConnection = ({ scopes }: Pick<Reader, 'scopes'>): Failed =>
   })
 }
 
-export function ambiguous(
+export function ambiguousConnection(
   scopes: readonly Scope[],
   code: 'ambiguous_connection' | 'ambiguous_schema_detail' = 'ambiguous_connection',
 ): Failed {

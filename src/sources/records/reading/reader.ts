@@ -30,19 +30,19 @@ export interface ReaderOptions {
   readonly store: DisclosingStore
   readonly now: () => number
   /** Milliseconds one read may take. */
-  readonly patience: number
+  readonly timeoutMs: number
 }
 
 /** Looks the grant up for every read, so that a revocation takes effect at once. */
-export function openReader(id: string, { store, now, patience }: ReaderOptions): Reader | Failed {
-  const { given: grantPackage, sources } = store.view(id)
+export function openReader(id: string, { store, now, timeoutMs }: ReaderOptions): Reader | Failed {
+  const { package: grantPackage, sources } = store.view(id)
   const live = toLive(grantPackage, store, now())
   if (isFailed(live)) return live
   return {
     store,
     package: live,
     ...toVisible(live, sources),
-    deadline: now() + patience,
+    deadline: now() + timeoutMs,
     now,
   }
 }

@@ -40,7 +40,7 @@ export function recordAggregation(
 }
 
 /** Logs search hits, one entry per scope. */
-export function noteHits(reader: Reader, hits: readonly Hit[]): void {
+export function recordHits(reader: Reader, hits: readonly Hit[]): void {
   const byScope = new Map<Hit['scope'], string[]>()
   for (const { scope, row } of hits) byScope.set(scope, [...(byScope.get(scope) ?? []), row.key])
   for (const [scope, records] of byScope)

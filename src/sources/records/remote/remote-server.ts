@@ -9,7 +9,7 @@ export interface RemoteServerOptions {
   /** A grant token. */
   readonly token: string
   /** Timeout of one request in milliseconds. */
-  readonly patience: number
+  readonly timeoutMs: number
 }
 
 export type QueryParameters = readonly (readonly [string, string | number | undefined])[]
@@ -34,11 +34,11 @@ export class RemoteServer {
     query: QueryParameters,
     signal?: AbortSignal,
   ): Promise<JsonObject | Failed> {
-    const { token, patience } = this.#options
+    const { token, timeoutMs } = this.#options
     const url = new URL(`${this.address}/v1/${path.map(encodeURIComponent).join('/')}`)
     for (const [name, value] of query)
       if (value !== undefined) url.searchParams.append(name, String(value))
-    const timeout = AbortSignal.timeout(patience)
+    const timeout = AbortSignal.timeout(timeoutMs)
     try {
       const response = await fetch(url, {
         headers: { authorization: `Bearer ${token}`, accept: 'application/json' },

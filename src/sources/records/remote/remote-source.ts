@@ -1,6 +1,6 @@
 import type { Call } from '../../../capability/call.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { reads } from '../../../capability/effects.ts'
+import { readOnly } from '../../../capability/effects.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import type { Source } from '../../../capability/source.ts'
@@ -46,7 +46,7 @@ export function remoteSource(options: RemoteSourceOptions): RemoteSource {
     const granted = await scopes()
     return isFailed(granted) ? granted : remoteReads(server, granted, cancellation.signal)
   }
-  const capabilities = toCapabilities(open, id, { ...reads, reachesOut: true })
+  const capabilities = toCapabilities(open, id, { ...readOnly, reachesOut: true })
   return { id, scopes, read: async () => ({ capabilities, diagnostics }) }
 }
 

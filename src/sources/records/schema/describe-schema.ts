@@ -3,7 +3,7 @@ import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/scope.ts'
 import type { Connection } from '../model/stream.ts'
-import { ambiguous, unknownConnection, unknownStream } from '../reading/find-scope.ts'
+import { ambiguousConnection, unknownConnection, unknownStream } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
 import {
   featureLegend,
@@ -63,7 +63,7 @@ export function findScopes(
   )
   if (stream !== undefined && scopes.length === 0) return unknownStream(reader, stream)
   return detail === 'full' && scopes.length > 1
-    ? ambiguous(scopes, 'ambiguous_schema_detail')
+    ? ambiguousConnection(scopes, 'ambiguous_schema_detail')
     : scopes
 }
 

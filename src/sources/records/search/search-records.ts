@@ -217,11 +217,11 @@ function* readWindow(
         if (score.hasAll) hits.push({ target, row, ...score })
       }
       unscored -= arrived.rows.length
-      if (unscored <= 0 || arrived.left.length > 0) {
+      if (unscored <= 0 || arrived.remaining.length > 0) {
         unscored = rowsPerTurn
         yield
       }
-      remaining = [...arrived.left, ...remaining.slice(rowsPerTurn)]
+      remaining = [...arrived.remaining, ...remaining.slice(rowsPerTurn)]
     }
   }
   return {

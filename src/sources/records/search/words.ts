@@ -11,7 +11,7 @@ export interface PlacedWord {
  * spaces are indexed as single characters and bigrams: dictionary segmentation differs between
  * machines.
  */
-export function toWords(text: unknown): string {
+export function toIndexText(text: unknown): string {
   if (typeof text !== 'string') return ''
   if (isAscii.test(text)) return text
   if (!unspaced.test(text))

@@ -138,7 +138,7 @@ function slotsBy({ field, buckets }: Grouping): SlotMap {
   if (!buckets) return byValue(field.n)
   return {
     fill: (batch, rows, count, slots) => buckets.fill(batch.numbers(field.n), rows, count, slots),
-    groupOf: (slot) => (slot === 0 ? null : buckets.timeIn(slot)),
+    groupOf: (slot) => (slot === 0 ? null : buckets.representativeTime(slot)),
   }
 }
 

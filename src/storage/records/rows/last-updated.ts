@@ -1,11 +1,16 @@
 import type { Scope } from '../../../sources/records/grants/scope.ts'
-import type { Updated } from '../../../sources/records/record-store.ts'
+import type { LastUpdated } from '../../../sources/records/record-store.ts'
 import { type All, join, sql } from '../../sqlite/sql.ts'
 import { recordTable } from '../table-names.ts'
 import { listColumns, toWhere } from './record-sql.ts'
 
 /** When the newest granted record arrived, among at most `maxRows` rows below a number. */
-export function scanLastUpdated(all: All, scope: Scope, below: number, maxRows: number): Updated {
+export function scanLastUpdated(
+  all: All,
+  scope: Scope,
+  below: number,
+  maxRows: number,
+): LastUpdated {
   const columns = [sql`seq`, sql`key`, sql`at`, ...listColumns(scope, [])]
   const scan = sql`
     select ${join(columns, ', ')} from ${recordTable(scope.source.n)}
@@ -19,7 +24,7 @@ export function scanLastUpdated(all: All, scope: Scope, below: number, maxRows: 
 }
 
 /** Looks up every granted key instead of scanning. */
-export function lookUpLastUpdated(all: All, scope: Scope, below: number): Updated {
+export function lookUpLastUpdated(all: All, scope: Scope, below: number): LastUpdated {
   // Unary + keeps SQLite's query planner from using the index on seq: it should look up the keys.
   const [row] = all<{ at: string }>(sql`
     select at from ${recordTable(scope.source.n)}

@@ -67,19 +67,19 @@ function findStop(
   all: All,
   { source, fields }: Scope,
   { after, upTo, newestFirst }: ChangesQuery,
-  { changed }: ReadBounds,
+  { maxChanges }: ReadBounds,
 ): number | undefined {
   const { records, fieldChanges, departures } = tablesOf(source.n)
   const order = newestFirst ? sql`desc` : sql`asc`
   const lastOf = (count: number) => sql`
     seq > ${after} and seq <= ${upTo} order by seq ${order} limit 1 offset ${count - 1}`
-  const perField = Math.ceil(changed * Math.min(1, unsharedFields / Math.max(1, fields.size)))
+  const perField = Math.ceil(maxChanges * Math.min(1, unsharedFields / Math.max(1, fields.size)))
   const [row] = all<{ stop: number | null }>(sql`
     select ${newestFirst ? sql`max(seq)` : sql`min(seq)`} as stop
     from (
-      select (select seq from ${records} where ${lastOf(changed)}) as seq
+      select (select seq from ${records} where ${lastOf(maxChanges)}) as seq
       union all
-      select (select seq from ${departures} where ${lastOf(changed)})
+      select (select seq from ${departures} where ${lastOf(maxChanges)})
       union all
       select (
         select seq from ${fieldChanges} where field = granted.value and ${lastOf(perField)}
@@ -160,18 +160,18 @@ function toChanges(
   all: All,
   scope: Scope,
   positions: readonly (Visible | Removed)[],
-  { body, bodies }: ReadBounds,
+  { maxInlineBodyBytes, maxLongBodyBytes }: ReadBounds,
 ): { readonly changes: readonly RecordChange[]; readonly done: number } {
   const ids = positions.flatMap((position) => ('id' in position ? [position.id] : []))
   const [packed] = all<PackedRows>(
     pack(sql`
-      select id, key, at, ${bodyOrLength(body)} as body, null as sorted
+      select id, key, at, ${bodyOrLength(maxInlineBodyBytes)} as body, null as sorted
       from ${recordTable(scope.source.n)}
       where id in (select value from json_each(${JSON.stringify(ids)}))`),
   )
   const unfilled = new Map(unpack(packed).map((row) => [row.arrival, row]))
   const inOrder = ids.flatMap((id) => unfilled.get(id) ?? [])
-  const { rows, done } = fillLongBodies<Row>(all, scope, inOrder, bodies)
+  const { rows, done } = fillLongBodies<Row>(all, scope, inOrder, maxLongBodyBytes)
   const byId = new Map(rows.map((row) => [row.arrival, row]))
   const next = inOrder[done]?.arrival
   const end = positions.findIndex((position) => 'id' in position && position.id === next)

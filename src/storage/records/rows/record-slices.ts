@@ -35,7 +35,7 @@ export function scanSlice(
   const everyRowMatches = matchesWholeScan(scope, query)
   const equalTo = toEqualities(sort, conditions)
   const table = recordTable(scope.source.n)
-  const body = bodyOrLength(bounds.body)
+  const body = bodyOrLength(bounds.maxInlineBodyBytes)
   const scan: IndexScan = {
     table,
     ...(sort && { column: valueColumn(sort.n) }),
@@ -81,7 +81,7 @@ export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: R
   )
   const [packed] = all<PackedRows>(
     pack(sql`
-      select id, key, at, ${bodyOrLength(bounds.body)} as body, sorted
+      select id, key, at, ${bodyOrLength(bounds.maxInlineBodyBytes)} as body, sorted
       from (${lookup}) cross join ${table} using (id)`),
   )
   const found = unpackPlaced(packed, sort)
@@ -93,9 +93,9 @@ function fill(
   all: All,
   scope: Scope,
   found: readonly LongRow<PlacedRow>[],
-  { bodies }: ReadBounds,
+  { maxLongBodyBytes }: ReadBounds,
 ) {
-  const { rows, done } = fillLongBodies<PlacedRow>(all, scope, found, bodies)
+  const { rows, done } = fillLongBodies<PlacedRow>(all, scope, found, maxLongBodyBytes)
   return { rows, isCut: done < found.length, last: found[done - 1]?.position }
 }
 

@@ -14,7 +14,7 @@ export const areKeys = (column: Sql, keys: readonly string[]): Sql =>
 
 /** True when looking up each granted key is cheaper than scanning an index. */
 export const hasFewKeys = ({ keys }: Scope, bounds: ReadBounds): boolean =>
-  keys !== undefined && keys.length <= bounds.keys
+  keys !== undefined && keys.length <= bounds.maxLookupKeys
 
 export function inWindow({ field, from, to }: NonNullable<Scope['window']>): readonly Sql[] {
   // An undeclared field or an empty range matches no row.

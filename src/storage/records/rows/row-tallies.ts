@@ -11,16 +11,16 @@ export function findEndOfSpan(
   all: All,
   scope: Scope,
   { after, group, distinct }: TallyQuery,
-  { counted, grouped, passed }: ReadBounds,
+  { maxCountedRows, maxGroupedRows, maxCountedBytes }: ReadBounds,
 ): number | undefined {
   const sizes = sql`
     select id, octet_length(body) as size from ${recordTable(scope.source.n)}
-    where id > ${after} order by id limit ${group || distinct ? grouped : counted}`
+    where id > ${after} order by id limit ${group || distinct ? maxGroupedRows : maxCountedRows}`
   const [row] = all<{ last: number | null }>(
     sql`
       select max(id) as last
       from (select id, sum(size) over (order by id) - size as before from (${sizes}))
-      where before < ${passed}`,
+      where before < ${maxCountedBytes}`,
   )
   return row?.last ?? undefined
 }
@@ -59,7 +59,7 @@ export function tallyRows(
       ${sum} as sum, min(${value}) as min, max(${value}) as max
     from ${table} where ${where} group by 1`).map((tally) =>
     buckets && tally.group !== null
-      ? { ...tally, group: buckets.timeIn(buckets.of(Number(tally.group))) }
+      ? { ...tally, group: buckets.representativeTime(buckets.bucketAt(Number(tally.group))) }
       : tally,
   )
 }

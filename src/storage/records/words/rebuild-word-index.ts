@@ -1,5 +1,5 @@
 import type { Stream } from '../../../sources/records/model/stream.ts'
-import { toWords } from '../../../sources/records/search/words.ts'
+import { toIndexText } from '../../../sources/records/search/words.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import { recordTable, wordColumn, wordTable } from '../table-names.ts'
 
@@ -28,7 +28,7 @@ export function rebuildWordIndex(database: Sqlite, n: number, { fields }: Stream
     if (!affectedScripts.test(body)) continue
     const data: Record<string, unknown> = JSON.parse(body)
     remove.run(id)
-    add.run(id, ...lexical.map(({ name }) => toWords(data[name])))
+    add.run(id, ...lexical.map(({ name }) => toIndexText(data[name])))
   }
 }
 

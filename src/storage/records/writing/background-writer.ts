@@ -5,7 +5,7 @@ import { SetupError } from '../../../capability/setup-error.ts'
 import { LedgerError } from '../../../governance/ledger.ts'
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
-import type { KeptBlob, StoreBinding } from '../../../sources/records/record-store.ts'
+import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import type { FileToImport, LoadedLines } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
 import type { WrittenBatch } from './write-batch.ts'
@@ -17,7 +17,7 @@ export interface Tasks {
     WrittenBatch
   >
   readonly open: TaskType<{ stream: Stream; connection: Connection }, RecordSource>
-  readonly keep: TaskType<{ blob: KeptBlob; binding: StoreBinding }, void>
+  readonly keep: TaskType<{ blob: StoredBlob; binding: BlobBinding }, void>
   readonly digest: TaskType<string, { digest: string; size: number }>
   readonly begin: TaskType<FileToImport & { id: number; source: number }, void>
   readonly load: TaskType<{ id: number; now: number }, LoadedLines>
@@ -66,7 +66,7 @@ export class BackgroundWriter {
     return this.#send('open', { stream, connection })
   }
 
-  keep(blob: KeptBlob, binding: StoreBinding): Promise<void> {
+  storeBlob(blob: StoredBlob, binding: BlobBinding): Promise<void> {
     return this.#send('keep', { blob, binding })
   }
 

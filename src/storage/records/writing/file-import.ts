@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { SetupError } from '../../../capability/setup-error.ts'
-import { type ExportPart, isOfOther } from '../../../sources/records/import/export-part.ts'
+import { belongsToOtherPart, type ExportPart } from '../../../sources/records/import/export-part.ts'
 import { type Line, readChunks, readLines } from '../../../sources/records/import/read-lines.ts'
-import { toCellOf } from '../../../sources/records/import/to-cell.ts'
+import { createCellParser } from '../../../sources/records/import/to-cell.ts'
 import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import {
   type TypeMismatch,
@@ -15,7 +15,7 @@ import type { WrittenBatch } from './write-batch.ts'
 /** The result of importing the next lines of a file. */
 export interface LoadedLines {
   readonly written: WrittenBatch
-  readonly rejected: readonly Rejected[]
+  readonly rejected: readonly RejectedLine[]
   /** Over all lines so far. */
   readonly misfits: readonly TypeMismatch[]
   /** Lines that an earlier import of this file wrote. */
@@ -28,7 +28,7 @@ export interface LoadedLines {
   readonly isEnd: boolean
 }
 
-export interface Rejected {
+export interface RejectedLine {
   readonly line: number
   readonly fault: string
   readonly text: string
@@ -70,7 +70,7 @@ export class FileImport {
     this.#after = after
     this.#part = part
     this.#lastLine = after
-    this.#lines = readLines(file, toCellOf(stream), after)
+    this.#lines = readLines(file, createCellParser(stream), after)
   }
 
   /** One transaction: the next batch, and the line up to which the file is imported. */
@@ -78,7 +78,7 @@ export class FileImport {
     const source = this.#writer.find(this.#source)
     const at = new Date(now).toISOString()
     const entries: RecordEntry[] = []
-    const rejected: Rejected[] = []
+    const rejected: RejectedLine[] = []
     let [skipped, others, length, bytes] = [0, 0, 0, 0]
     let isEnd = false
     while (entries.length < maxBatchEntries && length < maxBatchLength) {
@@ -93,7 +93,7 @@ export class FileImport {
         continue
       }
       this.#lastLine = line.number
-      if (this.#part && isOfOther(this.#part, line.value)) {
+      if (this.#part && belongsToOtherPart(this.#part, line.value)) {
         others += 1
         continue
       }
@@ -119,7 +119,7 @@ export class FileImport {
   }
 }
 
-const toRejected = ({ number, text, value }: Line, fault: string): Rejected => ({
+const toRejected = ({ number, text, value }: Line, fault: string): RejectedLine => ({
   line: number,
   fault,
   text: text ?? JSON.stringify(value),

@@ -1,7 +1,7 @@
 import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/grants/grant.ts'
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
-import type { KeptBlob, StoreBinding } from '../../../sources/records/record-store.ts'
+import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 import { BlobTable } from '../blob-table.ts'
 import { SegmentWriter } from '../columns/segment-writer.ts'
@@ -102,7 +102,7 @@ export class RecordWriter {
   }
 
   /** The number of lines of a file that are imported already. */
-  linesOf(source: RecordSource, file: string): number {
+  importedLines(source: RecordSource, file: string): number {
     return (
       this.#database
         .prepare<{ lines: number }>('select lines from imports where source = ? and file = ?')
@@ -110,7 +110,7 @@ export class RecordWriter {
     )
   }
 
-  holds({ n }: RecordSource, key: string): boolean {
+  hasRecord({ n }: RecordSource, key: string): boolean {
     const row = this.#database.prepare(`select 1 from ${recordTable(n)} where key = ?`).get(key)
     return row !== undefined
   }
@@ -137,7 +137,7 @@ export class RecordWriter {
     }
   }
 
-  keep(blob: KeptBlob, binding: StoreBinding): void {
+  storeBlob(blob: StoredBlob, binding: BlobBinding): void {
     this.#commit(() => new BlobTable(this.#database).put(blob, binding))
   }
 
@@ -166,7 +166,7 @@ export class RecordWriter {
     return this.#commit(() => this.#grants.revoke(id, at))
   }
 
-  reads(package_: string): {
+  listDisclosures(package_: string): {
     readonly records: readonly DisclosureRecord[]
     readonly broken?: number
   } {
