@@ -54,33 +54,33 @@ const fieldOf = (name: string): Field => {
 }
 
 const kinds = ['a', 'b', '', 'é', '\u{1f600}', '\uffee', '"\\\n']
-/** More than one segment, and half of another. */
-const records = 10_000
+/** More than two segments of 4,096 rows. */
+const recordCount = 10_000
 
-function createRandom(seed: number): (most: number) => number {
+function createRandom(seed: number): (max: number) => number {
   let state = seed
-  return (most) => {
+  return (max) => {
     state = (Math.imul(state, 1103515245) + 12345) >>> 0
-    return (state >>> 8) % most
+    return (state >>> 8) % max
   }
 }
 
-function aThing(n: number, random: (most: number) => number): Data {
-  const some = (share: number, value: Data): Data => (random(share) === 0 ? {} : value)
-  // Around a change of the clocks, before 1970, and at odd milliseconds.
+function aThing(n: number, random: (max: number) => number): Data {
+  const usually = (oneIn: number, value: Data): Data => (random(oneIn) === 0 ? {} : value)
+  // Daylight-saving changes, times before 1970 and odd milliseconds.
   const time =
     [Date.UTC(2026, 2, 28), Date.UTC(1969, 11, 30), Date.UTC(2026, 9, 24)][random(3)] ?? 0
   return {
     id: `t${n}`,
-    ...some(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
-    ...some(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
-    ...some(5, { kind: kinds[random(kinds.length)] }),
-    ...some(5, { tag: `tag ${random(7)}` }),
-    ...some(4, {
+    ...usually(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
+    ...usually(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
+    ...usually(5, { kind: kinds[random(kinds.length)] }),
+    ...usually(5, { tag: `tag ${random(7)}` }),
+    ...usually(4, {
       amount: [random(100) / 7, -random(1000) / 100, random(9) * 1e15, 0.1][random(4)],
     }),
-    ...some(4, { size: random(12) - 3 }),
-    ...some(6, { open: random(2) === 0 }),
+    ...usually(4, { size: random(12) - 3 }),
+    ...usually(6, { open: random(2) === 0 }),
     prose: `words ${random(50)}`,
   }
 }
@@ -115,7 +115,7 @@ const aGroup = fc.oneof(
     })),
 ) as fc.Arbitrary<TallyQuery['group']>
 
-const aQuestion = fc.record({
+const aTallyQuery = fc.record({
   conditions: fc.array(aCondition, { maxLength: 3 }),
   group: fc.option(aGroup, { nil: undefined }),
   field: fc.option(fc.constantFrom('amount', 'size', 'time', 'kind').map(fieldOf), {
@@ -145,7 +145,7 @@ function toScope(store: TestStore, from?: number, to?: number): Scope {
   }
 }
 
-test('columns count what rows count, after changes and removals, too', async () => {
+test('column segments and rows give the same tallies, also after changes and removals', async () => {
   const store = await aRecordStore()
   const reads = new SqliteRecords(store.file, Date.now, () => {})
   onTestFinished(() => reads.close())
@@ -153,20 +153,20 @@ test('columns count what rows count, after changes and removals, too', async () 
   const source = store.put(
     stream,
     'c',
-    Array.from({ length: records }, (_, n) => aThing(n, random)),
+    Array.from({ length: recordCount }, (_, n) => aThing(n, random)),
   )
   let round = 0
 
   fc.assert(
-    fc.property(aQuestion, ({ conditions, group, field, isDistinct, from, to }) => {
-      // Few changes are kept aside; now and then there are so many that segments are written again.
-      const changes = ++round % 40 === 0 ? 1500 : random(4)
+    fc.property(aTallyQuery, ({ conditions, group, field, isDistinct, from, to }) => {
+      // A few changes are kept outside the segments; every 40th round has enough to rewrite them.
+      const changeCount = ++round % 40 === 0 ? 1500 : random(4)
       store.put(
         stream,
         'c',
-        Array.from({ length: changes }, () => aThing(random(records + 500), random)),
+        Array.from({ length: changeCount }, () => aThing(random(recordCount + 500), random)),
       )
-      if (round % 3 === 0) store.remove(source, `t${random(records)}`)
+      if (round % 3 === 0) store.remove(source, `t${random(recordCount)}`)
       const query = {
         conditions,
         ...(isDistinct

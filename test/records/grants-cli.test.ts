@@ -4,7 +4,7 @@ import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
-async function aStoreWithVerbs() {
+async function aStoreWithCli() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
   const grants = (...words: string[]) =>
@@ -12,10 +12,10 @@ async function aStoreWithVerbs() {
   return { store, grants }
 }
 
-const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const isoTimestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-test('an owner’s token has an id, is listed and shown, and ends at once when it is revoked', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('an owner token has an id, is listed and shown, and stops working when revoked', async () => {
+  const { store, grants } = await aStoreWithCli()
   const { id, token } = JSON.parse((await grants('create', '--owner')).stdout)
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
   const send = () =>
@@ -38,76 +38,79 @@ test('an owner’s token has an id, is listed and shown, and ends at once when i
     return response.text()
   }
 
-  const [listed, lines, shown, before] = await Promise.all([
+  const [listed, lines, shown, sentBefore] = await Promise.all([
     grants('list', '--json'),
     grants('list'),
     grants('show', id),
     send(),
   ])
   const revoked = await grants('revoke', id)
-  const after = await send()
-  const later = JSON.parse((await grants('show', id)).stdout)
+  const sentAfterwards = await send()
+  const shownAfterwards = JSON.parse((await grants('show', id)).stdout)
 
-  const row = { id, kind: 'owner', state: 'live', created_at: expect.stringMatching(iso) }
+  const row = { id, kind: 'owner', state: 'live', created_at: expect.stringMatching(isoTimestamp) }
   expect(id).toMatch(/^own_[0-9a-f]{32}$/)
   expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ kind: 'grant' }), row])
   expect(lines.stdout).toContain(`${id} live     owner`)
   expect(JSON.parse(shown.stdout)).toEqual(row)
-  expect(before.status).toBe(200)
+  expect(sentBefore.status).toBe(200)
   expect(revoked).toMatchObject({ code: 0, stdout: `${id} is revoked.\n` })
-  expect(after.status).toBe(401)
+  expect(sentAfterwards.status).toBe(401)
   expect((await read()).status).toBe(403)
   expect(await introspect()).not.toContain('true')
-  expect(later).toMatchObject({ state: 'revoked', revoked_at: expect.stringMatching(iso) })
+  expect(shownAfterwards).toMatchObject({
+    state: 'revoked',
+    revoked_at: expect.stringMatching(isoTimestamp),
+  })
 })
 
-test('a token is never taken for an id, nor said again', async () => {
-  const { store, grants } = await aStoreWithVerbs()
-  const given = store.grant({ stream: 'messages' })
+test('a token given as an id is refused and not echoed', async () => {
+  const { store, grants } = await aStoreWithCli()
+  const grant = store.grant({ stream: 'messages' })
   const owner = store.owner()
   const [{ id = '' } = {}] = store.writer.owners
-  const stranger = `drb_${'x'.repeat(43)}`
+  const unknownToken = `drb_${'x'.repeat(43)}`
 
-  const [ofOwner, ofGrant, ofNobody, instead] = await Promise.all([
+  const [ofOwner, ofGrant, ofUnknown, asCommand] = await Promise.all([
     grants('revoke', owner),
-    grants('show', given.token),
-    grants('token', stranger),
+    grants('show', grant.token),
+    grants('token', unknownToken),
     grants(owner),
   ])
 
   expect(ofOwner?.stderr).toBe(`That is a token, not an id. Its id is ${id}.\n`)
-  expect(ofGrant?.stderr).toContain(`Its id is ${given.grants[0]}.`)
-  expect(ofNobody?.stderr).toContain('"drawbridge grants list" shows the ids')
-  for (const said of [ofOwner, ofGrant, ofNobody, instead]) {
-    expect(said).toMatchObject({ code: 2, stdout: '' })
-    expect(said?.stderr).not.toContain('drb_')
+  expect(ofGrant?.stderr).toContain(`Its id is ${grant.grants[0]}.`)
+  expect(ofUnknown?.stderr).toContain('"drawbridge grants list" shows the ids')
+  for (const result of [ofOwner, ofGrant, ofUnknown, asCommand]) {
+    expect(result).toMatchObject({ code: 2, stdout: '' })
+    expect(result?.stderr).not.toContain('drb_')
   }
   expect(store.writer.owners).toMatchObject([{ id }])
   expect(store.writer.owners[0]).not.toHaveProperty('revokedAt')
 })
 
-test('an owner’s token has an end when that is said, and no terms', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('an owner token accepts an expiry but no grant terms', async () => {
+  const { store, grants } = await aStoreWithCli()
 
-  const [ending, termed, past] = await Promise.all([
+  const [withExpiry, withTerms, expired] = await Promise.all([
     grants('create', '--owner', '--expires', '2999-01-01'),
     grants('create', '--owner', '--client', 'c', '--stream', 'messages', '--single'),
     grants('create', '--owner', '--expires', '2001-01-01'),
   ])
 
-  expect(JSON.parse(ending.stdout)).toMatchObject({ expires_at: '2999-01-01T00:00:00.000Z' })
-  expect(termed).toMatchObject({ code: 2, stdout: '' })
-  expect(termed.stderr).toContain('--owner cannot be combined with --client, --stream, --single')
-  expect(past).toMatchObject({ code: 2, stdout: '' })
+  expect(JSON.parse(withExpiry.stdout)).toMatchObject({ expires_at: '2999-01-01T00:00:00.000Z' })
+  expect(withTerms).toMatchObject({ code: 2, stdout: '' })
+  expect(withTerms.stderr).toContain('--owner cannot be combined with --client, --stream, --single')
+  expect(expired).toMatchObject({ code: 2, stdout: '' })
   expect(store.writer.owners).toHaveLength(1)
 })
 
-test('owners’ tokens from before they had ids get one, and go on', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('owner tokens from before ids existed get one and stay valid', async () => {
+  const { store, grants } = await aStoreWithCli()
   const token = store.owner()
-  const former = openSqlite(store.file)
-  former.exec('drop table owners; pragma user_version = 5')
-  former.close()
+  const database = openSqlite(store.file)
+  database.exec('drop table owners; pragma user_version = 5')
+  database.close()
 
   const [row] = JSON.parse((await grants('list', '--json')).stdout)
 
@@ -121,37 +124,41 @@ test('owners’ tokens from before they had ids get one, and go on', async () =>
   expect(store.writer.findToken(token)).toMatchObject({ owner: { revokedAt: expect.any(Number) } })
 })
 
-const impossible: Readonly<Record<string, { words: string[]; said: string }>> = {
-  'a time that ends where it begins': {
-    words: ['--since', '2026-02-01', '--until', '2026-02-01T00:00:00Z'],
-    said: '--since 2026-02-01 is not before --until 2026-02-01T00:00:00Z',
+const impossibleTerms: Readonly<Record<string, { args: string[]; message: string }>> = {
+  'an empty time range': {
+    args: ['--since', '2026-02-01', '--until', '2026-02-01T00:00:00Z'],
+    message: '--since 2026-02-01 is not before --until 2026-02-01T00:00:00Z',
   },
-  'an end that is no time': { words: ['--expires', 'tomorrow'], said: '--expires must be a time' },
-  'an end in the past': {
-    words: ['--expires', '2001-01-01'],
-    said: '--expires 2001-01-01 is in the past',
+  'an invalid expiry': { args: ['--expires', 'tomorrow'], message: '--expires must be a time' },
+  'an expiry in the past': {
+    args: ['--expires', '2001-01-01'],
+    message: '--expires 2001-01-01 is in the past',
   },
-  'a field that does not exist': { words: ['--fields', 'id,nope'], said: 'has no field nope' },
-  'fields that are none': { words: ['--fields', ','], said: '--fields needs at least one name' },
+  'a field that does not exist': { args: ['--fields', 'id,nope'], message: 'has no field nope' },
+  'an empty field list': { args: ['--fields', ','], message: '--fields needs at least one name' },
 }
 
-test('a grant of what cannot be is refused, and nothing is given out', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('a grant with impossible terms is refused, and no token is issued', async () => {
+  const { store, grants } = await aStoreWithCli()
 
-  const cases = Object.entries(impossible).map(async ([name, { words, said }]) => {
-    const made = await grants('create', '--client', 'c', '--stream', 'messages', ...words)
-    expect(made, name).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(said) })
+  const cases = Object.entries(impossibleTerms).map(async ([name, { args, message }]) => {
+    const created = await grants('create', '--client', 'c', '--stream', 'messages', ...args)
+    expect(created, name).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(message),
+    })
   })
 
   await Promise.all(cases)
   expect(store.writer.packages).toEqual([])
 })
 
-test('records that are granted by id and are not there are named', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('creating a grant by record id names the records that do not exist', async () => {
+  const { store, grants } = await aStoreWithCli()
   store.put(messages(), 'home', someMessages(1))
 
-  const made = await grants(
+  const created = await grants(
     'create',
     '--client',
     'c',
@@ -161,22 +168,22 @@ test('records that are granted by id and are not there are named', async () => {
     'm2,m7',
   )
 
-  expect(made.code).toBe(0)
-  expect(made.stderr).toContain('The store has no record m7 yet.')
-  expect(made.stderr).not.toContain('m2')
+  expect(created.code).toBe(0)
+  expect(created.stderr).toContain('The store has no record m7 yet.')
+  expect(created.stderr).not.toContain('m2')
 })
 
-test('whoever names none, the wrong one or a part is told what to name', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('a missing, unknown or partial grant id gets an error that says which id to use', async () => {
+  const { store, grants } = await aStoreWithCli()
   store.put(messages(), 'home', someMessages(1))
-  const { id, grants: parts } = store.grant({ stream: 'messages' })
+  const { id, grants: grantIds } = store.grant({ stream: 'messages' })
   store.owner()
   const [{ id: owner = '' } = {}] = store.writer.owners
 
   const [none, wrong, part, ofOwner] = await Promise.all([
     grants('show'),
     grants('show', 'grt_nope'),
-    grants('token', parts[0] ?? ''),
+    grants('token', grantIds[0] ?? ''),
     grants('token', owner),
   ])
 
@@ -188,14 +195,14 @@ test('whoever names none, the wrong one or a part is told what to name', async (
   expect(ofOwner?.stderr).toContain('drawbridge grants create --owner')
 })
 
-test('every time of a grant is shown in one form, wherever it is shown', async () => {
-  const { store, grants } = await aStoreWithVerbs()
+test('every time of a grant is shown as an ISO timestamp in UTC', async () => {
+  const { store, grants } = await aStoreWithCli()
   const streams = [{ stream: 'messages', since: '2026-01-02', until: '2026-01-03T00:00+02:00' }]
-  const wanted = { client: 'c', streams, expires: '2999-01-01 12:00', mode: 'single_use' } as const
-  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
-  store.writer.revoke(given.grants[0]?.id ?? '', Date.now())
+  const request = { client: 'c', streams, expires: '2999-01-01 12:00', mode: 'single_use' } as const
+  const { grantPackage } = createGrant(store.writer, request, Date.now())
+  store.writer.revoke(grantPackage.grants[0]?.id ?? '', Date.now())
 
-  const shown = JSON.parse((await grants('show', given.id)).stdout)
+  const shown = JSON.parse((await grants('show', grantPackage.id)).stdout)
 
   expect(shown).toMatchObject({ state: 'revoked', expires_at: '2999-01-01T12:00:00.000Z' })
   expect(shown.grants[0].streams[0]).toMatchObject({
@@ -203,6 +210,6 @@ test('every time of a grant is shown in one form, wherever it is shown', async (
     until: '2026-01-02T22:00:00.000Z',
   })
   expect([shown.created_at, shown.consumed_at, shown.grants[0].revoked_at]).toEqual(
-    Array(3).fill(expect.stringMatching(iso)),
+    Array(3).fill(expect.stringMatching(isoTimestamp)),
   )
 })
