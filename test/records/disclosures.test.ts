@@ -29,12 +29,12 @@ function listWarnings(): string[] {
 }
 
 test('a disclosure that cannot be logged is reported, kept in memory and written later', async () => {
-  const troubles: unknown[] = []
+  const errors: unknown[] = []
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
   const grant = store.grant({ stream: 'messages' })
   const reader = await aReader(store, grant.token, {
-    onTrouble: (error) => troubles.push(error),
+    onTrouble: (error) => errors.push(error),
   })
   const other = aSecondConnection(store.file)
   other.exec('alter table reads rename to hidden_reads')
@@ -42,7 +42,7 @@ test('a disclosure that cannot be logged is reported, kept in memory and written
   await reader.call('query_records', { stream: 'messages' })
   await reader.call('fetch', { id: 'work:messages:m1' })
   const expected = [`Error: Reads cannot be logged in ${store.file}`]
-  await eventually(() => expect(troubles.map(String)).toEqual(expected))
+  await eventually(() => expect(errors.map(String)).toEqual(expected))
   other.exec('alter table hidden_reads rename to reads')
 
   await eventually(() =>

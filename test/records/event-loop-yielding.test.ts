@@ -244,8 +244,8 @@ test('slow scans use smaller batches and find the same records', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(600))
   let time = 0
-  const read = (milliseconds: number) => {
-    const open = aReaderFactory(store, {}, defaultReadBounds, () => (time += milliseconds))
+  const read = (delayMs: number) => {
+    const open = aReaderFactory(store, {}, defaultReadBounds, () => (time += delayMs))
     return countTurns(queryRecords(open(), { stream: 'messages', filter: { size: { lt: 3 } } }))
   }
 

@@ -3,7 +3,7 @@ import { aReader, aRecordStore, messages, someMessages } from '../support/a-reco
 
 const keys = ['id', 'metadata', 'text', 'title', 'url']
 
-async function twoConnections() {
+async function aReaderOfTwoConnections() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3), 'Work mail')
   store.put(messages(), 'home', someMessages(3))
@@ -11,19 +11,19 @@ async function twoConnections() {
 }
 
 test('fetch with the id of a search hit returns one document, mirrored exactly in the text [R65, R68, R69, R71, R72]', async () => {
-  const reader = await twoConnections()
+  const reader = await aReaderOfTwoConnections()
   const { text } = await reader.call('search', { q: 'invoice 2' })
   const [, id = ''] = /id "([^"]+)"/.exec(text) ?? []
 
-  const fetched = await reader.call('fetch', { id })
+  const document = await reader.call('fetch', { id })
 
-  expect(Object.keys(fetched.data).sort()).toEqual(keys)
-  expect(fetched.text).toBe(JSON.stringify(fetched.data))
-  expect(fetched.data).toMatchObject({ id, text: 'Message 2 about the invoice' })
+  expect(Object.keys(document.data).sort()).toEqual(keys)
+  expect(document.text).toBe(JSON.stringify(document.data))
+  expect(document.data).toMatchObject({ id, text: 'Message 2 about the invoice' })
 })
 
 test('a fetched document has no raw record, envelope or request id, but names its source [R70, R73, R74]', async () => {
-  const reader = await twoConnections()
+  const reader = await aReaderOfTwoConnections()
 
   const { data } = await reader.call('fetch', { id: 'work/messages:m1' })
 
@@ -41,7 +41,7 @@ test('a fetched document has no raw record, envelope or request id, but names it
 })
 
 test('fetch applies the field projection before it renders the text [R75, R76, R77]', async () => {
-  const reader = await twoConnections()
+  const reader = await aReaderOfTwoConnections()
 
   const { data, text, whole } = await reader.call('fetch', {
     id: 'work/messages:m1',
@@ -70,8 +70,8 @@ test('record and connection ids with special characters can be fetched', async (
   const { data } = await reader.call('search', { q: 'invoice', limit: 20 })
 
   for (const { id, record_id } of data.results as Record<string, string>[]) {
-    const fetched = await reader.call('fetch', { id })
-    expect(fetched.data.metadata, id).toMatchObject({ record_id, connection_id: 'od/d:%' })
+    const document = await reader.call('fetch', { id })
+    expect(document.data.metadata, id).toMatchObject({ record_id, connection_id: 'od/d:%' })
   }
   expect(data.results).toHaveLength(specialIds.length)
 })

@@ -7,8 +7,8 @@ import { drawbridge } from '../support/run-cli.ts'
 async function aStoreWithCli() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
-  const grants = (...words: string[]) =>
-    drawbridge(['grants', ...words, '--store', store.file], { env: { TZ: 'Asia/Tokyo' } })
+  const grants = (...args: string[]) =>
+    drawbridge(['grants', ...args, '--store', store.file], { env: { TZ: 'Asia/Tokyo' } })
   return { store, grants }
 }
 
@@ -38,24 +38,24 @@ test('an owner token has an id, is listed and shown, and stops working when revo
     return response.text()
   }
 
-  const [listed, lines, shown, sentBefore] = await Promise.all([
+  const [listResult, lines, showResult, ingestBeforeRevocation] = await Promise.all([
     grants('list', '--json'),
     grants('list'),
     grants('show', id),
     send(),
   ])
-  const revoked = await grants('revoke', id)
-  const sentAfterwards = await send()
+  const revokeResult = await grants('revoke', id)
+  const ingestAfterRevocation = await send()
   const shownAfterwards = JSON.parse((await grants('show', id)).stdout)
 
   const row = { id, kind: 'owner', state: 'live', created_at: expect.stringMatching(isoTimestamp) }
   expect(id).toMatch(/^own_[0-9a-f]{32}$/)
-  expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ kind: 'grant' }), row])
+  expect(JSON.parse(listResult.stdout)).toEqual([expect.objectContaining({ kind: 'grant' }), row])
   expect(lines.stdout).toContain(`${id} live     owner`)
-  expect(JSON.parse(shown.stdout)).toEqual(row)
-  expect(sentBefore.status).toBe(200)
-  expect(revoked).toMatchObject({ code: 0, stdout: `${id} is revoked.\n` })
-  expect(sentAfterwards.status).toBe(401)
+  expect(JSON.parse(showResult.stdout)).toEqual(row)
+  expect(ingestBeforeRevocation.status).toBe(200)
+  expect(revokeResult).toMatchObject({ code: 0, stdout: `${id} is revoked.\n` })
+  expect(ingestAfterRevocation.status).toBe(401)
   expect((await read()).status).toBe(403)
   expect(await introspect()).not.toContain('true')
   expect(shownAfterwards).toMatchObject({
@@ -142,8 +142,8 @@ test('a grant with impossible terms is refused, and no token is issued', async (
   const { store, grants } = await aStoreWithCli()
 
   const cases = Object.entries(impossibleTerms).map(async ([name, { args, message }]) => {
-    const created = await grants('create', '--client', 'c', '--stream', 'messages', ...args)
-    expect(created, name).toMatchObject({
+    const createResult = await grants('create', '--client', 'c', '--stream', 'messages', ...args)
+    expect(createResult, name).toMatchObject({
       code: 2,
       stdout: '',
       stderr: expect.stringContaining(message),
@@ -158,7 +158,7 @@ test('creating a grant by record id names the records that do not exist', async 
   const { store, grants } = await aStoreWithCli()
   store.put(messages(), 'home', someMessages(1))
 
-  const created = await grants(
+  const createResult = await grants(
     'create',
     '--client',
     'c',
@@ -168,9 +168,9 @@ test('creating a grant by record id names the records that do not exist', async 
     'm2,m7',
   )
 
-  expect(created.code).toBe(0)
-  expect(created.stderr).toContain('The store has no record m7 yet.')
-  expect(created.stderr).not.toContain('m2')
+  expect(createResult.code).toBe(0)
+  expect(createResult.stderr).toContain('The store has no record m7 yet.')
+  expect(createResult.stderr).not.toContain('m2')
 })
 
 test('a missing, unknown or partial grant id gets an error that says which id to use', async () => {
@@ -180,18 +180,21 @@ test('a missing, unknown or partial grant id gets an error that says which id to
   store.owner()
   const [{ id: owner = '' } = {}] = store.writer.owners
 
-  const [none, wrong, part, ofOwner] = await Promise.all([
+  const [withoutId, unknownId, partialId, ofOwner] = await Promise.all([
     grants('show'),
     grants('show', 'grt_nope'),
     grants('token', grantIds[0] ?? ''),
     grants('token', owner),
   ])
 
-  expect(none).toMatchObject({ code: 2, stderr: 'An id is required: drawbridge grants show ID\n' })
-  expect(wrong).toMatchObject({ code: 1, stdout: '' })
-  expect(wrong?.stderr).toContain('There is no grant grt_nope. "drawbridge grants list"')
-  expect(part).toMatchObject({ code: 1, stdout: '' })
-  expect(part?.stderr).toContain(`drawbridge grants token ${id}`)
+  expect(withoutId).toMatchObject({
+    code: 2,
+    stderr: 'An id is required: drawbridge grants show ID\n',
+  })
+  expect(unknownId).toMatchObject({ code: 1, stdout: '' })
+  expect(unknownId?.stderr).toContain('There is no grant grt_nope. "drawbridge grants list"')
+  expect(partialId).toMatchObject({ code: 1, stdout: '' })
+  expect(partialId?.stderr).toContain(`drawbridge grants token ${id}`)
   expect(ofOwner?.stderr).toContain('drawbridge grants create --owner')
 })
 
@@ -202,14 +205,14 @@ test('every time of a grant is shown as an ISO timestamp in UTC', async () => {
   const { grantPackage } = createGrant(store.writer, request, Date.now())
   store.writer.revoke(grantPackage.grants[0]?.id ?? '', Date.now())
 
-  const shown = JSON.parse((await grants('show', grantPackage.id)).stdout)
+  const showResult = JSON.parse((await grants('show', grantPackage.id)).stdout)
 
-  expect(shown).toMatchObject({ state: 'revoked', expires_at: '2999-01-01T12:00:00.000Z' })
-  expect(shown.grants[0].streams[0]).toMatchObject({
+  expect(showResult).toMatchObject({ state: 'revoked', expires_at: '2999-01-01T12:00:00.000Z' })
+  expect(showResult.grants[0].streams[0]).toMatchObject({
     since: '2026-01-02T00:00:00.000Z',
     until: '2026-01-02T22:00:00.000Z',
   })
-  expect([shown.created_at, shown.consumed_at, shown.grants[0].revoked_at]).toEqual(
+  expect([showResult.created_at, showResult.consumed_at, showResult.grants[0].revoked_at]).toEqual(
     Array(3).fill(expect.stringMatching(isoTimestamp)),
   )
 })

@@ -44,7 +44,7 @@ async function anImport(name: string, content: string | Buffer, stream = numbers
   const file = path.join(await aProject({}), name)
   await writeFile(file, content)
   const faults: [number, string][] = []
-  const run = async (more: object = {}) => {
+  const run = async (options: object = {}) => {
     return importRecords({
       writer: store.writer,
       store: store.file,
@@ -53,7 +53,7 @@ async function anImport(name: string, content: string | Buffer, stream = numbers
       now: Date.now,
       onProgress: () => {},
       onRejected: (line, fault) => faults.push([line, fault]),
-      ...more,
+      ...options,
     })
   }
   const bodies = () => [...store.writer.export(source)].map(({ body }) => JSON.parse(body))
@@ -321,9 +321,9 @@ test('lines that are not valid UTF-8 are rejected by line, never stored altered'
   const lines = await anImport('lines.ndjson', toLatin1('{"id":1,"name":"Zoë"}\n{"id":2}\n'))
   const array = await anImport('array.json', toLatin1('[{"id":1,"name":"Zoë"}]'))
   const wide = await anImport('wide.csv', Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'))
-  const marked = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
+  const replacementCharacter = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
 
-  await Promise.all([table.run(), lines.run(), marked.run()])
+  await Promise.all([table.run(), lines.run(), replacementCharacter.run()])
   await expect(array.run()).rejects.toThrow('array.json is not valid UTF-8')
   await expect(wide.run()).rejects.toThrow('the line is not valid UTF-8')
 
@@ -331,7 +331,7 @@ test('lines that are not valid UTF-8 are rejected by line, never stored altered'
   expect(table.faults).toEqual([[3, expect.stringContaining('the line is not valid UTF-8')]])
   expect(lines.bodies()).toEqual([{ id: 2 }])
   expect(lines.faults).toEqual([[1, expect.stringContaining('the line is not valid UTF-8')]])
-  expect(marked.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
+  expect(replacementCharacter.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
 })
 
 test('a JSON object that wraps the records is refused with the name of the array property', async () => {

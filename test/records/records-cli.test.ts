@@ -107,8 +107,8 @@ test('a grant can be created, listed, used, shown with its reads, and revoked', 
     '--since',
     '2026-01-02',
   ]
-  const created = await drawbridge(create, { cwd })
-  const { grant_id, token } = JSON.parse(created.stdout)
+  const createResult = await drawbridge(create, { cwd })
+  const { grant_id, token } = JSON.parse(createResult.stdout)
   const call = () =>
     drawbridge(['call', '.', 'query_records', '{"stream":"orders"}'], {
       cwd,
@@ -117,15 +117,15 @@ test('a grant can be created, listed, used, shown with its reads, and revoked', 
 
   const read = await call()
   const list = await drawbridge(['grants', 'list', '--json'], { cwd })
-  const shown = await drawbridge(['grants', 'show', grant_id, '--reads'], { cwd })
-  const revoked = await drawbridge(['grants', 'revoke', grant_id], { cwd })
+  const showResult = await drawbridge(['grants', 'show', grant_id, '--reads'], { cwd })
+  const revokeResult = await drawbridge(['grants', 'revoke', grant_id], { cwd })
   const after = await call()
 
-  expect(Object.keys(JSON.parse(created.stdout))).toEqual(['grant_id', 'token'])
+  expect(Object.keys(JSON.parse(createResult.stdout))).toEqual(['grant_id', 'token'])
   expect(read.stdout).toContain('"data":{"id":"4","item":"chair"}')
   expect(read.stdout).not.toMatch(/lamp|price/)
   expect(JSON.parse(list.stdout)).toMatchObject([{ id: grant_id, client: 'claude', state: 'live' }])
-  expect(JSON.parse(shown.stdout).reads).toMatchObject([
+  expect(JSON.parse(showResult.stdout).reads).toMatchObject([
     {
       tool: 'query_records',
       stream: 'orders',
@@ -133,9 +133,9 @@ test('a grant can be created, listed, used, shown with its reads, and revoked', 
       records: [expect.any(String), expect.any(String)],
     },
   ])
-  expect(shown.stdout).not.toContain(token)
+  expect(showResult.stdout).not.toContain(token)
   expect(await readFile(path.join(cwd, 'personal.db'), 'latin1')).not.toContain(token)
-  expect(revoked.code).toBe(0)
+  expect(revokeResult.code).toBe(0)
   expect(after.code).toBe(78)
 })
 
@@ -165,7 +165,7 @@ test('a declaration drafted from data can be used unchanged', async () => {
     cwd,
   })
   await put(path.join(cwd, 'streams.yaml'), draft.stdout)
-  const imported = await drawbridge(
+  const importResult = await drawbridge(
     ['records', 'import', 'things.ndjson', '--streams', 'streams.yaml', '--connection', 'c'],
     { cwd },
   )
@@ -174,7 +174,7 @@ test('a declaration drafted from data can be used unchanged', async () => {
     primary_key: ['id'],
     cursor_field: 'at',
   })
-  expect(imported.stdout).toContain('2 added')
+  expect(importResult.stdout).toContain('2 added')
 })
 
 test('a grant over several connections is one token with one grant per connection', async () => {
@@ -217,9 +217,9 @@ test('a records source cannot share its mount with another source', async () => 
 test('streams can be declared without records and filled by HTTP ingestion', async () => {
   const cwd = await aProject(files)
 
-  const declared = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
+  const declareResult = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
   const ownerToken = await drawbridge(['grants', 'create', '--owner'], { cwd })
-  const listed = await drawbridge(['records'], { cwd })
+  const listResult = await drawbridge(['records'], { cwd })
   const grantWithoutRecords = await drawbridge(
     ['grants', 'create', '--client', 'c', '--stream', 'orders'],
     {
@@ -227,11 +227,11 @@ test('streams can be declared without records and filled by HTTP ingestion', asy
     },
   )
 
-  expect(listed.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
+  expect(listResult.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
   expect(grantWithoutRecords.stderr).toContain(
     'orders is declared, but no connection has records of it yet',
   )
-  expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
+  expect(declareResult).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
   const response = await fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=mine`, {
     method: 'POST',
@@ -254,7 +254,7 @@ test('a single-use grant is consumed by its first token, which can page until it
       drawbridge(['grants', 'token', id], { cwd }),
     ),
   )
-  const listed = JSON.parse((await drawbridge(['grants', 'list', '--json'], { cwd })).stdout)
+  const listResult = JSON.parse((await drawbridge(['grants', 'list', '--json'], { cwd })).stdout)
 
   expect(second).toMatchObject({
     code: 1,
@@ -262,7 +262,7 @@ test('a single-use grant is consumed by its first token, which can page until it
     stderr: expect.stringMatching('grant_consumed'),
   })
   expect(unknown?.code).toBe(1)
-  expect(listed).toMatchObject([
+  expect(listResult).toMatchObject([
     { id: single.grant_id, mode: 'single_use', consumed_at: expect.any(String) },
     { id: continuous.grant_id, mode: 'continuous' },
   ])
@@ -295,11 +295,11 @@ test('a second token of a single-use grant is never issued, in any process', asy
   const request = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
   const { grantPackage } = createGrant(store.writer, request, Date.now())
 
-  const issued = [store.writer, other].map((writer) =>
+  const results = [store.writer, other].map((writer) =>
     issueToken(writer, grantPackage.id, Date.now()),
   )
 
-  expect(issued).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
+  expect(results).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
   expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })
 
@@ -318,19 +318,19 @@ test('a stream with records keeps its primary key, and other mismatches give war
   const empty = await declare('streams.yaml')
   await drawbridge(importArgs, { cwd })
 
-  const refused = await declare('other-key.yaml')
+  const refusal = await declare('other-key.yaml')
   const repeated = await drawbridge([...importArgs, '--again', '--json'], { cwd })
-  const changed = await declare('changed.yaml')
+  const changeResult = await declare('changed.yaml')
 
   expect(empty).toMatchObject({ code: 0, stderr: '' })
-  expect(refused).toMatchObject({ code: 2, stdout: '' })
-  expect(refused.stderr).toContain('orders has records with the primary_key id.')
-  expect(refused.stderr).toContain(
+  expect(refusal).toMatchObject({ code: 2, stdout: '' })
+  expect(refusal.stderr).toContain('orders has records with the primary_key id.')
+  expect(refusal.stderr).toContain(
     'Declare a stream with another name, or delete the records first.',
   )
   expect(JSON.parse(repeated.stdout)).toMatchObject({ added: 0, same: 3 })
-  expect(changed.code).toBe(0)
-  const [consent, price, gift] = changed.stderr.split('\n')
+  expect(changeResult.code).toBe(0)
+  const [consent, price, gift] = changeResult.stderr.split('\n')
   expect(consent).toMatch(/^warning changed.yaml#\S+consent_time_field consent_time_changed:/)
   expect(consent).toContain('a time range on placed_at now apply it to paid_at. 3 of 3 records')
   expect(price).toContain(
@@ -353,18 +353,23 @@ test('an import without accepted records creates no connection', async () => {
       body,
     })
 
-  const [bad, broken] = await Promise.all([importFile('bad.ndjson'), importFile('x.json')])
-  const ingested = await send('{"nope":1}')
+  const [invalidLines, invalidJson] = await Promise.all([
+    importFile('bad.ndjson'),
+    importFile('x.json'),
+  ])
+  const ingestResponse = await send('{"nope":1}')
 
-  expect(bad.code).toBe(1)
-  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected')
-  expect(bad.stderr).toContain('bad.ndjson:2 is rejected: not valid JSON')
-  expect(bad.stderr).toContain('typo was not created')
+  expect(invalidLines.code).toBe(1)
+  expect(invalidLines.stdout).toContain(
+    '0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected',
+  )
+  expect(invalidLines.stderr).toContain('bad.ndjson:2 is rejected: not valid JSON')
+  expect(invalidLines.stderr).toContain('typo was not created')
   expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
     '{"nope":1}\nnot JSON\n',
   )
-  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
-  expect(await ingested.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
+  expect(invalidJson).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
+  expect(await ingestResponse.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
   const writer = new RecordWriter(path.join(cwd, 'personal.db'), Date.now)
   onTestFinished(() => writer.close())
   expect(writer.sources).toEqual([])
@@ -408,7 +413,7 @@ test('a draft from an export has one declaration per stream', async () => {
   store.put(messages('mail', 'letters'), 'work', someMessages(2))
   const file = path.join(path.dirname(store.file), 'out.ndjson')
   const records = (...args: string[]) => drawbridge(['records', ...args])
-  const exported = await records('export', file, '--store', store.file)
+  const exportOutcome = await records('export', file, '--store', store.file)
 
   const [all, one, none] = await Promise.all([
     records('streams', file),
@@ -416,7 +421,7 @@ test('a draft from an export has one declaration per stream', async () => {
     records('streams', file, '--stream', 'nope'),
   ])
 
-  expect([exported.code, (await stat(file)).mode & 0o777]).toEqual([0, 0o600])
+  expect([exportOutcome.code, (await stat(file)).mode & 0o777]).toEqual([0, 0o600])
   const drafts = JSON.parse(all.stdout).streams
   expect(Object.keys(drafts)).toEqual(['letters', 'messages'])
   expect(drafts.messages).toMatchObject({ primary_key: ['id'], cursor_field: 'sent_at' })

@@ -38,7 +38,7 @@ async function aReadInFlight() {
   const [scope] = grantPackage ? toScopes(grantPackage, records.sources()) : []
   const field = scope?.fields.get('open')
   if (!scope || !field) throw new Error('nothing is granted')
-  const count = () =>
+  const listGroups = () =>
     records
       .tally(scope, { after: 0, conditions: [], group: { field }, distinct: false })
       .tallies.map(({ group }) => group)
@@ -50,33 +50,33 @@ async function aReadInFlight() {
     const input = { stream: 'notes', metric: 'count', group_by: 'open' }
     return JSON.stringify((await reader.call('aggregate', input)).data)
   }
-  return { store, source, count, find, groups }
+  return { store, source, listGroups, find, groups }
 }
 
 test('a read that began before a stream was redeclared sees no other field', async () => {
-  const { store, count, find } = await aReadInFlight()
+  const { store, listGroups, find } = await aReadInFlight()
 
   store.writer.declare(notes('secret', 'open'))
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
   expect(find('secret')).toEqual([])
 })
 
 test('the column number of a removed field is never reused, and is restored with the field', async () => {
-  const { store, count, find, groups } = await aReadInFlight()
+  const { store, listGroups, find, groups } = await aReadInFlight()
 
   store.writer.declare(notes('secret'))
   store.writer.declare(notes('secret', 'other'))
-  expect(count).toThrow(LedgerError)
+  expect(listGroups).toThrow(LedgerError)
   expect(() => find('secret')).toThrow(LedgerError)
   store.writer.declare(notes('secret', 'other', 'open'))
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
   expect(await groups()).toContain('OPEN')
 })
 
 test('a store from before column numbers were recorded keeps its numbers after migration', async () => {
-  const { store, count } = await aReadInFlight()
+  const { store, listGroups } = await aReadInFlight()
   const database = openSqlite(store.file)
   database.exec('drop table fields; pragma user_version = 3')
   database.close()
@@ -85,11 +85,11 @@ test('a store from before column numbers were recorded keeps its numbers after m
   writer.declare(notes('secret', 'open'))
   writer.close()
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
 })
 
 test('a read in flight fails when the type of its field has changed', async () => {
-  const { store, count } = await aReadInFlight()
+  const { store, listGroups } = await aReadInFlight()
   const { fields, ...rest } = notes('open', 'secret')
   const retypedFields = fields.map((field) =>
     field.name === 'open' ? { ...field, type: 'integer' as const, lexical: false } : field,
@@ -97,7 +97,7 @@ test('a read in flight fails when the type of its field has changed', async () =
 
   store.writer.declare({ ...rest, fields: retypedFields })
 
-  expect(count).toThrow(LedgerError)
+  expect(listGroups).toThrow(LedgerError)
 })
 
 test('changing the type of a field keeps the change history of every field', async () => {
@@ -128,7 +128,7 @@ test('a restored field appears in the change feed of grants that include it, and
       secrets.map((secret, n) => ({ ...aNote(`n${n}`), secret })),
     )
   put(notes('open', 'secret'), 'one', 'two', 'three')
-  const follow = async (fields: readonly string[]) => {
+  const aSecretFeed = async (fields: readonly string[]) => {
     const reader = await aReader(store, store.grant({ stream: 'notes', fields }).token)
     let bookmark = 'beginning'
     return async () => {
@@ -139,17 +139,20 @@ test('a restored field appears in the change feed of grants that include it, and
       return page.data.map((one) => one.data.secret)
     }
   }
-  const [granted, other] = [await follow(['id', 'secret']), await follow(['id', 'open'])]
-  await Promise.all([granted(), other()])
+  const [readGranted, readOther] = [
+    await aSecretFeed(['id', 'secret']),
+    await aSecretFeed(['id', 'open']),
+  ]
+  await Promise.all([readGranted(), readOther()])
 
   put(notes('open'), 'one', '2', 'three')
-  const changesWhileRemoved = await granted()
+  const changesWhileRemoved = await readGranted()
   store.writer.declare(notes('open', 'secret'))
 
   expect(changesWhileRemoved).toEqual([])
-  expect(await granted()).toEqual(['one', '2', 'three'])
-  expect(await granted()).toEqual([])
-  expect(await other()).toEqual([])
+  expect(await readGranted()).toEqual(['one', '2', 'three'])
+  expect(await readGranted()).toEqual([])
+  expect(await readOther()).toEqual([])
 })
 
 test('entries built for an earlier declaration are written under the current one', async () => {
@@ -187,17 +190,20 @@ test('a redeclared stream reports no changes of fields that are not granted', as
 test('after the consent time field changes, old bookmarks are invalid and deletions stay hidden', async () => {
   const store = await aRecordStore()
   const redeclared = aStreamWithConsentTime('seen_at')
-  const [removed, moved] = [3, 4].map((number) =>
+  const [deletedMessage, movedMessage] = [3, 4].map((number) =>
     aMessage(number, { seen_at: '2020-01-01T00:00:00Z' }),
   )
-  const source = store.put(aStreamWithConsentTime('sent_at'), 'work', [removed ?? {}, moved ?? {}])
+  const source = store.put(aStreamWithConsentTime('sent_at'), 'work', [
+    deletedMessage ?? {},
+    movedMessage ?? {},
+  ])
   const { token } = store.grant({ stream: 'messages', since: '2026-01-01', until: '2026-02-01' })
   const unlimited = store.grant({ stream: 'messages' })
   const { readChanges, reader } = await aChangeFeed(store, token)
   const { bookmark } = await readChanges()
   store.remove(source, 'm3')
   store.put(aStreamWithConsentTime('sent_at'), 'work', [
-    { ...moved, sent_at: '2026-05-01T00:00:00Z' },
+    { ...movedMessage, sent_at: '2026-05-01T00:00:00Z' },
   ])
 
   store.writer.declare(redeclared)

@@ -27,7 +27,7 @@ async function aRemoteReader(server: string, token: string) {
   return { client, call, bridge }
 }
 
-async function nearAndFar(connections: readonly string[] = ['work']) {
+async function aNearAndFarReader(connections: readonly string[] = ['work']) {
   const store = await aRecordStore()
   for (const connection of connections)
     store.put(messages(), connection, someMessages(30), `${connection} mail`)
@@ -45,7 +45,7 @@ const withoutUrlsAndScores = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, item) => (key === 'url' || key === 'score' ? 0 : item)))
 
 test('a remote source serves the same five tools with the same results as a local one', async () => {
-  const { near, far } = await nearAndFar()
+  const { near, far } = await aNearAndFarReader()
   const calls: readonly [string, Data][] = [
     ['schema', {}],
     ['schema', { stream: 'messages' }],
@@ -80,7 +80,7 @@ test('a remote source serves the same five tools with the same results as a loca
 })
 
 test('remote pages, hits and changes can be followed to the end by the text alone', async () => {
-  const { far, store } = await nearAndFar()
+  const { far, store } = await aNearAndFarReader()
   const follow = async (tool: string, input: Data) => {
     const texts: string[] = []
     for (let cursor: string | undefined; ; ) {
@@ -114,7 +114,7 @@ test('remote pages, hits and changes can be followed to the end by the text alon
 })
 
 test('a remote source reports errors in the same words as a local one', async () => {
-  const { near, far, store, grant } = await nearAndFar(['home', 'work'])
+  const { near, far, store, grant } = await aNearAndFarReader(['home', 'work'])
   const calls: readonly [string, Data, string][] = [
     ['query_records', { stream: 'messages' }, 'ambiguous_connection'],
     ['query_records', { stream: 'nope', connection_id: 'work' }, 'unknown_stream'],
@@ -155,7 +155,7 @@ test('a remote source reports errors in the same words as a local one', async ()
 })
 
 test('a remote source does not start with an owner token, an invalid token or a shared mount', async () => {
-  const { store, near, grant } = await nearAndFar()
+  const { store, near, grant } = await aNearAndFarReader()
   const owner = store.owner()
   const list = async (token: string, extraYaml = '', env = {}) => {
     const yaml = `sources:\n  - records: { server: "${near.origin}", token: "env://PDPP_TOKEN" }\n${extraYaml}`
@@ -345,7 +345,7 @@ test('a remote server that is down, invalid, busy or redirecting gives the match
 })
 
 test('a remote server that is unavailable at start is used once it is up', async () => {
-  const { grant, near } = await nearAndFar()
+  const { grant, near } = await aNearAndFarReader()
   const unavailable = await aForeignServer((_, response) => response.writeHead(503).end('{}'))
   let target = unavailable
   const proxy = await aForeignServer(async (url, response) => {
@@ -356,10 +356,10 @@ test('a remote server that is unavailable at start is used once it is up', async
   })
   const { call } = await aRemoteReader(proxy, grant.token)
 
-  const early = await call('schema')
+  const whileDown = await call('schema')
   target = near.origin
-  const late = await call('schema')
+  const onceUp = await call('schema')
 
-  expect(early.failure?.code).toBe('remote_unavailable')
-  expect(late.text).toContain('stream messages')
+  expect(whileDown.failure?.code).toBe('remote_unavailable')
+  expect(onceUp.text).toContain('stream messages')
 })

@@ -364,8 +364,8 @@ test('a blob is readable only through a granted record that references it', asyn
     )
   const ambiguous = await ask(`/v1/blobs/${blob_id}`, { bearer: readers.both.token })
   expect(ambiguous.body.error).toMatchObject({ code: 'ambiguous_connection' })
-  const chosen = `/v1/blobs/${blob_id}?connection_id=home`
-  expect((await ask(chosen, { bearer: readers.both.token })).bytes).toEqual(bytes)
+  const blobOfHome = `/v1/blobs/${blob_id}?connection_id=home`
+  expect((await ask(blobOfHome, { bearer: readers.both.token })).bytes).toEqual(bytes)
   for (const { token } of [readers.blind, readers.elsewhere]) {
     const { status, body } = await ask(`/v1/blobs/${blob_id}`, { bearer: token })
     expect({ status, code: body.error.code }).toEqual({ status: 404, code: 'blob_not_found' })

@@ -144,13 +144,16 @@ describe('schema with a stream', () => {
     store.put(messages('mail', 'letters'), 'home', someMessages(1))
     const both = store.grant({ stream: 'messages' }, { stream: 'letters' })
     const one = store.grant({ stream: 'messages' })
-    const [ofTwo, single] = [await aReader(store, both.token), await aReader(store, one.token)]
+    const [readerOfTwo, readerOfOne] = [
+      await aReader(store, both.token),
+      await aReader(store, one.token),
+    ]
 
-    const { text } = await ofTwo.call('schema', { stream: 'messages' })
-    const alone = await single.call('schema', { stream: 'messages' })
+    const { text } = await readerOfTwo.call('schema', { stream: 'messages' })
+    const ofOne = await readerOfOne.call('schema', { stream: 'messages' })
 
     expect(text).toContain('pass connection_id')
-    expect(alone.text).not.toContain('pass connection_id')
+    expect(ofOne.text).not.toContain('pass connection_id')
   })
 
   test('every operation listed in the text succeeds for a client that reads only the text [R39, R42, R43]', async () => {

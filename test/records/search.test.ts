@@ -10,9 +10,9 @@ import {
 } from '../support/a-record-store.ts'
 
 type Hit = Record<string, string>
-const hitsOf = (data: Record<string, unknown>) => data.results as Hit[]
+const toHits = (data: Record<string, unknown>) => data.results as Hit[]
 
-async function threeConnections(perConnection = 8) {
+async function aReaderOfThreeConnections(perConnection = 8) {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(perConnection), 'Work mail')
   store.put(messages(), 'home', someMessages(perConnection))
@@ -21,11 +21,11 @@ async function threeConnections(perConnection = 8) {
 }
 
 test('the limit applies to all hits together, and each hit names its source [R54, R55, R56, R57, R58]', async () => {
-  const reader = await threeConnections()
+  const reader = await aReaderOfThreeConnections()
 
   const { data, text } = await reader.call('search', { q: 'invoice', limit: 7 })
 
-  const hits = hitsOf(data)
+  const hits = toHits(data)
   expect(hits).toHaveLength(7)
   for (const hit of hits) {
     expect(hit).toMatchObject({
@@ -43,7 +43,7 @@ test('the limit applies to all hits together, and each hit names its source [R54
 })
 
 test('the text counts hits per connection when there are several [R59]', async () => {
-  const reader = await threeConnections(3)
+  const reader = await aReaderOfThreeConnections(3)
 
   const { text } = await reader.call('search', { q: 'invoice', limit: 9 })
   const scoped = await reader.call('search', { q: 'invoice', connection_id: 'work' })
@@ -70,7 +70,7 @@ test('paging to the end returns every match exactly once beyond the ranking wind
       limit: 97,
       ...(cursor && { cursor }),
     })
-    seen.push(...hitsOf(data).map(({ id }) => id ?? ''))
+    seen.push(...toHits(data).map(({ id }) => id ?? ''))
     cursor = /next_cursor "([^"]+)"/.exec(text)?.[1]
     if (seen.length <= 97) expect(text).toContain('Ranked among the newest 400 matches')
   } while (cursor)
@@ -98,8 +98,8 @@ test('snippets contain only balanced mark tags of the search itself [R60]', asyn
 
   const { data } = await reader.call('search', { q: 'invoice' })
 
-  expect(hitsOf(data)).toHaveLength(bodies.length)
-  for (const { snippet = '' } of hitsOf(data)) {
+  expect(toHits(data)).toHaveLength(bodies.length)
+  for (const { snippet = '' } of toHits(data)) {
     expect(snippet).toMatch(/<mark>invoice<\/mark>/i)
     const tags = snippet.match(/<\/?mark[^>]*>/gi) ?? []
     expect(tags.join('')).toBe('<mark></mark>'.repeat(tags.length / 2))
@@ -107,11 +107,11 @@ test('snippets contain only balanced mark tags of the search itself [R60]', asyn
 })
 
 test('a hit title identifies the record by its authored time and is not the snippet [R61, R62]', async () => {
-  const reader = await threeConnections(1)
+  const reader = await aReaderOfThreeConnections(1)
 
   const { data } = await reader.call('search', { q: 'invoice', connection_id: 'work' })
 
-  const [hit] = hitsOf(data)
+  const [hit] = toHits(data)
   expect(hit?.title).toBe('Work mail / messages / 2026-01-01T00:00:00.000Z')
   expect(hit?.title).not.toBe(hit?.snippet)
   expect(hit?.emitted_at).toBe('2026-06-01T00:00:00.000Z')
@@ -130,13 +130,13 @@ test('a title field of the record is used as the hit title', async () => {
   store.put(stream, 'one', [{ id: '1', title: 'Taxes', text: 'an invoice' }])
   const reader = await aReader(store, store.grant({ stream: 'notes' }).token)
 
-  expect(hitsOf((await reader.call('search', { q: 'invoice' })).data)).toMatchObject([
+  expect(toHits((await reader.call('search', { q: 'invoice' })).data)).toMatchObject([
     { title: 'Taxes' },
   ])
 })
 
 test('with connection_id only that connection is searched and limited [R63, R64]', async () => {
-  const reader = await threeConnections(8)
+  const reader = await aReaderOfThreeConnections(8)
 
   const { data, text } = await reader.call('search', {
     q: 'invoice',
@@ -145,7 +145,7 @@ test('with connection_id only that connection is searched and limited [R63, R64]
   })
   const unknown = await reader.call('search', { q: 'invoice', connection_id: 'nope' })
 
-  expect(hitsOf(data).map(({ connection_id }) => connection_id)).toEqual(Array(5).fill('home'))
+  expect(toHits(data).map(({ connection_id }) => connection_id)).toEqual(Array(5).fill('home'))
   expect(text).toContain('has_more true. next_cursor')
   expect(unknown.failure?.code).toBe('connection_not_found')
 })
@@ -162,7 +162,7 @@ test('the summary line of 100 hits stays within 1,800 bytes', async () => {
 })
 
 test('FTS query syntax in q is treated as plain words', async () => {
-  const reader = await threeConnections(2)
+  const reader = await aReaderOfThreeConnections(2)
   const querySyntax = [
     '"',
     'a" OR "b',
@@ -182,8 +182,8 @@ test('FTS query syntax in q is treated as plain words', async () => {
     const { failure, isError } = await reader.call('search', { q })
     expect(isError === false || failure?.code === 'invalid_argument', q).toBe(true)
   }
-  expect(hitsOf((await reader.call('search', { q: 'İnvoıce' })).data)).toEqual([])
-  expect(hitsOf((await reader.call('search', { q: 'ÎNVOICÉ' })).data)).toHaveLength(6)
+  expect(toHits((await reader.call('search', { q: 'İnvoıce' })).data)).toEqual([])
+  expect(toHits((await reader.call('search', { q: 'ÎNVOICÉ' })).data)).toHaveLength(6)
 })
 
 const unspacedTexts = [
@@ -196,7 +196,7 @@ const unspacedTexts = [
 ]
 
 const listMarkedWords = async (reader: Awaited<ReturnType<typeof aReader>>, q: string) =>
-  hitsOf((await reader.call('search', { q })).data)
+  toHits((await reader.call('search', { q })).data)
     .map(({ record_id, snippet = '' }) => {
       const marks = Array.from(snippet.matchAll(/<mark>(.*?)<\/mark>/g), ([, mark]) => mark)
       return `${record_id} ${marks.join()}`
@@ -249,7 +249,7 @@ test('paging through texts without spaces returns each hit once', async () => {
       limit: 100,
       ...(cursor !== undefined && { cursor }),
     })
-    seen.push(...hitsOf(data).map(({ id = '' }) => id))
+    seen.push(...toHits(data).map(({ id = '' }) => id))
     cursor = (data.data as Record<string, unknown>).next_cursor
   }
 
@@ -288,7 +288,7 @@ test('each hit is returned once, even when records arrive between pages', async 
       limit: 100,
       ...(cursor && { cursor }),
     })
-    seen.push(...hitsOf(data).map(({ record_id }) => record_id ?? ''))
+    seen.push(...toHits(data).map(({ record_id }) => record_id ?? ''))
     cursor = (data.data as { next_cursor?: string }).next_cursor
     const recordCount = 450 + seen.length
     store.put(messages(), 'work', someMessages(recordCount + 5).slice(recordCount))
@@ -322,7 +322,7 @@ test('line breaks in record times and titles cannot forge a line of the text', a
   const { text, data } = await reader.call('search', { q: 'invoice' })
 
   expect(text.split(/[\n\u0085]/)).toHaveLength(3)
-  for (const { title, authored_at = '' } of hitsOf(data)) {
+  for (const { title, authored_at = '' } of toHits(data)) {
     expect(title?.length).toBeLessThan(400)
     expect(authored_at.length).toBeLessThan(130)
   }

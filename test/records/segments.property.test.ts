@@ -47,10 +47,10 @@ const stream = aStream('things', {
   },
 })
 
-const fieldOf = (name: string): Field => {
-  const found = stream.fields.find((field) => field.name === name)
-  if (!found) throw new Error(name)
-  return found
+const findField = (name: string): Field => {
+  const match = stream.fields.find((field) => field.name === name)
+  if (!match) throw new Error(name)
+  return match
 }
 
 const kinds = ['a', 'b', '', 'é', '\u{1f600}', '\uffee', '"\\\n']
@@ -66,38 +66,38 @@ function createRandom(seed: number): (max: number) => number {
 }
 
 function aThing(n: number, random: (max: number) => number): Data {
-  const usually = (oneIn: number, value: Data): Data => (random(oneIn) === 0 ? {} : value)
+  const omitOneIn = (rarity: number, value: Data): Data => (random(rarity) === 0 ? {} : value)
   // Daylight-saving changes, times before 1970 and odd milliseconds.
   const time =
     [Date.UTC(2026, 2, 28), Date.UTC(1969, 11, 30), Date.UTC(2026, 9, 24)][random(3)] ?? 0
   return {
     id: `t${n}`,
-    ...usually(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
-    ...usually(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
-    ...usually(5, { kind: kinds[random(kinds.length)] }),
-    ...usually(5, { tag: `tag ${random(7)}` }),
-    ...usually(4, {
+    ...omitOneIn(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
+    ...omitOneIn(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
+    ...omitOneIn(5, { kind: kinds[random(kinds.length)] }),
+    ...omitOneIn(5, { tag: `tag ${random(7)}` }),
+    ...omitOneIn(4, {
       amount: [random(100) / 7, -random(1000) / 100, random(9) * 1e15, 0.1][random(4)],
     }),
-    ...usually(4, { size: random(12) - 3 }),
-    ...usually(6, { open: random(2) === 0 }),
+    ...omitOneIn(4, { size: random(12) - 3 }),
+    ...omitOneIn(6, { open: random(2) === 0 }),
     prose: `words ${random(50)}`,
   }
 }
 
 const aCondition = fc.oneof(
   fc.record({
-    field: fc.constantFrom('time', 'day').map(fieldOf),
+    field: fc.constantFrom('time', 'day').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.integer({ min: -3, max: 5 }).map((days) => Date.UTC(2026, 2, 28) + days * 43_200_000),
   }),
   fc.record({
-    field: fc.constantFrom('kind', 'tag', 'prose').map(fieldOf),
+    field: fc.constantFrom('kind', 'tag', 'prose').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.constantFrom(...kinds, 'tag 3', 'words 7', '\ud800'),
   }),
   fc.record({
-    field: fc.constantFrom('amount', 'size', 'open').map(fieldOf),
+    field: fc.constantFrom('amount', 'size', 'open').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.constantFrom(0, 1, -1, 0.1, 2, 5e15, -3.5, 1 / 7),
   }),
@@ -105,11 +105,11 @@ const aCondition = fc.oneof(
 
 const zone = fc.constantFrom('UTC', 'Europe/Rome', 'Asia/Kathmandu', 'America/St_Johns')
 const aGroup = fc.oneof(
-  fc.constantFrom('kind', 'size', 'open', 'tag').map((name) => ({ field: fieldOf(name) })),
+  fc.constantFrom('kind', 'size', 'open', 'tag').map((name) => ({ field: findField(name) })),
   fc
     .tuple(fc.constantFrom('time', 'day'), fc.constantFrom(...granularities), zone)
     .map(([name, granularity, timeZone]) => ({
-      field: fieldOf(name),
+      field: findField(name),
       step: toStepMs(granularity),
       buckets: createBuckets(granularity, timeZone),
     })),
@@ -118,7 +118,7 @@ const aGroup = fc.oneof(
 const aTallyQuery = fc.record({
   conditions: fc.array(aCondition, { maxLength: 3 }),
   group: fc.option(aGroup, { nil: undefined }),
-  field: fc.option(fc.constantFrom('amount', 'size', 'time', 'kind').map(fieldOf), {
+  field: fc.option(fc.constantFrom('amount', 'size', 'time', 'kind').map(findField), {
     nil: undefined,
   }),
   isDistinct: fc.boolean(),
@@ -137,7 +137,7 @@ function toScope(store: TestStore, from?: number, to?: number): Scope {
     fields: new Map(stream.fields.map((field) => [field.name, field])),
     ...((from ?? to) !== undefined && {
       window: {
-        field: fieldOf('time'),
+        field: findField('time'),
         from: from === undefined ? -Infinity : bound(from),
         to: to === undefined ? Infinity : bound(to),
       },
@@ -170,7 +170,7 @@ test('column segments and rows give the same tallies, also after changes and rem
       const query = {
         conditions,
         ...(isDistinct
-          ? { field: field ?? fieldOf('kind'), distinct: true }
+          ? { field: field ?? findField('kind'), distinct: true }
           : { ...(field && { field }), ...(group && { group }), distinct: false }),
       }
 

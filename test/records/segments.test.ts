@@ -15,22 +15,22 @@ import {
 import { tallyBoth } from '../support/tally-both.ts'
 
 const stream = messages()
-const fieldOf = (name: string): Field => {
-  const found = stream.fields.find((field) => field.name === name)
-  if (!found) throw new Error(name)
-  return found
+const findField = (name: string): Field => {
+  const match = stream.fields.find((field) => field.name === name)
+  if (!match) throw new Error(name)
+  return match
 }
 const byAuthor = {
   conditions: [],
-  group: { field: fieldOf('author') },
-  field: fieldOf('size'),
+  group: { field: findField('author') },
+  field: findField('size'),
   distinct: false,
 }
 
 const toScope = ({ writer }: TestStore): Scope => {
   const [source] = writer.sources
   if (!source) throw new Error('no source')
-  return { source, grant: 'grant', fields: new Map([['author', fieldOf('author')]]) }
+  return { source, grant: 'grant', fields: new Map([['author', findField('author')]]) }
 }
 
 const openReads = ({ file }: TestStore): SqliteRecords => {
@@ -113,7 +113,7 @@ test('a tally reads only the columns it needs', async () => {
   for (let after: number | undefined = 0; after !== undefined; ) {
     const slice = reader.tally(toScope(store), {
       conditions: [],
-      group: { field: fieldOf('author') },
+      group: { field: findField('author') },
       distinct: false,
       after,
     })
@@ -125,9 +125,9 @@ test('a tally reads only the columns it needs', async () => {
   const columns = queries
     .filter(({ text }) => text.includes('from c1'))
     .map(({ values }) => values[0])
-  expect(new Set(columns)).toEqual(new Set([0, fieldOf('author').n]))
+  expect(new Set(columns)).toEqual(new Set([0, findField('author').n]))
   for (const { text } of queries)
-    for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
+    for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(findField('author').n)
 })
 
 test('a segment without remaining records is dropped, and tallies still use columns', async () => {
@@ -135,7 +135,7 @@ test('a segment without remaining records is dropped, and tallies still use colu
   const source = store.put(stream, 'work', someMessages(9000))
   const reads = openReads(store)
   const emittedAt = '2026-06-02T00:00:00.000Z'
-  const segments = () => {
+  const countSegments = () => {
     const database = openSqlite(store.file)
     const [segmentRows, columns] = [
       'select last, rows from g1',
@@ -157,13 +157,13 @@ test('a segment without remaining records is dropped, and tallies still use colu
     expect(columns).toEqual(rows)
     expect(rows.reduce((sum, one) => sum + one.count, 0)).toBe(count)
   }
-  expect(segments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
+  expect(countSegments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
 
   store.writer.write(
     source,
     Array.from({ length: 4096 }, (_, number) => ({ key: `m${number}`, emittedAt })),
   )
-  expect(segments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
+  expect(countSegments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
   check(4904)
   store.put(stream, 'work', someMessages(4096))
   check(9000)
@@ -174,6 +174,6 @@ test('a segment without remaining records is dropped, and tallies still use colu
   check(0)
   store.put(stream, 'work', someMessages(5000))
 
-  expect(segments()).toMatchObject({ kept: 1, columns: 1 })
+  expect(countSegments()).toMatchObject({ kept: 1, columns: 1 })
   check(5000)
 })

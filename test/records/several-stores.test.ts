@@ -10,7 +10,7 @@ async function aStoreWithReader() {
   return { store, reader: store.grant({ stream: 'messages' }), owner: store.owner() }
 }
 
-async function twoStores() {
+async function aServerOfTwoStores() {
   const [first, second] = [await aStoreWithReader(), await aStoreWithReader()]
   const { port } = await serveHere({
     sources: [
@@ -37,7 +37,7 @@ const listRequest = {
 const ownerTokenRefused = { status: 403, code: 'owner_token_refused' }
 
 test('with two stores, a token is rejected with the reason of the store that issued it', async () => {
-  const { first, second, ask } = await twoStores()
+  const { first, second, ask } = await aServerOfTwoStores()
   second.store.writer.revoke(second.reader.id, Date.now())
 
   expect(await ask('/v1/streams', first.reader.token)).toMatchObject({ status: 200 })
@@ -50,7 +50,7 @@ test('with two stores, a token is rejected with the reason of the store that iss
 })
 
 test('an owner token of one store is refused next to a valid reader token of another', async () => {
-  const { first, second, ask } = await twoStores()
+  const { first, second, ask } = await aServerOfTwoStores()
   const { token } = first.reader
   const cookie = { headers: { cookie: `session=${second.owner}` } }
 
@@ -68,7 +68,7 @@ test('an owner token of one store is refused next to a valid reader token of ano
 })
 
 test('an owner token in a URL path is refused and not echoed', async () => {
-  const { first, second, ask } = await twoStores()
+  const { first, second, ask } = await aServerOfTwoStores()
   const { token } = first.reader
   const percentEncoded = second.owner.replace('drb_', '%64rb_')
   const paths = [
@@ -90,7 +90,7 @@ test('an owner token in a URL path is refused and not echoed', async () => {
 })
 
 test('a header with several values is searched for owner tokens', async () => {
-  const { first, port } = await twoStores()
+  const { first, port } = await aServerOfTwoStores()
   const send = (cookies: string[]) =>
     new Promise((resolve, reject) =>
       request({

@@ -93,11 +93,11 @@ test('setup needs one connect command and a token in the environment [R1, R4, R5
 })
 
 test('no command help offers a flag or variable that selects a profile [R6]', async () => {
-  const verbs = ['serve', 'connect', 'records', 'grants', 'call', 'list']
+  const commands = ['serve', 'connect', 'records', 'grants', 'call', 'list']
 
-  const helps = await Promise.all(verbs.map((verb) => drawbridge([verb, '--help'])))
+  const helpOutputs = await Promise.all(commands.map((command) => drawbridge([command, '--help'])))
 
-  for (const { stdout } of helps)
+  for (const { stdout } of helpOutputs)
     expect(stdout).not.toMatch(/profile|toolset|--mode|--full\b|--core/i)
 })
 

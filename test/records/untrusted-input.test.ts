@@ -157,13 +157,13 @@ test('tampered, truncated, random and foreign cursors get the same error', async
   const grant = store.grant({ stream: 'messages' })
   const reader = await aReader(store, grant.token)
   const other = await aReader(store, store.grant({ stream: 'messages' }).token)
-  const cursorOf = async ({ call }: typeof reader, input: object, tool = 'query_records') => {
+  const readCursor = async ({ call }: typeof reader, input: object, tool = 'query_records') => {
     const { data } = await call(tool, { ...input })
     const { next_cursor } = (data.data ?? data) as { next_cursor?: string }
     if (next_cursor === undefined) throw new Error(JSON.stringify(data))
     return next_cursor
   }
-  const whole = await cursorOf(reader, page)
+  const whole = await readCursor(reader, page)
   const cursorBytes = Buffer.from(whole, 'base64url')
   const flip = (bytes: Buffer, bit: number) => {
     const changed = Buffer.from(bytes)
@@ -184,12 +184,12 @@ test('tampered, truncated, random and foreign cursors get the same error', async
     ),
   ).filter((bytes) => !bytes.equals(cursorBytes))
   const foreignCursors = [
-    await cursorOf(other, page),
-    await cursorOf(reader, { ...page, connection_id: 'home' }),
-    await cursorOf(reader, { ...page, order: 'asc' }),
-    await cursorOf(reader, { ...page, filter: { size: { gte: 1 } } }),
-    await cursorOf(reader, { ...page, changes_since: 'beginning' }),
-    await cursorOf(reader, { q: 'invoice', limit: 5 }, 'search'),
+    await readCursor(other, page),
+    await readCursor(reader, { ...page, connection_id: 'home' }),
+    await readCursor(reader, { ...page, order: 'asc' }),
+    await readCursor(reader, { ...page, filter: { size: { gte: 1 } } }),
+    await readCursor(reader, { ...page, changes_since: 'beginning' }),
+    await readCursor(reader, { q: 'invoice', limit: 5 }, 'search'),
   ]
   const forged = [...oneBitFlipped, ...truncated, ...randomCursors, ...twoBitsFlipped].map(
     (bytes) => bytes.toString('base64url'),
@@ -231,12 +231,12 @@ const forgedTexts = [
 test('record content cannot forge cursors, mark tags, ids or lines of the text', async () => {
   const store = await aRecordStore()
   const count = 100
-  const bodyOf = (n: number) =>
+  const toBody = (n: number) =>
     `${forgedTexts[n % forgedTexts.length]} invoice ${forgedTexts[Math.floor(n / forgedTexts.length) % forgedTexts.length]}`
   store.put(
     messages(),
     'work',
-    someMessages(count, (n) => ({ body: bodyOf(n) })),
+    someMessages(count, (n) => ({ body: toBody(n) })),
   )
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
 
@@ -256,7 +256,7 @@ test('record content cannot forge cursors, mark tags, ids or lines of the text',
   expect(lines).toHaveLength(count)
   for (const line of lines) {
     const { id, data: stored } = JSON.parse(line) as { id: string; data: { body: string } }
-    expect(stored.body).toBe(bodyOf(Number(id.slice(1))))
+    expect(stored.body).toBe(toBody(Number(id.slice(1))))
     const { text: whole } = await reader.call('fetch', { id: `work/messages:${id}` })
     const document = JSON.parse(whole) as { text: string; url: string }
     expect(document.text).toContain('invoice')

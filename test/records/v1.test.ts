@@ -156,9 +156,9 @@ test('a search hit describes its score as the resource metadata does', async () 
   const { body } = await get('/v1/search?q=invoice&limit=1')
   const metadata = await get('/.well-known/oauth-protected-resource')
 
-  const meaning = { kind: 'lexical', order: 'higher_is_better' }
-  expect(body.data[0].score).toEqual({ ...meaning, value: expect.any(Number) })
-  expect(metadata.body.capabilities.lexical_retrieval.score).toEqual(meaning)
+  const scoreKind = { kind: 'lexical', order: 'higher_is_better' }
+  expect(body.data[0].score).toEqual({ ...scoreKind, value: expect.any(Number) })
+  expect(metadata.body.capabilities.lexical_retrieval.score).toEqual(scoreKind)
 })
 
 test('every read endpoint of the contract answers on its path', async () => {
