@@ -29,14 +29,14 @@ export function findDroppedFields(
         pointer: `/interfaces/${index}`,
         message:
           protocol === 'MCP'
-            ? `${name} is not the first MCP interface; clients see the first one only.`
-            : `${name} has the protocol ${protocol}; clients see the first MCP interface only.`,
+            ? `${name} is not the first MCP interface; clients are told of the first.`
+            : `${name} speaks ${protocol}; clients are told of the first MCP interface alone.`,
       })),
     ...(requirements?.secrets
       ? [
           {
             pointer: '/requirements/secrets',
-            message: 'References to secrets are not sent to clients.',
+            message: 'Where secrets lie is nothing a client needs to know.',
           },
         ]
       : []),

@@ -41,7 +41,7 @@ const protocolsHaveInterfaces: Rule = ({ capabilities, interfaces }, report) => 
   for (const { id, protocols, index } of capabilities)
     for (const [at, protocol] of protocols.entries()) {
       if (protocolsWithInterface.has(protocol) || protocol === 'INTERNAL') continue
-      const message = `${id} is offered over ${protocol}, but no interface has that protocol.`
+      const message = `${id} is offered over ${protocol}, and no interface speaks it.`
       report(
         'warning',
         'interface_missing',
@@ -65,7 +65,7 @@ const permissionsAreRequired: Rule = ({ capabilities, requirements }, report) =>
       )
     }
     if (side_effect_level === 'none' || permissions.length > 0) continue
-    const message = `${id} has side effects and requires no permission: every connected client may call it.`
+    const message = `${id} has side effects and asks for no permission: everybody who may connect may call it.`
     report('warning', 'effect_unguarded', ['capabilities', index], message)
   }
 }
@@ -73,7 +73,7 @@ const permissionsAreRequired: Rule = ({ capabilities, requirements }, report) =>
 const privilegeIsProved: Rule = ({ interfaces }, report) => {
   for (const { name, auth, privileged, index } of interfaces) {
     if (!privileged || auth !== 'none') continue
-    const message = `${name} is privileged and has no authentication. Set auth to a value other than none.`
+    const message = `${name} is privileged and has no authentication. Set auth to another value than none.`
     report('error', 'privilege_unproved', ['interfaces', index, 'auth'], message)
   }
 }
