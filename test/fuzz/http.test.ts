@@ -169,9 +169,10 @@ class Lane {
 
   /** Ends sessions opened by mutants, so that they do not use up the session limit. */
   async #forget({ request }: HttpMutant, { headers, status }: RawResponse): Promise<void> {
-    const opened = headers['mcp-session-id']
-    if (status !== 200 || opened === undefined) return
-    if (!Object.values(request.headers).includes(opened)) await endSession(this.#server, opened)
+    const openedSession = headers['mcp-session-id']
+    if (status !== 200 || openedSession === undefined) return
+    if (!Object.values(request.headers).includes(openedSession))
+      await endSession(this.#server, openedSession)
   }
 }
 

@@ -149,11 +149,11 @@ describe.each(eras)('over stdio in $name', (era) => {
       era.toRequest('tools/call', { name: 'shout_plainly', arguments: {} }, 'plain'),
     )
     // The tool prints once more after its answer; this call ends later than that.
-    const after = await server.request(
+    const waitAnswer = await server.request(
       era.toRequest('tools/call', { name: 'wait', arguments: {} }, 'after'),
     )
 
-    for (const { result } of [...answers, plain, after])
+    for (const { result } of [...answers, plain, waitAnswer])
       expect(result).toMatchObject({ structuredContent: { shouted: true } })
     expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
     expect(server.said).toContain('loading: console.log')

@@ -67,9 +67,9 @@ ${httpWithTokens({ subject: 'ann', scopes }, { subject: 'bob', scopes: ['payment
     'mine.ts': customSource,
   })
   await site.serve()
-  const listed: { id: string; mount: string; effects: { writes: boolean } }[] =
+  const allTools: { id: string; mount: string; effects: { writes: boolean } }[] =
     await site.json('list')
-  registry = listed.filter(({ effects }) => effects.writes)
+  registry = allTools.filter(({ effects }) => effects.writes)
   return () => site.close()
 })
 

@@ -60,9 +60,9 @@ test.each([
     for (let round = 1; round <= approvalCount; round++) {
       const overrides = { input: { round } }
       await approve(await request(overrides))
-      const used = await Promise.all(Array.from({ length: 50 }, () => call(overrides)))
-      expect(countWords(used).done).toBe(1)
-      outcomes.push(...used)
+      const results = await Promise.all(Array.from({ length: 50 }, () => call(overrides)))
+      expect(countWords(results).done).toBe(1)
+      outcomes.push(...results)
     }
 
     expect(ran).toHaveLength(approvalCount)
@@ -283,12 +283,12 @@ test('one of two concurrent decisions wins', async () => {
   const { approvalsApi, request } = anApprovalSetup()
   const id = await request()
 
-  const decided = await Promise.all([
+  const decisions = await Promise.all([
     approvalsApi.decide(id, 'approved', 'eve'),
     approvalsApi.decide(id, 'denied', 'ken'),
   ])
 
-  expect(decided.filter((one) => 'approval' in one)).toHaveLength(1)
+  expect(decisions.filter((one) => 'approval' in one)).toHaveLength(1)
 })
 
 test('with approvers "others" the caller cannot approve its own call', async () => {
@@ -412,13 +412,13 @@ test.each([
 
 test('nothing runs before the approval, and the decision is on disk before the run', async () => {
   const file = path.join(await aProject({}), 'ledger.db')
-  const seen: unknown[] = []
+  const auditEntries: unknown[] = []
   const { ran, call, request, approve, ledger } = anApprovalSetup(
     {
       invoke: async () => {
         // A second connection sees only committed records.
         const onDisk = aLedger(file)
-        for (const { entry } of onDisk.audit.records(0)) seen.push(entry)
+        for (const { entry } of onDisk.audit.records(0)) auditEntries.push(entry)
         await onDisk.close()
         return done({})
       },
@@ -432,7 +432,7 @@ test('nothing runs before the approval, and the decision is on disk before the r
   expect(ran).toEqual([])
   await call()
 
-  expect(seen).toMatchObject([
+  expect(auditEntries).toMatchObject([
     { event: 'asked', id },
     { event: 'end', code: 'approval_required' },
     { event: 'approved', id, by: 'eve', caller: 'ann' },

@@ -116,12 +116,12 @@ test('1000 concurrent calls of every kind are all recorded in an intact chain', 
 test('the begin record is on disk before the capability runs', async () => {
   const file = await aFile()
   const { govern } = aPipeline({ file })
-  const seen: (AuditEntry | undefined)[] = []
+  const lastEntries: (AuditEntry | undefined)[] = []
   const { pay } = aPayment({
     invoke: async () => {
       // A second connection sees only committed records.
       const onDisk = aLedger(file)
-      seen.push([...onDisk.audit.records(0)].at(-1)?.entry)
+      lastEntries.push([...onDisk.audit.records(0)].at(-1)?.entry)
       expect(onDisk.audit.verify().broken).toBeUndefined()
       await onDisk.close()
       return done({})
@@ -133,7 +133,7 @@ test('the begin record is on disk before the capability runs', async () => {
 
   for (const call of calls) await govern(call)
 
-  expect(seen).toMatchObject(calls.map(({ id }) => ({ event: 'begin', id, caller: 'ann' })))
+  expect(lastEntries).toMatchObject(calls.map(({ id }) => ({ event: 'begin', id, caller: 'ann' })))
 })
 
 test('arguments, results and messages are not audited unless policy records arguments', async () => {

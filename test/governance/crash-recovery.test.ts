@@ -41,7 +41,7 @@ test('a server killed with SIGKILL never pays twice, replays acknowledged paymen
   expect(sum('repeated')).toBeGreaterThan(0)
 })
 
-/** Moment of the kill: during startup, after a payment the server has not recorded, or after an answer. */
+/** Moment of the kill: during startup, after an unrecorded payment, or after an answer. */
 const moments = ['starting', 'paid', 'answered'] as const
 type Moment = (typeof moments)[number]
 

@@ -431,10 +431,14 @@ test.skipIf(skipReason)(
     disk.free()
     const afterFree = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
     await eventually(() => expect(ledger.read.runs('running', 10)).toEqual([]))
-    const settled = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
+    const replayedAfterFree = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
     expect(countWords(afterFree)).toEqual({ done: 50 })
-    expect(settled).toMatchObject({ kind: 'done', data: 'slow', notices: [{ about: 'replayed' }] })
+    expect(replayedAfterFree).toMatchObject({
+      kind: 'done',
+      data: 'slow',
+      notices: [{ about: 'replayed' }],
+    })
     expect(ran).toHaveLength(51)
     await ledger.close()
     const reopened = aLedger(disk.file)
@@ -524,7 +528,7 @@ test('selected tests pass on the built-in SQLite of Node 22', {
   ]
     .slice(0, amount(1, 8))
     .map((name) => `test/${name}.test.ts`)
-  // Without the configuration: its global setup would rebuild dist during other tests.
+  // The configuration is omitted: its global setup would rebuild dist during other tests.
   const code = `
     import { startVitest } from 'vitest/node'
     const files = ${JSON.stringify(files)}

@@ -49,11 +49,11 @@ test('the local user holds every scope', () => {
 })
 
 test('invalid input is refused with every invalid path, and valid input arrives parsed', async () => {
-  const seen: unknown[] = []
+  const inputs: unknown[] = []
   const capability = aCapability({
     input: aContract(z.object({ n: z.number(), unit: z.string().default('m') })),
     invoke: async ({ input }) => {
-      seen.push(input)
+      inputs.push(input)
       return done(input)
     },
   })
@@ -70,7 +70,7 @@ test('invalid input is refused with every invalid path, and valid input arrives 
       message: expect.stringMatching(/\/n.*\n.*\/unit/),
     },
   })
-  expect(seen).toEqual([{ n: 1, unit: 'm' }])
+  expect(inputs).toEqual([{ n: 1, unit: 'm' }])
 })
 
 test('a call past its timeout is aborted through its signal and answered in time', async () => {

@@ -73,9 +73,9 @@ const origins: Readonly<Record<string, 'yes' | 'own' | 'no'>> = {
 }
 
 /** The status of each route for an accepted request. */
-const routes: Readonly<Record<string, { path: string; sending?: Sending; status: number }>> = {
-  'a request of 2026 to /mcp': { path: '/mcp', sending: aModernRequest('tools/list'), status: 200 },
-  'a request of 2025 to /mcp': { path: '/mcp', sending: anInitialize(), status: 200 },
+const routes: Readonly<Record<string, { path: string; message?: Sending; status: number }>> = {
+  'a request of 2026 to /mcp': { path: '/mcp', message: aModernRequest('tools/list'), status: 200 },
+  'a request of 2025 to /mcp': { path: '/mcp', message: anInitialize(), status: 200 },
   '/health': { path: '/health', status: 200 },
   'an unknown route': { path: '/no/such/route', status: 404 },
 }
@@ -83,7 +83,7 @@ const routes: Readonly<Record<string, { path: string; sending?: Sending; status:
 describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(Object.keys(routes))('on %s', async (name) => {
     const { port } = await serveHere(guarded)
-    const { path, sending: message, status } = routes[name] as (typeof routes)[string]
+    const { path, message, status } = routes[name] as (typeof routes)[string]
     const send = createSender(port)
     const expected: Record<string, number> = {}
     const actual: Record<string, number> = {}

@@ -78,11 +78,11 @@ describe.each(clients)('a client of %s', (_, connect) => {
 describe('translating a tool call into an envelope', () => {
   /** Calls a tool and returns the envelopes its agent received. */
   async function envelopesOf(calls: readonly object[], meta = {}): Promise<IntentEnvelope[]> {
-    const seen: IntentEnvelope[] = []
-    const agent = anAgent('a', { handle: (envelope) => void seen.push(envelope) })
+    const envelopes: IntentEnvelope[] = []
+    const agent = anAgent('a', { handle: (envelope) => void envelopes.push(envelope) })
     const { bridge } = await serve([agent])
     for (const input of calls) await bridge.call('Look', input, { caller: aCaller(['x']), meta })
-    return seen
+    return envelopes
   }
 
   test('maps the name to the intent and the arguments to the payload, and fills in the remaining fields [I4, I15, I16, I17, I45]', async () => {

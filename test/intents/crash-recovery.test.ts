@@ -29,7 +29,7 @@ test('a server killed with SIGKILL while routing keeps its answers, pays nothing
   }
   await books.resumeAll()
 
-  const { acknowledged, resumed, refused, orders, twice: paidTwice } = books.sums()
+  const { acknowledged, resumed, refused, orders, paidTwice } = books.sums()
   console.info(
     `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledged} acknowledged, ${resumed} resumed, ${refused} not resumed because they may have acted, ${paidTwice} paid twice`,
   )
@@ -133,7 +133,7 @@ class Books {
       acknowledged: this.#acknowledged.size,
       resumed: this.#resumed,
       refused: this.#refused.size,
-      twice: paid.filter((order) => times(order) > 1).length,
+      paidTwice: paid.filter((order) => times(order) > 1).length,
     }
   }
 

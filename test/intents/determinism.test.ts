@@ -146,16 +146,18 @@ test('replaying the logged envelope, registry, health and policy gives the same 
   for (let number = 0; number < 50; number++) await route(requestAt(number))
 
   const [setup] = log.events.flatMap((event) => (event.event === 'setup' ? [event] : []))
-  for (const begun of log.events.flatMap((event) => (event.event === 'begun' ? [event] : []))) {
+  for (const begunEvent of log.events.flatMap((event) =>
+    event.event === 'begun' ? [event] : [],
+  )) {
     const registry = aRegistry(agents)
     expect(registry.hash).toBe(setup?.registry)
     const replayed = chooseAgents({
-      envelope: begun.envelope as ReturnType<typeof anEnvelope>,
+      envelope: begunEvent.envelope as ReturnType<typeof anEnvelope>,
       registry,
-      health: begun.decision.health,
+      health: begunEvent.decision.health,
       policy: toPolicy(readRouting({})),
     })
-    expect(replayed.decision).toEqual(begun.decision)
+    expect(replayed.decision).toEqual(begunEvent.decision)
   }
 })
 

@@ -69,11 +69,11 @@ const toFrame = (body: unknown, messageType = 'response') =>
 describeWithNats('agents over NATS', () => {
   test('a remote agent is asked by name, and the log records which replica answered', async () => {
     const { url } = await aNatsServer()
-    const seen: unknown[] = []
+    const receivedMetadata: unknown[] = []
     await aNode(url, [
       anAgent('teller', {
         handle: ({ metadata }) => {
-          seen.push(metadata)
+          receivedMetadata.push(metadata)
           return { balance: 7 }
         },
       }),
@@ -85,7 +85,7 @@ describeWithNats('agents over NATS', () => {
 
     expect(result.structuredContent).toEqual({ balance: 7 })
     expect(result._meta?.[route]).toMatchObject({ agent: 'bank' })
-    expect(seen).toMatchObject([
+    expect(receivedMetadata).toMatchObject([
       {
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         identityChain: ['caller:local', 'proxy:shop:bank', 'caller:local'],
@@ -246,8 +246,8 @@ describeWithNats('agents over NATS', () => {
   test('a request without a token is rejected when tokens are configured', async () => {
     const { url } = await aNatsServer()
     const entry = toTokenEntry({ subject: 'shop', scopes: [] })
-    const seen: unknown[] = []
-    const handle: AgentDefinition['handle'] = ({ metadata }) => void seen.push(metadata)
+    const receivedMetadata: unknown[] = []
+    const handle: AgentDefinition['handle'] = ({ metadata }) => void receivedMetadata.push(metadata)
     await aNode(url, [anAgent('teller', { handle })], { http: { tokens: [entry] } })
     const [unauthenticated, authenticated] = [
       await aRouterTo(url),
@@ -259,7 +259,7 @@ describeWithNats('agents over NATS', () => {
       message: expect.stringContaining('whoever runs the server must configure'),
     })
     expect((await authenticated.call('Look')).isError).toBeUndefined()
-    expect(seen).toMatchObject([
+    expect(receivedMetadata).toMatchObject([
       { identityChain: ['caller:local', 'proxy:shop:bank', 'caller:shop'] },
     ])
   })
@@ -494,9 +494,9 @@ describeWithNats('agent discovery over NATS', () => {
   test('an ejection by one router is shared with the others', async () => {
     const { url } = await aNatsServer()
     let unhealthy = true
-    const asked = vi.fn()
+    const onRequest = vi.fn()
     const handle = () => {
-      asked()
+      onRequest()
       if (unhealthy) throw new Error('ill')
       return { well: true }
     }
@@ -512,7 +512,7 @@ describeWithNats('agent discovery over NATS', () => {
       const steps = (await second.explain('Look')) ?? []
       expect(steps.at(-1)).toMatchObject({ would: 'refuse', code: 'AGENT_UNAVAILABLE' })
     })
-    expect(asked).toHaveBeenCalledTimes(2)
+    expect(onRequest).toHaveBeenCalledTimes(2)
 
     unhealthy = false
     await eventually(async () => expect((await first.call('Look')).isError).toBeUndefined())
@@ -614,7 +614,7 @@ describeWithNats('drawbridge check with a NATS server', () => {
 
     const [reachable, rejected] = [await check('right'), await check('wrong')]
     await stop()
-    const stopped = await check('right')
+    const unreachableServer = await check('right')
 
     expect(reachable).toEqual({ code: 0, diagnostics: [] })
     const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
@@ -622,7 +622,7 @@ describeWithNats('drawbridge check with a NATS server', () => {
       code: 0,
       diagnostics: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
     })
-    expect(stopped).toMatchObject({
+    expect(unreachableServer).toMatchObject({
       code: 0,
       diagnostics: [{ ...unreachable, message: expect.stringContaining('connection refused') }],
     })

@@ -67,10 +67,10 @@ async function connectRuntimes(
 
 describe('agents in another runtime over HTTP', () => {
   test('a remote agent is asked and answers in frames', async () => {
-    const seen: unknown[] = []
+    const receivedMetadata: unknown[] = []
     const agent = anAgent('teller', {
       handle: (envelope) => {
-        seen.push(envelope.metadata)
+        receivedMetadata.push(envelope.metadata)
         return { balance: 7 }
       },
     })
@@ -81,7 +81,7 @@ describe('agents in another runtime over HTTP', () => {
 
     expect(result.structuredContent).toEqual({ balance: 7 })
     expect(result._meta?.[route]).toMatchObject({ agent: 'bank' })
-    expect(seen).toMatchObject([
+    expect(receivedMetadata).toMatchObject([
       {
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         identityChain: ['caller:local', 'proxy:shop:bank', 'caller:local'],
@@ -216,9 +216,9 @@ describe('agents in another runtime over HTTP', () => {
   })
 
   test('an identity chain of nine proxies is rejected as a routing loop', async () => {
-    const asked: string[] = []
+    const handled: string[] = []
     const { url } = await connectRuntimes([
-      anAgent('teller', { handle: () => void asked.push('x') }),
+      anAgent('teller', { handle: () => void handled.push('x') }),
     ])
     const identityChain = Array.from({ length: 9 }, (_, index) => `proxy:node-${index}:bank`)
 
@@ -226,7 +226,7 @@ describe('agents in another runtime over HTTP', () => {
       messageType: 'error',
       body: { code: 'ROUTING_ERROR' },
     })
-    expect(asked).toEqual([])
+    expect(handled).toEqual([])
   })
 
   test('frames and tools cannot share a path', async () => {
@@ -393,11 +393,11 @@ describe('sealed envelopes', () => {
     'in %s are unreadable on the wire and transparent to caller and agent [I37, I38, I39, I40]',
     async (format) => {
       const wire: string[] = []
-      const seen: unknown[] = []
+      const receivedPayloads: unknown[] = []
       const seal = { format, key: 'k1' }
       const agent = anAgent('teller', {
         handle: ({ payload }) => {
-          seen.push(payload)
+          receivedPayloads.push(payload)
           return { answer: 'the secret answer' }
         },
       })
@@ -427,7 +427,7 @@ describe('sealed envelopes', () => {
       const result = await router.bridge.call('Look', { question: 'the secret question' })
 
       expect(result.structuredContent).toEqual({ answer: 'the secret answer' })
-      expect(seen).toEqual([{ question: 'the secret question' }])
+      expect(receivedPayloads).toEqual([{ question: 'the secret question' }])
       expect(wire.join('')).not.toContain('secret')
       expect(JSON.stringify(result)).not.toMatch(/emcl|cipher|sealed/i)
       // The log holds the plain envelope: only the transport is sealed.

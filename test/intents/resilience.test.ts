@@ -155,7 +155,7 @@ test('an intent without an agent fails with a typed error within 50 ms', async (
 
 test('an agent cannot modify the envelope that another agent receives', async () => {
   const attackErrors: string[] = []
-  const seen: unknown[] = []
+  const receivedPayloads: unknown[] = []
   const a = anAgent('a', {
     handle: (envelope) => {
       const payload = envelope.payload as { list: number[] }
@@ -172,13 +172,13 @@ test('an agent cannot modify the envelope that another agent receives', async ()
       throw new AgentError('AGENT_UNAVAILABLE', 'no')
     },
   })
-  const b = anAgent('b', { handle: ({ payload }) => void seen.push(payload) })
+  const b = anAgent('b', { handle: ({ payload }) => void receivedPayloads.push(payload) })
   const { capabilities } = await intentSource([a, b]).read()
 
   await capabilities[0]?.invoke(aCall({ input: { list: [1] } }))
 
   expect(attackErrors).toEqual(['TypeError', 'TypeError', 'TypeError'])
-  expect(seen).toEqual([{ list: [1] }])
+  expect(receivedPayloads).toEqual([{ list: [1] }])
 })
 
 test('an answer after the timeout is logged as late and discarded', async () => {

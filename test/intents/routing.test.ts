@@ -172,14 +172,16 @@ describe('fallback', () => {
   })
 
   test('the next agent receives the decision path', async () => {
-    const seen: unknown[] = []
+    const routingMetadata: unknown[] = []
     const a = anAgent('a', { handle: failWith('AGENT_UNAVAILABLE') })
-    const b = anAgent('b', { handle: (envelope) => void seen.push(envelope.routingMetadata) })
+    const b = anAgent('b', {
+      handle: (envelope) => void routingMetadata.push(envelope.routingMetadata),
+    })
     const { route } = aRouter({ agents: [a, b] })
 
     await route()
 
-    expect(seen).toEqual([{ decisionPath: ['a'], retries: 0 }])
+    expect(routingMetadata).toEqual([{ decisionPath: ['a'], retries: 0 }])
   })
 })
 
