@@ -13,24 +13,25 @@ import {
 
 type Params = Readonly<Record<string, unknown>>
 
-/** One client, whatever it speaks. */
+/** A client over any transport. */
 interface Client {
   readonly server: Process
   request(method: string, params: Params): Promise<Answer>
-  /** Everything that ever came back, as text. */
+  /** Raw text of every response. */
   readonly received: string[]
 }
 
 const folder = 'test/fixtures/hostile'
 
-const ways: readonly { readonly way: string; readonly open: () => Promise<Client> }[] = [
-  { way: 'HTTP in 2026', open: openModern },
-  { way: 'a session of 2025', open: openLegacy },
-  { way: 'stdio in 2026', open: () => openStdio('modern') },
-  { way: 'stdio in 2025', open: () => openStdio('legacy') },
-]
+const transports: readonly { readonly transport: string; readonly open: () => Promise<Client> }[] =
+  [
+    { transport: 'HTTP in 2026', open: openModern },
+    { transport: 'a session of 2025', open: openLegacy },
+    { transport: 'stdio in 2026', open: () => openStdio('modern') },
+    { transport: 'stdio in 2025', open: () => openStdio('legacy') },
+  ]
 
-/** What a client is told of each hostile deed; where it does not matter which, either. */
+/** Expected failure code per hostile tool; "or" separates permitted alternatives. */
 const failures: Readonly<Record<string, string>> = {
   throw_error: 'internal',
   throw_string: 'internal',
@@ -64,7 +65,7 @@ const failures: Readonly<Record<string, string>> = {
   ask_cycle: 'invalid_output',
 }
 
-describe.each(ways)('over $way', ({ open }) => {
+describe.each(transports)('over $way', ({ open }) => {
   let client: Client
   beforeAll(async () => {
     client = await open()
@@ -74,26 +75,26 @@ describe.each(ways)('over $way', ({ open }) => {
   })
 
   test.each(Object.entries(failures))(
-    '%s is told as %s, and the honest tool answers meanwhile',
+    '%s fails with %s while another tool answers',
     async (name, codes) => {
-      const honest = squares(client, 3)
+      const otherCalls = callSquare(client, 3)
       const answer = await call(client, name)
 
       expect(answer.result?.isError, JSON.stringify(answer).slice(0, 500)).toBe(true)
       expect(codes.split(' or ')).toContain(failureOf(answer)?.code)
-      expect(await honest).toEqual([0, 1, 4])
+      expect(await otherCalls).toEqual([0, 1, 4])
     },
   )
 
-  test('an orphaned rejection, a print and a changed input hurt nobody', async () => {
-    const honest = squares(client, 20)
+  test('an orphaned rejection, stdout output and a mutated input affect no other call', async () => {
+    const otherCalls = callSquare(client, 20)
     const answers = await Promise.all(
       ['leave_orphan', 'print', 'change_input'].map((name) => call(client, name, { number: 7 })),
     )
 
     for (const { result } of answers) expect(result).not.toHaveProperty('isError')
     expect(answers[1]?.result).toMatchObject({ structuredContent: { printed: true } })
-    expect(await honest).toEqual(Array.from({ length: 20 }, (_, number) => number * number))
+    expect(await otherCalls).toEqual(Array.from({ length: 20 }, (_, number) => number * number))
   })
 
   test.each([
@@ -105,69 +106,69 @@ describe.each(ways)('over $way', ({ open }) => {
       'completion/complete',
       { ref: { type: 'ref/prompt', name: 'prompt' }, argument: { name: 'word', value: '' } },
     ],
-  ])('%s %o that fails is an error without its cause', async (method, params) => {
+  ])('a failing %s %o returns an error without its cause', async (method, params) => {
     const { error } = await client.request(method, params)
 
     expect(error?.code).toBe(-32603)
     expect(error?.message).toMatch(/^Temporarily unavailable\. Reference: [0-9a-f-]{36}\.$/)
   })
 
-  test('all of it at once leaves the honest tool, the process and the secrets where they were', async () => {
-    const small = Object.keys(failures).filter((name) => !name.includes('50_mb'))
-    const honest = squares(client, amount(50, 200))
+  test('concurrent hostile calls affect no other tool, do not end the process and leak no secrets', async () => {
+    const quickTools = Object.keys(failures).filter((name) => !name.includes('50_mb'))
+    const otherCalls = callSquare(client, amount(50, 200))
     const hostile = await Promise.all(
-      Array.from({ length: amount(2, 10) }, () => small.map((name) => call(client, name))).flat(),
+      Array.from({ length: amount(2, 10) }, () =>
+        quickTools.map((name) => call(client, name)),
+      ).flat(),
     )
 
     expect(hostile.filter(({ result }) => result?.isError !== true)).toEqual([])
-    expect(await honest).toEqual(
+    expect(await otherCalls).toEqual(
       Array.from({ length: amount(50, 200) }, (_, number) => number * number),
     )
     expect(client.server.alive).toBe(true)
-    const leaked = client.received.filter((text) =>
-      /canary|postgres|10\.0\.0\.7|\.ts:\d/.test(text),
-    )
-    expect(leaked.map((text) => text.slice(0, 300))).toEqual([])
+    const leaks = client.received.filter((text) => /canary|postgres|10\.0\.0\.7|\.ts:\d/.test(text))
+    expect(leaks.map((text) => text.slice(0, 300))).toEqual([])
     expect(client.server.said).toContain(canary)
   })
 })
 
 const rounds = amount(50, 1_000)
 
-test(`${rounds * 4} hostile calls are outlived, each fault is logged once, and honest calls stay quick`, async () => {
+test(`${rounds * 4} hostile calls do not end the process, each fault is logged once, and other calls stay fast`, async () => {
   const client = await openModern()
   onTestFinished(async () => void (await client.server.stop()))
   const names = ['throw_error', 'throw_in_timer', 'leave_orphan', 'never_settle']
 
-  const [hostile, honest] = await Promise.all([
+  const [hostile, otherCalls] = await Promise.all([
     inLanes(64, rounds * names.length, (index) =>
       call(client, String(names[index % names.length])),
     ),
     inLanes(2, rounds, async (index) => {
-      const began = performance.now()
+      const startedAt = performance.now()
       const { result } = await call(client, 'square', { number: index })
-      return { result, took: performance.now() - began }
+      return { result, durationMs: performance.now() - startedAt }
     }),
   ])
 
   const failed = hostile.filter(({ result }) => result?.isError === true)
   expect(failed).toHaveLength(3 * rounds)
-  for (const [index, { result }] of honest.entries())
+  for (const [index, { result }] of otherCalls.entries())
     expect(result).toMatchObject({ structuredContent: { squared: index * index } })
-  const times = honest.map(({ took }) => took).sort((a, b) => a - b)
+  const times = otherCalls.map(({ durationMs }) => durationMs).sort((a, b) => a - b)
   console.info(`honest calls: median ${times[rounds / 2]?.toFixed(0)} ms`)
   expect(times[rounds / 2]).toBeLessThan(atMost(250))
   expect(client.server.alive).toBe(true)
   await client.server.stop()
-  const logged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0
+  const countLogged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0
   expect({
-    thrown: logged(/"capability":"throw_error"/g),
-    strayed: logged(/thrown outside of any call/g),
-    orphaned: logged(/rejected outside of any call/g),
+    thrown: countLogged(/"capability":"throw_error"/g),
+    strayed: countLogged(/thrown outside of any call/g),
+    orphaned: countLogged(/rejected outside of any call/g),
   }).toEqual({ thrown: rounds, strayed: rounds, orphaned: rounds })
 })
 
-test('a definition with text or numbers that JSON has no form for keeps no other from being served', async () => {
+test('a definition with text or numbers that JSON cannot represent does not block the others', async () => {
   const server = await spawnServer('test/fixtures/odd-text')
   onTestFinished(async () => void (await server.stop()))
 
@@ -186,7 +187,7 @@ const failureOf = ({ result }: Answer) =>
     'dev.drawbridge/failure'
   ]
 
-const squares = (client: Client, count: number): Promise<unknown[]> =>
+const callSquare = (client: Client, count: number): Promise<unknown[]> =>
   Promise.all(
     Array.from({ length: count }, async (_, number) => {
       const { result } = await call(client, 'square', { number })
@@ -194,7 +195,7 @@ const squares = (client: Client, count: number): Promise<unknown[]> =>
     }),
   )
 
-/** Does `work` for 0 to below `count`, so many at a time. */
+/** Runs `work` for the indexes below `count`, with `lanes` in parallel. */
 async function inLanes<T>(
   lanes: number,
   count: number,

@@ -4,8 +4,8 @@ import { globSync } from 'tinyglobby'
 import { expect, test } from 'vitest'
 
 /**
- * The table of `docs/architecture.md`: what a folder may import, besides itself. An entry is a folder of this
- * table, or a file or sub-folder of one: then that part only.
+ * The table of `docs/architecture.md`: what a folder may import besides itself. An entry is a folder
+ * of this table, or one of its files or subfolders for that part only.
  */
 const mayImport: Record<string, readonly string[]> = {
   capability: [],
@@ -70,7 +70,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
 }
 
-/** Packages that only one folder may know. */
+/** Packages that only one folder may import. */
 const ownedBy: Record<string, string> = {
   '@modelcontextprotocol': 'mcp',
   citty: 'cli',
@@ -82,7 +82,7 @@ const ownedBy: Record<string, string> = {
 const root = path.resolve('src')
 const files = globSync('**/*.ts', { cwd: root })
 
-/** The deepest folder of the table that holds a file. */
+/** The deepest folder in the table that contains the file. */
 const folderOf = (file: string): string =>
   Object.keys(mayImport)
     .filter((folder) => file.startsWith(`${folder}/`))
@@ -93,8 +93,8 @@ const importsOf = (file: string): string[] =>
     ([, specifier]) => specifier ?? '',
   )
 
-/** A folder of the table stands for its own files, not for a nested folder that has a row of its own. */
-const holds = (entry: string, target: string): boolean =>
+/** A table folder covers its own files, but not a nested folder with its own row. */
+const covers = (entry: string, target: string): boolean =>
   entry in mayImport
     ? folderOf(target) === entry
     : target === entry || target.startsWith(`${entry}/`)
@@ -111,26 +111,29 @@ test('every entry of the table exists', () => {
 
 test('every folder of src is in the table', () => {
   expect(files.length).toBeGreaterThan(50)
-  const unknown = files.filter((file) => folderOf(file) === '' && file !== 'index.ts')
-  expect(unknown).toEqual([])
+  const unlisted = files.filter((file) => folderOf(file) === '' && file !== 'index.ts')
+  expect(unlisted).toEqual([])
 })
 
-test('a folder imports only from the folders below it', () => {
-  const offences = files.flatMap((file) =>
+test('a folder imports only from the folders its row allows', () => {
+  const violations = files.flatMap((file) =>
     importsOf(file)
       .filter((specifier) => specifier.startsWith('.'))
       .map((specifier) => path.relative(root, path.resolve(root, path.dirname(file), specifier)))
       .filter((target) => {
-        const from = folderOf(file)
-        return from !== folderOf(target) && !mayImport[from]?.some((entry) => holds(entry, target))
+        const importer = folderOf(file)
+        return (
+          importer !== folderOf(target) &&
+          !mayImport[importer]?.some((entry) => covers(entry, target))
+        )
       })
       .map((target) => `${file} imports ${target}`),
   )
-  expect(offences).toEqual([])
+  expect(violations).toEqual([])
 })
 
-test('a protocol or a library that belongs to one folder is known to no other', () => {
-  const offences = files.flatMap((file) =>
+test('a package owned by one folder is imported by no other', () => {
+  const violations = files.flatMap((file) =>
     importsOf(file)
       .filter((specifier) =>
         Object.entries(ownedBy).some(
@@ -139,5 +142,5 @@ test('a protocol or a library that belongs to one folder is known to no other', 
       )
       .map((specifier) => `${file} imports ${specifier}`),
   )
-  expect(offences).toEqual([])
+  expect(violations).toEqual([])
 })

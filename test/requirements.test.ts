@@ -6,11 +6,11 @@ import { parse } from 'yaml'
 interface Requirement {
   readonly document: string
   readonly source: string
-  /** A sentence of kind `context` describes something but demands nothing: it needs no proof. */
+  /** A sentence of kind `context` is a description and needs no test. */
   readonly sentences: readonly { id: string; text: string; kind?: 'context' }[]
 }
 
-/** Who answers for which document. Fixed here, so that a typing error cannot defer one for ever. */
+/** The source of each document, fixed here so that a typing error cannot defer one for ever. */
 const documents = [
   { file: '1-manifests.yaml', letter: 'M', source: 'manifest' },
   { file: '2-definitions.yaml', letter: 'D', source: 'definitions' },
@@ -32,24 +32,30 @@ describe.each(documents)('$file', ({ file, letter, source }) => {
     })
   })
 
-  test('is proved sentence by sentence once its source is built', () => {
+  test('has a test for every sentence once its source is built', () => {
     const { unproved } = toTally(readRequirement(file), readProvedIds())
 
     if (isBuilt(source)) expect(unproved.map(({ id, text }) => `${id} ${text}`)).toEqual([])
   })
 })
 
-test('every reference in a test title names a sentence that exists', () => {
-  const known = documents.flatMap(({ file }) => readRequirement(file).sentences.map(({ id }) => id))
+test('every reference in a test title names an existing sentence', () => {
+  const knownIds = documents.flatMap(({ file }) =>
+    readRequirement(file).sentences.map(({ id }) => id),
+  )
 
-  expect([...readProvedIds()].filter((id) => !known.includes(id))).toEqual([])
+  expect([...readProvedIds()].filter((id) => !knownIds.includes(id))).toEqual([])
 })
 
 test('the state of every document is printed', () => {
   const lines = documents.map(({ file, source }) => {
-    const { proved, unproved, context } = toTally(readRequirement(file), readProvedIds())
-    const rest = isBuilt(source) ? 'unproved' : `deferred until src/sources/${source} is built`
-    return `${file.padEnd(20)}${proved} proved, ${context} context, ${unproved.length} ${rest}`
+    const {
+      proved: provedCount,
+      unproved,
+      context,
+    } = toTally(readRequirement(file), readProvedIds())
+    const status = isBuilt(source) ? 'unproved' : `deferred until src/sources/${source} is built`
+    return `${file.padEnd(20)}${provedCount} proved, ${context} context, ${unproved.length} ${status}`
   })
 
   console.info(lines.join('\n'))
@@ -66,7 +72,7 @@ function readProvedIds(): ReadonlySet<string> {
   return new Set(files.flatMap(toTitles).flatMap(toIds))
 }
 
-/** The title is the first string that opens an argument list; a skipped test proves nothing. */
+/** The title is the first string that opens an argument list; skipped tests do not count. */
 function toTitles(code: string): readonly string[] {
   return code
     .split(/^\s*(?=(?:test|it)[.(])/m)
@@ -74,7 +80,7 @@ function toTitles(code: string): readonly string[] {
     .map((part) => /\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1\s*,/.exec(part)?.[2] ?? '')
 }
 
-/** `[D12]`, `[D12, D13]` and `[D1-D4]`; anything else of that look is kept, and found dangling. */
+/** Accepts `[D12]`, `[D12, D13]` and `[D1-D4]`; any other form is kept and reported as dangling. */
 function toIds(title: string): readonly string[] {
   const lists = [...title.matchAll(/\[([A-Z]\d[^\]]*)\]/g)].map(([, list = '']) => list)
   return lists.flatMap((list) => list.split(', ')).flatMap(toRange)
@@ -88,10 +94,10 @@ function toRange(reference: string): readonly string[] {
 }
 
 function toTally({ sentences }: Requirement, ids: ReadonlySet<string>) {
-  const demands = sentences.filter(({ kind }) => kind !== 'context')
-  const unproved = demands.filter(({ id }) => !ids.has(id))
-  const proved = demands.length - unproved.length
-  return { proved, unproved, context: sentences.length - demands.length }
+  const testable = sentences.filter(({ kind }) => kind !== 'context')
+  const unproved = testable.filter(({ id }) => !ids.has(id))
+  const provedCount = testable.length - unproved.length
+  return { proved: provedCount, unproved, context: sentences.length - testable.length }
 }
 
 const isBuilt = (source: string) => existsSync(join(import.meta.dirname, '../src/sources', source))

@@ -6,12 +6,12 @@ import { createRandom, type Random } from './random.ts'
 
 export type Era = 'modern' | 'legacy'
 
-/** One request of a fuzz run. The same seed and index always give the same one. */
+/** One request of a fuzz run, determined by seed and index. */
 export interface HttpMutant {
   readonly index: number
   readonly era: Era
   readonly request: RawRequest
-  /** The server may close the connection, or never end the answer: it gets a connection alone. */
+  /** Needs its own connection: the server may close it or keep the response open. */
   readonly alone: boolean
 }
 
@@ -20,7 +20,7 @@ export interface MutantOptions {
   readonly index: number
   readonly era: Era
   readonly messages: readonly object[]
-  /** Of the connection it will be sent on. */
+  /** The session of the connection that sends it. */
   readonly session?: string
 }
 
@@ -31,29 +31,31 @@ export function toHttpMutant(options: MutantOptions): HttpMutant {
     ? toBatch(messages, random)
     : mutate(random.pick(messages), random)
   const parsed = tryParse(body)
-  const consistent = era === 'modern' ? toModernHeaders(parsed) : toLegacyHeaders(session)
-  const bent = random.chance(0.06) ? random.pick(bends)({ headers: consistent, body }, random) : {}
-  const request: RawRequest = { headers: consistent, body, ...bent }
+  const matchingHeaders = era === 'modern' ? toModernHeaders(parsed) : toLegacyHeaders(session)
+  const headMutation = random.chance(0.06)
+    ? random.pick(headMutations)({ headers: matchingHeaders, body }, random)
+    : {}
+  const request: RawRequest = { headers: matchingHeaders, body, ...headMutation }
   const alone =
-    bent.headers !== undefined ||
-    bent.method !== undefined ||
+    headMutation.headers !== undefined ||
+    headMutation.method !== undefined ||
     isListen(parsed) ||
     toBytes({ ...request, body: '' }).length > 8192
   return { index, era, request, alone }
 }
 
-/** What one connection must not be shared for: streams that stay open. */
+/** A stream that stays open and blocks its connection. */
 export const isListen = (body: unknown): boolean =>
   typeof body === 'object' &&
   body !== null &&
   'method' in body &&
   body.method === 'subscriptions/listen'
 
-type Bend = (request: RawRequest, random: Random) => Partial<RawRequest>
+type HeadMutation = (request: RawRequest, random: Random) => Partial<RawRequest>
 
-/** The ways in which the part before the body can be wrong. */
-const bends: readonly Bend[] = [
-  ({ headers }, random) => ({ headers: without(headers, random.pick(Object.keys(headers))) }),
+/** Mutations of the request head. */
+const headMutations: readonly HeadMutation[] = [
+  ({ headers }, random) => ({ headers: withoutHeader(headers, random.pick(Object.keys(headers))) }),
   ({ headers }, random) => {
     const name = random.pick([...Object.keys(headers), 'mcp-name', 'last-event-id', 'origin'])
     return { headers: { ...headers, [name]: random.pick(oddHeaders) } }
@@ -94,7 +96,7 @@ const versions = ['2026-07-28', legacyRevision, '2025-03-26', '2024-11-05', '1.0
 const accepts = ['*/*', 'application/json', 'text/event-stream', 'text/html', '']
 const types = ['text/plain', 'application/json; charset=utf-16', 'APPLICATION/JSON', '', 'x']
 
-const without = (headers: RawRequest['headers'], name: string): Record<string, string> =>
+const withoutHeader = (headers: RawRequest['headers'], name: string): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([other]) => other !== name))
 
 function tryParse(text: string): unknown {

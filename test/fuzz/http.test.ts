@@ -11,42 +11,42 @@ import { Verdict } from './verdict.ts'
 
 const total = amount(1_000, 100_000)
 const legacyShare = 0.3
-/** Nothing here takes long: an answer that is not there by then never comes. */
-const patience = 30_000
+/** Every answer is quick, so a missing one counts as lost after this time. */
+const answerTimeoutMs = 30_000
 
-test(`${total} mutated requests get answers, and the server is none the worse for it`, {
+test(`${total} mutated requests are all answered, and the server stays healthy`, {
   timeout: 300_000,
 }, async () => {
-  // A small heap, so that garbage that nobody has collected yet is not taken for a leak.
+  // A small heap, so that uncollected garbage is not mistaken for a leak.
   const server = await spawnServer('test/fixtures/fuzz', { flags: ['--max-old-space-size=128'] })
   onTestFinished(async () => void (await server.stop()))
   const run = await createRun(server)
-  const began = performance.now()
+  const startedAt = performance.now()
 
   const memory: number[] = []
   for (let step = 1; step <= 50; step++) {
     await run.to(Math.round((total * step) / 50))
     memory.push(server.residentMegabytes)
   }
-  // From the first fifth to the last tenth; medians, because a single reading says little.
-  const before = median(memory.slice(8, 13))
-  const rise = median(memory.slice(45, 50)) - before
+  // Medians from the first fifth to the last tenth: single readings are noisy.
+  const baselineMegabytes = median(memory.slice(8, 13))
+  const riseMegabytes = median(memory.slice(45, 50)) - baselineMegabytes
 
-  const seconds = (performance.now() - began) / 1000
+  const seconds = (performance.now() - startedAt) / 1000
   const { verdict } = run
   console.info(
-    `seed ${fuzzSeed}: ${verdict.summary()}; ${seconds.toFixed(1)} s; memory ${before.toFixed(0)} MB, then ${rise.toFixed(0)} MB more`,
+    `seed ${fuzzSeed}: ${verdict.summary()}; ${seconds.toFixed(1)} s; memory ${baselineMegabytes.toFixed(0)} MB, then ${riseMegabytes.toFixed(0)} MB more`,
   )
   expect(verdict.faults).toEqual([])
   expect(verdict.answered).toBe(total)
   expect(verdict.handled / total).toBeGreaterThanOrEqual(0.3)
   expect(server.alive).toBe(true)
-  await expectHonestAnswers(server)
-  expect(rise).toBeLessThanOrEqual(50)
+  await expectValidAnswers(server)
+  expect(riseMegabytes).toBeLessThanOrEqual(50)
   expect(await server.stop()).toMatchObject({ code: 0 })
 })
 
-async function expectHonestAnswers({ url }: HttpServer): Promise<void> {
+async function expectValidAnswers({ url }: HttpServer): Promise<void> {
   const call = { name: 'add', arguments: { a: 1, b: 2 } }
   const modern = await postModern(url, 'tools/call', call)
   expect(modern.answer.result).toMatchObject({ structuredContent: { sum: 3 } })
@@ -64,24 +64,24 @@ const median = (values: readonly number[]): number =>
 
 interface Run {
   readonly verdict: Verdict
-  /** Sends everything up to this many messages, and settles when all of it is answered. */
+  /** Sends mutants up to this total and resolves when all are answered. */
   to(count: number): Promise<void>
 }
 
 async function createRun(server: HttpServer): Promise<Run> {
   const verdict = new Verdict()
-  const asked = await postModern(server.url, 'tools/call', {
+  const confirmation = await postModern(server.url, 'tools/call', {
     name: 'confirm',
     arguments: { subject: 'it' },
     _meta: { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } },
   })
-  const modernSeeds = toModernSeeds(String(asked.answer.result?.requestState))
-  const next = { modern: 0, legacy: 0 }
-  const take = (era: Era, until: number, session?: string): HttpMutant | undefined => {
-    const share = Math.round(until * (era === 'legacy' ? legacyShare : 1 - legacyShare))
-    if (next[era] >= share || !server.alive) return undefined
-    // The eras share the numbers, so that each request has one of its own.
-    const index = next[era]++ * 2 + (era === 'legacy' ? 1 : 0)
+  const modernSeeds = toModernSeeds(String(confirmation.answer.result?.requestState))
+  const nextIndex = { modern: 0, legacy: 0 }
+  const nextMutant = (era: Era, limit: number, session?: string): HttpMutant | undefined => {
+    const share = Math.round(limit * (era === 'legacy' ? legacyShare : 1 - legacyShare))
+    if (nextIndex[era] >= share || !server.alive) return undefined
+    // Even indexes are modern and odd ones legacy, so that each index is unique.
+    const index = nextIndex[era]++ * 2 + (era === 'legacy' ? 1 : 0)
     const messages = era === 'legacy' ? legacySeeds : modernSeeds
     return toHttpMutant({
       seed: fuzzSeed,
@@ -95,15 +95,15 @@ async function createRun(server: HttpServer): Promise<Run> {
     judgeResponse(verdict, mutant, response)
   return {
     verdict,
-    to: async (until) => {
+    to: async (limit) => {
       const modern = Array.from({ length: 4 }, async () => {
         const lane = new Lane(server, judge, verdict)
-        await sendModern(lane, () => take('modern', until))
+        await sendModern(lane, () => nextMutant('modern', limit))
       })
       const legacy = Array.from({ length: 6 }, async () => {
         const lane = new Lane(server, judge, verdict)
         const session = await openSession(server.url)
-        await sendOneByOne(lane, () => take('legacy', until, session))
+        await sendOneByOne(lane, () => nextMutant('legacy', limit, session))
         await endSession(server, session)
       })
       await Promise.all([...modern, ...legacy])
@@ -111,16 +111,16 @@ async function createRun(server: HttpServer): Promise<Run> {
   }
 }
 
-/** Eight requests at a time on one connection. */
-async function sendModern(lane: Lane, take: () => HttpMutant | undefined): Promise<void> {
-  await Promise.all(Array.from({ length: 8 }, () => sendOneByOne(lane, take)))
+/** Pipelines eight requests on one connection. */
+async function sendModern(lane: Lane, nextMutant: () => HttpMutant | undefined): Promise<void> {
+  await Promise.all(Array.from({ length: 8 }, () => sendOneByOne(lane, nextMutant)))
 }
 
-async function sendOneByOne(lane: Lane, take: () => HttpMutant | undefined): Promise<void> {
-  for (let mutant = take(); mutant; mutant = take()) await lane.send(mutant)
+async function sendOneByOne(lane: Lane, nextMutant: () => HttpMutant | undefined): Promise<void> {
+  for (let mutant = nextMutant(); mutant; mutant = nextMutant()) await lane.send(mutant)
 }
 
-/** One kept-alive connection, and short-lived ones beside it for requests that may end theirs. */
+/** One keep-alive connection, plus short-lived ones for requests that may close theirs. */
 class Lane {
   readonly #server: HttpServer
   readonly #judge: (mutant: HttpMutant, response: RawResponse) => void
@@ -139,7 +139,10 @@ class Lane {
 
   async send(mutant: HttpMutant): Promise<void> {
     try {
-      const response = await within(patience, mutant.alone ? this.#alone(mutant) : this.#on(mutant))
+      const response = await withTimeout(
+        answerTimeoutMs,
+        mutant.alone ? this.#alone(mutant) : this.#on(mutant),
+      )
       this.#judge(mutant, response)
       await this.#forget(mutant, response)
     } catch (error) {
@@ -156,7 +159,7 @@ class Lane {
   async #alone({ request }: HttpMutant): Promise<RawResponse> {
     const connection = await RawConnection.open(this.#server.port)
     try {
-      // GET may open a stream on which there is nothing to say.
+      // GET may open a stream without events.
       const until = ['HEAD', 'GET'].includes(request.method ?? 'POST') ? 'head' : 'event'
       return await connection.send(toBytes(request), until)
     } finally {
@@ -164,25 +167,26 @@ class Lane {
     }
   }
 
-  /** A session that a mutant opened must not count against the honest ones. */
+  /** Ends sessions opened by mutants, so that they do not use up the session limit. */
   async #forget({ request }: HttpMutant, { headers, status }: RawResponse): Promise<void> {
-    const opened = headers['mcp-session-id']
-    if (status !== 200 || opened === undefined) return
-    if (!Object.values(request.headers).includes(opened)) await endSession(this.#server, opened)
+    const openedSession = headers['mcp-session-id']
+    if (status !== 200 || openedSession === undefined) return
+    if (!Object.values(request.headers).includes(openedSession))
+      await endSession(this.#server, openedSession)
   }
 }
 
 function judgeResponse(verdict: Verdict, mutant: HttpMutant, response: RawResponse): void {
   const { status, body } = response
   verdict.answered++
-  const about = /"method":"([^"]*)"/.exec(String(mutant.request.body))?.[1]
-  const fault = (what: string) =>
-    verdict.fault(`${what} (${about})`, describe(mutant), `${status} ${body}`)
+  const method = /"method":"([^"]*)"/.exec(String(mutant.request.body))?.[1]
+  const fault = (kind: string) =>
+    verdict.fault(`${kind} (${method})`, describe(mutant), `${status} ${body}`)
   if (status >= 500) fault(`HTTP ${status}`)
   try {
     if (body === '' || mutant.request.path === '/health') return
-    const wrong = toMessages(body).map((message) => verdict.judge(message))
-    const first = wrong.find((one) => one !== undefined)
+    const faults = toMessages(body).map((message) => verdict.judge(message))
+    const first = faults.find((one) => one !== undefined)
     if (first !== undefined) fault(first)
   } catch {
     fault('a body that does not parse')
@@ -196,9 +200,9 @@ async function endSession({ url }: HttpServer, session: string): Promise<void> {
   await fetch(url, { method: 'DELETE', headers: toLegacyHeaders(session) })
 }
 
-function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('no answer')), milliseconds)
+    const timer = setTimeout(() => reject(new Error('no answer')), timeoutMs)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }

@@ -1,7 +1,7 @@
-/** JSON as a text may have it: keys more than once, and numbers and strings no value can hold. */
+/** JSON text that JavaScript values cannot represent: duplicate keys, huge numbers, lone surrogates. */
 export type Node = null | boolean | number | string | Node[] | Fields | Raw
 
-/** An object whose keys may repeat and keep their order. */
+/** An object that allows duplicate keys and keeps their order. */
 export class Fields {
   readonly entries: [key: Key, value: Node][]
 
@@ -12,7 +12,7 @@ export class Fields {
 
 export type Key = string | Raw
 
-/** Text that is written as it is. */
+/** Text written verbatim. */
 export class Raw {
   readonly text: string
 

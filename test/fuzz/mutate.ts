@@ -1,21 +1,21 @@
 import { Fields, type Node, Raw, toNode, toText } from './json-text.ts'
 import type { Random } from './random.ts'
 
-/** The text of a message that was in order before chance had its way with it. */
+/** The text of a valid message after random mutations. */
 export function mutate(seed: unknown, random: Random): string {
   const root: Root = { node: toNode(seed) }
-  // One in twenty stays as it was: the honest traffic between the rest.
-  const times = random.chance(0.05) ? 0 : 1 + random.below(random.chance(0.2) ? 6 : 2)
-  for (let time = 0; time < times; time++) random.pick(mutations)(root, random)
+  // One in twenty stays valid.
+  const mutationCount = random.chance(0.05) ? 0 : 1 + random.below(random.chance(0.2) ? 6 : 2)
+  for (let count = 0; count < mutationCount; count++) random.pick(mutations)(root, random)
   if (random.chance(0.001)) inflate(root, random)
   const text = toText(root.node)
   return random.chance(0.03) ? random.pick(textMutations)(text, random) : text
 }
 
-/** Several messages in one text, as 2025-03-26 had them. */
+/** A JSON-RPC batch, as in protocol version 2025-03-26. */
 export function toBatch(seeds: readonly unknown[], random: Random): string {
   const count = random.pick([0, 1, 2, 3, 5, 120])
-  // Ids differ: of two requests with one id only one can be answered.
+  // Distinct ids: a repeated id can be answered only once.
   const messages = Array.from({ length: count }, (_, index) => {
     const seed = random.pick(seeds) as object
     return mutate('id' in seed ? { ...seed, id: index } : seed, random)
@@ -27,7 +27,7 @@ interface Root {
   node: Node
 }
 
-/** A place that holds a value and can hold another. */
+/** A position in the tree whose value can be replaced. */
 interface Slot {
   readonly value: Node
   set(value: Node): void
@@ -48,8 +48,10 @@ const nudgeString: Mutation = (root, random) => {
   const slot = pickSlot(root, random, (value) => typeof value === 'string')
   if (!slot) return
   const text = slot.value as string
-  const at = random.below(text.length + 1)
-  slot.set(`${text.slice(0, at)}${random.pick(oddStrings)}${text.slice(at + random.below(3))}`)
+  const index = random.below(text.length + 1)
+  slot.set(
+    `${text.slice(0, index)}${random.pick(oddStrings)}${text.slice(index + random.below(3))}`,
+  )
 }
 
 const nudgeNumber: Mutation = (root, random) =>
@@ -62,11 +64,11 @@ const removeField: Mutation = (root, random) => {
 
 const addField: Mutation = (root, random) => {
   const fields = pickFields(root, random)
-  const place = random.below((fields?.entries.length ?? 0) + 1)
-  fields?.entries.splice(place, 0, [random.pick(oddKeys), oddValue(random)])
+  const index = random.below((fields?.entries.length ?? 0) + 1)
+  fields?.entries.splice(index, 0, [random.pick(oddKeys), oddValue(random)])
 }
 
-/** Parsers disagree about which one counts. */
+/** Duplicate keys: parsers disagree about which value wins. */
 const repeatField: Mutation = (root, random) => {
   const fields = pickFields(root, random)
   const entry = fields?.entries[random.below(fields.entries.length)]
@@ -82,12 +84,12 @@ const respellField: Mutation = (root, random) => {
 }
 
 const swapValues: Mutation = (root, random) => {
-  const [one, other] = [pickSlot(root, random), pickSlot(root, random)]
-  if (!one || !other) return
-  const [first, second] = [toText(one.value), toText(other.value)]
-  // As text: a value put inside itself would never end.
-  one.set(new Raw(second))
-  other.set(new Raw(first))
+  const [firstSlot, secondSlot] = [pickSlot(root, random), pickSlot(root, random)]
+  if (!firstSlot || !secondSlot) return
+  const [first, second] = [toText(firstSlot.value), toText(secondSlot.value)]
+  // Swapped as text: a node placed inside itself would be a cycle.
+  firstSlot.set(new Raw(second))
+  secondSlot.set(new Raw(first))
 }
 
 const nestDeeply: Mutation = (root, random) => {
@@ -106,7 +108,7 @@ const widen: Mutation = (root, random) => {
   pickSlot(root, random)?.set(Array.from({ length: width }, (_, index) => index))
 }
 
-/** Longer than what a template is matched against, shorter than what a body may be. */
+/** Longer than the limit of template matching, shorter than the body limit. */
 const inflate: Mutation = (root, random) =>
   pickSlot(root, random, (value) => typeof value === 'string')?.set('x'.repeat(1_100_000))
 
@@ -115,8 +117,8 @@ const renameMethod: Mutation = (root, random) => {
   if (entry) entry[1] = random.pick(oddMethods)
 }
 
-/** The parts of the envelope that decide the era, the caller's abilities and the way back. */
-const bendMeta: Mutation = (root, random) => {
+/** Mutates the `_meta` fields that decide protocol version, capabilities and progress token. */
+const mutateMeta: Mutation = (root, random) => {
   const meta = fieldOf(fieldOf(root.node, 'params')?.[1], '_meta')?.[1]
   if (!(meta instanceof Fields)) return addField(root, random)
   const key = random.pick(metaKeys)
@@ -126,18 +128,18 @@ const bendMeta: Mutation = (root, random) => {
   else meta.entries.push([key, value])
 }
 
-const bendContinuation: Mutation = (root, random) => {
+const addContinuation: Mutation = (root, random) => {
   const params = fieldOf(root.node, 'params')?.[1]
   if (!(params instanceof Fields)) return
   params.entries.push([random.pick(['requestState', 'inputResponses']), oddValue(random)])
 }
 
-const bendId: Mutation = (root, random) => {
+const mutateId: Mutation = (root, random) => {
   const entry = fieldOf(root.node, 'id')
   if (entry) entry[1] = random.chance(0.7) ? random.pick(ids) : oddValue(random)
 }
 
-/** Weighted by repetition: what stays inside the arguments reaches a handler most often. */
+/** Weighted by repetition: mutations inside the arguments reach a handler most often. */
 const mutations: readonly Mutation[] = [
   ...Array(6).fill(replaceValue),
   ...Array(3).fill(changeType),
@@ -151,9 +153,9 @@ const mutations: readonly Mutation[] = [
   ...Array(2).fill(nestDeeply),
   ...Array(1).fill(widen),
   ...Array(1).fill(renameMethod),
-  ...Array(3).fill(bendMeta),
-  ...Array(2).fill(bendContinuation),
-  ...Array(2).fill(bendId),
+  ...Array(3).fill(mutateMeta),
+  ...Array(2).fill(addContinuation),
+  ...Array(2).fill(mutateId),
 ]
 
 type TextMutation = (text: string, random: Random) => string
@@ -161,8 +163,8 @@ type TextMutation = (text: string, random: Random) => string
 const textMutations: readonly TextMutation[] = [
   (text, random) => text.slice(0, random.below(text.length)),
   (text, random) => {
-    const at = random.below(text.length)
-    return `${text.slice(0, at)}${random.pick(['"', '}', ']', ',', '\\', '\0', '\ufeff'])}${text.slice(at + 1)}`
+    const index = random.below(text.length)
+    return `${text.slice(0, index)}${random.pick(['"', '}', ']', ',', '\\', '\0', '\ufeff'])}${text.slice(index + 1)}`
   },
   (text) => `\ufeff${text}`,
   (text) => `${text}${text}`,
@@ -365,18 +367,18 @@ const ids: readonly Node[] = [
 function pickSlot(
   root: Root,
   random: Random,
-  fits: (value: Node) => boolean = () => true,
+  matches: (value: Node) => boolean = () => true,
 ): Slot | undefined {
-  const fitting = slotsIn(pickScope(root, random)).filter(({ value }) => fits(value))
-  return fitting.length === 0 ? undefined : random.pick(fitting)
+  const candidates = slotsIn(pickScope(root, random)).filter(({ value }) => matches(value))
+  return candidates.length === 0 ? undefined : random.pick(candidates)
 }
 
 function pickFields(root: Root, random: Random): Fields | undefined {
-  const all = fieldsIn(pickScope(root, random))
-  return all.length === 0 ? undefined : random.pick(all)
+  const candidates = fieldsIn(pickScope(root, random))
+  return candidates.length === 0 ? undefined : random.pick(candidates)
 }
 
-/** Mostly the arguments, often the parameters: a broken envelope is refused before any handler. */
+/** Prefers arguments, then parameters: a broken envelope is rejected before any handler. */
 function pickScope(root: Root, random: Random): Node {
   const params = fieldOf(root.node, 'params')?.[1]
   const input = fieldOf(params, 'arguments')?.[1]

@@ -1,13 +1,13 @@
-/** A deterministic source of chance. */
+/** A seeded pseudo-random number generator. */
 export interface Random {
-  /** An integer from 0 to below `bound`. */
+  /** Returns an integer from 0 to `bound` - 1. */
   below(bound: number): number
-  /** True that often, of 1. */
+  /** Returns true with this probability. */
   chance(share: number): boolean
   pick<T>(choices: readonly T[]): T
 }
 
-/** Mulberry32: small, fast, and the same on every machine. */
+/** Mulberry32. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {
@@ -24,5 +24,5 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** `FUZZ_SEED=123 npx vitest run test/fuzz` repeats a run; every message depends on it alone. */
+/** `FUZZ_SEED=123 npx vitest run test/fuzz` repeats a run: every message depends only on the seed. */
 export const fuzzSeed = Number(process.env.FUZZ_SEED ?? 20260728)

@@ -3,11 +3,11 @@ import { aModernRequest, type Message } from '../support/modern-request.ts'
 
 type Params = Readonly<Record<string, unknown>>
 
-const canBeAsked = {
+const withElicitation = {
   'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} }, sampling: {} },
 }
 
-/** What both eras have. Handlers that do something are met more often than lists. */
+/** Requests of both protocol versions, with more calls than lists. */
 const requests: readonly (readonly [method: string, params: Params])[] = [
   ['tools/list', {}],
   ['tools/call', { name: 'echo', arguments: { text: 'hello', value: [1, { a: null }, true] } }],
@@ -51,7 +51,7 @@ const requests: readonly (readonly [method: string, params: Params])[] = [
   ],
 ]
 
-/** Valid messages of the stateless era; `state` is a sealed one that belongs to `confirm`. */
+/** Valid messages of the stateless protocol; `state` is a sealed request state of `confirm`. */
 export const toModernSeeds = (state: string): readonly Message[] => [
   ...requests.map(([method, params]) => aModernRequest(method, params)),
   aModernRequest('server/discover'),
@@ -66,20 +66,20 @@ export const toModernSeeds = (state: string): readonly Message[] => [
   aModernRequest('tools/call', {
     name: 'confirm',
     arguments: { subject: 'it' },
-    _meta: canBeAsked,
+    _meta: withElicitation,
   }),
   aModernRequest('tools/call', {
     name: 'confirm',
     arguments: { subject: 'it' },
     inputResponses: { sure: { action: 'accept', content: { yes: true } } },
     requestState: state,
-    _meta: canBeAsked,
+    _meta: withElicitation,
   }),
   withoutId(aModernRequest('notifications/cancelled', { requestId: 'nobody', reason: 'test' })),
   aModernRequest('no/such/method'),
 ]
 
-/** Valid messages of 2025, after the opening. */
+/** Valid messages of a 2025 session, after initialize. */
 export const legacySeeds: readonly Message[] = [
   ...requests.map(([method, params]) => ({ jsonrpc: '2.0' as const, id: 1, method, params })),
   anInitialize(1),
@@ -97,7 +97,7 @@ export const legacySeeds: readonly Message[] = [
   },
   { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
   { jsonrpc: '2.0', id: 1, method: 'no/such/method', params: {} },
-  // An answer to a question that nobody asked.
+  // Responses without a matching request.
   { jsonrpc: '2.0', id: 99, result: { action: 'accept', content: {} } } as unknown as Message,
   { jsonrpc: '2.0', id: 99, error: { code: -1, message: 'no' } } as unknown as Message,
 ]

@@ -7,21 +7,21 @@ export interface LineOptions {
   readonly messages: readonly object[]
 }
 
-/** The bytes of one line, its end included. The same seed and index always give the same ones. */
+/** The bytes of one line with its line ending, determined by seed and index. */
 export function toStdioMutant({ seed, index, messages }: LineOptions): Buffer {
   const random = createRandom(seed + Math.imul(index, 0x9e3779b1))
   const message = random.pick(messages)
-  // Its number is its id, so that an answer leads back to it.
-  const numbered = 'method' in message && 'id' in message ? { ...message, id: index } : message
-  const text = random.chance(0.02) ? toBatch(messages, random) : mutate(numbered, random)
+  // The index is the id, so that an answer can be traced to its mutant.
+  const messageWithId = 'method' in message && 'id' in message ? { ...message, id: index } : message
+  const text = random.chance(0.02) ? toBatch(messages, random) : mutate(messageWithId, random)
   const line = Buffer.from(text)
-  const bent = random.chance(0.05) ? random.pick(bends)(line, random) : line
-  return Buffer.concat([bent, random.pick(ends)])
+  const mutatedLine = random.chance(0.05) ? random.pick(lineMutations)(line, random) : line
+  return Buffer.concat([mutatedLine, random.pick(lineEndings)])
 }
 
-type Bend = (line: Buffer, random: Random) => Buffer
+type LineMutation = (line: Buffer, random: Random) => Buffer
 
-const bends: readonly Bend[] = [
+const lineMutations: readonly LineMutation[] = [
   (line, random) => insert(line, random, [0xff, 0xfe]),
   (line, random) => insert(line, random, [0xc0, 0x80]),
   (line, random) => insert(line, random, [0xed, 0xa0, 0x80]),
@@ -36,11 +36,11 @@ const bends: readonly Bend[] = [
   () => Buffer.alloc(64),
 ]
 
-const ends = [...Array(6).fill('\n'), '\r\n', '\n\n', '\r\r\n', '\n \n'].map((end) =>
+const lineEndings = [...Array(6).fill('\n'), '\r\n', '\n\n', '\r\r\n', '\n \n'].map((end) =>
   Buffer.from(end),
 )
 
 function insert(line: Buffer, random: Random, bytes: readonly number[]): Buffer {
-  const at = random.below(line.length + 1)
-  return Buffer.concat([line.subarray(0, at), Buffer.from(bytes), line.subarray(at)])
+  const offset = random.below(line.length + 1)
+  return Buffer.concat([line.subarray(0, offset), Buffer.from(bytes), line.subarray(offset)])
 }

@@ -9,13 +9,13 @@ import { toStdioMutant } from './stdio-mutant.ts'
 import { Verdict } from './verdict.ts'
 
 const total = amount(400, 50_000)
-const garbage = amount(1_000, 10_000)
+const invalidLineCount = amount(1_000, 10_000)
 
 type Request = Message & { readonly id: string | number }
 
 interface Era {
   readonly name: string
-  /** What decides the era of the connection. */
+  /** Sends the messages that fix the protocol version of the connection. */
   open(server: StdioServer): Promise<unknown>
   toRequest(method: string, params: Readonly<Record<string, unknown>>, id: string): Request
   readonly seeds: readonly object[]
@@ -40,21 +40,21 @@ const eras: readonly Era[] = [
 ]
 
 describe.each(eras)('over stdio in $name', (era) => {
-  test(`${total} mutated lines are met with JSON-RPC and nothing else`, {
+  test(`${total} mutated lines are answered with valid JSON-RPC only`, {
     timeout: 300_000,
   }, async () => {
     const server = start('test/fixtures/fuzz')
     const verdict = new Verdict()
     server.onLine((line) => judgeLine(verdict, line, era))
     await era.open(server)
-    const began = performance.now()
+    const startedAt = performance.now()
 
     for (let index = 0; index < total && server.alive; index++)
       await server.write(toStdioMutant({ seed: fuzzSeed, index, messages: era.seeds }))
     await server.write('\n')
     const last = await server.request(anAddition(era, 'last'))
 
-    const seconds = (performance.now() - began) / 1000
+    const seconds = (performance.now() - startedAt) / 1000
     console.info(`seed ${fuzzSeed}: ${verdict.summary()}; ${seconds.toFixed(1)} s`)
     expect(verdict.faults).toEqual([])
     expect(last.result).toMatchObject({ structuredContent: { sum: 3 } })
@@ -63,7 +63,7 @@ describe.each(eras)('over stdio in $name', (era) => {
     expect(await server.ended).toEqual({ code: 0, signal: null })
   })
 
-  test('a line above 10 MiB is refused: with an error, or with an exit that says why', async () => {
+  test('a line above 10 MiB gets an error or ends the process with a reason', async () => {
     const server = start('test/fixtures/fuzz')
     const lines: string[] = []
     server.onLine((line) => lines.push(line))
@@ -83,41 +83,42 @@ describe.each(eras)('over stdio in $name', (era) => {
     expect(lines.map(toAnswer)).not.toContain(undefined)
   })
 
-  test('a line that never ends is given up before it fills the memory', async () => {
+  test('an endless line is rejected before it fills the memory', async () => {
     const server = start('test/fixtures/fuzz')
     await era.open(server)
-    const piece = 'x'.repeat(1024 * 1024)
+    const chunk = 'x'.repeat(1024 * 1024)
 
-    for (let megabyte = 0; megabyte < 64 && server.alive; megabyte++) await server.write(piece)
+    for (let megabyte = 0; megabyte < 64 && server.alive; megabyte++) await server.write(chunk)
 
     if (server.alive) expect(server.residentMegabytes).toBeLessThan(256)
     else expect((await server.ended).code).toBeGreaterThan(0)
   })
 
-  test(`${garbage} lines of garbage do not hold up the end`, async () => {
+  test(`${invalidLineCount} invalid lines do not delay the exit`, async () => {
     const server = start('test/fixtures/fuzz')
     await era.open(server)
-    for (let line = 0; line < garbage; line++) await server.write('{"jsonrpc":"2.0","id":{}}\n')
+    for (let line = 0; line < invalidLineCount; line++)
+      await server.write('{"jsonrpc":"2.0","id":{}}\n')
     await server.request(anAddition(era, 'last'))
 
-    const began = performance.now()
+    const startedAt = performance.now()
     server.closeInput()
     const { code } = await server.ended
 
     expect(code).toBe(0)
-    expect(performance.now() - began).toBeLessThan(atMost(5000))
+    expect(performance.now() - startedAt).toBeLessThan(atMost(5000))
   })
 
-  test('deep nesting is answered, and the next call too', async () => {
+  test('deep nesting is answered, and so is the next call', async () => {
     const server = start('test/fixtures/fuzz')
     await era.open(server)
 
     for (const depth of [100, 1000, 5000, 200_000]) {
       const id = `deep ${depth}`
       const call = era.toRequest('tools/call', { name: 'echo', arguments: { value: '@' } }, id)
-      const answered = server.request({ ...call, id: `after ${depth}` })
-      const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`
-      const line = JSON.stringify(call).replace('"@"', deep)
+      const nextAnswer = server.request({ ...call, id: `after ${depth}` })
+      const nested = `${'['.repeat(depth)}${']'.repeat(depth)}`
+      const line = JSON.stringify(call).replace('"@"', nested)
       const answer = new Promise<Answer>((resolve) => {
         server.onLine((text) => {
           const message = toAnswer(text)
@@ -129,11 +130,11 @@ describe.each(eras)('over stdio in $name', (era) => {
 
       expect(error?.code ?? 0, `depth ${depth}: ${error?.message}`).not.toBe(-32603)
       if (depth > 100) expect(error ?? result?.isError, `depth ${depth}`).toBeTruthy()
-      expect((await answered).result).not.toHaveProperty('isError')
+      expect((await nextAnswer).result).not.toHaveProperty('isError')
     }
   })
 
-  test('tools that print while they load and while they run leave the stream alone', async () => {
+  test('tools that print while loading and running do not corrupt stdout', async () => {
     const server = start('test/fixtures/noisy')
     const lines: string[] = []
     server.onLine((line) => lines.push(line))
@@ -147,12 +148,12 @@ describe.each(eras)('over stdio in $name', (era) => {
     const plain = await server.request(
       era.toRequest('tools/call', { name: 'shout_plainly', arguments: {} }, 'plain'),
     )
-    // It shouts once more after it has answered; this call ends after that.
-    const after = await server.request(
+    // The tool prints once more after its answer; this call ends later than that.
+    const waitAnswer = await server.request(
       era.toRequest('tools/call', { name: 'wait', arguments: {} }, 'after'),
     )
 
-    for (const { result } of [...answers, plain, after])
+    for (const { result } of [...answers, plain, waitAnswer])
       expect(result).toMatchObject({ structuredContent: { shouted: true } })
     expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
     expect(server.said).toContain('loading: console.log')
@@ -161,8 +162,8 @@ describe.each(eras)('over stdio in $name', (era) => {
   })
 })
 
-function start(what: string): StdioServer {
-  const server = spawnStdio(what)
+function start(folder: string): StdioServer {
+  const server = spawnStdio(folder)
   onTestFinished(async () => void (await server.stop()))
   return server
 }
@@ -173,15 +174,15 @@ const anAddition = (era: Era, id: string): Request =>
 function judgeLine(verdict: Verdict, line: string, { seeds }: Era): void {
   verdict.answered++
   const answer = toAnswer(line)
-  const wrong = answer ? verdict.judge(answer) : 'a line that does not parse'
-  if (wrong === undefined) return
+  const fault = answer ? verdict.judge(answer) : 'a line that does not parse'
+  if (fault === undefined) return
   const index = Number.isInteger(answer?.id) ? Number(answer?.id) : -1
-  const sent =
+  const sentText =
     index < 0 || index >= total
       ? `unknown, for its id is ${JSON.stringify(answer?.id)}`
       : toStdioMutant({ seed: fuzzSeed, index, messages: seeds }).toString('latin1')
-  const about = /"method":"([^"]*)"/.exec(sent)?.[1]
-  verdict.fault(`${wrong} (${about})`, `#${index} ${sent}`, line)
+  const method = /"method":"([^"]*)"/.exec(sentText)?.[1]
+  verdict.fault(`${fault} (${method})`, `#${index} ${sentText}`, line)
 }
 
 function toAnswer(line: string): Answer | undefined {

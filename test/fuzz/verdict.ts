@@ -1,9 +1,9 @@
-/** What a run has shown, and of every kind of wrong answer how often and the shortest cause. */
+/** Results of a fuzz run: counts, and per kind of fault the number and the shortest input. */
 export class Verdict {
   answered = 0
-  /** Answers that a handler gave: a result, or a tool's error. */
+  /** Answers from a handler: a result or a tool error. */
   handled = 0
-  /** How often each error code was the answer. */
+  /** Number of answers per error code. */
   readonly #codes = new Map<number, number>()
   readonly #faults = new Map<string, Fault>()
 
@@ -15,13 +15,13 @@ export class Verdict {
   }
 
   fault(kind: string, sent: string, got = ''): void {
-    const former = this.#faults.get(kind)
-    const times = (former?.times ?? 0) + 1
-    const shorter = former === undefined || sent.length < former.sent.length
-    this.#faults.set(kind, shorter ? { times, sent, got } : { ...former, times })
+    const previous = this.#faults.get(kind)
+    const times = (previous?.times ?? 0) + 1
+    const isShorter = previous === undefined || sent.length < previous.sent.length
+    this.#faults.set(kind, isShorter ? { times, sent, got } : { ...previous, times })
   }
 
-  /** Looks at one message that came back; says what is wrong with it. */
+  /** Checks one message and returns the fault, if any. */
   judge(message: unknown): string | undefined {
     if (!isRecord(message) || message.jsonrpc !== '2.0') return 'no JSON-RPC'
     if (isRecord(message.result)) {
@@ -30,10 +30,10 @@ export class Verdict {
     }
     if (typeof message.method === 'string') return undefined
     if (!isRecord(message.error) || typeof message.error.code !== 'number') return 'no answer'
-    const { code, message: words } = message.error
+    const { code, message: text } = message.error
     this.#codes.set(code, (this.#codes.get(code) ?? 0) + 1)
-    if (typeof words !== 'string') return 'an error without words'
-    return code === -32603 ? `-32603 ${toKind(words)}` : undefined
+    if (typeof text !== 'string') return 'an error without words'
+    return code === -32603 ? `-32603 ${toKind(text)}` : undefined
   }
 
   summary(): string {
@@ -43,9 +43,9 @@ export class Verdict {
   }
 }
 
-/** Without what differs from one answer of a kind to the next. */
-const toKind = (words: string): string =>
-  words
+/** Removes the parts that differ between messages of one kind. */
+const toKind = (text: string): string =>
+  text
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/[0-9a-f-]{36}/g, '…')
     .slice(0, 60)

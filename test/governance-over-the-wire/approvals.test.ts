@@ -12,8 +12,8 @@ const pay = {
   more: `requiresConfirmation: true, consequenceLevel: 'high', cost: { amount: 5, unit: 'EUR' },`,
 }
 
-/** A refusal for which nobody can be asked must not keep a model waiting. */
-const atOnce = atMost(1000)
+/** A refusal without a person to ask must be immediate. */
+const maxRefusalMs = atMost(1000)
 
 let order = 0
 const anOrder = () => ({ order: `order-${order++}` })
@@ -21,8 +21,8 @@ const anOrder = () => ({ order: `order-${order++}` })
 describe('a call that needs an approval', () => {
   let site: Site
   let answer: PersonsAnswer
-  const asking = new Map<string, DoorClient>()
-  const mute = new Map<string, DoorClient>()
+  const interactiveClients = new Map<string, DoorClient>()
+  const silentClients = new Map<string, DoorClient>()
 
   beforeAll(async () => {
     site = await Site.open({
@@ -38,8 +38,10 @@ policy:
     await site.serve()
     await Promise.all(
       doors.flatMap((door) => [
-        site.connect(door, { person: () => answer }).then((one) => asking.set(door, one)),
-        site.connect(door).then((one) => mute.set(door, one)),
+        site
+          .connect(door, { person: () => answer })
+          .then((one) => interactiveClients.set(door, one)),
+        site.connect(door).then((one) => silentClients.set(door, one)),
       ]),
     )
     return () => site.close()
@@ -51,26 +53,26 @@ policy:
     client.shown.length = 0
     return client
   }
-  const timesRan = (input: { order: string }) =>
+  const countRuns = (input: { order: string }) =>
     site.ran().filter((one) => one.input.order === input.order).length
 
-  describe.each(doors)('of a client of %s', (door) => {
-    test('runs once when the person there says yes', async () => {
-      const client = clientOf(asking, door)
+  describe.each(doors)('from a client of %s', (door) => {
+    test('runs once when the user accepts the elicitation', async () => {
+      const client = clientOf(interactiveClients, door)
       const input = anOrder()
       answer = says.yes
 
       const first = await client.call('pay', input)
-      const again = await client.call('pay', input)
+      const repeated = await client.call('pay', input)
 
       expect(first).toMatchObject({ verdict: 'done', data: { done: input.order } })
-      expect(again.verdict).toBe('possible_duplicate')
+      expect(repeated.verdict).toBe('possible_duplicate')
       expect(client.shown).toHaveLength(1)
-      expect(timesRan(input)).toBe(1)
+      expect(countRuns(input)).toBe(1)
     })
 
-    test('shows the person tool, origin, purpose, effects, arguments and cost', async () => {
-      const client = clientOf(asking, door)
+    test('shows tool, origin, description, effects, arguments and cost', async () => {
+      const client = clientOf(interactiveClients, door)
       const input = anOrder()
       answer = says.no
 
@@ -85,59 +87,59 @@ policy:
       expect(message).toContain('5 EUR')
     })
 
-    test('does not run when the person says no, and is not asked about again', async () => {
-      const client = clientOf(asking, door)
+    test('does not run after the user declines, and is not asked again', async () => {
+      const client = clientOf(interactiveClients, door)
       const input = anOrder()
       answer = says.no
 
       const first = await client.call('pay', input)
-      const again = await client.call('pay', input)
+      const repeated = await client.call('pay', input)
 
-      expect([first.verdict, again.verdict]).toEqual(['approval_denied', 'approval_denied'])
+      expect([first.verdict, repeated.verdict]).toEqual(['approval_denied', 'approval_denied'])
       expect(client.shown).toHaveLength(1)
-      expect(timesRan(input)).toBe(0)
+      expect(countRuns(input)).toBe(0)
     })
 
-    test('does not run when the form comes back without the yes in it', async () => {
-      const client = clientOf(asking, door)
+    test('does not run when the form is accepted without approval', async () => {
+      const client = clientOf(interactiveClients, door)
       const input = anOrder()
       answer = { action: 'accept', content: { approve: false } }
 
       expect(await client.call('pay', input)).toMatchObject({ verdict: 'approval_denied' })
-      expect(timesRan(input)).toBe(0)
+      expect(countRuns(input)).toBe(0)
     })
 
-    test('stays open for somebody else when the person closes the form', async () => {
-      const client = clientOf(asking, door)
+    test('stays pending when the user cancels the form', async () => {
+      const client = clientOf(interactiveClients, door)
       const input = anOrder()
       answer = says.nothing
 
-      const closed = await client.call('pay', input)
-      expect(closed).toMatchObject({
+      const cancelled = await client.call('pay', input)
+      expect(cancelled).toMatchObject({
         verdict: 'approval_required',
         details: { approval: expect.any(String) },
       })
-      expect(timesRan(input)).toBe(0)
+      expect(countRuns(input)).toBe(0)
 
       answer = says.yes
       expect(await client.call('pay', input)).toMatchObject({ verdict: 'done' })
-      expect(timesRan(input)).toBe(1)
+      expect(countRuns(input)).toBe(1)
     })
 
-    test('is refused at once where nobody can be asked, and runs once after a human approved it in a terminal', async () => {
-      const client = clientOf(mute, door)
+    test('is refused at once without elicitation, and runs once after approval in a terminal', async () => {
+      const client = clientOf(silentClients, door)
       const input = anOrder()
 
-      const began = performance.now()
+      const startedAt = performance.now()
       const refused = await client.call('pay', input)
-      const took = performance.now() - began
+      const durationMs = performance.now() - startedAt
       const id = String(refused.details.approval)
       expect(refused.verdict).toBe('approval_required')
       expect(refused.text).toContain(`drawbridge approvals approve ${id}`)
       expect(refused.text).toMatch(/same call again/)
       expect(refused.meta.failure).toMatchObject({ retryable: true })
-      expect(took).toBeLessThan(atOnce)
-      expect(timesRan(input)).toBe(0)
+      expect(durationMs).toBeLessThan(maxRefusalMs)
+      expect(countRuns(input)).toBe(0)
 
       const approved = await site.run('approvals', 'approve', id)
       expect(approved).toMatchObject({ code: 0, stderr: '' })
@@ -145,74 +147,76 @@ policy:
       const answers = await Promise.all(Array.from({ length: 5 }, () => client.call('pay', input)))
       const verdicts = answers.map(({ verdict }) => verdict)
       expect(verdicts.filter((verdict) => verdict === 'done')).toHaveLength(1)
-      expect(timesRan(input)).toBe(1)
+      expect(countRuns(input)).toBe(1)
     })
   })
 
-  test('is good for these arguments and no others', async () => {
-    const client = clientOf(mute, '2026 over HTTP')
-    const [input, other] = [anOrder(), anOrder()]
+  test('an approval covers only its own arguments', async () => {
+    const client = clientOf(silentClients, '2026 over HTTP')
+    const [input, otherInput] = [anOrder(), anOrder()]
     const { details } = await client.call('pay', input)
     await site.run('approvals', 'approve', String(details.approval))
 
-    const swapped = await client.call('pay', other)
+    const otherOutcome = await client.call('pay', otherInput)
 
-    expect(swapped).toMatchObject({ verdict: 'approval_required' })
-    expect(swapped.details.approval).not.toBe(details.approval)
-    expect(timesRan(other)).toBe(0)
+    expect(otherOutcome).toMatchObject({ verdict: 'approval_required' })
+    expect(otherOutcome.details.approval).not.toBe(details.approval)
+    expect(countRuns(otherInput)).toBe(0)
   })
 
-  test('is used up once even when two servers on one store are called at the same time', async () => {
+  test('an approval is used once across servers that share a store', async () => {
     const input = anOrder()
-    const { details } = await clientOf(mute, '2026 over HTTP').call('pay', input)
+    const { details } = await clientOf(silentClients, '2026 over HTTP').call('pay', input)
     await site.run('approvals', 'approve', String(details.approval))
 
     const answers = await Promise.all(
-      doors.flatMap((door) => [1, 2, 3].map(() => clientOf(mute, door).call('pay', input))),
+      doors.flatMap((door) =>
+        [1, 2, 3].map(() => clientOf(silentClients, door).call('pay', input)),
+      ),
     )
 
     expect(answers.filter(({ verdict }) => verdict === 'done')).toHaveLength(1)
-    expect(timesRan(input)).toBe(1)
+    expect(countRuns(input)).toBe(1)
   })
 
-  test('is refused for good when a human denied it in a terminal', async () => {
-    const client = clientOf(mute, '2026 over HTTP')
+  test('is refused after a denial in a terminal', async () => {
+    const client = clientOf(silentClients, '2026 over HTTP')
     const input = anOrder()
     const { details } = await client.call('pay', input)
 
     const denied = await site.run('approvals', 'deny', String(details.approval), '--as', 'bea')
 
     expect(denied.code).toBe(0)
-    const again = await client.call('pay', input)
-    expect(again.verdict).toBe('approval_denied')
-    expect(again.text).toContain('bea')
-    expect(timesRan(input)).toBe(0)
+    const repeated = await client.call('pay', input)
+    expect(repeated.verdict).toBe('approval_denied')
+    expect(repeated.text).toContain('bea')
+    expect(countRuns(input)).toBe(0)
   })
 
-  test('does not run when the client gives up while the person thinks', async () => {
+  test('does not run when the client cancels while the form is open', async () => {
     for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
-      const leaving = new AbortController()
+      const controller = new AbortController()
       let decide: (answer: PersonsAnswer) => void = () => {}
       const input = anOrder()
       const client = await site.connect(door, {
         person: () => {
-          leaving.abort()
+          controller.abort()
           return new Promise<PersonsAnswer>((resolve) => {
             decide = resolve
           })
         },
       })
 
-      await client.call('pay', input, { signal: leaving.signal })
+      await client.call('pay', input, { signal: controller.signal })
       decide(says.yes)
 
-      // Anything that would still run has been sent before this is answered.
+      // A late run would have been recorded before this answer.
       expect(await client.call('look', input)).toMatchObject({ verdict: 'done' })
       expect(site.ran('pay').filter((one) => one.input.order === input.order)).toEqual([])
     }
   })
 
-  test('is left to others when the client breaks down over the question', async () => {
+  test('stays pending when the client fails to show the form', async () => {
     for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
       const input = anOrder()
       const client = await site.connect(door, {
@@ -222,12 +226,12 @@ policy:
       })
 
       expect(await client.call('pay', input)).toMatchObject({ verdict: 'approval_required' })
-      expect(timesRan(input)).toBe(0)
+      expect(countRuns(input)).toBe(0)
     }
   })
 
-  test('is refused at once to a client of 2025 that began no session', async () => {
-    const began = performance.now()
+  test('is refused at once for a 2025 client without a session', async () => {
+    const startedAt = performance.now()
     const response = await fetch(site.url, {
       method: 'POST',
       headers: {
@@ -244,19 +248,19 @@ policy:
     })
 
     expect(response.status).toBe(400)
-    expect(performance.now() - began).toBeLessThan(atOnce)
+    expect(performance.now() - startedAt).toBeLessThan(maxRefusalMs)
   })
 
-  test('does not keep other calls waiting while the person thinks', async () => {
+  test('does not block other calls while the form is open', async () => {
     for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
       let decide: (answer: PersonsAnswer) => void = () => {}
-      let asked: () => void = () => {}
-      const isAsked = new Promise<void>((resolve) => {
-        asked = resolve
+      let notifyAsked: () => void = () => {}
+      const formShown = new Promise<void>((resolve) => {
+        notifyAsked = resolve
       })
       const client = await site.connect(door, {
         person: () => {
-          asked()
+          notifyAsked()
           return new Promise<PersonsAnswer>((resolve) => {
             decide = resolve
           })
@@ -264,17 +268,17 @@ policy:
       })
       const input = anOrder()
 
-      const paying = client.call('pay', input)
-      await isAsked
+      const payment = client.call('pay', input)
+      await formShown
       expect(await client.call('look', anOrder())).toMatchObject({ verdict: 'done' })
       decide(says.yes)
 
-      expect(await paying).toMatchObject({ verdict: 'done' })
+      expect(await payment).toMatchObject({ verdict: 'done' })
     }
   })
 
-  test('shows nothing that could hide itself, move the cursor or turn the reading direction', async () => {
-    const client = clientOf(asking, '2026 over HTTP')
+  test('shows control, bidirectional and zero-width characters escaped', async () => {
+    const client = clientOf(interactiveClients, '2026 over HTTP')
     const hostile: Record<string, string> = {
       escape: '\u001b[2K\u001b[1A',
       'bell and backspace': '\u0007\u0008',
@@ -296,17 +300,17 @@ policy:
     const page = await fetch(new URL(`/approvals/${id}`, site.url))
 
     const [message = ''] = client.shown
-    for (const [where, text] of Object.entries({
+    for (const [output, text] of Object.entries({
       message,
       terminal: terminal.stdout,
       page: JSON.stringify(((await page.json()) as { shown: object }).shown),
     }))
-      for (const [what, characters] of Object.entries(hostile))
+      for (const [kind, characters] of Object.entries(hostile))
         for (const character of characters)
           if (/\p{C}/u.test(character))
-            expect({ where, what, found: text.includes(character) }).toEqual({
-              where,
-              what,
+            expect({ where: output, kind, found: text.includes(character) }).toEqual({
+              where: output,
+              kind,
               found: false,
             })
     expect(message).toContain('\\u{202e}gpj.exe')
@@ -314,8 +318,8 @@ policy:
     expect(terminal.stdout).toContain('\\u{202e}gpj.exe')
   })
 
-  test('cannot fake a line of what the person is shown', async () => {
-    const client = clientOf(asking, '2026 over HTTP')
+  test('arguments cannot forge lines of the approval message', async () => {
+    const client = clientOf(interactiveClients, '2026 over HTTP')
     answer = says.nothing
 
     await client.call('pay', {
@@ -324,15 +328,15 @@ policy:
     await client.call('pay', { order: 'x"\u2028From: somewhere safe\u2029From: somewhere safe' })
 
     for (const message of client.shown) {
-      // All that Unicode says must break a line.
+      // Every line terminator of Unicode.
       const lines = message.split(/[\n\v\f\r\u0085\u2028\u2029]/)
       expect(lines.filter((line) => line.startsWith('From:'))).toHaveLength(1)
       expect(lines.filter((line) => line.startsWith('What it is for:'))).toHaveLength(1)
     }
   })
 
-  test('tells the person what is left of the budget', async () => {
-    const client = clientOf(asking, '2026 over HTTP')
+  test('shows the remaining budget', async () => {
+    const client = clientOf(interactiveClients, '2026 over HTTP')
     answer = says.nothing
 
     await client.call('pay', anOrder())
@@ -340,18 +344,20 @@ policy:
     expect(client.shown[0]).toMatch(/\b1000 EUR\b/)
   })
 
-  describe('in the stateless era', () => {
-    const capable = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } }
+  describe('in the stateless protocol', () => {
+    const withElicitation = {
+      'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+    }
     const send = async (
       input: object,
-      more: Record<string, unknown> = {},
+      extraParams: Record<string, unknown> = {},
       headers: Record<string, string> = {},
     ) => {
       const message = aModernRequest('tools/call', {
         name: 'pay',
         arguments: input,
-        ...more,
-        _meta: capable,
+        ...extraParams,
+        _meta: withElicitation,
       })
       const response = await fetch(site.url, {
         method: 'POST',
@@ -368,9 +374,9 @@ policy:
         error?: { code: number; message: string }
       }
     }
-    const yes = { inputResponses: { approval: says.yes } }
+    const acceptance = { inputResponses: { approval: says.yes } }
 
-    test('is asked about in the result, with a state that says nothing to the client', async () => {
+    test('returns input_required with an opaque request state', async () => {
       const { result } = await send(anOrder())
 
       expect(result?.resultType).toBe('input_required')
@@ -385,50 +391,50 @@ policy:
       expect(readable).not.toContain(approval?.id)
     })
 
-    test('does not run on a state that was changed, cut, or made for other arguments', async () => {
+    test('does not run on a request state that is changed, truncated or made for other arguments', async () => {
       const [input, other] = [anOrder(), anOrder()]
       const { result } = await send(input)
       const state = result?.requestState ?? ''
       const middle = Math.floor(state.length / 2)
       const flipped = `${state.slice(0, middle)}${state[middle] === 'A' ? 'B' : 'A'}${state.slice(middle + 1)}`
 
-      for (const [input_, requestState] of [
+      for (const [sentInput, requestState] of [
         [input, flipped],
         [input, state.slice(0, -4)],
         [input, ''],
         [other, state],
       ] as const) {
-        const { error } = await send(input_, { ...yes, requestState })
+        const { error } = await send(sentInput, { ...acceptance, requestState })
         expect(error).toEqual({ code: -32602, message: 'Invalid or expired requestState' })
       }
-      expect(timesRan(input) + timesRan(other)).toBe(0)
+      expect(countRuns(input) + countRuns(other)).toBe(0)
     })
 
-    test('does not run on an answer that nobody asked for', async () => {
+    test('does not run on an unsolicited answer', async () => {
       const input = anOrder()
 
-      const { result } = await send(input, yes)
+      const { result } = await send(input, acceptance)
 
       expect(result?.resultType).toBe('input_required')
-      expect(timesRan(input)).toBe(0)
+      expect(countRuns(input)).toBe(0)
     })
 
-    test('runs once however often the yes is sent', async () => {
+    test('runs once when the acceptance is sent repeatedly', async () => {
       const input = anOrder()
       const { result } = await send(input)
-      const again = { ...yes, requestState: result?.requestState }
+      const retry = { ...acceptance, requestState: result?.requestState }
 
-      const answers = await Promise.all(Array.from({ length: 8 }, () => send(input, again)))
-      await send(input, again)
+      const answers = await Promise.all(Array.from({ length: 8 }, () => send(input, retry)))
+      await send(input, retry)
 
       const failures = answers.map((one) => one.result?._meta?.[`${prefix}failure`]?.code)
       expect(failures.filter((code) => code === undefined)).toHaveLength(1)
-      expect(timesRan(input)).toBe(1)
+      expect(countRuns(input)).toBe(1)
     })
   })
 })
 
-describe('the approvals over HTTP', () => {
+describe('the /approvals routes', () => {
   let site: Site
   const clients = new Map<string, DoorClient>()
 
@@ -460,20 +466,23 @@ ${httpWithTokens(
     return () => site.close()
   })
 
-  const as = (subject: string): DoorClient => {
+  const clientFor = (subject: string): DoorClient => {
     const client = clients.get(subject)
     if (!client) throw new Error(`nobody called ${subject}`)
     return client
   }
 
-  const visit = async (path: string, who: string | undefined, init: RequestInit = {}) => {
-    const headers = { ...(who && asBearer(who)), ...(init.headers as Record<string, string>) }
+  const request = async (path: string, subject: string | undefined, init: RequestInit = {}) => {
+    const headers = {
+      ...(subject && asBearer(subject)),
+      ...(init.headers as Record<string, string>),
+    }
     const response = await fetch(new URL(path, site.url), { ...init, headers })
     const body = (await response.json()) as Record<string, unknown>
     return { status: response.status, headers: response.headers, body }
   }
-  const decide = (id: string, who: string | undefined, decision: string) =>
-    visit(`/approvals/${id}`, who, {
+  const decide = (id: string, subject: string | undefined, decision: string) =>
+    request(`/approvals/${id}`, subject, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ decision }),
@@ -484,21 +493,21 @@ ${httpWithTokens(
 
   beforeEach(async () => {
     input = anOrder()
-    const { verdict, details } = await as('bob').call('transfer', input)
+    const { verdict, details } = await clientFor('bob').call('transfer', input)
     expect(verdict).toBe('approval_required')
     id = String(details.approval)
   })
 
-  const ranNow = () => site.ran().filter((one) => one.input.order === input.order).length
+  const runCount = () => site.ran().filter((one) => one.input.order === input.order).length
 
-  test('let somebody with the scope see what waits and say yes, and the call then runs once', async () => {
-    const list = await visit('/approvals', 'ann')
-    const one = await visit(`/approvals/${id}`, 'ann')
-    const decided = await decide(id, 'ann', 'approve')
+  test('let a caller with the scope list and approve, and the call then runs once', async () => {
+    const listing = await request('/approvals', 'ann')
+    const approval = await request(`/approvals/${id}`, 'ann')
+    const decision = await decide(id, 'ann', 'approve')
 
-    expect(list).toMatchObject({ status: 200 })
-    expect(list.body).toContainEqual(expect.objectContaining({ id, capability: 'transfer' }))
-    expect(one).toMatchObject({
+    expect(listing).toMatchObject({ status: 200 })
+    expect(listing.body).toContainEqual(expect.objectContaining({ id, capability: 'transfer' }))
+    expect(approval).toMatchObject({
       status: 200,
       body: {
         id,
@@ -507,23 +516,25 @@ ${httpWithTokens(
         shown: { arguments: expect.stringContaining(input.order) },
       },
     })
-    expect(decided).toMatchObject({ status: 200, body: { state: 'approved', decidedBy: 'ann' } })
-    const calls = await Promise.all([1, 2, 3].map(() => as('bob').call('transfer', input)))
+    expect(decision).toMatchObject({ status: 200, body: { state: 'approved', decidedBy: 'ann' } })
+    const calls = await Promise.all([1, 2, 3].map(() => clientFor('bob').call('transfer', input)))
     expect(calls.filter(({ verdict }) => verdict === 'done')).toHaveLength(1)
-    expect(ranNow()).toBe(1)
+    expect(runCount()).toBe(1)
   })
 
-  test('let somebody with the scope say no', async () => {
+  test('let a caller with the scope deny', async () => {
     expect(await decide(id, 'ann', 'deny')).toMatchObject({ status: 200 })
 
-    expect(await as('bob').call('transfer', input)).toMatchObject({ verdict: 'approval_denied' })
-    expect(ranNow()).toBe(0)
+    expect(await clientFor('bob').call('transfer', input)).toMatchObject({
+      verdict: 'approval_denied',
+    })
+    expect(runCount()).toBe(0)
   })
 
-  test('are closed to those without the scope, and say which one it takes', async () => {
+  test('refuse a caller without the scope with 403 and name the scope', async () => {
     for (const answer of [
-      await visit('/approvals', 'bob'),
-      await visit(`/approvals/${id}`, 'bob'),
+      await request('/approvals', 'bob'),
+      await request(`/approvals/${id}`, 'bob'),
       await decide(id, 'bob', 'approve'),
     ]) {
       expect(answer.status).toBe(403)
@@ -531,59 +542,69 @@ ${httpWithTokens(
       expect(JSON.stringify(answer.body)).not.toContain(input.order)
     }
     expect(await decide(id, undefined, 'approve')).toMatchObject({ status: 401 })
-    expect(await as('bob').call('transfer', input)).toMatchObject({ verdict: 'approval_required' })
-    expect(ranNow()).toBe(0)
+    expect(await clientFor('bob').call('transfer', input)).toMatchObject({
+      verdict: 'approval_required',
+    })
+    expect(runCount()).toBe(0)
   })
 
-  test('are open to those whose scope covers the one it takes', async () => {
-    expect(await visit('/approvals', 'cfo')).toMatchObject({ status: 200 })
+  test('accept a wildcard scope', async () => {
+    expect(await request('/approvals', 'cfo')).toMatchObject({ status: 200 })
   })
 
-  test('refuse the caller where somebody else has to decide', async () => {
-    const own = anOrder()
-    const asked = await as('ann').call('transfer', own)
+  test('refuse self-approval with approvers "others"', async () => {
+    const ownInput = anOrder()
+    const pendingCall = await clientFor('ann').call('transfer', ownInput)
 
-    const decided = await decide(String(asked.details.approval), 'ann', 'approve')
+    const decision = await decide(String(pendingCall.details.approval), 'ann', 'approve')
 
-    expect(as('ann').shown).toEqual([])
-    expect(decided.status).toBeGreaterThanOrEqual(400)
-    expect(JSON.stringify(decided.body)).toContain('somebody else')
-    expect(await as('ann').call('transfer', own)).toMatchObject({ verdict: 'approval_required' })
-    expect(site.ran().filter((one) => one.input.order === own.order)).toEqual([])
+    expect(clientFor('ann').shown).toEqual([])
+    expect(decision.status).toBeGreaterThanOrEqual(400)
+    expect(JSON.stringify(decision.body)).toContain('somebody else')
+    expect(await clientFor('ann').call('transfer', ownInput)).toMatchObject({
+      verdict: 'approval_required',
+    })
+    expect(site.ran().filter((one) => one.input.order === ownInput.order)).toEqual([])
   })
 
-  test('refuse everybody but those whom policy names', async () => {
-    const own = anOrder()
-    const asked = await as('bob').call('close_books', own)
+  test('refuse callers that are not named approvers', async () => {
+    const ownInput = anOrder()
+    const pendingCall = await clientFor('bob').call('close_books', ownInput)
 
-    const decided = await decide(String(asked.details.approval), 'ann', 'approve')
+    const decision = await decide(String(pendingCall.details.approval), 'ann', 'approve')
 
-    expect(decided.status).toBeGreaterThanOrEqual(400)
-    expect(JSON.stringify(decided.body)).toContain('cfo')
-    expect(await as('bob').call('close_books', own)).toMatchObject({ verdict: 'approval_required' })
-    const terminal = await site.run('approvals', 'approve', String(asked.details.approval))
+    expect(decision.status).toBeGreaterThanOrEqual(400)
+    expect(JSON.stringify(decision.body)).toContain('cfo')
+    expect(await clientFor('bob').call('close_books', ownInput)).toMatchObject({
+      verdict: 'approval_required',
+    })
+    const terminal = await site.run('approvals', 'approve', String(pendingCall.details.approval))
     expect(terminal.code).toBe(1)
   })
 
-  test('are good for the one who asked and for nobody else', async () => {
+  test('an approval is valid only for the caller that asked', async () => {
     await decide(id, 'ann', 'approve')
 
-    expect(await as('cfo').call('transfer', input)).toMatchObject({ verdict: 'approval_required' })
-    expect(ranNow()).toBe(0)
+    expect(await clientFor('cfo').call('transfer', input)).toMatchObject({
+      verdict: 'approval_required',
+    })
+    expect(runCount()).toBe(0)
   })
 
-  test('are decided once', async () => {
+  test('a second decision is a conflict', async () => {
     await decide(id, 'ann', 'deny')
 
     const second = await decide(id, 'ann', 'approve')
 
     expect(second).toMatchObject({ status: 409 })
-    expect(await as('bob').call('transfer', input)).toMatchObject({ verdict: 'approval_denied' })
+    expect(await clientFor('bob').call('transfer', input)).toMatchObject({
+      verdict: 'approval_denied',
+    })
   })
 
-  test('do not take a yes from a web page, a form or a mistake', async () => {
+  test('reject other content types, foreign origins and invalid bodies', async () => {
     const post = (headers: Record<string, string>, body: string) =>
-      visit(`/approvals/${id}`, 'ann', { method: 'POST', headers, body })
+      request(`/approvals/${id}`, 'ann', { method: 'POST', headers, body })
     const json = { 'content-type': 'application/json' }
 
     expect(await post({ 'content-type': 'text/plain' }, '{"decision":"approve"}')).toMatchObject({
@@ -595,6 +616,6 @@ ${httpWithTokens(
     for (const body of ['', '{}', '[]', '{"decision":"yes"}', '{"decision":true}', '"approve"'])
       expect(await post(json, body)).toMatchObject({ status: 400 })
     expect(await decide('no-such-id', 'ann', 'approve')).toMatchObject({ status: 404 })
-    expect(await visit(`/approvals/${id}`, 'ann')).toMatchObject({ body: { state: 'pending' } })
+    expect(await request(`/approvals/${id}`, 'ann')).toMatchObject({ body: { state: 'pending' } })
   })
 })

@@ -28,16 +28,16 @@ const tools = countingTools(
 const files = { 'drawbridge.yaml': config, 'tools/all.ts': tools }
 const store = 'drawbridge.db'
 
-async function aSite(given: Readonly<Record<string, string>> = files): Promise<Site> {
-  const site = await Site.open(given)
+async function aSite(projectFiles: Readonly<Record<string, string>> = files): Promise<Site> {
+  const site = await Site.open(projectFiles)
   onTestFinished(() => site.close())
   return site
 }
 
-/** Said in one line, to a person: no stack, no second complaint. */
-function expectOneLine({ code, stdout, stderr }: Finished, exit: number, words: RegExp): void {
+/** Expects one line on stderr, without a stack trace. */
+function expectOneLine({ code, stdout, stderr }: Finished, exit: number, pattern: RegExp): void {
   expect({ code, stdout }).toEqual({ code: exit, stdout: '' })
-  expect(stderr.trimEnd().split('\n')).toEqual([expect.stringMatching(words)])
+  expect(stderr.trimEnd().split('\n')).toEqual([expect.stringMatching(pattern)])
 }
 
 interface AuditItem {
@@ -47,29 +47,30 @@ interface AuditItem {
   readonly capability: string
 }
 
-/** Wherever a text stands in a file: SQLite may have left an older copy of a page behind. */
+/** Flips every occurrence: SQLite may have left an older copy of a page in the file. */
 function flipFirstByte(file: string, text: string): void {
   const bytes = readFileSync(file)
-  let place = bytes.indexOf(text)
-  expect(place).toBeGreaterThan(0)
-  for (; place >= 0; place = bytes.indexOf(text, place + 1)) bytes[place] = (bytes[place] ?? 0) ^ 1
+  let offset = bytes.indexOf(text)
+  expect(offset).toBeGreaterThan(0)
+  for (; offset >= 0; offset = bytes.indexOf(text, offset + 1))
+    bytes[offset] = (bytes[offset] ?? 0) ^ 1
   writeFileSync(file, bytes)
 }
 
-/** Longer than any list is by default. */
-const many = 105
+/** More than the default limit of a list. */
+const noteCount = 105
 
-describe('a store with a history', () => {
+describe('a store with history', () => {
   let site: Site
-  const waiting: string[] = []
+  const pendingIds: string[] = []
 
   beforeAll(async () => {
     site = await Site.open(files)
-    const doomed = await site.serve()
+    const killedServer = await site.serve()
     const first = await site.connect('2026 over HTTP')
     void first.call('hang', { order: 'a' }, { meta: { 'idempotency-key': 'lost-key' } })
     await eventually(() => expect(site.ran('hang')).toHaveLength(1))
-    await site.stop(doomed, 'SIGKILL')
+    await site.stop(killedServer, 'SIGKILL')
     await first.close()
 
     const server = await site.serve()
@@ -77,37 +78,37 @@ describe('a store with a history', () => {
     await client.call('look', { order: 'a' })
     await client.call('look', { order: 7 })
     for (const order of ['a', 'b', 'c'])
-      waiting.push(String((await client.call('pay', { order })).details.approval))
+      pendingIds.push(String((await client.call('pay', { order })).details.approval))
     await Promise.all(
-      Array.from({ length: many }, (_, index) => client.call('note', { order: `n${index}` })),
+      Array.from({ length: noteCount }, (_, index) => client.call('note', { order: `n${index}` })),
     )
     await client.close()
     await site.stop(server)
     return () => site.close()
   }, 40_000)
 
-  describe('is opened by "runs", which', () => {
-    test('finds the one that nobody knows the end of, however much came after it', async () => {
-      const listed = await site.json('runs', 'list', '--state', 'unknown')
+  describe('drawbridge runs', () => {
+    test('lists an unknown run despite many later runs', async () => {
+      const runList = await site.json('runs', 'list', '--state', 'unknown')
 
-      expect(listed).toMatchObject([{ capability: 'hang', key: 'lost-key', state: 'unknown' }])
+      expect(runList).toMatchObject([{ capability: 'hang', key: 'lost-key', state: 'unknown' }])
     })
 
-    test('lists the latest, and shows one', async () => {
-      const listed = await site.json('runs')
-      const [latest] = listed
-      expect(listed.length).toBeGreaterThanOrEqual(100)
+    test('lists the latest runs and shows one', async () => {
+      const runList = await site.json('runs')
+      const [latest] = runList
+      expect(runList.length).toBeGreaterThanOrEqual(100)
       expect(latest).toMatchObject({ capability: 'note', caller: 'local', state: 'done' })
 
-      const [shown, missing] = await Promise.all([
+      const [shownRun, missing] = await Promise.all([
         site.json('runs', 'show', latest.id),
         site.run('runs', 'show', 'no-such-id'),
       ])
-      expect(shown).toEqual(latest)
+      expect(shownRun).toEqual(latest)
       expectOneLine(missing, 1, /no-such-id/)
     })
 
-    test('says which states and verbs there are instead of guessing', async () => {
+    test('names the available states and verbs after a wrong one', async () => {
       const [state, verb] = await Promise.all([
         site.run('runs', 'list', '--state', 'unknwon'),
         site.run('runs', 'forget', 'x'),
@@ -117,61 +118,63 @@ describe('a store with a history', () => {
       expectOneLine(state, 2, /unknown/)
     })
 
-    test('settles it once, on the word of somebody who found out; its key then answers that', async () => {
-      const [{ id: lost }] = await site.json('runs', 'list', '--state', 'unknown')
-      const words = ['runs', 'settle', lost, '--as', 'olga'] as const
+    test('settles an unknown run once, and its key then replays the result', async () => {
+      const [{ id: unknownId }] = await site.json('runs', 'list', '--state', 'unknown')
+      const settleArgs = ['runs', 'settle', unknownId, '--as', 'olga'] as const
 
-      const unsaid = await site.run(...words)
-      const settled = await site.run(...words, '--took', 'effect', '--json')
-      const [again, called, audited] = await Promise.all([
-        site.run(...words, '--took', 'none'),
+      const withoutResult = await site.run(...settleArgs)
+      const settlement = await site.run(...settleArgs, '--took', 'effect', '--json')
+      const [secondSettlement, replay, auditRecords] = await Promise.all([
+        site.run(...settleArgs, '--took', 'none'),
         site.json('call', 'hang', '{"order":"a"}', '--key', 'lost-key'),
         site.json('audit', '--capability', 'hang'),
       ])
 
-      expectOneLine(unsaid, 2, /--took effect/)
-      expect(settled.code).toBe(0)
-      expectOneLine(again, 1, /nothing to settle/)
-      expect(called.content[0].text).toContain('Settled by olga')
-      expect(called._meta['dev.drawbridge/replayed']).toMatchObject({ call: lost })
+      expectOneLine(withoutResult, 2, /--took effect/)
+      expect(settlement.code).toBe(0)
+      expectOneLine(secondSettlement, 1, /nothing to settle/)
+      expect(replay.content[0].text).toContain('Settled by olga')
+      expect(replay._meta['dev.drawbridge/replayed']).toMatchObject({ call: unknownId })
       expect(site.ran('hang')).toHaveLength(1)
-      expect(audited).toContainEqual(
-        expect.objectContaining({ event: 'settled', call: lost, outcome: 'done', by: 'olga' }),
+      expect(auditRecords).toContainEqual(
+        expect.objectContaining({ event: 'settled', call: unknownId, outcome: 'done', by: 'olga' }),
       )
-      expect(JSON.parse(settled.stdout)).toMatchObject({ id: lost, state: 'done' })
+      expect(JSON.parse(settlement.stdout)).toMatchObject({ id: unknownId, state: 'done' })
     })
   })
 
-  describe('is opened by "approvals", which', () => {
-    test('lists what waits, and shows one', async () => {
-      const [rows, listed, shown] = await Promise.all([
+  describe('drawbridge approvals', () => {
+    test('lists pending approvals and shows one', async () => {
+      const [rows, approvalList, showOutput] = await Promise.all([
         site.run('approvals'),
         site.json('approvals'),
-        site.run('approvals', 'show', waiting[0] ?? ''),
+        site.run('approvals', 'show', pendingIds[0] ?? ''),
       ])
 
       expect(rows.stdout.trim().split('\n')).toHaveLength(3)
-      expect(listed.map(({ id }: { id: string }) => id).sort()).toEqual([...waiting].sort())
-      expect(listed).toContainEqual(
+      expect(approvalList.map(({ id }: { id: string }) => id).sort()).toEqual(
+        [...pendingIds].sort(),
+      )
+      expect(approvalList).toContainEqual(
         expect.objectContaining({
-          id: waiting[0],
+          id: pendingIds[0],
           state: 'pending',
           capability: 'pay',
           caller: 'local',
           shown: expect.objectContaining({ arguments: expect.stringContaining('"a"') }),
         }),
       )
-      expect(shown.stdout).toMatch(/Allow pay\? It changes something/)
+      expect(showOutput.stdout).toMatch(/Allow pay\? It changes something/)
     })
 
-    test('takes a yes and a no, each once', async () => {
-      const [approve, deny] = waiting as [string, string]
+    test('approves and denies, each once', async () => {
+      const [approve, deny] = pendingIds as [string, string]
 
       const [approved, denied] = await Promise.all([
         site.json('approvals', 'approve', approve, '--as', 'olga'),
         site.run('approvals', 'deny', deny, '--as', 'olga'),
       ])
-      const [again, all, ran] = await Promise.all([
+      const [secondDecision, allApprovals, callOutput] = await Promise.all([
         site.run('approvals', 'approve', deny),
         site.json('approvals', 'list', '--all'),
         site.run('call', 'pay', '{"order":"a"}'),
@@ -180,26 +183,26 @@ describe('a store with a history', () => {
       expect(approved).toMatchObject({ id: approve, state: 'approved', decidedBy: 'olga' })
       expect(denied).toMatchObject({ code: 0 })
       expect(denied.stdout).toContain(`${deny} is denied by olga`)
-      expectOneLine(again, 1, /is denied already/)
-      expect(all).toHaveLength(3)
-      expect(ran.code).toBe(0)
+      expectOneLine(secondDecision, 1, /is denied already/)
+      expect(allApprovals).toHaveLength(3)
+      expect(callOutput.code).toBe(0)
       expect(site.ran('pay').map(({ input }) => input.order)).toEqual(['a'])
     })
 
-    test('says what is missing or unknown', async () => {
-      const [noId, unknown] = await Promise.all([
+    test('reports a missing or unknown id', async () => {
+      const [noId, unknownId] = await Promise.all([
         site.run('approvals', 'approve'),
         site.run('approvals', 'approve', 'no-such-id'),
       ])
 
       expectOneLine(noId, 2, /An id is required/)
-      expectOneLine(unknown, 1, /There is no approval no-such-id/)
+      expectOneLine(unknownId, 1, /There is no approval no-such-id/)
     })
   })
 
-  describe('is opened by "audit", which', () => {
-    test('tells who called what, with what outcome, and filters it', async () => {
-      const [notes, failed, nobody, lines] = await Promise.all([
+  describe('drawbridge audit', () => {
+    test('lists records with caller and outcome, and filters them', async () => {
+      const [notes, failed, noRecords, lines] = await Promise.all([
         site.json('audit', '--capability', 'note', '--limit', '7'),
         site.json('audit', '--capability', 'look', '--outcome', 'failed'),
         site.json('audit', '--caller', 'nobody'),
@@ -211,48 +214,48 @@ describe('a store with a history', () => {
       expect(failed).toMatchObject([
         { code: 'invalid_input', decisions: [{ step: 'input', decision: 'refused' }] },
       ])
-      expect(nobody).toEqual([])
+      expect(noRecords).toEqual([])
       expect(lines.stdout).toMatch(/end +local look done/)
       expect(lines.stdout).toMatch(/end +local look failed invalid_input/)
     })
 
-    test('shows a new call while it follows', async () => {
+    test('prints a new record with --follow', async () => {
       const filter = ['--capability', 'look', '--limit', '0'] as const
-      const following = site.start('audit', '--follow', '--json', ...filter)
-      await following.said(/Following/)
+      const follower = site.start('audit', '--follow', '--json', ...filter)
+      await follower.said(/Following/)
 
       await site.run('call', 'look', '{"order":"followed"}')
-      await following.said(/"capability":"look"/)
+      await follower.said(/"capability":"look"/)
 
-      const lines = following.stdout().trim().split('\n')
+      const lines = follower.stdout().trim().split('\n')
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([
         { event: 'end', capability: 'look', outcome: 'done' },
       ])
-      await site.stop(following, 'SIGINT')
+      await site.stop(follower, 'SIGINT')
     })
 
-    test('has the beginning of every effect before its end, and finds one flipped byte at its record', async () => {
+    test('has a begin record before each end record, and --verify finds a flipped byte', async () => {
       const copy = await aSite()
       const file = path.join(copy.folder, store)
       await copyFile(path.join(site.folder, store), file)
-      const [records, sound] = await Promise.all([
+      const [records, intact] = await Promise.all([
         copy.json('audit', '--limit', '1000') as Promise<AuditItem[]>,
         copy.run('audit', '--verify'),
       ])
       expect(records.map(({ id }) => id)).toEqual(records.map((_, index) => String(index)))
       const notes = records.filter(({ capability }) => capability === 'note')
-      const began = new Set<string>()
+      const begunCalls = new Set<string>()
       for (const { event, call } of notes)
-        if (event === 'begin') began.add(call)
-        else expect(began).toContain(call)
-      expect(began.size).toBe(many)
-      const places = ['asked', 'approved', 'begin', 'end'].map((event) =>
+        if (event === 'begin') begunCalls.add(call)
+        else expect(begunCalls).toContain(call)
+      expect(begunCalls.size).toBe(noteCount)
+      const indexes = ['asked', 'approved', 'begin', 'end'].map((event) =>
         records.findIndex((one) => one.capability === 'pay' && one.event === event),
       )
-      expect(records[places[1] ?? 0]).toMatchObject({ by: 'olga' })
-      expect(places.indexOf(-1)).toBe(-1)
-      expect(places[1]).toBeLessThan(places[2] ?? 0)
-      expect(sound).toMatchObject({
+      expect(records[indexes[1] ?? 0]).toMatchObject({ by: 'olga' })
+      expect(indexes.indexOf(-1)).toBe(-1)
+      expect(indexes[1]).toBeLessThan(indexes[2] ?? 0)
+      expect(intact).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^\d+ records, all intact/),
       })
@@ -260,16 +263,16 @@ describe('a store with a history', () => {
       const number = records.findIndex(({ capability }) => capability === 'look')
       flipFirstByte(file, records[number]?.call ?? '')
 
-      const verified = await copy.run('audit', '--verify', '--json')
-      expect(verified.code).toBe(1)
-      expect(JSON.parse(verified.stdout)).toEqual({
+      const verifyOutput = await copy.run('audit', '--verify', '--json')
+      expect(verifyOutput.code).toBe(1)
+      expect(JSON.parse(verifyOutput.stdout)).toEqual({
         count: number,
         broken: { number, reason: expect.any(String) },
       })
     })
   })
 
-  describe('is only looked at by "explain", which', () => {
+  describe('drawbridge explain', () => {
     const steps = [
       'permissions',
       'rate',
@@ -283,85 +286,101 @@ describe('a store with a history', () => {
     const refusals = ({ stdout }: Finished) =>
       JSON.parse(stdout).filter(({ would }: { would: string }) => would !== 'pass')
 
-    test('says what every step would say, and runs nothing', async () => {
-      const before = site.ran().length
-      const [fine, told] = await Promise.all([
+    test('prints the decision of every step and runs nothing', async () => {
+      const runsBefore = site.ran().length
+      const [jsonOutput, textOutput] = await Promise.all([
         site.run('explain', 'note', '{"order":"e"}', '--json'),
         site.run('explain', 'note', '{"order":"e"}'),
       ])
 
-      expect(fine.code).toBe(0)
-      expect(JSON.parse(fine.stdout)).toMatchObject(steps.map((id) => ({ id, would: 'pass' })))
-      expect(told.stdout.trim().split('\n')).toHaveLength(steps.length)
-      expect(site.ran()).toHaveLength(before)
+      expect(jsonOutput.code).toBe(0)
+      expect(JSON.parse(jsonOutput.stdout)).toMatchObject(
+        steps.map((id) => ({ id, would: 'pass' })),
+      )
+      expect(textOutput.stdout.trim().split('\n')).toHaveLength(steps.length)
+      expect(site.ran()).toHaveLength(runsBefore)
     })
 
-    test('says who would be refused, and why, with its exit code', async () => {
-      const as = (scopes: string) => ['--as', 'bob', '--scopes', scopes] as const
-      const [scopes, allowed, keyless, invalid] = await Promise.all([
-        site.run('explain', 'guarded', '{"order":"e"}', '--json', ...as('orders:write')),
-        site.run('explain', 'guarded', '{"order":"e"}', '--json', ...as('orders:*,audit:read')),
+    test('reports refusals with a reason and an exit code', async () => {
+      const asCaller = (scopes: string) => ['--as', 'bob', '--scopes', scopes] as const
+      const [missingScope, allowed, keyless, invalid] = await Promise.all([
+        site.run('explain', 'guarded', '{"order":"e"}', '--json', ...asCaller('orders:write')),
+        site.run(
+          'explain',
+          'guarded',
+          '{"order":"e"}',
+          '--json',
+          ...asCaller('orders:*,audit:read'),
+        ),
         site.run('explain', 'charge', '{"order":"e"}', '--json'),
         site.run('explain', 'note', '{"order":7}', '--json'),
       ])
 
-      expect([scopes, allowed, keyless, invalid].map(({ code }) => code)).toEqual([1, 0, 1, 1])
-      expect(refusals(scopes)).toMatchObject([
+      expect([missingScope, allowed, keyless, invalid].map(({ code }) => code)).toEqual([
+        1, 0, 1, 1,
+      ])
+      expect(refusals(missingScope)).toMatchObject([
         { id: 'permissions', would: 'refuse', code: 'insufficient_scope' },
       ])
-      expect(refusals(scopes)[0].why).toContain('audit:read')
+      expect(refusals(missingScope)[0].why).toContain('audit:read')
       expect(refusals(keyless)).toMatchObject([{ id: 'key', code: 'idempotency_key_required' }])
       expect(refusals(invalid)).toMatchObject([{ id: 'input', code: 'invalid_input' }])
     })
 
-    test('says where a human would be asked, without asking', async () => {
-      const explained = await site.run('explain', 'pay', '{"order":"explained"}', '--json')
+    test('reports a needed approval without requesting it', async () => {
+      const explanation = await site.run('explain', 'pay', '{"order":"explained"}', '--json')
       const pending: { shown: { arguments: string } }[] = await site.json('approvals')
 
-      expect(explained.code).toBe(1)
+      expect(explanation.code).toBe(1)
       expect(pending.filter(({ shown }) => shown.arguments.includes('explained'))).toEqual([])
-      expect(refusals(explained)).toMatchObject([{ id: 'approval', would: 'ask' }])
+      expect(refusals(explanation)).toMatchObject([{ id: 'approval', would: 'ask' }])
     })
 
-    test('says what would be charged', async () => {
+    test('reports the cost', async () => {
       const { stdout } = await site.run('explain', 'costly', '{"order":"e"}')
 
       expect(stdout).toMatch(/^budget +pass .*\b5\b.*EUR/m)
     })
 
-    test('says that a call would be answered from memory', async () => {
+    test('reports a replay', async () => {
       await site.run('call', 'charge', '{"order":"m"}', '--key', 'remembered')
 
-      const explained = await site.json('explain', 'charge', '{"order":"m"}', '--key', 'remembered')
+      const explanation = await site.json(
+        'explain',
+        'charge',
+        '{"order":"m"}',
+        '--key',
+        'remembered',
+      )
 
-      expect(explained.at(-1)).toMatchObject({ id: 'repeats', would: 'replay' })
+      expect(explanation.at(-1)).toMatchObject({ id: 'repeats', would: 'replay' })
     })
 
-    test('says what it cannot explain', async () => {
-      const [unknown, noJson] = await Promise.all([
+    test('reports an unknown tool and invalid JSON', async () => {
+      const [unknownTool, invalidJson] = await Promise.all([
         site.run('explain', 'no_such_tool', '{}'),
         site.run('explain', 'note', '{"order":'),
       ])
 
-      expectOneLine(unknown, 1, /There is no tool no_such_tool/)
-      expectOneLine(noJson, 2, /not valid JSON/)
+      expectOneLine(unknownTool, 1, /There is no tool no_such_tool/)
+      expectOneLine(invalidJson, 2, /not valid JSON/)
     })
   })
 })
 
-describe('a store that is not there', () => {
-  test('is missed by those who look into it, in one clear line', async () => {
+describe('a missing store', () => {
+  test('is reported in one line by the commands that read it', async () => {
     const site = await aSite()
 
     const answers = await Promise.all(
-      [['approvals'], ['runs'], ['audit', '--verify', '--json']].map((words) => site.run(...words)),
+      [['approvals'], ['runs'], ['audit', '--verify', '--json']].map((args) => site.run(...args)),
     )
 
     for (const answer of answers) expectOneLine(answer, 2, /There is no store .*drawbridge\.db/)
     expect(site.read(store)).toBe('')
   })
 
-  test('is not made by those who only explain', async () => {
+  test('is not created by explain', async () => {
     const site = await aSite()
 
     expect(await site.run('explain', 'note', '{"order":"e"}')).toMatchObject({ code: 0 })
@@ -370,31 +389,31 @@ describe('a store that is not there', () => {
   })
 })
 
-describe('a store that is damaged', () => {
+describe('a damaged store', () => {
   const damages: Record<string, (bytes: Buffer) => Buffer> = {
-    'is something else altogether': () => Buffer.from('This was a shopping list. '.repeat(500)),
-    'lost its second half': (bytes) => bytes.subarray(0, bytes.length / 2),
-    'has a page of nonsense in it': (bytes) => {
+    'is a text file': () => Buffer.from('This was a shopping list. '.repeat(500)),
+    'is truncated to half': (bytes) => bytes.subarray(0, bytes.length / 2),
+    'has an overwritten page': (bytes) => {
       const damaged = Buffer.from(bytes)
       damaged.fill(0xa5, 4096, 3 * 4096)
       return damaged
     },
   }
-  let sound: Buffer
+  let intactBytes: Buffer
 
   beforeAll(async () => {
     const site = await Site.open(files)
     await site.run('call', 'note', '{"order":"a"}')
-    sound = readFileSync(path.join(site.folder, store))
+    intactBytes = readFileSync(path.join(site.folder, store))
     await site.close()
   })
 
   test.each(Object.entries(damages))(
-    'because it %s is refused, and left as it is',
+    'that %s is rejected and left unchanged',
     async (_, damage) => {
       const site = await aSite()
       const file = path.join(site.folder, store)
-      const damaged = damage(sound)
+      const damaged = damage(intactBytes)
       writeFileSync(file, damaged)
 
       const { code, stdout, stderr } = await site.run('serve', '--port', '0')
@@ -409,7 +428,7 @@ describe('a store that is damaged', () => {
 })
 
 describe('a mistake in the policy', () => {
-  test('is named with file, line and the key that was meant, all of them at once', async () => {
+  test('is reported with file, line and a suggested key, all mistakes together', async () => {
     const site = await aSite({
       ...files,
       'drawbridge.yaml': `name: acme
@@ -433,20 +452,20 @@ policy:
     const { code, stdout, stderr } = await site.run('serve', '--port', '0')
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    for (const [line, wrong, right] of [
+    for (const [line, wrongKey, suggestedKey] of [
       [5, 'mod', 'mode'],
       [8, 'aproval', 'approval'],
       [11, 'limt', 'limit'],
       [13, 'allert', 'alert'],
       [14, 'askd', 'asked'],
     ] as const) {
-      const complaint = stderr.split('\n').find((one) => one.startsWith(`${file}:${line}:`))
-      expect(complaint).toContain(`unknown key "${wrong}"`)
-      expect(complaint).toContain(`Did you mean "${right}"?`)
+      const diagnostic = stderr.split('\n').find((one) => one.startsWith(`${file}:${line}:`))
+      expect(diagnostic).toContain(`unknown key "${wrongKey}"`)
+      expect(diagnostic).toContain(`Did you mean "${suggestedKey}"?`)
     }
   })
 
-  test('in a value is named where it is, with what would be understood there', async () => {
+  test('in a value is reported with its line and the accepted values', async () => {
     const site = await aSite({
       ...files,
       'drawbridge.yaml': `name: acme

@@ -6,7 +6,7 @@ import { aWhile, eventually } from '../support/eventually.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
-interface Party {
+interface Connection {
   readonly door: Door
   readonly site: Site
   readonly client: DoorClient
@@ -42,26 +42,28 @@ const tools = countingTools(
 
 const key = (value: string) => ({ meta: { 'idempotency-key': value } })
 
-/** Calls through one door, how they must end, and how often anything may run. */
+/** Calls through one transport, the expected verdicts, and the expected number of runs. */
 interface Scenario {
   readonly calls: (client: DoorClient) => Promise<Answered[]>
   readonly verdicts: readonly string[]
   readonly runs: number
 }
 
-const inTurn = async (...calls: readonly (() => Promise<Answered>)[]): Promise<Answered[]> => {
+const sequentially = async (
+  ...calls: readonly (() => Promise<Answered>)[]
+): Promise<Answered[]> => {
   const answers: Answered[] = []
   for (const call of calls) answers.push(await call())
   return answers
 }
 
-const times = (count: number, call: (index: number) => Promise<Answered>) =>
-  inTurn(...Array.from({ length: count }, (_, index) => () => call(index)))
+const repeatCall = (count: number, call: (index: number) => Promise<Answered>) =>
+  sequentially(...Array.from({ length: count }, (_, index) => () => call(index)))
 
 const scenarios: Record<string, Scenario> = {
-  'without the key that is required it is refused, and is told how to bring one': {
+  'a call without a required key is refused': {
     calls: (client) =>
-      inTurn(
+      sequentially(
         () => client.call('charge', { order: 'a' }),
         () => client.call('charge', { order: 'a', idempotency_key: '' }),
         () => client.call('charge', { order: 'a' }, key('k'.repeat(256))),
@@ -69,33 +71,34 @@ const scenarios: Record<string, Scenario> = {
     verdicts: Array(3).fill('idempotency_key_required'),
     runs: 0,
   },
-  'under the key of other arguments it is refused': {
+  'a key reused with other arguments is a conflict': {
     calls: (client) =>
-      inTurn(
+      sequentially(
         () => client.call('charge', { order: 'b' }, key('conflict')),
         () => client.call('charge', { order: 'c' }, key('conflict')),
       ),
     verdicts: ['done', 'idempotency_conflict'],
     runs: 1,
   },
-  'under a key that was used it is answered from memory': {
-    calls: (client) => times(3, () => client.call('charge', { order: 'd' }, key('replay'))),
+  'a repeated key replays the answer': {
+    calls: (client) => repeatCall(3, () => client.call('charge', { order: 'd' }, key('replay'))),
     verdicts: ['done', 'done', 'done'],
     runs: 1,
   },
-  'under a key that failed it fails the same way again': {
-    calls: (client) => times(2, () => client.call('give_up', { order: 'd' }, key('failing'))),
+  'a repeated key replays a certain failure': {
+    calls: (client) => repeatCall(2, () => client.call('give_up', { order: 'd' }, key('failing'))),
     verdicts: ['tool_error', 'tool_error'],
     runs: 1,
   },
-  'under a key whose call broke off it is not run again, because nobody knows what it did': {
-    calls: (client) => times(2, () => client.call('break_down', { order: 'd' }, key('breaking'))),
+  'a repeated key after an internal error is an unknown outcome': {
+    calls: (client) =>
+      repeatCall(2, () => client.call('break_down', { order: 'd' }, key('breaking'))),
     verdicts: ['internal', 'outcome_unknown'],
     runs: 1,
   },
-  'with a key in an argument it is remembered under that': {
+  'a key in an argument is equivalent to one in the metadata': {
     calls: (client) =>
-      inTurn(
+      sequentially(
         () => client.call('charge', { order: 'e', idempotency_key: 'argument' }),
         () => client.call('charge', { order: 'e', idempotency_key: 'argument' }),
         () => client.call('charge', { order: 'e' }, key('argument')),
@@ -104,9 +107,9 @@ const scenarios: Record<string, Scenario> = {
     verdicts: ['done', 'done', 'done', 'idempotency_conflict'],
     runs: 1,
   },
-  'with a key in the metadata and another in an argument, the metadata counts': {
+  'a key in the metadata takes precedence over an argument': {
     calls: (client) =>
-      inTurn(
+      sequentially(
         () => client.call('charge', { order: 'g', idempotency_key: 'lesser' }, key('greater')),
         () => client.call('charge', { order: 'g' }, key('greater')),
         () => client.call('charge', { order: 'h', idempotency_key: 'lesser' }),
@@ -114,61 +117,64 @@ const scenarios: Record<string, Scenario> = {
     verdicts: ['done', 'done', 'done'],
     runs: 2,
   },
-  'twice in a row without a key it is taken for a mistake, unless the caller insists': {
+  'a repeat without a key is a possible duplicate unless the caller insists': {
     calls: async (client) => {
       const first = await client.call('note', { order: 'i' })
       const second = await client.call('note', { order: 'i' })
-      const insisting = key(String(second.details.insist_with))
+      const insistKey = key(String(second.details.insist_with))
       return [
         first,
         second,
-        ...(await times(2, () => client.call('note', { order: 'i' }, insisting))),
+        ...(await repeatCall(2, () => client.call('note', { order: 'i' }, insistKey))),
       ]
     },
     verdicts: ['done', 'possible_duplicate', 'done', 'done'],
     runs: 2,
   },
-  'twice in a row with a new key each time it is taken for a mistake as well': {
-    calls: (client) => times(2, (n) => client.call('charge', { order: 'j' }, key(`attempt-${n}`))),
+  'a repeat under a new key is a possible duplicate': {
+    calls: (client) =>
+      repeatCall(2, (n) => client.call('charge', { order: 'j' }, key(`attempt-${n}`))),
     verdicts: ['done', 'possible_duplicate'],
     runs: 1,
   },
-  'close to its budget it says so, and over it is refused': {
-    calls: (client) => times(3, (n) => client.call('metered', { order: `k${n}` })),
+  'a call over budget is refused': {
+    calls: (client) => repeatCall(3, (n) => client.call('metered', { order: `k${n}` })),
     verdicts: ['done', 'done', 'budget_exceeded'],
     runs: 2,
   },
-  'a little over its budget it needs a human': {
-    calls: (client) => times(6, (n) => client.call('agreed', { order: `l${n}` })),
+  'a call just over budget needs an approval': {
+    calls: (client) => repeatCall(6, (n) => client.call('agreed', { order: `l${n}` })),
     verdicts: [...Array(5).fill('done'), 'approval_required'],
     runs: 5,
   },
-  'with a budget of nothing it is refused': {
-    calls: (client) => times(1, () => client.call('closed', { order: 'm' })),
+  'a call with a zero budget is refused': {
+    calls: (client) => repeatCall(1, () => client.call('closed', { order: 'm' })),
     verdicts: ['budget_exceeded'],
     runs: 0,
   },
-  'too often it is refused, and is told when to come back': {
-    calls: (client) => times(2, (n) => client.call('hasty', { order: `n${n}` })),
+  'a call over the rate limit is refused': {
+    calls: (client) => repeatCall(2, (n) => client.call('hasty', { order: `n${n}` })),
     verdicts: ['done', 'rate_limited'],
     runs: 1,
   },
-  'with invalid arguments it is refused, and consumes no key': {
+  'invalid arguments are refused and consume no key': {
     calls: (client) =>
-      inTurn(
+      sequentially(
         () => client.call('charge', { order: 7 }, key('invalid')),
         () => client.call('charge', { order: 'o' }, key('invalid')),
       ),
     verdicts: ['invalid_input', 'done'],
     runs: 1,
   },
-  'with a fingerprint that was never served it is refused': {
+  'a call with an unknown fingerprint is refused': {
     calls: (client) =>
-      times(1, () => client.call('look', { order: 'p' }, { meta: { 'expect-fingerprint': '0' } })),
+      repeatCall(1, () =>
+        client.call('look', { order: 'p' }, { meta: { 'expect-fingerprint': '0' } }),
+      ),
     verdicts: ['definition_changed'],
     runs: 0,
   },
-  'with the fingerprint that is served it runs': {
+  'a call with the current fingerprint runs': {
     calls: async (client) => {
       const served = await fingerprintOf(client, 'look')
       return [await client.call('look', { order: 'q' }, { meta: { 'expect-fingerprint': served } })]
@@ -178,44 +184,44 @@ const scenarios: Record<string, Scenario> = {
   },
 }
 
-describe('the same call', () => {
-  const parties: Party[] = []
+describe('the same call over every transport', () => {
+  const connections: Connection[] = []
 
   beforeAll(async () => {
     await Promise.all(
       doors.map(async (door) => {
         const site = await Site.open({ 'drawbridge.yaml': config, 'tools/all.ts': tools })
         if (door.endsWith('HTTP')) await site.serve()
-        parties.push({ door, site, client: await site.connect(door) })
+        connections.push({ door, site, client: await site.connect(door) })
       }),
     )
-    parties.sort((a, b) => doors.indexOf(a.door) - doors.indexOf(b.door))
-    return () => Promise.all(parties.map(({ site }) => site.close()))
+    connections.sort((a, b) => doors.indexOf(a.door) - doors.indexOf(b.door))
+    return () => Promise.all(connections.map(({ site }) => site.close()))
   })
 
-  test.each(Object.entries(scenarios))('%s, by whatever way it came', async (_, scenario) => {
+  test.each(Object.entries(scenarios))('%s', async (_, scenario) => {
     const { calls, verdicts, runs } = scenario
 
-    const told = await Promise.all(
-      parties.map(async ({ door, site, client }) => {
-        const before = site.ran().length
+    const results = await Promise.all(
+      connections.map(async ({ door, site, client }) => {
+        const runsBefore = site.ran().length
         const answers = await calls(client)
-        return { door, answers, ran: site.ran().slice(before) }
+        return { door, answers, ran: site.ran().slice(runsBefore) }
       }),
     )
 
-    for (const { door, answers, ran } of told)
+    for (const { door, answers, ran } of results)
       expect({ door, verdicts: answers.map(({ verdict }) => verdict), runs: ran.length }).toEqual({
         door,
         verdicts,
         runs,
       })
-    const [first, ...others] = told.map(({ answers, ran }) => masked({ answers, ran }))
+    const [first, ...others] = results.map(({ answers, ran }) => maskVariables({ answers, ran }))
     for (const other of others) expect(other).toEqual(first)
   })
 
-  test('is replayed byte by byte, marked, and under the id of the call that ran', async () => {
-    for (const { client } of parties) {
+  test('a replay has the same bytes, a marker and the id of the original call', async () => {
+    for (const { client } of connections) {
       const first = await client.call('charge', { order: 'r' }, key('bytes'))
       const second = await client.call('charge', { order: 'r' }, key('bytes'))
 
@@ -226,20 +232,20 @@ describe('the same call', () => {
     }
   })
 
-  test('is told in words and in the metadata when its budget is nearly used', async () => {
-    for (const { client } of parties) {
-      const answered = await client.call('last_one', { order: 'a' })
+  test('a budget alert is reported in text and metadata', async () => {
+    for (const { client } of connections) {
+      const outcome = await client.call('last_one', { order: 'a' })
 
-      expect(answered).toMatchObject({
+      expect(outcome).toMatchObject({
         verdict: 'done',
         meta: { budget: { state: 'alert', limit: 1, used: 1, unit: 'calls' } },
       })
-      expect(answered.text).toContain('Budget: 1 of 1 calls')
+      expect(outcome.text).toContain('Budget: 1 of 1 calls')
     }
   })
 
-  test('never hands the key on to the tool, and leaves alone what is an argument of its own', async () => {
-    for (const { site, client } of parties) {
+  test('the idempotency key is not passed to the tool unless the tool declares it', async () => {
+    for (const { site, client } of connections) {
       await client.call('charge', { order: 's', idempotency_key: 'mine' })
       await client.call('own_key', { idempotency_key: 'also mine' })
 
@@ -248,42 +254,44 @@ describe('the same call', () => {
     }
   })
 
-  test('finds the key declared in the served schema only where one is required', async () => {
-    const declared = await Promise.all(
-      parties.map(async ({ client }) => {
-        const listed = await client.tools()
-        return listed
+  test('the served schema declares the key only when it is required', async () => {
+    const declaringTools = await Promise.all(
+      connections.map(async ({ client }) => {
+        const toolList = await client.tools()
+        return toolList
           .filter(({ inputSchema }) => 'idempotency_key' in (inputSchema.properties ?? {}))
           .map(({ name }) => name)
       }),
     )
 
-    for (const names of declared) expect(names).toEqual(['charge', 'own_key'])
+    for (const names of declaringTools) expect(names).toEqual(['charge', 'own_key'])
   })
 
-  test('takes its key from the header of an HTTP request when nothing nearer says one', async () => {
-    for (const { door, site } of parties.filter((party) => party.door.endsWith('HTTP'))) {
+  test('the Idempotency-Key header is used when metadata and arguments have no key', async () => {
+    for (const { door, site } of connections.filter((connection) =>
+      connection.door.endsWith('HTTP'),
+    )) {
       const client = await site.connect(door, { headers: { 'idempotency-key': 'header' } })
-      const before = site.ran().length
+      const runsBefore = site.ran().length
 
       const first = await client.call('charge', { order: 't' })
-      const again = await client.call('charge', { order: 't' })
+      const repeated = await client.call('charge', { order: 't' })
       const conflict = await client.call('charge', { order: 'u' })
-      const nearer = await client.call('charge', { order: 'u', idempotency_key: 'nearer' })
+      const withArgumentKey = await client.call('charge', { order: 'u', idempotency_key: 'nearer' })
 
-      expect([first, again, conflict, nearer].map(({ verdict }) => verdict)).toEqual([
+      expect([first, repeated, conflict, withArgumentKey].map(({ verdict }) => verdict)).toEqual([
         'done',
         'done',
         'idempotency_conflict',
         'done',
       ])
-      expect(again.meta.replayed).toBeDefined()
-      expect(site.ran().length - before).toBe(2)
+      expect(repeated.meta.replayed).toBeDefined()
+      expect(site.ran().length - runsBefore).toBe(2)
     }
   })
 })
 
-describe('a definition that changed while it was served', () => {
+describe('a definition that changes while it is served', () => {
   let site: Site
   let server: Awaited<ReturnType<Site['serve']>>
   const clients = new Map<Door, DoorClient>()
@@ -305,21 +313,22 @@ describe('a definition that changed while it was served', () => {
     return () => site.close()
   })
 
-  test('is not what a call makes it look like: the store beside the configuration is no definition', async () => {
+  test('writing the store next to the configuration triggers no reload', async () => {
     const client = clients.get('2026 over HTTP')
 
     await client?.call('note', { order: 'a' })
     await client?.call('note', { order: 'b' })
-    // Longer than a reload waits for quiet; there is nothing to wait for when all is well.
+    // Longer than the debounce of a reload; a negative cannot be awaited.
     await aWhile(500)
 
     expect(server.stderr()).not.toContain('Reloaded')
   })
 
-  test('is refused to those who know the old one, with what changed, by whatever way they come', async () => {
-    const known = new Map<Door, string>()
-    for (const [door, client] of clients) known.set(door, await fingerprintOf(client, 'charge'))
-    expect(new Set(known.values()).size).toBe(1)
+  test('a call that expects the old fingerprint is refused with the changed parts', async () => {
+    const fingerprints = new Map<Door, string>()
+    for (const [door, client] of clients)
+      fingerprints.set(door, await fingerprintOf(client, 'charge'))
+    expect(new Set(fingerprints.values()).size).toBe(1)
 
     await site.put(
       'tools/all.ts',
@@ -327,70 +336,76 @@ describe('a definition that changed while it was served', () => {
     )
 
     for (const [door, client] of clients) {
-      const old = known.get(door) ?? ''
-      const current = await eventually(async () => {
+      const oldFingerprint = fingerprints.get(door) ?? ''
+      const currentFingerprint = await eventually(async () => {
         const served = await fingerprintOf(client, 'charge')
-        expect(served).not.toBe(old)
+        expect(served).not.toBe(oldFingerprint)
         return served
       })
       const expecting = (fingerprint: string) => ({ meta: { 'expect-fingerprint': fingerprint } })
-      const refused = await client.call('charge', { order: 'a' }, expecting(old))
+      const refused = await client.call('charge', { order: 'a' }, expecting(oldFingerprint))
 
       expect({ door, verdict: refused.verdict, details: refused.details }).toEqual({
         door,
         verdict: 'definition_changed',
-        details: { expected: old, actual: current, changed: ['description', 'input'] },
+        details: {
+          expected: oldFingerprint,
+          actual: currentFingerprint,
+          changed: ['description', 'input'],
+        },
       })
       expect(refused.text).toMatch(/description, input/)
       const input = { order: door, twice: true }
-      expect(await client.call('charge', input, expecting(current))).toMatchObject({
+      expect(await client.call('charge', input, expecting(currentFingerprint))).toMatchObject({
         verdict: 'done',
       })
     }
     expect(site.ran('charge')).toHaveLength(doors.length)
   })
 
-  test('makes an approval void that was given for the old one', async () => {
+  test('an approval for the old definition is void', async () => {
     const client = clients.get('2026 over HTTP')
     if (!client) throw new Error('no client')
-    const serveAs = async (description: string) => {
-      const before = await fingerprintOf(client, 'charge')
+    const serveWithDescription = async (description: string) => {
+      const oldFingerprint = await fingerprintOf(client, 'charge')
       await site.put(
         'tools/all.ts',
         versionOf(description, 'z.object({ order: z.string() })', 'requiresConfirmation: true,'),
       )
-      await eventually(async () => expect(await fingerprintOf(client, 'charge')).not.toBe(before))
+      await eventually(async () =>
+        expect(await fingerprintOf(client, 'charge')).not.toBe(oldFingerprint),
+      )
     }
-    await serveAs('Charges a little.')
-    const asked = await client.call('charge', { order: 'void' })
-    await site.run('approvals', 'approve', String(asked.details.approval))
+    await serveWithDescription('Charges a little.')
+    const pendingCall = await client.call('charge', { order: 'void' })
+    await site.run('approvals', 'approve', String(pendingCall.details.approval))
 
-    await serveAs('Charges a lot.')
-    const again = await client.call('charge', { order: 'void' })
+    await serveWithDescription('Charges a lot.')
+    const repeated = await client.call('charge', { order: 'void' })
 
-    expect(again.verdict).toBe('approval_required')
-    expect(again.details.approval).not.toBe(asked.details.approval)
+    expect(repeated.verdict).toBe('approval_required')
+    expect(repeated.details.approval).not.toBe(pendingCall.details.approval)
     expect(site.ran('charge').filter(({ input }) => input.order === 'void')).toEqual([])
   })
 
-  test('is not only of tools: a policy that changed is enforced, or it is said that it is not yet', async () => {
+  test('a changed policy is enforced, or a restart is announced', async () => {
     const client = clients.get('2026 over HTTP')
-    const said = server.stderr().length
+    const logLength = server.stderr().length
 
     const rules = 'policy:\n  rules:\n    - { match: note, approval: true }\n'
     await site.put('drawbridge.yaml', `${plain}${rules}`)
-    const words = await eventually(() => {
-      const later = server.stderr().slice(said)
-      expect(later).toMatch(/reloaded|restart/i)
-      return later
+    const newLog = await eventually(() => {
+      const newText = server.stderr().slice(logLength)
+      expect(newText).toMatch(/reloaded|restart/i)
+      return newText
     })
 
-    const answered = await client?.call('note', { order: 'after the policy changed' })
-    if (!/restart/i.test(words)) expect(answered?.verdict).toBe('approval_required')
+    const outcome = await client?.call('note', { order: 'after the policy changed' })
+    if (!/restart/i.test(newLog)) expect(outcome?.verdict).toBe('approval_required')
   })
 })
 
-describe('a call of somebody with a token', () => {
+describe('a call with a bearer token', () => {
   let site: Site
   const pay = { name: 'pay', more: 'requiresConfirmation: true,' }
 
@@ -423,16 +438,16 @@ export const greet = definePrompt({
 
   const input = { name: 'write_order', arguments: { order: 'a' } }
   const missing = ['orders:write', 'audit:read']
-  const sendModern = (who: string, method: string, params: Record<string, unknown>) => {
+  const sendModern = (subject: string, method: string, params: Record<string, unknown>) => {
     const message = aModernRequest(method, params)
     return fetch(site.url, {
       method: 'POST',
-      headers: { ...toModernHeaders(message), ...asBearer(who) },
+      headers: { ...toModernHeaders(message), ...asBearer(subject) },
       body: JSON.stringify(message),
     })
   }
 
-  test('without the scopes is answered with 403 and a challenge that names all of them at once', async () => {
+  test('without the scopes gets 403 and a challenge that names all missing scopes', async () => {
     const response = await sendModern('bob', 'tools/call', input)
 
     expect(response.status).toBe(403)
@@ -445,28 +460,28 @@ export const greet = definePrompt({
     expect(site.ran()).toEqual([])
   })
 
-  test('without the scopes is refused the same way to the clients of both eras', async () => {
+  test('without the scopes is refused alike in both protocol versions', async () => {
     for (const door of ['2026 over HTTP', '2025 over HTTP'] as const) {
       const client = await site.connect(door, { headers: asBearer('bob') })
 
-      const answered = await client.call('write_order', { order: 'a' })
+      const outcome = await client.call('write_order', { order: 'a' })
 
-      expect(answered).toMatchObject({ verdict: 'insufficient_scope', details: { missing } })
+      expect(outcome).toMatchObject({ verdict: 'insufficient_scope', details: { missing } })
     }
     expect(site.ran()).toEqual([])
   })
 
-  test('without the scopes is never for a tool that the list had shown', async () => {
+  test('tools without the needed scopes are not listed', async () => {
     for (const door of ['2026 over HTTP', '2025 over HTTP'] as const) {
       const [ann, bob] = await Promise.all(
-        ['ann', 'bob'].map((who) => site.connect(door, { headers: asBearer(who) })),
+        ['ann', 'bob'].map((subject) => site.connect(door, { headers: asBearer(subject) })),
       )
       expect((await ann?.tools())?.map(({ name }) => name)).toEqual(['pay', 'write_order'])
       expect((await bob?.tools())?.map(({ name }) => name)).toEqual(['pay'])
     }
   })
 
-  test('without the scopes that policy wants gets no completions either', async () => {
+  test('without the scopes of a policy gets no completions', async () => {
     const response = await sendModern('bob', 'completion/complete', {
       ref: { type: 'ref/prompt', name: 'greet' },
       argument: { name: 'who', value: '' },
@@ -476,7 +491,7 @@ export const greet = definePrompt({
     expect(response.status).toBe(403)
   })
 
-  test('runs when a wider scope covers the ones it takes', async () => {
+  test('with a wildcard scope runs', async () => {
     const client = await site.connect('2026 over HTTP', { headers: asBearer('ann') })
 
     expect(await client.call('write_order', { order: 'b' })).toMatchObject({ verdict: 'done' })
@@ -489,27 +504,29 @@ export const greet = definePrompt({
       ),
     )
 
-  test('is another call on another mount, even under the same name, key and arguments', async () => {
-    const [here, there] = await onBothMounts()
+  test('on another mount is a separate call, even with the same name, key and arguments', async () => {
+    const [mainMount, otherMount] = await onBothMounts()
 
-    const one = await here?.call('write_order', { order: 'c' }, key('shared'))
-    const other = await there?.call('write_order', { order: 'c' }, key('shared'))
+    const mainOutcome = await mainMount?.call('write_order', { order: 'c' }, key('shared'))
+    const otherOutcome = await otherMount?.call('write_order', { order: 'c' }, key('shared'))
 
-    expect(one).toMatchObject({ verdict: 'done', data: { done: 'c' } })
-    expect(other).toMatchObject({ verdict: 'done', text: 'another one' })
+    expect(mainOutcome).toMatchObject({ verdict: 'done', data: { done: 'c' } })
+    expect(otherOutcome).toMatchObject({ verdict: 'done', text: 'another one' })
   })
 
-  test('is not approved on one mount by a yes to another', async () => {
-    const [here, there] = await onBothMounts()
-    const asked = await here?.call('pay', { order: 'd' })
-    await fetch(new URL(`/approvals/${asked?.details.approval}`, site.url), {
+  test('an approval on one mount is not valid on another', async () => {
+    const [mainMount, otherMount] = await onBothMounts()
+    const pendingCall = await mainMount?.call('pay', { order: 'd' })
+    await fetch(new URL(`/approvals/${pendingCall?.details.approval}`, site.url), {
       method: 'POST',
       headers: { ...asBearer('bob'), 'content-type': 'application/json' },
       body: '{"decision":"approve"}',
     })
 
-    expect(await there?.call('pay', { order: 'd' })).toMatchObject({ verdict: 'approval_required' })
-    expect(await here?.call('pay', { order: 'd' })).toMatchObject({ verdict: 'done' })
+    expect(await otherMount?.call('pay', { order: 'd' })).toMatchObject({
+      verdict: 'approval_required',
+    })
+    expect(await mainMount?.call('pay', { order: 'd' })).toMatchObject({ verdict: 'done' })
   })
 })
 
@@ -518,8 +535,8 @@ async function fingerprintOf(client: DoorClient, name: string): Promise<string> 
   return String(tool?._meta[`${prefix}fingerprint`])
 }
 
-/** Ids, times and numbers differ by nature. */
-function masked(value: unknown): unknown {
+/** Replaces ids, times and numbers, which differ between runs. */
+function maskVariables(value: unknown): unknown {
   const text = JSON.stringify(value)
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')

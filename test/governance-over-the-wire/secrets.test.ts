@@ -6,7 +6,7 @@ import { countingTools } from '../support/counting-tools.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
 
-/** By the way it takes: code of a tool that lets `secret` out. */
+/** Tool bodies that leak `secret`, by channel. */
 const leaks: Record<string, string> = {
   text: `return content([{ type: 'text', text: 'It is ' + secret }])`,
   data: `return { list: [{ deep: { secret } }] }`,
@@ -25,11 +25,11 @@ const leaks: Record<string, string> = {
   'thrown later': `setTimeout(() => { throw new Error(secret) }); await new Promise((r) => setTimeout(r, 20)); return 'well'`,
   'rejected later': `void Promise.reject(new Error(secret)); await new Promise((r) => setTimeout(r, 20)); return 'well'`,
 }
-const ways = Object.keys(leaks)
-const toWord = (way: string) => way.replaceAll(' ', '_')
-const canaryOf = (what: string) => `canary/${toWord(what)}+${'0123456789'}=`
+const channels = Object.keys(leaks)
+const toWord = (channel: string) => channel.replaceAll(' ', '_')
+const canaryOf = (label: string) => `canary/${toWord(label)}+${'0123456789'}=`
 
-/** Names that say that what they hold is nobody's business. */
+/** Environment variable names that imply a secret. */
 const names = [
   'GITHUB_TOKEN',
   'DB_PASSWORD',
@@ -40,13 +40,15 @@ const names = [
   'oauth_client_secret',
 ]
 
-/** What a failing upstream says, and no client should read. */
+/** Internal details in an upstream failure that clients must not see. */
 const upstream = `connect ECONNREFUSED db-7.internal.acme:5432: select iban from customers where id = 7`
 
 const environment = {
   LOG_LEVEL: 'trace',
   FROM_CONFIGURATION: canaryOf('configuration'),
-  ...Object.fromEntries(ways.map((way) => [`SECRET_${toWord(way)}`, canaryOf(way)])),
+  ...Object.fromEntries(
+    channels.map((channel) => [`SECRET_${toWord(channel)}`, canaryOf(channel)]),
+  ),
   ...Object.fromEntries(names.map((name) => [name, `${canaryOf(name)}\nsecond line of ${name}`])),
 }
 
@@ -60,9 +62,9 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders:read'] })}  hosts: [env://FR
 `
 
 const tools = countingTools(
-  ...ways.map((way) => ({
-    name: `leak_${toWord(way)}`,
-    body: `const secret = process.env.SECRET_${toWord(way)}\n${leaks[way]}`,
+  ...channels.map((channel) => ({
+    name: `leak_${toWord(channel)}`,
+    body: `const secret = process.env.SECRET_${toWord(channel)}\n${leaks[channel]}`,
   })),
   { name: 'show_env', category: 'read', body: `return { value: process.env[input.order] }` },
   { name: 'fail', body: `throw new Error(${JSON.stringify(upstream)})` },
@@ -74,19 +76,19 @@ const tools = countingTools(
 )
 
 let site: Site
-/** What the client saw, by what it asked for. */
-const seen = new Map<string, string>()
+/** Responses the client received, by label. */
+const responses = new Map<string, string>()
 let failedCall: string
-/** Everywhere else where something could have been written. */
+/** Every other output that could contain a secret. */
 const sinks: Record<string, string> = {}
 
 beforeAll(async () => {
   site = await Site.open({ 'drawbridge.yaml': config, 'tools/all.ts': tools }, environment)
   const server = await site.serve()
-  for (const way of ways) await ask(way, `leak_${toWord(way)}`, { order: 'a' })
+  for (const channel of channels) await ask(channel, `leak_${toWord(channel)}`, { order: 'a' })
   for (const name of [...names, 'FROM_CONFIGURATION']) await ask(name, 'show_env', { order: name })
   await ask('fail', 'fail', { order: 'a' })
-  failedCall = /"dev.drawbridge\/call-id":"([^"]+)"/.exec(seen.get('fail') ?? '')?.[1] ?? ''
+  failedCall = /"dev.drawbridge\/call-id":"([^"]+)"/.exec(responses.get('fail') ?? '')?.[1] ?? ''
   await ask('argument', 'charge', { order: 'canary-argument', idempotency_key: 'canary-key-arg' })
   await ask('invalid', 'charge', { order: { canary: 'canary-invalid' }, extra: 'canary-invalid' })
   await ask('meta', 'charge', { order: 'b' }, { key: 'canary-key-meta' })
@@ -132,40 +134,42 @@ async function ask(
     body: JSON.stringify(message),
   })
   const fields = JSON.stringify([...response.headers])
-  seen.set(label, `${response.status} ${fields} ${await response.text()}`)
+  responses.set(label, `${response.status} ${fields} ${await response.text()}`)
 }
 
-/** However it is written: plainly, or escaped inside of JSON once or twice. */
-const holds = (text: string, canary: string): boolean =>
+/** Ignores backslashes, so that JSON-escaped copies are found too. */
+const containsEscaped = (text: string, canary: string): boolean =>
   text.replaceAll('\\', '').includes(canary.replaceAll('\\', ''))
 
 const sinkNames = ['the log', 'the audit', 'the list of runs', 'the store']
 
-describe('a secret of the environment', () => {
-  test.each(ways)('that a tool lets out as %s does not reach the client', (way) => {
-    expect(seen.get(way)).toBeDefined()
-    expect(seen.get(way)).not.toContain(canaryOf(way))
+describe('a secret in the environment', () => {
+  test.each(channels)('leaked by a tool as %s does not reach the client', (channel) => {
+    expect(responses.get(channel)).toBeDefined()
+    expect(responses.get(channel)).not.toContain(canaryOf(channel))
   })
 
-  test.each(names)('is one because it is called %s', (name) => {
-    expect(seen.get(name)).toContain('"value":')
-    expect(seen.get(name)).not.toContain(canaryOf(name))
-    expect(seen.get(name)).not.toContain('second line')
+  test.each(names)('is recognised by the variable name %s', (name) => {
+    expect(responses.get(name)).toContain('"value":')
+    expect(responses.get(name)).not.toContain(canaryOf(name))
+    expect(responses.get(name)).not.toContain('second line')
   })
 
-  test('is one because the configuration takes it from there, whatever its name', () => {
-    expect(seen.get('FROM_CONFIGURATION')).toContain('"value":')
-    expect(seen.get('FROM_CONFIGURATION')).not.toContain(canaryOf('configuration'))
+  test('is recognised when the configuration refers to it, whatever its name', () => {
+    expect(responses.get('FROM_CONFIGURATION')).toContain('"value":')
+    expect(responses.get('FROM_CONFIGURATION')).not.toContain(canaryOf('configuration'))
   })
 
-  test.each(sinkNames)('does not reach %s, whatever a tool does with it', (sink) => {
-    const leaked = ways.filter((way) => holds(sinks[sink] ?? '', canaryOf(way)))
+  test.each(sinkNames)('does not reach %s', (sink) => {
+    const leakingChannels = channels.filter((channel) =>
+      containsEscaped(sinks[sink] ?? '', canaryOf(channel)),
+    )
 
-    expect(leaked).toEqual([])
+    expect(leakingChannels).toEqual([])
   })
 })
 
-describe('what an upstream says when it fails', () => {
+describe('the message of an upstream failure', () => {
   const parts = [
     'db-7.internal',
     '5432',
@@ -176,39 +180,39 @@ describe('what an upstream says when it fails', () => {
     ' at ',
   ]
 
-  test('does not reach the client, who gets a reference instead', () => {
-    const told = seen.get('fail') ?? ''
+  test('is replaced by a reference for the client', () => {
+    const response = responses.get('fail') ?? ''
 
-    for (const part of parts) expect(told).not.toContain(part)
+    for (const part of parts) expect(response).not.toContain(part)
     expect(failedCall).toMatch(/^[0-9a-f-]{36}$/)
-    expect(told).toContain(`look up the reference ${failedCall}`)
+    expect(response).toContain(`look up the reference ${failedCall}`)
   })
 
-  test('reaches the log, under that reference, so that somebody can put it right', () => {
+  test('is logged under that reference', () => {
     const lines = (sinks['the log'] ?? '').split('\n').filter((line) => line.includes(failedCall))
 
     expect(lines).toHaveLength(1)
     expect(lines[0]).toContain('db-7.internal')
   })
 
-  test('does not reach the audit', () => {
+  test('is not audited', () => {
     expect(sinks['the audit']).toContain(failedCall)
     for (const part of parts.slice(0, -1)) expect(sinks['the audit']).not.toContain(part)
   })
 })
 
-test('a bearer token is never written down or sent back, be it good, bad or in an address', () => {
-  for (const text of [...seen.values(), ...Object.values(sinks)])
+test('a bearer token is never logged, stored or returned, whether valid, invalid or in a URL', () => {
+  for (const text of [...responses.values(), ...Object.values(sinks)])
     for (const token of [tokenOf('ann'), 'canary-bad', 'canary-query'])
       expect(text).not.toContain(token)
 })
 
-test('a key is neither logged nor audited nor sent back', () => {
-  for (const text of [...seen.values(), sinks['the log'], sinks['the audit']])
+test('an idempotency key is not logged, audited or returned', () => {
+  for (const text of [...responses.values(), sinks['the log'], sinks['the audit']])
     expect(text).not.toContain('canary-key')
 })
 
-test('arguments are neither logged nor audited, unless policy says so', () => {
+test('arguments are not logged, and audited only if policy records them', () => {
   for (const canary of ['argument', 'invalid', 'scope', 'confirm'])
     for (const sink of ['the log', 'the audit'])
       expect(sinks[sink]).not.toContain(`canary-${canary}`)
@@ -216,26 +220,26 @@ test('arguments are neither logged nor audited, unless policy says so', () => {
   expect(sinks['the audit']).toContain('canary-kept')
 })
 
-test('arguments that are not valid are not repeated to the client', () => {
-  expect(seen.get('invalid')).toContain('invalid_input')
-  expect(seen.get('invalid')).not.toContain('canary-invalid')
+test('invalid arguments are not returned to the client', () => {
+  expect(responses.get('invalid')).toContain('invalid_input')
+  expect(responses.get('invalid')).not.toContain('canary-invalid')
 })
 
-test('results are neither logged nor audited', () => {
-  expect(seen.get('result')).toContain('canary-result')
+test('results are not logged or audited', () => {
+  expect(responses.get('result')).toContain('canary-result')
   for (const sink of ['the log', 'the audit']) expect(sinks[sink]).not.toContain('canary-result')
 })
 
-test('the audit has a record of every one of these calls all the same', () => {
+test('every call has an audit record', () => {
   const records: { event: string; capability: string }[] = JSON.parse(sinks['the audit'] ?? '[]')
-  const audited = new Set(records.map(({ capability }) => capability))
+  const auditedNames = new Set(records.map(({ capability }) => capability))
 
-  for (const way of ways) expect(audited).toContain(`leak_${toWord(way)}`)
+  for (const channel of channels) expect(auditedNames).toContain(`leak_${toWord(channel)}`)
   for (const name of ['fail', 'charge', 'keep', 'answer', 'need_scope', 'confirm'])
-    expect(audited).toContain(name)
+    expect(auditedNames).toContain(name)
 })
 
-test('a secret in the words of a module that does not load is not printed', async () => {
+test('a secret in the error of a failing module is not printed', async () => {
   await site.put(
     'tools/broken.ts',
     `throw new Error('cannot connect with ' + process.env.GITHUB_TOKEN)`,

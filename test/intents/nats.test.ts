@@ -21,7 +21,7 @@ type Rest = Omit<Parameters<typeof serveHere>[0], 'sources'>
 const serve = async (options: IntentOptions, rest: Rest = {}) =>
   (await serveHere({ sources: [intentSource(options)], ...rest })).bridge
 
-/** A node that is asked over NATS. */
+/** A node that serves its agents over NATS. */
 const aNode = (
   url: string,
   agents: readonly AgentDefinition[],
@@ -37,14 +37,14 @@ interface NodeParts extends Rest {
 const look = { intent: 'Look', description: 'Looks.', effects: 'read_only' as const }
 const pay = { intent: 'Pay', description: 'Pays.', effects: 'irreversible' as const }
 
-/** A router that asks the agent `bank` there. */
-const aRouterTo = (url: string, rest: object = {}, around: IntentOptions = {}) =>
+/** A router with the remote agent `bank` behind this NATS server. */
+const aRouterTo = (url: string, rest: object = {}, routing: IntentOptions = {}) =>
   serve({
     remote: [{ name: 'bank', url, capabilities: [look, pay], ...rest }],
     node: 'shop',
     keys,
     attemptTimeout: 500,
-    ...around,
+    ...routing,
   })
 
 async function aConnection(url: string): Promise<NatsConnection> {
@@ -53,8 +53,8 @@ async function aConnection(url: string): Promise<NatsConnection> {
   return connection
 }
 
-/** Somebody on the subject of the agent who answers as they like. */
-async function anImpostor(url: string, answer: (message: Msg) => void): Promise<NatsConnection> {
+/** Subscribes to the agent's subject and answers with a custom reply. */
+async function aFakeAgent(url: string, answer: (message: Msg) => void): Promise<NatsConnection> {
   const connection = await aConnection(url)
   connection.subscribe('intents.agent.bank', {
     callback: (_, message) => answer(message),
@@ -67,36 +67,41 @@ const toFrame = (body: unknown, messageType = 'response') =>
   JSON.stringify({ protocol: 'INTENTUSNET/1.0', messageType, body })
 
 describeWithNats('agents over NATS', () => {
-  test('an agent elsewhere is asked by its name, and answers; which replica did is in the log', async () => {
+  test('a remote agent is asked by name, and the log records which replica answered', async () => {
     const { url } = await aNatsServer()
-    const seen: unknown[] = []
+    const receivedMetadata: unknown[] = []
     await aNode(url, [
       anAgent('teller', {
         handle: ({ metadata }) => {
-          seen.push(metadata)
+          receivedMetadata.push(metadata)
           return { balance: 7 }
         },
       }),
     ])
-    const near = await aRouterTo(url)
+    const router = await aRouterTo(url)
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-    const result = await near.call('Look', { of: 'ann' }, { meta: { traceparent } })
+    const result = await router.call('Look', { of: 'ann' }, { meta: { traceparent } })
 
     expect(result.structuredContent).toEqual({ balance: 7 })
     expect(result._meta?.[route]).toMatchObject({ agent: 'bank' })
-    expect(seen).toMatchObject([
+    expect(receivedMetadata).toMatchObject([
       {
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         identityChain: ['caller:local', 'proxy:shop:bank', 'caller:local'],
       },
     ])
-    const [{ id } = { id: '' }] = near.executions.list({ limit: 1 })
-    const answered = near.executions.find(id)?.events.find(({ event }) => event === 'answered')
-    expect(answered).toMatchObject({ agent: 'bank', instance: expect.stringMatching(/^\w{16}$/) })
+    const [{ id } = { id: '' }] = router.executions.list({ limit: 1 })
+    const answeredEvent = router.executions
+      .find(id)
+      ?.events.find(({ event }) => event === 'answered')
+    expect(answeredEvent).toMatchObject({
+      agent: 'bank',
+      instance: expect.stringMatching(/^\w{16}$/),
+    })
   })
 
-  test('answers and failures are the same as over any other way', async () => {
+  test('answers and failures match those of a local agent', async () => {
     const { url } = await aNatsServer()
     const agent = anAgent('teller', {
       handle: ({ payload }) => {
@@ -106,49 +111,52 @@ describeWithNats('agents over NATS', () => {
       },
     })
     await aNode(url, [agent])
-    const [near, local] = [await aRouterTo(url), await serve({ agents: [agent] })]
+    const [router, local] = [await aRouterTo(url), await serve({ agents: [agent] })]
 
     for (const input of [{ a: [1, { b: null }] }, { fail: 'so' }]) {
-      const [here, there] = [await local.call('Look', input), await near.call('Look', input)]
-      expect(there.content).toEqual(here.content)
-      expect(there.structuredContent).toEqual(here.structuredContent)
-      expect(there.isError).toBe(here.isError)
+      const [localResult, remoteResult] = [
+        await local.call('Look', input),
+        await router.call('Look', input),
+      ]
+      expect(remoteResult.content).toEqual(localResult.content)
+      expect(remoteResult.structuredContent).toEqual(localResult.structuredContent)
+      expect(remoteResult.isError).toBe(localResult.isError)
     }
   })
 
-  test('replicas share the work, and nothing is done twice', async () => {
+  test('replicas share the load and each request is handled once', async () => {
     const { url } = await aNatsServer()
-    const done = [0, 0]
+    const handledCounts = [0, 0]
     for (const index of [0, 1])
       await aNode(url, [
         anAgent('teller', {
           handle: () => {
-            done[index] = (done[index] ?? 0) + 1
+            handledCounts[index] = (handledCounts[index] ?? 0) + 1
           },
         }),
       ])
-    const near = await aRouterTo(url)
+    const router = await aRouterTo(url)
 
-    await Promise.all(Array.from({ length: 100 }, () => near.call('Look')))
+    await Promise.all(Array.from({ length: 100 }, () => router.call('Look')))
 
-    expect((done[0] ?? 0) + (done[1] ?? 0)).toBe(100)
-    expect(Math.min(...done)).toBeGreaterThan(10)
+    expect((handledCounts[0] ?? 0) + (handledCounts[1] ?? 0)).toBe(100)
+    expect(Math.min(...handledCounts)).toBeGreaterThan(10)
   })
 
-  test('nobody there: said at once, surely not executed, so the next one is asked', async () => {
+  test('a missing responder fails at once as not executed, so the next agent is asked', async () => {
     const { url } = await aNatsServer()
-    const near = await serve({
+    const router = await serve({
       remote: [
         { name: 'bank', url, capabilities: [pay] },
         { name: 'other', url, capabilities: [pay] },
       ],
     })
-    await near.call('Pay', { order: 0 })
-    const began = performance.now()
+    await router.call('Pay', { order: 0 })
+    const startedAt = performance.now()
 
-    const result = await near.call('Pay', { order: 1 })
+    const result = await router.call('Pay', { order: 1 })
 
-    expect(performance.now() - began).toBeLessThan(atMost(50))
+    expect(performance.now() - startedAt).toBeLessThan(atMost(50))
     expect(result._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
     expect(result._meta?.[route]).toMatchObject({
       tried: [
@@ -158,31 +166,31 @@ describeWithNats('agents over NATS', () => {
     })
   })
 
-  test('no server: said at once, and the server is used when it is there', async () => {
+  test('an unreachable server fails at once, and the connection recovers when it starts', async () => {
     const server = await aNatsServer()
     await server.stop()
-    const near = await aRouterTo(server.url)
-    const began = performance.now()
+    const router = await aRouterTo(server.url)
+    const startedAt = performance.now()
 
-    const refused = await near.call('Pay', { order: 1 })
-    const took = performance.now() - began
+    const refused = await router.call('Pay', { order: 1 })
+    const durationMs = performance.now() - startedAt
     await server.start()
     await aNode(server.url, [aPayer('teller')])
 
-    expect(took).toBeLessThan(atMost(400))
+    expect(durationMs).toBeLessThan(atMost(400))
     expect(refused._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
-    expect((await near.call('Pay', { order: 2 })).structuredContent).toEqual({ from: 'teller' })
+    expect((await router.call('Pay', { order: 2 })).structuredContent).toEqual({ from: 'teller' })
   })
 
-  test('no answer by the deadline: unknown, nobody else is asked, and the agent hears of it', async () => {
+  test('a timed-out call is unknown, asks no other agent and aborts the remote agent', async () => {
     const { url } = await aNatsServer()
-    const stopped = vi.fn()
+    const onAbort = vi.fn()
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
-      signal.addEventListener('abort', stopped)
+      signal.addEventListener('abort', onAbort)
       return never()
     }
     await aNode(url, [aPayer('teller', { handle })])
-    const near = await serve({
+    const router = await serve({
       remote: [
         { name: 'bank', url, capabilities: [pay] },
         { name: 'other', url, node: 'bank', capabilities: [pay] },
@@ -190,37 +198,37 @@ describeWithNats('agents over NATS', () => {
       attemptTimeout: 200,
     })
 
-    const result = await near.call('Pay', { order: 1 })
+    const result = await router.call('Pay', { order: 1 })
 
     expect(result._meta?.[failure]).toMatchObject({
       code: 'outcome_unknown',
       details: { code: 'AGENT_TIMEOUT' },
     })
     expect(result._meta?.[route]).toMatchObject({ tried: [{ agent: 'bank' }] })
-    await eventually(() => expect(stopped).toHaveBeenCalledOnce())
+    await eventually(() => expect(onAbort).toHaveBeenCalledOnce())
   })
 
-  test('a caller who leaves stops the agent at the other end', async () => {
+  test('a cancelled call aborts the remote agent', async () => {
     const { url } = await aNatsServer()
-    const [began, stopped] = [vi.fn(), vi.fn()]
+    const [started, onAbort] = [vi.fn(), vi.fn()]
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
-      began()
-      signal.addEventListener('abort', stopped)
+      started()
+      signal.addEventListener('abort', onAbort)
       return never()
     }
     await aNode(url, [anAgent('teller', { handle })])
-    const near = await aRouterTo(url, {}, { attemptTimeout: 5000 })
-    const leaving = new AbortController()
+    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const controller = new AbortController()
 
-    const call = near.call('Look', {}, { signal: leaving.signal })
-    await eventually(() => expect(began).toHaveBeenCalled())
-    leaving.abort()
+    const call = router.call('Look', {}, { signal: controller.signal })
+    await eventually(() => expect(started).toHaveBeenCalled())
+    controller.abort()
 
     expect((await call).isError).toBe(true)
-    await eventually(() => expect(stopped).toHaveBeenCalledOnce())
+    await eventually(() => expect(onAbort).toHaveBeenCalledOnce())
   })
 
-  test('the same request, sent again, takes effect once', async () => {
+  test('a request sent three times takes effect once', async () => {
     const { url } = await aNatsServer()
     let paid = 0
     await aNode(url, [aPayer('teller', { handle: () => ({ paid: ++paid }) })])
@@ -235,28 +243,28 @@ describeWithNats('agents over NATS', () => {
     expect(answers).toMatchObject(Array(3).fill({ body: { payload: { paid: 1 } } }))
   })
 
-  test('who asks must show a token where tokens are configured', async () => {
+  test('a request without a token is rejected when tokens are configured', async () => {
     const { url } = await aNatsServer()
     const entry = toTokenEntry({ subject: 'shop', scopes: [] })
-    const seen: unknown[] = []
-    const handle: AgentDefinition['handle'] = ({ metadata }) => void seen.push(metadata)
+    const receivedMetadata: unknown[] = []
+    const handle: AgentDefinition['handle'] = ({ metadata }) => void receivedMetadata.push(metadata)
     await aNode(url, [anAgent('teller', { handle })], { http: { tokens: [entry] } })
-    const [stranger, known] = [
+    const [unauthenticated, authenticated] = [
       await aRouterTo(url),
       await aRouterTo(url, { token: tokenOf('shop') }),
     ]
 
-    expect((await stranger.call('Look'))._meta?.[failure]).toMatchObject({
+    expect((await unauthenticated.call('Look'))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
       message: expect.stringContaining('whoever runs the server must configure'),
     })
-    expect((await known.call('Look')).isError).toBeUndefined()
-    expect(seen).toMatchObject([
+    expect((await authenticated.call('Look')).isError).toBeUndefined()
+    expect(receivedMetadata).toMatchObject([
       { identityChain: ['caller:local', 'proxy:shop:bank', 'caller:shop'] },
     ])
   })
 
-  test('the server is shown user and password, and what it forbids is not executed', async () => {
+  test('user and password are sent to the server, and a forbidden publish is not executed', async () => {
     const config = await aProject({
       'nats.conf': `authorization {
         users: [
@@ -272,21 +280,21 @@ describeWithNats('agents over NATS', () => {
       node: 'bank',
       serve: { nats: { url, access } },
     })
-    const near = await aRouterTo(url, { access })
+    const router = await aRouterTo(url, { access })
     const forbidden = await aRouterTo(url, { access: { ...access, user: 'bob' } })
-    const wrong = await aRouterTo(url, { access: { ...access, password: 'wrong' } })
+    const wrongPassword = await aRouterTo(url, { access: { ...access, password: 'wrong' } })
 
-    expect((await near.call('Pay', { order: 1 })).structuredContent).toEqual({ from: 'teller' })
+    expect((await router.call('Pay', { order: 1 })).structuredContent).toEqual({ from: 'teller' })
     expect((await forbidden.call('Pay', { order: 2 }))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
     })
-    expect((await wrong.call('Pay', { order: 3 }))._meta?.[failure]).toMatchObject({
+    expect((await wrongPassword.call('Pay', { order: 3 }))._meta?.[failure]).toMatchObject({
       code: 'AGENT_UNAVAILABLE',
     })
   })
 
   test.each(['v1', 'v2'] as const)(
-    'sealed in %s, nothing readable is on the wire',
+    'a message sealed in %s is not readable on the wire',
     async (format) => {
       const { url } = await aNatsServer()
       const wire: string[] = []
@@ -295,9 +303,9 @@ describeWithNats('agents over NATS', () => {
       const seal = { ...k1, format }
       const handle = () => ({ answer: 'the secret answer' })
       await aNode(url, [anAgent('teller', { handle })], { seal, heartbeat: 60_000 })
-      const near = await aRouterTo(url, { seal })
+      const router = await aRouterTo(url, { seal })
 
-      const result = await near.call('Look', { question: 'the secret question' })
+      const result = await router.call('Look', { question: 'the secret question' })
 
       expect(result.structuredContent).toEqual({ answer: 'the secret answer' })
       await eventually(() => expect(wire.join('')).toContain('emcl'))
@@ -306,24 +314,24 @@ describeWithNats('agents over NATS', () => {
   )
 
   const answers: readonly [string, (message: Msg) => void, string][] = [
-    ['rubbish', (message) => message.respond('{"protocol":'), 'PROTOCOL_ERROR'],
-    ['nothing', (message) => message.respond(), 'PROTOCOL_ERROR'],
-    ['no answer to the question', (message) => message.respond(toFrame(7)), 'PROTOCOL_ERROR'],
+    ['invalid JSON', (message) => message.respond('{"protocol":'), 'PROTOCOL_ERROR'],
+    ['an empty message', (message) => message.respond(), 'PROTOCOL_ERROR'],
+    ['a body that is not a response', (message) => message.respond(toFrame(7)), 'PROTOCOL_ERROR'],
     [
-      'something too deep',
+      'deeply nested JSON',
       (message) =>
         message.respond(toFrame({}).replace('{}', `${'['.repeat(9999)}${']'.repeat(9999)}`)),
       'PROTOCOL_ERROR',
     ],
-    ['silence', () => {}, 'AGENT_TIMEOUT'],
+    ['no message', () => {}, 'AGENT_TIMEOUT'],
   ]
 
   test.each(answers)(
-    '%s: a typed failure, and no payment is tried elsewhere',
+    'a reply of %s gives a typed failure, and the payment is not tried elsewhere',
     async (_, answer, code) => {
       const { url } = await aNatsServer()
-      await anImpostor(url, answer)
-      const near = await serve({
+      await aFakeAgent(url, answer)
+      const router = await serve({
         remote: [
           { name: 'bank', url, capabilities: [pay] },
           { name: 'other', url, node: 'bank', capabilities: [pay] },
@@ -331,28 +339,28 @@ describeWithNats('agents over NATS', () => {
         attemptTimeout: 200,
       })
 
-      const result = await near.call('Pay', { order: 1 })
+      const result = await router.call('Pay', { order: 1 })
 
       expect(result._meta?.[failure]).toMatchObject({ code: 'outcome_unknown', details: { code } })
       expect(result._meta?.[route]).toMatchObject({ tried: [{ agent: 'bank', outcome: code }] })
     },
   )
 
-  test('only the first answer counts, and an unsealed one to a sealed question does not', async () => {
+  test('the first reply wins, and an unsealed reply to a sealed request is rejected', async () => {
     const { url } = await aNatsServer()
-    await anImpostor(url, (message) => {
+    await aFakeAgent(url, (message) => {
       for (const n of [1, 2]) message.respond(toFrame({ payload: { n }, error: null }))
     })
-    const [open, sealed] = [await aRouterTo(url), await aRouterTo(url, { seal: k1 })]
+    const [plainRouter, sealedRouter] = [await aRouterTo(url), await aRouterTo(url, { seal: k1 })]
 
-    expect((await open.call('Look')).structuredContent).toEqual({ n: 1 })
-    expect((await sealed.call('Pay', { order: 1 }))._meta?.[failure]).toMatchObject({
+    expect((await plainRouter.call('Look')).structuredContent).toEqual({ n: 1 })
+    expect((await sealedRouter.call('Pay', { order: 1 }))._meta?.[failure]).toMatchObject({
       code: 'outcome_unknown',
       details: { code: 'EMCL_FAILURE' },
     })
   })
 
-  test('too large a question is not sent; too large an answer does not look like a refusal', async () => {
+  test('an oversized request is not sent, and an oversized reply is an unknown outcome', async () => {
     const { url } = await aNatsServer()
     const reached = vi.fn()
     const handle: AgentDefinition['handle'] = () => {
@@ -360,18 +368,18 @@ describeWithNats('agents over NATS', () => {
       return { text: 'x'.repeat(1_100_000) }
     }
     await aNode(url, [aPayer('teller', { handle })])
-    const near = await aRouterTo(url)
+    const router = await aRouterTo(url)
 
-    const tooMuch = await near.call('Pay', { text: 'x'.repeat(1_100_000) })
-    expect(tooMuch._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
+    const oversized = await router.call('Pay', { text: 'x'.repeat(1_100_000) })
+    expect(oversized._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
     expect(reached).not.toHaveBeenCalled()
 
-    const result = await near.call('Pay', { order: 1 })
+    const result = await router.call('Pay', { order: 1 })
     expect(result._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
     expect(reached).toHaveBeenCalledOnce()
   })
 
-  test('what is no frame is answered with an error frame', async () => {
+  test('an invalid frame is answered with an error frame', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
     const connection = await aConnection(url)
@@ -387,29 +395,31 @@ describeWithNats('agents over NATS', () => {
       })
   })
 
-  test('an address that asks for encryption gets it, or nothing', async () => {
+  test('a tls: address never falls back to plain text', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
-    const near = await aRouterTo(url.replace('nats:', 'tls:'))
+    const router = await aRouterTo(url.replace('nats:', 'tls:'))
 
-    expect((await near.call('Look'))._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
+    expect((await router.call('Look'))._meta?.[failure]).toMatchObject({
+      code: 'AGENT_UNAVAILABLE',
+    })
   })
 
-  test('subjects begin as the address says, and names stay one part of them', async () => {
+  test('subjects use the prefix of the address, and node names are escaped to one token', async () => {
     const { url } = await aNatsServer()
     const subjects: string[] = []
     const listener = await aConnection(url)
     listener.subscribe('>', { callback: (_, { subject }) => void subjects.push(subject) })
     await aNode(`${url}/acme.shop`, [anAgent('teller')], { node: 'bank.one' })
-    const near = await aRouterTo(`${url}/acme.shop`, { node: 'bank.one' })
+    const router = await aRouterTo(`${url}/acme.shop`, { node: 'bank.one' })
 
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'teller' })
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
     expect(subjects).toContain('acme.shop.agent.bank%2Eone')
   })
 })
 
-describeWithNats('a node that is reloaded', () => {
-  test('answers what it was asked before, and is there all the time', async () => {
+describeWithNats('reloading a node', () => {
+  test('in-flight calls are answered by the old source and new calls by the new one', async () => {
     const { url } = await aNatsServer()
     const aSource = (handle: AgentDefinition['handle']) =>
       intentSource({
@@ -418,154 +428,158 @@ describeWithNats('a node that is reloaded', () => {
         serve: { nats: { url, heartbeat: 100 } },
       })
     let finish: (value: unknown) => void = () => {}
-    const began = vi.fn()
+    const started = vi.fn()
     const slow = aSource(() => {
-      began()
+      started()
       return new Promise((resolve) => {
         finish = resolve
       })
     })
     const { bridge } = await serveHere({ sources: [slow] })
-    const near = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
 
-    const before = near.call('Look')
-    await eventually(() => expect(began).toHaveBeenCalled())
+    const inFlight = router.call('Look')
+    await eventually(() => expect(started).toHaveBeenCalled())
     await bridge.replace([{ source: aSource(() => ({ from: 'the new one' })), mount: '/mcp' }])
-    const after = await near.call('Look')
+    const next = await router.call('Look')
     finish({ from: 'the old one' })
 
-    expect(after.structuredContent).toEqual({ from: 'the new one' })
-    expect((await before).structuredContent).toEqual({ from: 'the old one' })
+    expect(next.structuredContent).toEqual({ from: 'the new one' })
+    expect((await inFlight).structuredContent).toEqual({ from: 'the old one' })
   })
 })
 
-describeWithNats('the shared registry', () => {
-  const aDiscoverer = (url: string, rest: object = {}, around: IntentOptions = {}) =>
-    serve({ discover: { url, ...rest }, node: 'shop', keys, attemptTimeout: 500, ...around })
+describeWithNats('agent discovery over NATS', () => {
+  const aDiscoverer = (url: string, rest: object = {}, routing: IntentOptions = {}) =>
+    serve({ discover: { url, ...rest }, node: 'shop', keys, attemptTimeout: 500, ...routing })
 
   const names = async (bridge: Awaited<ReturnType<typeof serve>>) =>
     (await bridge.list()).tools.map(({ name }) => name)
 
-  test('who announces itself is asked: nothing else is configured', async () => {
+  test('announced agents are callable without further configuration', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller'), aPayer('cashier')])
-    const near = await aDiscoverer(url)
+    const router = await aDiscoverer(url)
 
-    expect(await names(near)).toEqual(['Look', 'Pay'])
-    const { tools } = await near.list()
+    expect(await names(router)).toEqual(['Look', 'Pay'])
+    const { tools } = await router.list()
     expect(tools[1]?.annotations).toMatchObject({ destructiveHint: true, readOnlyHint: false })
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'teller' })
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
   })
 
-  test('who comes later is listed when it comes; who goes is missed at once', async () => {
+  test('a node that joins is listed, and one that leaves is skipped as absent', async () => {
     const { url } = await aNatsServer()
-    const near = await aDiscoverer(url)
-    expect(await names(near)).toEqual([])
+    const router = await aDiscoverer(url)
+    expect(await names(router)).toEqual([])
 
-    const far = await aNode(url, [anAgent('teller')])
-    await eventually(async () => expect(await names(near)).toEqual(['Look']))
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'teller' })
+    const node = await aNode(url, [anAgent('teller')])
+    await eventually(async () => expect(await names(router)).toEqual(['Look']))
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
 
-    await far.close()
+    await node.close()
     await eventually(async () => {
-      const { _meta } = await near.call('Look')
+      const { _meta } = await router.call('Look')
       expect(_meta?.[route]).toMatchObject({
         tried: [],
         skipped: [{ agent: 'bank', why: 'absent' }],
       })
       expect(_meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE', retryable: true })
     })
-    expect(await names(near)).toEqual(['Look'])
+    expect(await names(router)).toEqual(['Look'])
 
     await aNode(url, [anAgent('teller')])
-    await eventually(async () => expect((await near.call('Look')).isError).toBeUndefined())
+    await eventually(async () => expect((await router.call('Look')).isError).toBeUndefined())
   })
 
-  test('one router finds an agent ill, and the others leave it alone, too', async () => {
+  test('an ejection by one router is shared with the others', async () => {
     const { url } = await aNatsServer()
-    let ill = true
-    const asked = vi.fn()
+    let unhealthy = true
+    const onRequest = vi.fn()
     const handle = () => {
-      asked()
-      if (ill) throw new Error('ill')
+      onRequest()
+      if (unhealthy) throw new Error('ill')
       return { well: true }
     }
     await aNode(url, [anAgent('teller', { handle })])
     const ejection = { failures: 2, seconds: 0.5 }
-    const [one, other] = [
+    const [first, second] = [
       await aDiscoverer(url, {}, { ejection }),
       await aDiscoverer(url, {}, { ejection }),
     ]
 
-    for (let count = 0; count < 2; count++) await one.call('Look')
+    for (let count = 0; count < 2; count++) await first.call('Look')
     await eventually(async () => {
-      const steps = (await other.explain('Look')) ?? []
+      const steps = (await second.explain('Look')) ?? []
       expect(steps.at(-1)).toMatchObject({ would: 'refuse', code: 'AGENT_UNAVAILABLE' })
     })
-    expect(asked).toHaveBeenCalledTimes(2)
+    expect(onRequest).toHaveBeenCalledTimes(2)
 
-    ill = false
-    await eventually(async () => expect((await one.call('Look')).isError).toBeUndefined())
-    await eventually(async () => expect((await other.call('Look')).isError).toBeUndefined())
+    unhealthy = false
+    await eventually(async () => expect((await first.call('Look')).isError).toBeUndefined())
+    await eventually(async () => expect((await second.call('Look')).isError).toBeUndefined())
   })
 
-  test('what is announced takes no name of what is configured', async () => {
+  test('an announced agent cannot take a configured name', async () => {
     const { url } = await aNatsServer()
     const handle = () => ({ from: 'a stranger' })
     const stranger = await aNode(url, [anAgent('teller', { handle })])
-    const near = await aDiscoverer(url, {}, { agents: [anAgent('bank')] })
+    const router = await aDiscoverer(url, {}, { agents: [anAgent('bank')] })
 
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'bank' })
-    expect(near.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }])
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'bank' })
+    expect(router.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }])
 
     const connection = await aConnection(url)
     connection.publish('intents.health', '{"agent":"bank","turn":"ill","by":"x"}')
     await connection.flush()
     await stranger.close()
     await aWhile(50)
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'bank' })
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'bank' })
   })
 
-  test('with a key, only who has it is believed', async () => {
+  test('with a seal key, only sealed announcements are accepted', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')], { seal: k1 })
     await aNode(url, [aPayer('thief')], { node: 'thief', seal: { key: 'k2' } })
     await aNode(url, [aPayer('open')], { node: 'open' })
     const connection = await aConnection(url)
-    const near = await aDiscoverer(url, { seal: k1 }, { keys: { k1: keys.k1 } })
+    const router = await aDiscoverer(url, { seal: k1 }, { keys: { k1: keys.k1 } })
 
     connection.publish('intents.registry', 'nonsense')
-    expect(await names(near)).toEqual(['Look'])
-    expect((await near.call('Look')).structuredContent).toEqual({ from: 'teller' })
+    expect(await names(router)).toEqual(['Look'])
+    expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
   })
 
-  test('hostile announcements change nothing', async () => {
+  test('malformed announcements are ignored', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
-    const near = await aDiscoverer(url)
+    const router = await aDiscoverer(url)
     const connection = await aConnection(url)
-    const good = { node: 'x', instance: 'i', started: 0, every: 100, capabilities: [] }
-    for (const notice of [
+    const announcement = { node: 'x', instance: 'i', started: 0, every: 100, capabilities: [] }
+    for (const candidate of [
       null,
       [],
-      { ...good, node: '../..' },
-      { ...good, every: 0 },
-      { ...good, capabilities: [{ intent: 7 }] },
-      { ...good, capabilities: [{ intent: 'Evil', inputSchema: { type: 'nonsense' } }] },
-      { ...good, node: 'x'.repeat(1000) },
-      { ...good, node: 'round', capabilities: [{ intent: 'Look', fallbackAgents: ['round'] }] },
-      { ...good, node: 'all', capabilities: [{ intent: 'Look', strategy: 'broadcast' }] },
+      { ...announcement, node: '../..' },
+      { ...announcement, every: 0 },
+      { ...announcement, capabilities: [{ intent: 7 }] },
+      { ...announcement, capabilities: [{ intent: 'Evil', inputSchema: { type: 'nonsense' } }] },
+      { ...announcement, node: 'x'.repeat(1000) },
+      {
+        ...announcement,
+        node: 'round',
+        capabilities: [{ intent: 'Look', fallbackAgents: ['round'] }],
+      },
+      { ...announcement, node: 'all', capabilities: [{ intent: 'Look', strategy: 'broadcast' }] },
     ])
-      connection.publish('intents.registry', JSON.stringify(notice))
+      connection.publish('intents.registry', JSON.stringify(candidate))
     connection.publish('intents.health', '{"agent":"bank","turn":"dead","by":"x"}')
     await connection.flush()
     await aWhile(50)
 
-    expect(await names(near)).toEqual(['Look'])
-    expect((await near.call('Look')).isError).toBeUndefined()
+    expect(await names(router)).toEqual(['Look'])
+    expect((await router.call('Look')).isError).toBeUndefined()
   })
 
-  test('a node serves what its own agents serve, and does not pass on what it found', async () => {
+  test('a node announces only its own agents, not discovered ones', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
     await serve({
@@ -574,16 +588,16 @@ describeWithNats('the shared registry', () => {
       discover: { url },
       serve: { nats: { url, heartbeat: 100 } },
     })
-    const near = await aDiscoverer(url)
+    const router = await aDiscoverer(url)
 
-    expect(near.diagnostics).toEqual([])
-    const [step] = ((await near.explain('Look')) ?? []).slice(-1)
+    expect(router.diagnostics).toEqual([])
+    const [step] = ((await router.explain('Look')) ?? []).slice(-1)
     expect(JSON.stringify(step)).not.toContain('middle')
   })
 })
 
-describeWithNats('what check says of a server', () => {
-  test('is nothing where it is there, and why not where it is not', async () => {
+describeWithNats('drawbridge check with a NATS server', () => {
+  test('reports nothing for a reachable server and a warning for an unreachable one', async () => {
     const { url, stop } = await aNatsServer('--auth', 'right')
     const folder = await aProject({
       'drawbridge.yaml': `sources: [{ intents: { node: shop,
@@ -595,34 +609,34 @@ describeWithNats('what check says of a server', () => {
       const { stdout, code } = await drawbridge(['check', folder, '--json'], {
         env: { NATS_TOKEN: token },
       })
-      return { code, said: JSON.parse(stdout) }
+      return { code, diagnostics: JSON.parse(stdout) }
     }
 
-    const [right, wrong] = [await check('right'), await check('wrong')]
+    const [reachable, rejected] = [await check('right'), await check('wrong')]
     await stop()
-    const gone = await check('right')
+    const unreachableServer = await check('right')
 
-    expect(right).toEqual({ code: 0, said: [] })
+    expect(reachable).toEqual({ code: 0, diagnostics: [] })
     const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
-    expect(wrong).toMatchObject({
+    expect(rejected).toMatchObject({
       code: 0,
-      said: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
+      diagnostics: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
     })
-    expect(gone).toMatchObject({
+    expect(unreachableServer).toMatchObject({
       code: 0,
-      said: [{ ...unreachable, message: expect.stringContaining('connection refused') }],
+      diagnostics: [{ ...unreachable, message: expect.stringContaining('connection refused') }],
     })
   })
 })
 
-test('a node that others ask over NATS needs a name, and a public server needs tokens', async () => {
+test('serving over NATS needs a node name, and a public server needs tokens', async () => {
   const nats = { url: 'nats://nats.example:4222' }
 
   expect(() => intentSource({ serve: { nats } })).toThrow(/needs a "node" name/)
   await expect(serve({ node: 'shop', serve: { nats } })).rejects.toThrow(/http.tokens/)
 })
 
-test('two sources of one server cannot be the same node', async () => {
+test('two sources of one server cannot use the same node name', async () => {
   const aSource = (id: string) =>
     intentSource({ id, node: 'shop', serve: { nats: { url: 'nats://127.0.0.1:4222' } } })
 
@@ -631,7 +645,7 @@ test('two sources of one server cannot be the same node', async () => {
   )
 })
 
-test('a password in an address is refused, and so is access over HTTP', async () => {
+test('a password in a NATS URL is rejected, and so is "access" for an HTTP agent', async () => {
   expect(() => intentSource({ discover: { url: 'nats://ann:pw@127.0.0.1' } })).toThrow(/access/)
   const bridge = await serve({
     remote: [

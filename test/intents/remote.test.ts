@@ -14,7 +14,7 @@ const keys = { k1: 'k'.repeat(32) }
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** Something at an address that answers as it likes. */
+/** An HTTP peer with a custom handler. */
 async function aPeer(handler: Handler): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = ''
@@ -29,7 +29,7 @@ async function aPeer(handler: Handler): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/intents`
 }
 
-const remoteOf = (url: string, effects: 'read_only' | 'irreversible', rest = {}) => ({
+const aRemote = (url: string, effects: 'read_only' | 'irreversible', rest = {}) => ({
   name: 'bank',
   url,
   capabilities: [{ intent: effects === 'read_only' ? 'Look' : 'Pay', description: 'x', effects }],
@@ -38,18 +38,18 @@ const remoteOf = (url: string, effects: 'read_only' | 'irreversible', rest = {})
 
 const serve = (options: IntentOptions) => serveHere({ sources: [intentSource(options)] })
 
-/** Two runtimes: agents in one, called from the other. */
-async function twoRuntimes(
+/** Serves the agents in one runtime and calls them from another. */
+async function connectRuntimes(
   agents: readonly AgentDefinition[],
-  { here = {}, there = {}, serving = {} }: Record<string, object> = {},
+  { remoteOptions = {}, sharedOptions = {}, serveOptions = {} }: Record<string, object> = {},
 ) {
-  const far = await serve({
+  const server = await serve({
     agents,
     node: 'bank',
-    serve: { path: '/intents', ...serving },
-    ...there,
+    serve: { path: '/intents', ...serveOptions },
+    ...sharedOptions,
   })
-  const url = far.url.replace(/\/mcp$/, '/intents')
+  const url = server.url.replace(/\/mcp$/, '/intents')
   const capabilities = agents.flatMap((agent) =>
     agent.capabilities.map(({ intent, effects, description = '' }) => ({
       intent,
@@ -57,31 +57,31 @@ async function twoRuntimes(
       ...(effects && { effects }),
     })),
   )
-  const near = await serve({
-    remote: [{ name: 'bank', url, capabilities, ...here }],
+  const router = await serve({
+    remote: [{ name: 'bank', url, capabilities, ...remoteOptions }],
     node: 'shop',
-    ...there,
+    ...sharedOptions,
   })
-  return { far: far.bridge, near: near.bridge, url }
+  return { server: server.bridge, router: router.bridge, url }
 }
 
-describe('two runtimes', () => {
-  test('an agent elsewhere is asked in a frame, and answers in one', async () => {
-    const seen: unknown[] = []
+describe('agents in another runtime over HTTP', () => {
+  test('a remote agent is asked and answers in frames', async () => {
+    const receivedMetadata: unknown[] = []
     const agent = anAgent('teller', {
       handle: (envelope) => {
-        seen.push(envelope.metadata)
+        receivedMetadata.push(envelope.metadata)
         return { balance: 7 }
       },
     })
-    const { near } = await twoRuntimes([agent])
+    const { router } = await connectRuntimes([agent])
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
-    const result = await near.call('Look', { of: 'ann' }, { meta: { traceparent } })
+    const result = await router.call('Look', { of: 'ann' }, { meta: { traceparent } })
 
     expect(result.structuredContent).toEqual({ balance: 7 })
     expect(result._meta?.[route]).toMatchObject({ agent: 'bank' })
-    expect(seen).toMatchObject([
+    expect(receivedMetadata).toMatchObject([
       {
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         identityChain: ['caller:local', 'proxy:shop:bank', 'caller:local'],
@@ -89,12 +89,12 @@ describe('two runtimes', () => {
     ])
   })
 
-  test('what fails there has the same code here', async () => {
+  test('a remote failure keeps its error code', async () => {
     const handle = () =>
       new AgentError('PAYLOAD_TOO_LARGE', 'Less, please.', { details: { most: 3 } })
-    const { near } = await twoRuntimes([anAgent('teller', { handle })])
+    const { router } = await connectRuntimes([anAgent('teller', { handle })])
 
-    const result = await near.call('Look')
+    const result = await router.call('Look')
 
     expect(result._meta?.[failure]).toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
@@ -103,7 +103,7 @@ describe('two runtimes', () => {
     })
   })
 
-  test('an agent answers and fails alike, wherever it runs', async () => {
+  test('answers and failures match those of a local agent', async () => {
     const agent = anAgent('teller', {
       handle: ({ payload }) => {
         if (payload.fail !== undefined)
@@ -111,34 +111,39 @@ describe('two runtimes', () => {
         return { echo: payload }
       },
     })
-    const { near } = await twoRuntimes([agent])
+    const { router } = await connectRuntimes([agent])
     const local = await serve({ agents: [agent] })
 
     for (const input of [{ a: [1, { b: null }] }, { fail: 'so' }]) {
-      const [here, there] = [await local.bridge.call('Look', input), await near.call('Look', input)]
-      expect(there.content).toEqual(here.content)
-      expect(there.structuredContent).toEqual(here.structuredContent)
-      expect(there.isError).toBe(here.isError)
+      const [localResult, remoteResult] = [
+        await local.bridge.call('Look', input),
+        await router.call('Look', input),
+      ]
+      expect(remoteResult.content).toEqual(localResult.content)
+      expect(remoteResult.structuredContent).toEqual(localResult.structuredContent)
+      expect(remoteResult.isError).toBe(localResult.isError)
     }
   })
 
-  test('the same request, sent again, takes effect once', async () => {
+  test('a request sent three times takes effect once', async () => {
     let paid = 0
-    const { url, far } = await twoRuntimes([aPayer('teller', { handle: () => ({ paid: ++paid }) })])
+    const { url, server } = await connectRuntimes([
+      aPayer('teller', { handle: () => ({ paid: ++paid }) }),
+    ])
     const frame = toFrame(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
 
     const answers = await Promise.all([post(url, frame), post(url, frame)])
-    const later = await post(url, frame)
+    const repeat = await post(url, frame)
 
     expect(paid).toBe(1)
-    expect(later).toMatchObject({ messageType: 'response', body: { payload: { paid: 1 } } })
+    expect(repeat).toMatchObject({ messageType: 'response', body: { payload: { paid: 1 } } })
     expect(answers.map(({ body }) => body.payload ?? body.error.details.reason)).toContainEqual({
       paid: 1,
     })
-    expect(far.executions.list({ limit: 10 })).toHaveLength(1)
+    expect(server.executions.list({ limit: 10 })).toHaveLength(1)
   })
 
-  test('governance stands before the agents there, too', async () => {
+  test('governance of the serving runtime applies to incoming frames', async () => {
     const reached: unknown[] = []
     const source = intentSource({
       agents: [anAgent('teller', { handle: (one) => void reached.push(one) })],
@@ -174,13 +179,13 @@ describe('two runtimes', () => {
       'VALIDATION_ERROR',
     ],
   ])('%s is answered with an error frame', async (_, frame, code) => {
-    const { url } = await twoRuntimes([anAgent('teller')])
+    const { url } = await connectRuntimes([anAgent('teller')])
 
     expect(await post(url, frame)).toMatchObject({ messageType: 'error', body: { code } })
   })
 
-  test('an intent that is not there, and a route that is not', async () => {
-    const { url } = await twoRuntimes([anAgent('teller')])
+  test('an unknown intent gives CAPABILITY_NOT_FOUND, and unknown routes give 404 or 405', async () => {
+    const { url } = await connectRuntimes([anAgent('teller')])
     const frame = toFrame(anEnvelope({ intent: { name: 'Nothing', version: '1.0' } }))
 
     expect(await post(url, frame)).toMatchObject({
@@ -190,45 +195,47 @@ describe('two runtimes', () => {
     expect((await fetch(`${url}/more`)).status).toBe(404)
   })
 
-  test('an answer that is too large to come back does not look like a refusal', async () => {
+  test('an answer above the size limit is an unknown outcome, not a refusal', async () => {
     let paid = 0
     const handle = () => ({ text: 'x'.repeat(1000), paid: ++paid })
     const source = intentSource({
       agents: [aPayer('teller', { handle })],
       serve: { path: '/intents' },
     })
-    const far = await serveHere({
+    const remoteNode = await serveHere({
       sources: [source],
       policy: { limits: { resultSize: 100 } },
     })
-    const url = far.url.replace(/\/mcp$/, '/intents')
-    const near = await serve({ remote: [remoteOf(url, 'irreversible')] })
+    const url = remoteNode.url.replace(/\/mcp$/, '/intents')
+    const router = await serve({ remote: [aRemote(url, 'irreversible')] })
 
-    const result = await near.bridge.call('Pay', { order: 1 })
+    const result = await router.bridge.call('Pay', { order: 1 })
 
     expect(paid).toBe(1)
     expect(result._meta?.[failure]).toMatchObject({ code: 'outcome_unknown' })
   })
 
-  test('what goes round in a circle is stopped', async () => {
-    const asked: string[] = []
-    const { url } = await twoRuntimes([anAgent('teller', { handle: () => void asked.push('x') })])
+  test('an identity chain of nine proxies is rejected as a routing loop', async () => {
+    const handled: string[] = []
+    const { url } = await connectRuntimes([
+      anAgent('teller', { handle: () => void handled.push('x') }),
+    ])
     const identityChain = Array.from({ length: 9 }, (_, index) => `proxy:node-${index}:bank`)
 
     expect(await post(url, toFrame(anEnvelope({ metadata: { identityChain } })))).toMatchObject({
       messageType: 'error',
       body: { code: 'ROUTING_ERROR' },
     })
-    expect(asked).toEqual([])
+    expect(handled).toEqual([])
   })
 
-  test('frames and tools cannot share an address', async () => {
+  test('frames and tools cannot share a path', async () => {
     const source = intentSource({ agents: [anAgent('a')], serve: { path: '/mcp' } })
 
     await expect(serveHere({ sources: [source] })).rejects.toThrow(/already in use/)
   })
 
-  test('the wire is what other runtimes send: camel case, no fields of ours in the body', async () => {
+  test('requests use the wire format of other runtimes: camel case and no extra fields', async () => {
     const bodies: string[] = []
     const url = await aPeer((_, response, body) => {
       bodies.push(body)
@@ -240,7 +247,7 @@ describe('two runtimes', () => {
         }),
       )
     })
-    const { bridge } = await serve({ remote: [remoteOf(url, 'read_only')] })
+    const { bridge } = await serve({ remote: [aRemote(url, 'read_only')] })
 
     const result = await bridge.call('Look', { q: 1 })
 
@@ -267,14 +274,19 @@ describe('two runtimes', () => {
   })
 })
 
-describe('a peer that misbehaves', () => {
+describe('a faulty peer', () => {
   const answers: readonly [string, Handler, string, string][] = [
     ['resets', (request) => request.socket.destroy(), 'TRANSPORT_ERROR', 'unknown'],
     ['says 500', (_, response) => response.writeHead(500).end('x'), 'TRANSPORT_ERROR', 'unknown'],
     ['says 401', (_, response) => response.writeHead(401).end(), 'UNAUTHORIZED', 'failed'],
     ['says 429', (_, response) => response.writeHead(429).end(), 'RATE_LIMIT', 'failed'],
     ['says 404', (_, response) => response.writeHead(404).end('x'), 'PROTOCOL_ERROR', 'failed'],
-    ['sends rubbish', (_, response) => response.end('{"protocol":'), 'TRANSPORT_ERROR', 'unknown'],
+    [
+      'sends invalid JSON',
+      (_, response) => response.end('{"protocol":'),
+      'TRANSPORT_ERROR',
+      'unknown',
+    ],
     [
       'breaks off',
       (_, response) => {
@@ -296,7 +308,7 @@ describe('a peer that misbehaves', () => {
     ],
     ['is silent', () => {}, 'AGENT_TIMEOUT', 'unknown'],
     [
-      'answers another question',
+      'sends a body that is not a response',
       (_, response) =>
         response.end(
           JSON.stringify({ protocol: 'INTENTUSNET/1.0', messageType: 'response', body: 7 }),
@@ -307,44 +319,40 @@ describe('a peer that misbehaves', () => {
   ]
 
   test.each(answers)(
-    '%s: a typed failure by the deadline, and no payment is tried elsewhere',
+    'a peer that %s gives a typed failure by the deadline, and no second agent after an unknown outcome',
     async (_, handler, code, state) => {
       const url = await aPeer(handler)
       const { bridge } = await serve({
-        remote: [
-          remoteOf(url, 'irreversible'),
-          { ...remoteOf(url, 'irreversible'), name: 'zweite' },
-        ],
+        remote: [aRemote(url, 'irreversible'), { ...aRemote(url, 'irreversible'), name: 'second' }],
         attemptTimeout: code === 'AGENT_TIMEOUT' ? 300 : 2000,
       })
-      const began = performance.now()
+      const startedAt = performance.now()
 
       const result = await bridge.call('Pay', { order: 1 })
 
-      expect(performance.now() - began).toBeLessThan(atMost(4000))
-      const told = result._meta?.[failure] as { code: string; details?: { code?: string } }
-      const tried = triedIn(result)
-      expect(tried[0]).toMatchObject({ agent: 'bank', outcome: code })
+      expect(performance.now() - startedAt).toBeLessThan(atMost(4000))
+      const failureMeta = result._meta?.[failure] as { code: string; details?: { code?: string } }
+      const attempts = triedIn(result)
+      expect(attempts[0]).toMatchObject({ agent: 'bank', outcome: code })
       if (state === 'unknown') {
-        expect(told).toMatchObject({ code: 'outcome_unknown', details: { code } })
-        expect(tried).toHaveLength(1)
-      } else expect(told.code).toBe(code)
+        expect(failureMeta).toMatchObject({ code: 'outcome_unknown', details: { code } })
+        expect(attempts).toHaveLength(1)
+      } else expect(failureMeta.code).toBe(code)
     },
   )
 
-  test('one that cannot be reached has not acted: the next one is asked', async () => {
+  test('an unreachable agent has not acted, so the next agent is asked', async () => {
     const { bridge } = await serve({
       agents: [aPayer('zz', { priority: 900 })],
-      remote: [remoteOf('http://127.0.0.1:1/intents', 'irreversible')],
+      remote: [aRemote('http://127.0.0.1:1/intents', 'irreversible')],
     })
     const target = bridge.call('Pay', { order: 2 })
 
-    // Local before remote: take the local one away first.
     expect((await target)._meta?.[route]).toMatchObject({ agent: 'zz' })
-    const far = await serve({
+    const remoteNode = await serve({
       remote: [
-        remoteOf('http://127.0.0.1:1/intents', 'irreversible'),
-        remoteOf(
+        aRemote('http://127.0.0.1:1/intents', 'irreversible'),
+        aRemote(
           await aPeer((_, response) =>
             response.end(
               JSON.stringify({
@@ -359,7 +367,7 @@ describe('a peer that misbehaves', () => {
         ),
       ],
     })
-    const result = await far.bridge.call('Pay', { order: 3 })
+    const result = await remoteNode.bridge.call('Pay', { order: 3 })
     expect(result.structuredContent).toEqual({ paid: 1 })
     expect(result._meta?.[route]).toMatchObject({
       tried: [
@@ -369,9 +377,9 @@ describe('a peer that misbehaves', () => {
     })
   })
 
-  test('an address on another machine must be https', async () => {
+  test('an agent on another host needs an https URL', async () => {
     const { bridge } = await serve({
-      remote: [remoteOf('http://bank.example/intents', 'read_only')],
+      remote: [aRemote('http://bank.example/intents', 'read_only')],
     })
 
     expect(bridge.diagnostics).toMatchObject([
@@ -382,24 +390,24 @@ describe('a peer that misbehaves', () => {
 
 describe('sealed envelopes', () => {
   test.each(['v2', 'v1'] as const)(
-    'in %s, nothing readable is on the wire, and nobody notices [I37, I38, I39, I40]',
+    'in %s are unreadable on the wire and transparent to caller and agent [I37, I38, I39, I40]',
     async (format) => {
       const wire: string[] = []
-      const seen: unknown[] = []
+      const receivedPayloads: unknown[] = []
       const seal = { format, key: 'k1' }
       const agent = anAgent('teller', {
         handle: ({ payload }) => {
-          seen.push(payload)
+          receivedPayloads.push(payload)
           return { answer: 'the secret answer' }
         },
       })
-      const far = await serve({
+      const remoteNode = await serve({
         agents: [agent],
         node: 'bank',
         keys,
         serve: { path: '/intents', seal },
       })
-      const upstream = far.url.replace(/\/mcp$/, '/intents')
+      const upstream = remoteNode.url.replace(/\/mcp$/, '/intents')
       const url = await aPeer(async (_, response, body) => {
         const answer = await fetch(upstream, {
           method: 'POST',
@@ -410,82 +418,90 @@ describe('sealed envelopes', () => {
         wire.push(body, text)
         response.end(text)
       })
-      const near = await serve({
-        remote: [remoteOf(url, 'read_only', { seal })],
+      const router = await serve({
+        remote: [aRemote(url, 'read_only', { seal })],
         node: 'shop',
         keys,
       })
 
-      const result = await near.bridge.call('Look', { question: 'the secret question' })
+      const result = await router.bridge.call('Look', { question: 'the secret question' })
 
       expect(result.structuredContent).toEqual({ answer: 'the secret answer' })
-      expect(seen).toEqual([{ question: 'the secret question' }])
+      expect(receivedPayloads).toEqual([{ question: 'the secret question' }])
       expect(wire.join('')).not.toContain('secret')
       expect(JSON.stringify(result)).not.toMatch(/emcl|cipher|sealed/i)
-      // What was routed was plain: it was sealed only to be sent.
-      const [{ id } = { id: '' }] = near.bridge.executions.list({ limit: 1 })
-      const begun = near.bridge.executions.find(id)?.events.find((one) => one.event === 'begun')
-      expect(begun?.envelope.payload).toEqual({ question: 'the secret question' })
+      // The log holds the plain envelope: only the transport is sealed.
+      const [{ id } = { id: '' }] = router.bridge.executions.list({ limit: 1 })
+      const begunEvent = router.bridge.executions
+        .find(id)
+        ?.events.find((one) => one.event === 'begun')
+      expect(begunEvent?.envelope.payload).toEqual({ question: 'the secret question' })
     },
   )
 
-  test('a sealed request that is shown again, changed or meant for another is refused in the same words', async () => {
+  test('are rejected with one message when replayed, changed or sent to another node', async () => {
     const frames: string[] = []
     const url = await aPeer((_, response, body) => {
       frames.push(body)
       response.end()
     })
     const seal = { format: 'v2' as const, key: 'k1' }
-    const near = await serve({ remote: [remoteOf(url, 'read_only', { seal })], node: 'shop', keys })
-    await near.bridge.call('Look', { n: 1 })
+    const router = await serve({
+      remote: [aRemote(url, 'read_only', { seal })],
+      node: 'shop',
+      keys,
+    })
+    await router.bridge.call('Look', { n: 1 })
     const frame = JSON.parse(frames[0] ?? '')
-    const far = await serve({
+    const remoteNode = await serve({
       agents: [anAgent('teller')],
       node: 'bank',
       keys,
       serve: { path: '/intents', seal },
     })
-    const other = await serve({
+    const otherNode = await serve({
       agents: [anAgent('teller')],
       node: 'thief',
       keys,
       serve: { path: '/intents', seal },
     })
-    const at = far.url.replace(/\/mcp$/, '/intents')
+    const address = remoteNode.url.replace(/\/mcp$/, '/intents')
 
-    const first = await post(at, frame)
-    const refused = [
-      await post(at, frame),
-      await post(at, { ...frame, body: { ...frame.body, intent: 'Pay 1.0' } }),
-      await post(at, {
+    const first = await post(address, frame)
+    const rejected = [
+      await post(address, frame),
+      await post(address, { ...frame, body: { ...frame.body, intent: 'Pay 1.0' } }),
+      await post(address, {
         ...frame,
         body: { ...frame.body, data: frame.body.data.replace(/^./, 'A') },
       }),
-      await post(other.url.replace(/\/mcp$/, '/intents'), frame),
+      await post(otherNode.url.replace(/\/mcp$/, '/intents'), frame),
     ]
 
     expect(first).toMatchObject({ messageType: 'emcl' })
-    for (const one of refused)
+    for (const one of rejected)
       expect(one).toMatchObject({
         messageType: 'error',
         body: { code: 'EMCL_FAILURE', message: 'The message could not be opened.' },
       })
-    expect(await post(at, toFrame(anEnvelope()))).toMatchObject({ body: { code: 'EMCL_FAILURE' } })
+    expect(await post(address, toFrame(anEnvelope()))).toMatchObject({
+      body: { code: 'EMCL_FAILURE' },
+    })
   })
 
-  test('a sealed request takes effect once, whatever is written around it and whichever process gets it', async () => {
+  test('take effect once across processes, whatever unsealed headers are added', async () => {
     const frames: string[] = []
     const url = await aPeer((_, response, body) => {
       frames.push(body)
       response.end()
     })
     const seal = { format: 'v2' as const, key: 'k1' }
-    const near = await serve({
-      remote: [remoteOf(url, 'irreversible', { seal })],
+    const router = await serve({
+      remote: [aRemote(url, 'irreversible', { seal })],
       node: 'shop',
       keys,
     })
-    await near.bridge.call('Pay', { order: 1 })
+    await router.bridge.call('Pay', { order: 1 })
     const frame = JSON.parse(frames[0] ?? '')
     const store = `${await aProject({})}/store.db`
     let paid = 0
@@ -504,13 +520,13 @@ describe('sealed envelopes', () => {
     }
 
     const first = await post(await aBank(), frame)
-    const again = await post(await aBank(), { ...frame, headers: { idempotencyKey: 'another' } })
+    const second = await post(await aBank(), { ...frame, headers: { idempotencyKey: 'another' } })
 
-    expect([first.messageType, again.messageType]).toEqual(['emcl', 'emcl'])
+    expect([first.messageType, second.messageType]).toEqual(['emcl', 'emcl'])
     expect(paid).toBe(1)
   })
 
-  test('an answer that is not sealed, or not for this question, is not believed', async () => {
+  test('an unsealed answer to a sealed request is rejected', async () => {
     const plain = {
       protocol: 'INTENTUSNET/1.0',
       messageType: 'response',
@@ -518,7 +534,7 @@ describe('sealed envelopes', () => {
     }
     const url = await aPeer((_, response) => response.end(JSON.stringify(plain)))
     const seal = { format: 'v2' as const, key: 'k1' }
-    const { bridge } = await serve({ remote: [remoteOf(url, 'read_only', { seal })], keys })
+    const { bridge } = await serve({ remote: [aRemote(url, 'read_only', { seal })], keys })
 
     const result = await bridge.call('Look')
 

@@ -12,34 +12,36 @@ import { aCall } from '../support/builders.ts'
 test('the deadline bounds all attempts together', async () => {
   const agents = [...'abcdefgh'].map((name) => anAgent(name, { handle: never }))
   const { route } = aRouter({ agents, routing: { timeout: 120, attemptTimeout: 50 } })
-  const began = performance.now()
+  const startedAt = performance.now()
 
-  const { response, route: how } = await route()
+  const { response, route: routeTrace } = await route()
 
-  expect(performance.now() - began).toBeLessThan(atMost(400))
+  expect(performance.now() - startedAt).toBeLessThan(atMost(400))
   expect(response.error).toMatchObject({ code: 'AGENT_TIMEOUT' })
-  expect(how.tried.length).toBeLessThan(5)
+  expect(routeTrace.tried.length).toBeLessThan(5)
 })
 
-test('an agent hears that its time is over', async () => {
-  const heard: unknown[] = []
+test("an agent's signal aborts when its attempt times out", async () => {
+  const abortReasons: unknown[] = []
   const a = anAgent('a', {
     handle: (_, { signal }) =>
-      new Promise(() => signal.addEventListener('abort', () => heard.push(signal.reason.message))),
+      new Promise(() =>
+        signal.addEventListener('abort', () => abortReasons.push(signal.reason.message)),
+      ),
   })
   const { route } = aRouter({ agents: [a], routing: { attemptTimeout: 20 } })
 
   await route()
 
-  expect(heard).toEqual(['a did not answer within 20 ms.'])
+  expect(abortReasons).toEqual(['a did not answer within 20 ms.'])
 })
 
-test('a client that leaves stops the agent, and nobody else is asked', async () => {
+test('a cancelled call aborts the agent and asks no other one', async () => {
   const reached: string[] = []
-  const heard: string[] = []
+  const aborted: string[] = []
   const a = anAgent('a', {
     handle: (_, { signal }) =>
-      new Promise(() => signal.addEventListener('abort', () => heard.push('a'))),
+      new Promise(() => signal.addEventListener('abort', () => aborted.push('a'))),
   })
   const b = anAgent('b', { handle: () => void reached.push('b') })
   const { route } = aRouter({ agents: [a, b] })
@@ -49,37 +51,37 @@ test('a client that leaves stops the agent, and nobody else is asked', async () 
   const { response } = await route(anEnvelope(), { cancellation })
 
   expect(response.error).toMatchObject({ code: 'WORKFLOW_ABORTED' })
-  expect([heard, reached]).toEqual([['a'], []])
+  expect([aborted, reached]).toEqual([['a'], []])
 })
 
-test('retries wait as long as the trace says, the same every time', async () => {
-  let asked = 0
+test('the retry backoff is derived from the trace id and is deterministic', async () => {
+  let attempts = 0
   const a = anAgent('a', {
     handle: () => {
-      if (++asked < 3) throw new AgentError('RATE_LIMIT', 'slow down')
-      return { asked }
+      if (++attempts < 3) throw new AgentError('RATE_LIMIT', 'slow down')
+      return { asked: attempts }
     },
   })
   const { route } = aRouter({ agents: [a], routing: { retries: 2, backoff: 10 } })
 
-  const { response, route: how } = await route()
+  const { response, route: routeTrace } = await route()
 
   expect(response.payload).toEqual({ asked: 3 })
-  expect(how.tried.map(({ retry = 0 }) => retry)).toEqual([0, 1, 2])
+  expect(routeTrace.tried.map(({ retry = 0 }) => retry)).toEqual([0, 1, 2])
   expect(toBackoff(10, 'trace', 'a', 1)).toBe(toBackoff(10, 'trace', 'a', 1))
   expect(toBackoff(10, 'trace', 'a', 1)).not.toBe(toBackoff(10, 'other', 'a', 1))
   expect(toBackoff(10, 'trace', 'a', 3)).toBeGreaterThanOrEqual(20)
 })
 
-test('an agent that keeps failing is left alone, probed once, and taken back', async () => {
+test('a failing agent is ejected, probed once and readmitted', async () => {
   const clock = aClock()
-  let ill = true
-  let asked = 0
+  let failing = true
+  let attempts = 0
   const a = anAgent('a', {
     handle: async () => {
-      asked++
+      attempts++
       await later(5, 0)
-      if (ill) throw new Error('down')
+      if (failing) throw new Error('down')
       return { from: 'a' }
     },
   })
@@ -95,44 +97,44 @@ test('an agent that keeps failing is left alone, probed once, and taken back', a
     plan: ['b'],
     candidates: [{ agent: 'a', skipped: 'ejected' }, { agent: 'b' }],
   })
-  expect(asked).toBe(3)
+  expect(attempts).toBe(3)
 
   clock.pass(11_000)
   expect(health.snapshot()).toEqual({ a: 'probe' })
-  const plans = await Promise.all([route(), route(), route()])
-  expect(asked).toBe(4)
-  expect(plans.map(({ response }) => response.payload)).toEqual(Array(3).fill({ from: 'b' }))
+  const results = await Promise.all([route(), route(), route()])
+  expect(attempts).toBe(4)
+  expect(results.map(({ response }) => response.payload)).toEqual(Array(3).fill({ from: 'b' }))
   expect(health.snapshot()).toEqual({ a: 'ejected' })
 
   clock.pass(11_000)
   expect(health.snapshot()).toEqual({ a: 'ejected' })
   clock.pass(10_000)
-  ill = false
+  failing = false
   expect((await route()).response.payload).toEqual({ from: 'a' })
   expect(health.snapshot()).toEqual({})
 })
 
-test('an agent is given no more than it takes at a time', async () => {
-  let most = 0
-  let now = 0
+test('an agent never exceeds its concurrency limit', async () => {
+  let maxActive = 0
+  let active = 0
   const a = anAgent('a', {
     concurrency: 2,
     handle: async () => {
-      most = Math.max(most, ++now)
+      maxActive = Math.max(maxActive, ++active)
       await later(20, 0)
-      now--
+      active--
       return { from: 'a' }
     },
   })
   const { route } = aRouter({ agents: [a, anAgent('b')] })
 
-  const all = await Promise.all(Array.from({ length: 10 }, () => route()))
+  const results = await Promise.all(Array.from({ length: 10 }, () => route()))
 
-  expect(most).toBe(2)
-  expect(all.filter(({ response }) => response.payload?.from === 'b')).toHaveLength(8)
+  expect(maxActive).toBe(2)
+  expect(results.filter(({ response }) => response.payload?.from === 'b')).toHaveLength(8)
 })
 
-test('where everybody is busy, that is said at once and may be tried again', async () => {
+test('a call is rejected at once as retryable when all agents are busy', async () => {
   const { route } = aRouter({ agents: [anAgent('a', { concurrency: 1, handle: never })] })
   void route()
 
@@ -141,19 +143,19 @@ test('where everybody is busy, that is said at once and may be tried again', asy
   expect(response.error).toMatchObject({ code: 'RATE_LIMIT', retryable: true })
 })
 
-test('without an agent there is a typed failure within 50 ms', async () => {
+test('an intent without an agent fails with a typed error within 50 ms', async () => {
   const { route } = aRouter({ agents: [anAgent('a')] })
-  const began = performance.now()
+  const startedAt = performance.now()
 
   const { response } = await route(anEnvelope({ intent: { name: 'Nothing', version: '1.0' } }))
 
-  expect(performance.now() - began).toBeLessThan(atMost(50))
+  expect(performance.now() - startedAt).toBeLessThan(atMost(50))
   expect(response.error?.code).toBe('CAPABILITY_NOT_FOUND')
 })
 
-test('no agent can change what another one sees', async () => {
-  const attacks: string[] = []
-  const seen: unknown[] = []
+test('an agent cannot modify the envelope that another agent receives', async () => {
+  const attackErrors: string[] = []
+  const receivedPayloads: unknown[] = []
   const a = anAgent('a', {
     handle: (envelope) => {
       const payload = envelope.payload as { list: number[] }
@@ -165,21 +167,21 @@ test('no agent can change what another one sees', async () => {
         try {
           attack()
         } catch (error) {
-          attacks.push((error as Error).name)
+          attackErrors.push((error as Error).name)
         }
       throw new AgentError('AGENT_UNAVAILABLE', 'no')
     },
   })
-  const b = anAgent('b', { handle: ({ payload }) => void seen.push(payload) })
+  const b = anAgent('b', { handle: ({ payload }) => void receivedPayloads.push(payload) })
   const { capabilities } = await intentSource([a, b]).read()
 
   await capabilities[0]?.invoke(aCall({ input: { list: [1] } }))
 
-  expect(attacks).toEqual(['TypeError', 'TypeError', 'TypeError'])
-  expect(seen).toEqual([{ list: [1] }])
+  expect(attackErrors).toEqual(['TypeError', 'TypeError', 'TypeError'])
+  expect(receivedPayloads).toEqual([{ list: [1] }])
 })
 
-test('an answer that comes too late is written down and answers nothing', async () => {
+test('an answer after the timeout is logged as late and discarded', async () => {
   const log = aLog()
   const a = aPayer('a', { handle: () => later(40, { paid: true }) })
   const { route } = aRouter({ agents: [a], log, routing: { attemptTimeout: 10 } })
@@ -199,12 +201,12 @@ test('an answer that comes too late is written down and answers nothing', async 
   expect(log.events.at(-1)).toMatchObject({ outcome: 'ok', agent: 'a' })
 })
 
-test('hooks see everything and change nothing, even when they throw', async () => {
-  const heard: string[] = []
-  const troubles: unknown[] = []
+test('hooks observe every route, and errors they throw are isolated', async () => {
+  const hookCalls: string[] = []
+  const errors: unknown[] = []
   const { route } = aRouter({
     agents: [anAgent('a', { handle: () => new AgentError('AGENT_ERROR', 'no') })],
-    onTrouble: (error) => troubles.push(error),
+    onTrouble: (error) => errors.push(error),
     hooks: [
       {
         beforeRoute: () => {
@@ -212,8 +214,8 @@ test('hooks see everything and change nothing, even when they throw', async () =
         },
       },
       {
-        beforeRoute: ({ intent }) => void heard.push(`before ${intent.name}`),
-        afterRoute: (_, { status }) => void heard.push(`after ${status}`),
+        beforeRoute: ({ intent }) => void hookCalls.push(`before ${intent.name}`),
+        afterRoute: (_, { status }) => void hookCalls.push(`after ${status}`),
         onError: (_, { code }) => Promise.reject(new Error(code)),
       },
     ],
@@ -222,11 +224,11 @@ test('hooks see everything and change nothing, even when they throw', async () =
   const { response } = await route()
 
   expect(response.error?.code).toBe('AGENT_ERROR')
-  expect(heard).toEqual(['before Look', 'after error'])
-  expect(troubles.map(String)).toEqual(['Error: hook', 'Error: AGENT_ERROR'])
+  expect(hookCalls).toEqual(['before Look', 'after error'])
+  expect(errors.map(String)).toEqual(['Error: hook', 'Error: AGENT_ERROR'])
 })
 
-test('a hook that never ends keeps nobody waiting, and cannot change the answer', async () => {
+test('a hook that never settles does not delay the response, and hooks cannot modify it', async () => {
   const { route } = aRouter({
     agents: [anAgent('a')],
     hooks: [
@@ -242,7 +244,7 @@ test('a hook that never ends keeps nobody waiting, and cannot change the answer'
   expect((await route()).response.payload).toEqual({ from: 'a' })
 })
 
-test('what may have acted stays unknown, even when the next attempt cannot be written down', async () => {
+test('an unknown outcome stays unknown when the next attempt cannot be logged', async () => {
   let writable = true
   const log = {
     ...aLog(),
@@ -263,19 +265,19 @@ test('what may have acted stays unknown, even when the next attempt cannot be wr
     log,
   })
 
-  const routed = await route(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
+  const result = await route(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
 
-  expect(routed.state).toBe('unknown')
-  expect(toOutcome(routed)).toMatchObject({ kind: 'failed', failure: { code: 'outcome_unknown' } })
+  expect(result.state).toBe('unknown')
+  expect(toOutcome(result)).toMatchObject({ kind: 'failed', failure: { code: 'outcome_unknown' } })
 })
 
 test.each([{ timeout: 2 ** 31 }, { attemptTimeout: 2 ** 31 }])(
-  'a time that no timer can measure is refused: %j',
+  'a timeout above the timer maximum is rejected: %j',
   (routing) => {
     expect(() => intentSource(routing)).toThrow(/2147483647/)
   },
 )
 
-test('a key for the log that is not there is said at once, not with every call', () => {
+test('an unknown log key is rejected at construction', () => {
   expect(() => intentSource({ agents: [anAgent('a')], logKey: 'k9' })).toThrow(/no key "k9"/)
 })

@@ -8,7 +8,7 @@ import { atMost } from '../support/amount.ts'
 
 const policy = toPolicy(readRouting({}))
 
-const orderOf = (
+const decide = (
   agents: Parameters<typeof aRegistry>[0],
   routing: Parameters<typeof anEnvelope>[0] = {},
   health = {},
@@ -16,8 +16,8 @@ const orderOf = (
   chooseAgents({ envelope: anEnvelope(routing), registry: aRegistry(agents), health, policy })
     .decision
 
-describe('who is asked, in which order', () => {
-  test('priority first, then the name by code point', () => {
+describe('agent order', () => {
+  test('sorts by priority, then by name in code point order', () => {
     const agents = [
       anAgent('b'),
       anAgent('a'),
@@ -26,10 +26,10 @@ describe('who is asked, in which order', () => {
       anAgent('early', { priority: 1 }),
     ]
 
-    expect(orderOf(agents).plan).toEqual(['early', 'Z', 'a', 'b', 'late'])
+    expect(decide(agents).plan).toEqual(['early', 'Z', 'a', 'b', 'late'])
   })
 
-  test('what the envelope says counts before what a capability says, and that before the order of all', () => {
+  test("the envelope's fallbacks take precedence over the capability's, and those over the registry order", () => {
     const agents = [
       anAgent('a', { capability: { fallbackAgents: ['d'] } }),
       anAgent('b'),
@@ -37,31 +37,31 @@ describe('who is asked, in which order', () => {
       anAgent('d', { capability: { fallbackAgents: ['c'] } }),
     ]
 
-    expect(orderOf(agents, { routing: { fallbackAgents: ['c', 'b'] } })).toMatchObject({
+    expect(decide(agents, { routing: { fallbackAgents: ['c', 'b'] } })).toMatchObject({
       order: 'envelope',
       plan: ['a', 'c', 'b'],
     })
-    expect(orderOf(agents)).toMatchObject({ order: 'capability', plan: ['a', 'd', 'c'] })
-    expect(orderOf(agents, { routing: { targetAgent: 'b' } })).toMatchObject({
+    expect(decide(agents)).toMatchObject({ order: 'capability', plan: ['a', 'd', 'c'] })
+    expect(decide(agents, { routing: { targetAgent: 'b' } })).toMatchObject({
       order: 'target',
       plan: ['b', 'a', 'c', 'd'],
     })
-    expect(orderOf(agents.slice(1, 3))).toMatchObject({ order: 'registry', plan: ['b', 'c'] })
+    expect(decide(agents.slice(1, 3))).toMatchObject({ order: 'registry', plan: ['b', 'c'] })
   })
 
-  test('a capability that names nobody falls back to nobody', () => {
+  test('a capability with an empty fallback list has no fallbacks', () => {
     const agents = [anAgent('a', { capability: { fallbackAgents: [] } }), anAgent('b')]
 
-    expect(orderOf(agents)).toMatchObject({
+    expect(decide(agents)).toMatchObject({
       plan: ['a'],
       candidates: [{ agent: 'a' }, { agent: 'b', skipped: 'not_named' }],
     })
   })
 
-  test('health takes agents away and leaves the order of the others as it is', () => {
+  test('unhealthy agents are skipped without changing the order of the others', () => {
     const agents = ['a', 'b', 'c', 'd'].map((name) => anAgent(name))
 
-    const decision = orderOf(agents, {}, { b: 'ejected', c: 'busy', d: 'probe' })
+    const decision = decide(agents, {}, { b: 'ejected', c: 'busy', d: 'probe' })
 
     expect(decision.plan).toEqual(['a', 'd'])
     expect(decision.candidates).toEqual([
@@ -72,27 +72,27 @@ describe('who is asked, in which order', () => {
     ])
   })
 
-  test('fallbacks that lead back to where they began are refused when they are loaded', () => {
+  test('fallback cycles and unknown fallbacks are rejected on load', () => {
     const registry = aRegistry([
       anAgent('a', { capability: { fallbackAgents: ['b'] } }),
       anAgent('b', { capability: { fallbackAgents: ['a'] } }),
       anAgent('c', { capability: { intent: 'Other', fallbackAgents: ['nobody'] } }),
     ])
 
-    const { diagnostics, refused } = checkFallbacks(registry, 'test')
+    const { diagnostics, refused: rejectedIntents } = checkFallbacks(registry, 'test')
 
     expect(diagnostics.map(({ code }) => code)).toEqual(['fallback_unknown', 'fallback_cycle'])
-    expect([...refused].map(({ name }) => name)).toEqual(['Look'])
+    expect([...rejectedIntents].map(({ name }) => name)).toEqual(['Look'])
   })
 
-  test('a version is matched exactly, and an agent for every version serves each', () => {
+  test('a version matches exactly, and a wildcard agent serves every version', () => {
     const agents = [
       anAgent('one'),
       anAgent('two', { capability: { version: '2.0' } }),
       anAgent('any', { capability: { version: '*' } }),
       anAgent('all', { capability: { intent: '*', version: '*' } }),
     ]
-    const plan = (version: string) => orderOf(agents, { intent: { name: 'Look', version } }).plan
+    const plan = (version: string) => decide(agents, { intent: { name: 'Look', version } }).plan
 
     expect(plan('1.0')).toEqual(['all', 'any', 'one'])
     expect(plan('2.0')).toEqual(['all', 'any', 'two'])
@@ -102,7 +102,7 @@ describe('who is asked, in which order', () => {
     ])
   })
 
-  test('asking for somebody who does not serve it is a routing error', async () => {
+  test('targeting an agent that does not serve the intent is a routing error', async () => {
     const { route } = aRouter({ agents: [anAgent('a')] })
 
     const { response } = await route(
@@ -114,97 +114,104 @@ describe('who is asked, in which order', () => {
 })
 
 describe('fallback', () => {
-  const fails =
+  const failWith =
     (code: ConstructorParameters<typeof AgentError>[0], retryable = false) =>
     () => {
       throw new AgentError(code, `says ${code}`, { retryable })
     }
 
   test.each([
-    ['AGENT_UNAVAILABLE', 'goes on'],
-    ['RATE_LIMIT', 'goes on'],
-    ['INTERNAL_AGENT_ERROR', 'goes on'],
+    ['AGENT_UNAVAILABLE', 'continues'],
+    ['RATE_LIMIT', 'continues'],
+    ['INTERNAL_AGENT_ERROR', 'continues'],
     ['VALIDATION_ERROR', 'stops'],
     ['UNAUTHORIZED', 'stops'],
     ['AGENT_ERROR', 'stops'],
-  ] as const)('after %s of something that reads, it %s', async (code, what) => {
-    const { route } = aRouter({ agents: [anAgent('a', { handle: fails(code) }), anAgent('b')] })
+  ] as const)('after %s from a read-only agent, routing %s', async (code, expected) => {
+    const { route } = aRouter({ agents: [anAgent('a', { handle: failWith(code) }), anAgent('b')] })
 
     const { response } = await route()
 
-    if (what === 'goes on') expect(response.payload).toEqual({ from: 'b' })
+    if (expected === 'continues') expect(response.payload).toEqual({ from: 'b' })
     else expect(response.error).toMatchObject({ code, message: `says ${code}` })
   })
 
-  test('what an agent declares retryable is tried elsewhere', async () => {
-    const a = anAgent('a', { handle: fails('AGENT_ERROR', true) })
+  test('continues after an error the agent declares retryable', async () => {
+    const a = anAgent('a', { handle: failWith('AGENT_ERROR', true) })
     const { route } = aRouter({ agents: [a, anAgent('b')] })
 
     expect((await route()).response.payload).toEqual({ from: 'b' })
   })
 
-  test('an agent that does not take the payload is passed over: it was not asked', async () => {
+  test('an agent whose input schema rejects the payload is skipped without being asked', async () => {
     const reached: string[] = []
-    const strict = anAgent('a', {
+    const strictAgent = anAgent('a', {
       capability: { inputSchema: { type: 'object', required: ['x'] } },
       handle: () => void reached.push('a'),
     })
-    const { route } = aRouter({ agents: [strict, anAgent('b')] })
+    const { route } = aRouter({ agents: [strictAgent, anAgent('b')] })
 
-    const { response, route: how } = await route()
+    const { response, route: routeTrace } = await route()
 
     expect(response.payload).toEqual({ from: 'b' })
-    expect(how.tried.map(({ outcome }) => outcome)).toEqual(['VALIDATION_ERROR', 'ok'])
+    expect(routeTrace.tried.map(({ outcome }) => outcome)).toEqual(['VALIDATION_ERROR', 'ok'])
     expect(reached).toEqual([])
   })
 
-  test('all of them failing is the last error, and who was asked is told', async () => {
-    const agents = ['a', 'b'].map((name) => anAgent(name, { handle: fails('AGENT_UNAVAILABLE') }))
+  test('returns the last error and the tried agents when all agents fail', async () => {
+    const agents = ['a', 'b'].map((name) =>
+      anAgent(name, { handle: failWith('AGENT_UNAVAILABLE') }),
+    )
     const { route } = aRouter({ agents })
 
-    const { response, route: how, state } = await route()
+    const { response, route: routeTrace, state } = await route()
 
     expect(response.error).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
-    expect(how.tried.map(({ agent }) => agent)).toEqual(['a', 'b'])
+    expect(routeTrace.tried.map(({ agent }) => agent)).toEqual(['a', 'b'])
     expect(state).toBe('failed')
   })
 
-  test('the next agent is told who was asked before', async () => {
-    const seen: unknown[] = []
-    const a = anAgent('a', { handle: fails('AGENT_UNAVAILABLE') })
-    const b = anAgent('b', { handle: (envelope) => void seen.push(envelope.routingMetadata) })
+  test('the next agent receives the decision path', async () => {
+    const routingMetadata: unknown[] = []
+    const a = anAgent('a', { handle: failWith('AGENT_UNAVAILABLE') })
+    const b = anAgent('b', {
+      handle: (envelope) => void routingMetadata.push(envelope.routingMetadata),
+    })
     const { route } = aRouter({ agents: [a, b] })
 
     await route()
 
-    expect(seen).toEqual([{ decisionPath: ['a'], retries: 0 }])
+    expect(routingMetadata).toEqual([{ decisionPath: ['a'], retries: 0 }])
   })
 })
 
-describe('effects first', () => {
-  const ways = [
+describe('fallback of intents with side effects', () => {
+  const failingHandlers = [
     ['times out', () => new Promise(() => {})],
     ['throws', () => Promise.reject(new Error('reset'))],
-    ['answers what it did not promise', () => ({ toString: 'x', paid: 'not a boolean' })],
+    ['breaks its output schema', () => ({ toString: 'x', paid: 'not a boolean' })],
   ] as const
 
-  test.each(ways)('a payment whose agent %s is not asked of another one', async (_, handle) => {
-    const reached: string[] = []
-    const outputSchema = { type: 'object', properties: { paid: { type: 'boolean' } } }
-    const a = aPayer('a', { handle, capability: { outputSchema } })
-    const b = aPayer('b', { handle: () => void reached.push('b') })
-    const { route } = aRouter({ agents: [a, b], routing: { attemptTimeout: 30, retries: 3 } })
+  test.each(failingHandlers)(
+    'does not continue when the agent of a payment %s',
+    async (_, handle) => {
+      const reached: string[] = []
+      const outputSchema = { type: 'object', properties: { paid: { type: 'boolean' } } }
+      const a = aPayer('a', { handle, capability: { outputSchema } })
+      const b = aPayer('b', { handle: () => void reached.push('b') })
+      const { route } = aRouter({ agents: [a, b], routing: { attemptTimeout: 30, retries: 3 } })
 
-    const { state, route: how } = await route(
-      anEnvelope({ intent: { name: 'Pay', version: '1.0' } }),
-    )
+      const { state, route: routeTrace } = await route(
+        anEnvelope({ intent: { name: 'Pay', version: '1.0' } }),
+      )
 
-    expect(state).toBe('unknown')
-    expect(how.tried).toHaveLength(1)
-    expect(reached).toEqual([])
-  })
+      expect(state).toBe('unknown')
+      expect(routeTrace.tried).toHaveLength(1)
+      expect(reached).toEqual([])
+    },
+  )
 
-  test('one whose agent says that nothing happened is', async () => {
+  test('continues when the agent says that nothing happened', async () => {
     const a = aPayer('a', { handle: () => new AgentError('AGENT_UNAVAILABLE', 'closed') })
     const { route } = aRouter({ agents: [a, aPayer('b')] })
 
@@ -213,7 +220,7 @@ describe('effects first', () => {
     expect([state, response.payload]).toEqual(['done', { from: 'b' }])
   })
 
-  test('one that may be repeated is', async () => {
+  test('continues when the effect is repeatable', async () => {
     const repeatable = { effects: { writes: true, irreversible: false, repeatable: true } }
     const a = aPayer('a', { capability: repeatable, handle: () => Promise.reject(new Error('x')) })
     const { route } = aRouter({ agents: [a, aPayer('b', { capability: repeatable })] })
@@ -224,7 +231,7 @@ describe('effects first', () => {
   })
 
   test.each(['broadcast', 'parallel'] as const)(
-    '%s of what must not happen twice is refused',
+    '%s of an irreversible intent is rejected',
     async (strategy) => {
       const reached: string[] = []
       const handle = () => void reached.push('x')
@@ -241,7 +248,7 @@ describe('effects first', () => {
     },
   )
 
-  test('what an agent does not say is taken for the worst', () => {
+  test('missing effect declarations default to irreversible and not repeatable', () => {
     const { effects, mayRepeat } = aRegistry([
       anAgent('a'),
       { ...anAgent('b'), capabilities: [{ intent: 'Look' }] },
@@ -252,8 +259,8 @@ describe('effects first', () => {
   })
 })
 
-describe('several at once', () => {
-  test('a broadcast answers with everything, in the order of the plan, whoever was faster', async () => {
+describe('concurrent strategies', () => {
+  test('a broadcast returns all outcomes in plan order, whatever the completion order', async () => {
     const agents = [
       anAgent('a', { handle: () => later(30, { from: 'a' }) }),
       anAgent('b', { handle: () => new AgentError('AGENT_ERROR', 'no') }),
@@ -272,28 +279,30 @@ describe('several at once', () => {
     })
   })
 
-  test('of parallel successes the best-ranked wins, and the others are stopped', async () => {
-    const stopped: string[] = []
+  test('parallel returns the best-ranked success and aborts the rest', async () => {
+    const aborted: string[] = []
     const agents = [
       anAgent('a', { handle: () => later(10, new AgentError('AGENT_ERROR', 'no')) }),
       anAgent('b', { handle: () => later(40, { from: 'b' }) }),
       anAgent('c', {
         handle: (_, { signal }) =>
           new Promise((resolve) => {
-            signal.addEventListener('abort', () => resolve(stopped.push('c')))
+            signal.addEventListener('abort', () => resolve(aborted.push('c')))
           }),
       }),
       anAgent('d'),
     ]
     const { route } = aRouter({ agents })
-    const began = performance.now()
+    const startedAt = performance.now()
 
-    const { response, route: how } = await route(anEnvelope({ routing: { strategy: 'parallel' } }))
+    const { response, route: routeTrace } = await route(
+      anEnvelope({ routing: { strategy: 'parallel' } }),
+    )
 
     expect(response.payload).toEqual({ from: 'b' })
-    expect(performance.now() - began).toBeLessThan(atMost(1000))
-    expect(stopped).toEqual(['c'])
-    expect(how.tried.map(({ outcome }) => outcome)).toEqual([
+    expect(performance.now() - startedAt).toBeLessThan(atMost(1000))
+    expect(aborted).toEqual(['c'])
+    expect(routeTrace.tried.map(({ outcome }) => outcome)).toEqual([
       'AGENT_ERROR',
       'ok',
       'not_needed',
@@ -301,13 +310,15 @@ describe('several at once', () => {
     ])
   })
 
-  test('the first to finish wins only where that was asked for', async () => {
-    const slow = anAgent('a', { handle: () => later(200, { from: 'a' }) })
-    const { route } = aRouter({ agents: [slow, anAgent('b')], routing: { strategy: 'race' } })
+  test('race returns the first success', async () => {
+    const slowAgent = anAgent('a', { handle: () => later(200, { from: 'a' }) })
+    const { route } = aRouter({ agents: [slowAgent, anAgent('b')], routing: { strategy: 'race' } })
 
-    const { response, route: how } = await route(anEnvelope({ routing: { strategy: 'parallel' } }))
+    const { response, route: routeTrace } = await route(
+      anEnvelope({ routing: { strategy: 'parallel' } }),
+    )
 
     expect(response.payload).toEqual({ from: 'b' })
-    expect(how.decision.race).toBe(true)
+    expect(routeTrace.decision.race).toBe(true)
   })
 })

@@ -24,7 +24,7 @@ const label = {
   identityChain: ['caller:ann'],
 } as const
 
-function setUp(clock = aClock()) {
+function aSealedMessage(clock = aClock()) {
   const options: SealOptions = {
     ring: toKeyRing({ k1: key, k2: 'other'.repeat(8) }),
     now: clock.now,
@@ -39,8 +39,8 @@ function setUp(clock = aClock()) {
   return { options, message, clock }
 }
 
-test('what was sealed is opened by whoever it was meant for', () => {
-  const { options, message } = setUp()
+test('a sealed message is opened by its recipient', () => {
+  const { options, message } = aSealedMessage()
 
   expect(openMessage(options, message, { direction: 'request', recipient: 'bank' })).toMatchObject({
     plain: { amount: 7 },
@@ -48,22 +48,22 @@ test('what was sealed is opened by whoever it was meant for', () => {
   expect(JSON.stringify(message)).not.toContain('amount')
 })
 
-test('no byte of a sealed message can be changed', () => {
-  const { options, message } = setUp()
+test('a sealed message with any bit flipped is rejected', () => {
+  const { options, message } = aSealedMessage()
   const text = JSON.stringify(message)
   const accepted: string[] = []
-  for (let at = 0; at < text.length; at++)
+  for (let index = 0; index < text.length; index++)
     for (const bit of [1, 2, 4, 8, 16, 32, 64]) {
-      const changed = `${text.slice(0, at)}${String.fromCharCode(text.charCodeAt(at) ^ bit)}${text.slice(at + 1)}`
+      const mutated = `${text.slice(0, index)}${String.fromCharCode(text.charCodeAt(index) ^ bit)}${text.slice(index + 1)}`
       let value: unknown
       try {
-        value = JSON.parse(changed)
+        value = JSON.parse(mutated)
       } catch {
         continue
       }
-      // Another spelling of the same message is the same message.
+      // A different spelling that parses to the same message is not a change.
       if (JSON.stringify(value) === text) continue
-      if ('plain' in openMessage(options, value, { direction: 'request' })) accepted.push(changed)
+      if ('plain' in openMessage(options, value, { direction: 'request' })) accepted.push(mutated)
     }
 
   expect(accepted).toEqual([])
@@ -79,15 +79,15 @@ test.each([
   ['issuedAt', 1],
   ['expiresAt', 9e15],
   ['identityChain', ['caller:root']],
-] as const)('its %s is bound to it', (name, value) => {
-  const { options, message } = setUp()
+] as const)('the %s is authenticated', (name, value) => {
+  const { options, message } = aSealedMessage()
   const forged = { ...message, [name]: value }
 
   expect(openMessage(options, forged, { direction: forged.direction })).toHaveProperty('fault')
 })
 
-test('it is good once, for a while, and for nobody who began later', () => {
-  const { options, message, clock } = setUp()
+test('a message is rejected when replayed, expired or issued before the process started', () => {
+  const { options, message, clock } = aSealedMessage()
   const replays = new ReplayCache(clock.now)
   const expected = { direction: 'request', replays } as const
 
@@ -104,25 +104,26 @@ test('it is good once, for a while, and for nobody who began later', () => {
   })
 })
 
-test('a key that was replaced still opens, and one that was removed does not', () => {
-  const { options, message } = setUp()
-  const without = { ...options, ring: toKeyRing({ k2: key }) }
+test('a message still opens after key rotation, but not after its key is removed', () => {
+  const { options, message } = aSealedMessage()
+  const removedKey = { ...options, ring: toKeyRing({ k2: key }) }
 
   expect(openMessage(options, message, { direction: 'request' })).toHaveProperty('plain')
-  expect(openMessage(without, message, { direction: 'request' })).toHaveProperty('fault')
+  expect(openMessage(removedKey, message, { direction: 'request' })).toHaveProperty('fault')
 })
 
-const nonces = amount(4_000, 1_000_000)
+const nonceCount = amount(4_000, 1_000_000)
 
-test('no two messages have the same nonce', { timeout: 120_000 }, () => {
+test('nonces are unique', { timeout: 120_000 }, () => {
   const key = randomBytes(32)
-  const seen = new Set<string>()
-  for (let count = 0; count < nonces; count++) seen.add(sealV1({ randomBytes }, key, [], count).iv)
+  const ivs = new Set<string>()
+  for (let count = 0; count < nonceCount; count++)
+    ivs.add(sealV1({ randomBytes }, key, [], count).iv)
 
-  expect(seen.size).toBe(nonces)
+  expect(ivs.size).toBe(nonceCount)
 })
 
-test('keys are 32 bytes or stretched, and never a short word', () => {
+test('keys of 32 bytes are used as they are, longer ones are derived and shorter ones rejected', () => {
   const bytes = randomBytes(32)
   const ring = toKeyRing({
     text: key,
@@ -138,32 +139,32 @@ test('keys are 32 bytes or stretched, and never a short word', () => {
   expect(() => toKeyRing({ short: 'password' })).toThrow(/8 bytes; it needs at least 32/)
 })
 
-test('the other side seals its answer to this very request', () => {
-  const { options, clock } = setUp()
+test('a response opens only for the request it answers', () => {
+  const { options, clock } = aSealedMessage()
   const envelope = anEnvelope({ payload: { amount: 7 } })
   const choice = { format: 'v2', key: 'k1' } as const
-  const asking = sealRequest(options, choice, envelope, { sender: 'shop', recipient: 'bank' })
-  const other = sealRequest(options, choice, anEnvelope({ metadata: { requestId: 'r2' } }), {
+  const request = sealRequest(options, choice, envelope, { sender: 'shop', recipient: 'bank' })
+  const otherRequest = sealRequest(options, choice, anEnvelope({ metadata: { requestId: 'r2' } }), {
     sender: 'shop',
     recipient: 'bank',
   })
   const reception = { node: 'bank', replays: new ReplayCache(clock.now), since: 0 }
-  const body = asking.seal(envelope) as SealedMessage
+  const body = request.seal(envelope) as SealedMessage
 
-  const opened = openRequest(options, choice, body, reception)
-  if ('fault' in opened) throw new Error(opened.fault)
-  const answer = opened.answer({ paid: true })
+  const reopened = openRequest(options, choice, body, reception)
+  if ('fault' in reopened) throw new Error(reopened.fault)
+  const answer = reopened.answer({ paid: true })
 
-  expect(opened.plain).toEqual(envelope)
-  expect(asking.open(answer)).toMatchObject({ plain: { paid: true } })
-  expect(other.open(answer)).toHaveProperty('fault')
-  expect(asking.open(body)).toHaveProperty('fault')
+  expect(reopened.plain).toEqual(envelope)
+  expect(request.open(answer)).toMatchObject({ plain: { paid: true } })
+  expect(otherRequest.open(answer)).toHaveProperty('fault')
+  expect(request.open(body)).toHaveProperty('fault')
   expect(openRequest(options, choice, body, { ...reception, node: 'thief' })).toHaveProperty(
     'fault',
   )
 })
 
-test('the form of other runtimes is theirs to the byte', () => {
+test('the v1 format matches other runtimes byte for byte', () => {
   const bytes = Buffer.from(key)
   const message = sealV1({ randomBytes }, bytes, ['proxy:n:a'], { q: 1 })
 
@@ -180,9 +181,9 @@ test('the form of other runtimes is theirs to the byte', () => {
 })
 
 test.each([null, 7, 'text', [], {}])(
-  'what was sealed and is no envelope is refused: %j',
+  'a sealed payload that is not an envelope is rejected: %j',
   (plain) => {
-    const { options } = setUp()
+    const { options } = aSealedMessage()
     const message = sealMessage(options, 'k1', { ...label, identityChain: [] }, plain)
     const reception = { node: 'bank', replays: new ReplayCache(options.now), since: 0 }
 
@@ -192,7 +193,7 @@ test.each([null, 7, 'text', [], {}])(
   },
 )
 
-test('many messages are remembered, and forgotten when they have expired', () => {
+test('the replay cache holds many ids and drops expired ones', () => {
   const clock = aClock()
   const replays = new ReplayCache(clock.now)
   const ids = Array.from({ length: 200_000 }, (_, number) => `id ${number}`)

@@ -10,7 +10,7 @@ import { anAgent, anEnvelope, aPayer, aRouter } from '../support/agents.ts'
 
 const pay = { name: 'Pay', version: '1.0' }
 
-/** One of the processes that share a file, as far as the file can tell. */
+/** Simulates one of several processes that share a ledger file. */
 function aProcess(file: string, { pid = process.pid, clock = aClock() } = {}) {
   const ledger = new SqliteLedger({
     file,
@@ -31,37 +31,37 @@ function aProcess(file: string, { pid = process.pid, clock = aClock() } = {}) {
 
 const aStore = async () => path.join(await aProject({}), 'store.db')
 
-test('processes that write in turn write one chain, and each sees what all have written', async () => {
+test("alternating writers share one hash chain and see each other's executions", async () => {
   const file = await aStore()
-  const [one, other] = [aProcess(file), aProcess(file, { pid: 1 })]
+  const [first, second] = [aProcess(file), aProcess(file, { pid: 1 })]
 
   for (let number = 0; number < 20; number++) {
-    await one.route(anEnvelope(), { id: `one ${number}` })
+    await first.route(anEnvelope(), { id: `one ${number}` })
     if (number % 3 === 0)
       await Promise.all([
-        other.route(anEnvelope({ intent: pay }), { id: `other ${number}` }),
-        one.route(anEnvelope({ intent: pay }), { id: `both ${number}` }),
+        second.route(anEnvelope({ intent: pay }), { id: `other ${number}` }),
+        first.route(anEnvelope({ intent: pay }), { id: `both ${number}` }),
       ])
   }
 
-  expect(one.ids()).toHaveLength(34)
-  expect(other.ids()).toEqual(one.ids())
-  expect(other.ledger.executions.verify()).toEqual(one.ledger.executions.verify())
-  expect(one.ledger.executions.verify()).not.toHaveProperty('broken')
+  expect(first.ids()).toHaveLength(34)
+  expect(second.ids()).toEqual(first.ids())
+  expect(second.ledger.executions.verify()).toEqual(first.ledger.executions.verify())
+  expect(first.ledger.executions.verify()).not.toHaveProperty('broken')
 })
 
-test('what was written just before the end is found by the next one, with who began it', async () => {
+test('an execution open at a crash is found interrupted by the next process, with its caller', async () => {
   const file = await aStore()
-  const gone = aProcess(file, { pid: 999_999 })
-  await gone.route(anEnvelope(), { id: 'ended' })
-  const begun = { source: 's', address: 'Pay', caller: 'ann' }
-  await gone.log.append(
+  const crashed = aProcess(file, { pid: 999_999 })
+  await crashed.route(anEnvelope(), { id: 'ended' })
+  const begunFields = { source: 's', address: 'Pay', caller: 'ann' }
+  await crashed.log.append(
     [
       {
         event: 'begun',
         id: 'open',
         at: 1,
-        ...begun,
+        ...begunFields,
         effects: { writes: true, irreversible: true, repeatable: false, reachesOut: false },
         envelope: anEnvelope({ intent: pay }),
         decision: {
@@ -80,35 +80,35 @@ test('what was written just before the end is found by the next one, with who be
     'synced',
   )
 
-  const next = aProcess(file)
+  const restarted = aProcess(file)
 
-  expect(next.log.read.list({ limit: 10 })).toMatchObject([
+  expect(restarted.log.read.list({ limit: 10 })).toMatchObject([
     { id: 'open', state: 'interrupted', caller: 'ann' },
     { id: 'ended', state: 'done' },
   ])
-  expect(await next.log.claim('open')).toBe(true)
-  expect(next.log.read.find('open')).toMatchObject({ state: 'running' })
+  expect(await restarted.log.claim('open')).toBe(true)
+  expect(restarted.log.read.find('open')).toMatchObject({ state: 'running' })
 })
 
-test('an end that somebody else has written and forgotten since is not written over', async () => {
+test('a writer does not overwrite a chain anchor that another process moved while purging', async () => {
   const file = await aStore()
   const clock = aClock()
-  const one = aProcess(file, { clock })
-  const other = aProcess(file, { pid: 1, clock })
-  await one.route(anEnvelope(), { id: 'first' })
-  await other.route(anEnvelope(), { id: 'second' })
+  const first = aProcess(file, { clock })
+  const second = aProcess(file, { pid: 1, clock })
+  await first.route(anEnvelope(), { id: 'first' })
+  await second.route(anEnvelope(), { id: 'second' })
   clock.pass(3 * day)
-  // Forgets everything, and writes nothing of its own into the chain.
-  await other.ledger.write((writer) => writer.charge('a', 'w', 1))
+  // Purges all executions without appending to the chain.
+  await second.ledger.write((writer) => writer.charge('a', 'w', 1))
 
-  await one.route(anEnvelope(), { id: 'third' })
+  await first.route(anEnvelope(), { id: 'third' })
 
-  expect(one.ids()).toEqual(['third'])
-  expect(one.ledger.executions.verify()).not.toHaveProperty('broken')
-  expect(other.ids()).toEqual(['third'])
+  expect(first.ids()).toEqual(['third'])
+  expect(first.ledger.executions.verify()).not.toHaveProperty('broken')
+  expect(second.ids()).toEqual(['third'])
 })
 
-test('what is undone beside it leaves no gap in the chain', async () => {
+test('a rolled-back write leaves no gap in the chain', async () => {
   const { ledger, route, ids } = aProcess(await aStore())
   const undo = () =>
     ledger
@@ -117,32 +117,32 @@ test('what is undone beside it leaves no gap in the chain', async () => {
       })
       .catch((error) => String(error))
 
-  const [, before] = await Promise.all([
+  const [, rollbackError] = await Promise.all([
     route(anEnvelope({ intent: pay }), { id: 'first' }),
     undo(),
     route(anEnvelope({ intent: pay }), { id: 'second' }),
   ])
   await route(anEnvelope(), { id: 'third' })
 
-  expect(before).toContain('undone')
+  expect(rollbackError).toContain('undone')
   expect(ids().sort()).toEqual(['first', 'second', 'third'])
   expect(ledger.executions.verify()).not.toHaveProperty('broken')
 })
 
-test('a file from before is brought up to date: its executions are where they were', async () => {
+test('a store of an earlier schema version is migrated with its executions', async () => {
   const file = await aStore()
-  const former = aProcess(file)
-  await former.route(anEnvelope(), { id: 'old' })
-  former.ids()
-  await former.ledger.close()
+  const oldProcess = aProcess(file)
+  await oldProcess.route(anEnvelope(), { id: 'old' })
+  oldProcess.ids()
+  await oldProcess.ledger.close()
   const database = openSqlite(file)
   database.exec("delete from chain_anchors where chain = 'executions'")
   database.exec('pragma user_version = 2')
   database.close()
 
-  const present = aProcess(file)
-  await present.route(anEnvelope(), { id: 'new' })
+  const newProcess = aProcess(file)
+  await newProcess.route(anEnvelope(), { id: 'new' })
 
-  expect(present.ids()).toEqual(['new', 'old'])
-  expect(present.log.read.find('old')?.events).toHaveLength(4)
+  expect(newProcess.ids()).toEqual(['new', 'old'])
+  expect(newProcess.log.read.find('old')?.events).toHaveLength(4)
 })

@@ -71,10 +71,10 @@ const clients: Record<string, () => Promise<AnyClient>> = {
   },
 }
 
-/** All but what differs by nature: the id of the call, and who answered. */
+/** Drops the metadata, which names the call and the server. */
 const withoutMeta = ({ _meta, ...rest }: { _meta?: unknown }) => rest
 
-async function use(connect: () => Promise<AnyClient>) {
+async function exercise(connect: () => Promise<AnyClient>) {
   const client = await connect()
   try {
     const { tools } = await client.listTools()
@@ -92,10 +92,10 @@ async function use(connect: () => Promise<AnyClient>) {
   }
 }
 
-describe('official clients', () => {
-  test('see identical tools and get identical results, in both eras and on both transports', async () => {
+describe('official SDK clients', () => {
+  test('see identical tools and results in both protocol versions and on both transports', async () => {
     const names = Object.keys(clients)
-    const [reference, ...others] = await Promise.all(Object.values(clients).map(use))
+    const [reference, ...others] = await Promise.all(Object.values(clients).map(exercise))
     if (!reference) throw new Error('no client')
 
     expect(reference.good).toEqual({
@@ -114,8 +114,8 @@ describe('official clients', () => {
   })
 })
 
-test('a list is the same bytes every time', async () => {
-  const ask = async () => {
+test('tools/list returns identical bytes every time', async () => {
+  const listTools = async () => {
     const response = await fetch(url, {
       method: 'POST',
       headers: {
@@ -137,11 +137,11 @@ test('a list is the same bytes every time', async () => {
     })
     return response.text()
   }
-  const first = await ask()
+  const first = await listTools()
   expect(JSON.parse(first).result).toMatchObject({
     resultType: 'complete',
     ttlMs: 30_000,
     cacheScope: 'public',
   })
-  expect(await ask()).toBe(first)
+  expect(await listTools()).toBe(first)
 })

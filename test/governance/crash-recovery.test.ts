@@ -14,7 +14,7 @@ import { repository } from '../support/spawn-server.ts'
 const kills = amount(6, 300)
 const lanes = 3
 
-test('killed at any moment, a server never pays an order twice, repeats what it acknowledged, and says what it does not know', {
+test('a server killed with SIGKILL never pays twice, replays acknowledged payments and reports unknown outcomes', {
   timeout: 60_000 + kills * 5_000,
 }, async () => {
   const random = aRandom(20260728)
@@ -26,44 +26,41 @@ test('killed at any moment, a server never pays an order twice, repeats what it 
       const shop = new Shop(bank, path.join(folder, `${index}.db`), `lane${index}`, random)
       for (let round = 0; round < kills / lanes; round++)
         await shop.openAndKill(moments[(index + round) % moments.length] as Moment)
-      return shop.closeTheBooks()
+      return shop.reconcile()
     }),
   )
 
-  const sum = (name: keyof Books) => counts.reduce((total, count) => total + count[name], 0)
+  const sum = (name: keyof Totals) => counts.reduce((total, count) => total + count[name], 0)
   console.info(
-    `kill -9: ${sum('kills')} times, ${sum('orders')} orders, ${sum('acknowledged')} acknowledged, ${sum('repeated')} repeated, ${sum('unknown')} unknown (${sum('unknownAndPaid')} of them paid), ${sum('twice')} paid twice`,
+    `kill -9: ${sum('kills')} times, ${sum('orders')} orders, ${sum('acknowledged')} acknowledged, ${sum('repeated')} repeated, ${sum('unknown')} unknown (${sum('unknownAndPaid')} of them paid), ${sum('paidTwice')} paid twice`,
   )
-  expect(sum('twice')).toBe(0)
+  expect(sum('paidTwice')).toBe(0)
   expect(sum('kills')).toBeGreaterThanOrEqual(kills)
   expect(sum('acknowledged')).toBeGreaterThan(0)
   expect(sum('unknown')).toBeGreaterThan(0)
   expect(sum('repeated')).toBeGreaterThan(0)
 })
 
-/**
- * When a server is killed: while it starts, after a payment that it has not heard of yet, or after it
- * has answered. Each proves something else.
- */
+/** Moment of the kill: during startup, after an unrecorded payment, or after an answer. */
 const moments = ['starting', 'paid', 'answered'] as const
 type Moment = (typeof moments)[number]
 
-interface Books {
+interface Totals {
   readonly kills: number
   readonly orders: number
   readonly acknowledged: number
   readonly repeated: number
   readonly unknown: number
   readonly unknownAndPaid: number
-  readonly twice: number
+  readonly paidTwice: number
 }
 
-/** One store, one server after the other, and everything that was ever said about an order. */
+/** One store used by successive servers, with every answer recorded per order. */
 class Shop {
   readonly #bank: Bank
   readonly #store: string
   readonly #name: string
-  readonly #random: (below: number) => number
+  readonly #random: (bound: number) => number
   readonly #orders: string[] = []
   readonly #acknowledged = new Map<string, string>()
   readonly #unknown = new Set<string>()
@@ -71,7 +68,7 @@ class Shop {
   #repeated = 0
   #starting = 500
 
-  constructor(bank: Bank, store: string, name: string, random: (below: number) => number) {
+  constructor(bank: Bank, store: string, name: string, random: (bound: number) => number) {
     this.#bank = bank
     this.#store = store
     this.#name = name
@@ -79,7 +76,7 @@ class Shop {
   }
 
   async openAndKill(moment: Moment): Promise<void> {
-    const began = performance.now()
+    const startedAt = performance.now()
     const server = this.#start()
     const kill = async () => {
       server.process.kill('SIGKILL')
@@ -91,17 +88,22 @@ class Shop {
       return kill()
     }
     const url = await this.#url(server)
-    this.#starting = performance.now() - began
+    this.#starting = performance.now() - startedAt
     const release = moment === 'paid' ? this.#bank.hold() : () => {}
-    const fresh = Array.from({ length: 10 }, () => `${this.#name}-${this.#random(1e9)}`)
-    this.#orders.push(...fresh)
-    const any = () => this.#orders[this.#random(this.#orders.length)] as string
-    const calls = [...fresh, ...fresh.slice(0, 4), any(), any(), any(), any()].map(
-      async (order) => {
-        await sleep(this.#random(30))
-        await this.#pay(url, order)
-      },
-    )
+    const newOrders = Array.from({ length: 10 }, () => `${this.#name}-${this.#random(1e9)}`)
+    this.#orders.push(...newOrders)
+    const anyOrder = () => this.#orders[this.#random(this.#orders.length)] as string
+    const calls = [
+      ...newOrders,
+      ...newOrders.slice(0, 4),
+      anyOrder(),
+      anyOrder(),
+      anyOrder(),
+      anyOrder(),
+    ].map(async (order) => {
+      await sleep(this.#random(30))
+      await this.#pay(url, order)
+    })
     const { paid } = this.#bank
     const payments = paid.size + this.#random(5)
     const done = this.#acknowledged.size + this.#random(5)
@@ -112,13 +114,13 @@ class Shop {
     await Promise.all(calls)
   }
 
-  /** A last server that nobody kills is asked about every order. */
-  async closeTheBooks(): Promise<Books> {
+  /** Asks a final server about every order and compares with the bank. */
+  async reconcile(): Promise<Totals> {
     const server = this.#start()
     const url = await this.#url(server)
-    for (let at = 0; at < this.#orders.length; at += 20) {
+    for (let offset = 0; offset < this.#orders.length; offset += 20) {
       const words = await Promise.all(
-        this.#orders.slice(at, at + 20).map((order) => this.#pay(url, order)),
+        this.#orders.slice(offset, offset + 20).map((order) => this.#pay(url, order)),
       )
       expect(words.filter((word) => word !== 'done' && word !== 'outcome_unknown')).toEqual([])
     }
@@ -138,7 +140,7 @@ class Shop {
       repeated: this.#repeated,
       unknown: this.#unknown.size,
       unknownAndPaid: [...this.#unknown].filter((order) => times(order) === 1).length,
-      twice: this.#orders.filter((order) => times(order) > 1).length,
+      paidTwice: this.#orders.filter((order) => times(order) > 1).length,
     }
   }
 
@@ -153,7 +155,7 @@ class Shop {
     return url
   }
 
-  /** What the server says to it, in one word; `nothing` when it was killed first. */
+  /** Returns the result code, or `nothing` when the server was killed first. */
   async #pay(url: string, order: string): Promise<string> {
     const message = aModernRequest('tools/call', {
       name: 'pay',
@@ -169,10 +171,10 @@ class Shop {
       case 'done': {
         const text = JSON.stringify({ ...result, _meta: meta })
         expect(this.#unknown).not.toContain(order)
-        const known = this.#acknowledged.get(order)
-        if (known === undefined) this.#acknowledged.set(order, text)
+        const acknowledgedText = this.#acknowledged.get(order)
+        if (acknowledgedText === undefined) this.#acknowledged.set(order, text)
         else {
-          expect(text).toBe(known)
+          expect(text).toBe(acknowledgedText)
           expect(replayed).toBeDefined()
           this.#repeated++
         }
@@ -190,11 +192,11 @@ class Shop {
   }
 }
 
-/** The same numbers every time; when the machine gets to what they decide is another matter. */
-function aRandom(seed: number): (below: number) => number {
+/** Linear congruential generator: a fixed seed gives the same sequence, though timing still varies. */
+function aRandom(seed: number): (bound: number) => number {
   let state = seed
-  return (below) => {
+  return (bound) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
+    return Math.floor((state / 2 ** 32) * bound)
   }
 }

@@ -22,65 +22,65 @@ const addition = { name: 'add', arguments: { a: 1, b: 2 } }
 const message = aModernRequest('tools/call', addition)
 const headers = toModernHeaders(message)
 
-/** A request in order that is exactly this long. */
-const padded = (size: number): string => JSON.stringify(message).padEnd(size, ' ')
+/** A valid request padded to exactly this size. */
+const padRequest = (size: number): string => JSON.stringify(message).padEnd(size, ' ')
 
-describe('a body', () => {
-  test('of exactly the limit is served', async () => {
-    const response = await once((connection) =>
-      connection.send(toBytes({ headers, body: padded(limit) })),
+describe('a request body', () => {
+  test('of exactly the limit is accepted', async () => {
+    const response = await withConnection((connection) =>
+      connection.send(toBytes({ headers, body: padRequest(limit) })),
     )
 
     expect(response.status).toBe(200)
   })
 
-  // A server that closes without reading the rest makes the client's system throw the answer away.
+  // A server that closes without draining the body triggers a TCP reset, which discards its answer.
   test.each([
     ['one byte over the limit', limit + 1],
     ['twice the limit', limit * 2],
     ['ten times the limit', limit * 10],
-  ])('of %s, its length said, is refused with an answer the client can read', async (_, size) => {
-    const bytes = toBytes({ headers, body: padded(size) })
+  ])('of %s with Content-Length is refused with a readable answer', async (_, size) => {
+    const bytes = toBytes({ headers, body: padRequest(size) })
 
     for (let time = 0; time < amount(2, 10); time++)
-      expectTooLarge(await once((connection) => connection.send(bytes)))
+      expectTooLarge(await withConnection((connection) => connection.send(bytes)))
   })
 
   test.each([
     ['one byte over the limit', limit + 1],
     ['twice the limit', limit * 2],
     ['ten times the limit', limit * 10],
-  ])('of %s, in chunks, is refused with an answer the client can read', async (_, size) => {
-    const bytes = toChunkedBytes(padded(size))
+  ])('of %s in chunks is refused with a readable answer', async (_, size) => {
+    const bytes = toChunkedBytes(padRequest(size))
 
     for (let time = 0; time < amount(2, 10); time++)
-      expectTooLarge(await once((connection) => connection.send(bytes)))
+      expectTooLarge(await withConnection((connection) => connection.send(bytes)))
   })
 
-  test('that is announced as too large is refused before any of it is sent', async () => {
+  test('with an oversized Content-Length is refused before it is sent', async () => {
     const head = toBytes({ headers: { ...headers, 'content-length': String(5 * 2 ** 30) } })
 
-    expectTooLarge(await once((connection) => connection.send(head)))
+    expectTooLarge(await withConnection((connection) => connection.send(head)))
   })
 
-  test('in chunks that never end is refused when the limit is reached', async () => {
+  test('of endless chunks is refused at the limit', async () => {
     const chunk = Buffer.from(`10000\r\n${' '.repeat(0x10000)}\r\n`)
     const fields = { ...headers, 'transfer-encoding': 'chunked' }
 
-    const response = await once(async (connection) => {
-      const answered = connection.send(toHead(fields))
+    const response = await withConnection(async (connection) => {
+      const response = connection.send(toHead(fields))
       for (let sent = 0; sent < limit * 2; sent += 0x10000) connection.write(chunk)
-      return answered
+      return response
     })
 
     expectTooLarge(response)
   })
 
-  test('that is compressed is refused, however little of it there is', async () => {
-    const bomb = gzipSync(padded(64 * 1024 * 1024))
+  test('with Content-Encoding is refused (decompression bomb)', async () => {
+    const bomb = gzipSync(padRequest(64 * 1024 * 1024))
     const fields = { ...headers, 'content-encoding': 'gzip' }
 
-    const response = await once((connection) =>
+    const response = await withConnection((connection) =>
       connection.send(toBytes({ headers: fields, body: bomb })),
     )
 
@@ -89,15 +89,15 @@ describe('a body', () => {
     expect(JSON.parse(response.body)).toHaveProperty('error.code')
   })
 
-  test('with a name as long as it may be is refused in few words, and not kept', async () => {
-    const own = await spawnServer('test/fixtures/fuzz')
-    onTestFinished(async () => void (await own.stop()))
+  test('with a very long property name gets a short answer and leaks no memory', async () => {
+    const ownServer = await spawnServer('test/fixtures/fuzz')
+    onTestFinished(async () => void (await ownServer.stop()))
     const call = aModernRequest('tools/call', {
       name: 'add',
       arguments: { a: 1, ['k'.repeat(limit - 1024)]: 1 },
     })
     const bytes = toBytes({ headers: toModernHeaders(call), body: JSON.stringify(call) })
-    const connection = await RawConnection.open(own.port)
+    const connection = await RawConnection.open(ownServer.port)
     const lengths: number[] = []
 
     for (let time = 0; time < amount(15, 150); time++) {
@@ -107,62 +107,64 @@ describe('a body', () => {
     }
 
     connection.close()
-    const resident = own.residentMegabytes
+    const residentMegabytes = ownServer.residentMegabytes
     expect(Math.max(...lengths)).toBeLessThan(64 * 1024)
-    expect(resident).toBeLessThan(512)
+    expect(residentMegabytes).toBeLessThan(512)
   })
 
-  test(`of 1 MB is served ${bodiesAtOnce} times at once within 512 MB`, async () => {
-    const own = await spawnServer('test/fixtures/fuzz')
-    onTestFinished(async () => void (await own.stop()))
-    const bytes = toBytes({ headers, body: padded(1024 * 1024) })
+  test(`of 1 MB is accepted ${bodiesAtOnce} times concurrently within 512 MB`, async () => {
+    const ownServer = await spawnServer('test/fixtures/fuzz')
+    onTestFinished(async () => void (await ownServer.stop()))
+    const bytes = toBytes({ headers, body: padRequest(1024 * 1024) })
 
     const connections = await Promise.all(
-      Array.from({ length: bodiesAtOnce }, () => RawConnection.open(own.port)),
+      Array.from({ length: bodiesAtOnce }, () => RawConnection.open(ownServer.port)),
     )
     const responses = await Promise.allSettled(
       connections.map((connection) => connection.send(bytes)),
     )
 
     for (const connection of connections) connection.close()
-    const peak = peakMegabytes(own)
+    const peak = peakMegabytes(ownServer)
     console.info(`peak memory ${peak.toFixed(0)} MB`)
     const statuses = responses.map((one) => (one.status === 'fulfilled' ? one.value.status : 0))
-    // Served, or told to come back: never left without an answer.
+    // Each request is served or rejected with a retryable status, never dropped.
     expect(statuses.filter((status) => ![200, 408, 413, 429, 503].includes(status))).toEqual([])
     expect(peak).toBeLessThanOrEqual(512)
   })
 })
 
 describe.each(['modern', 'legacy'] as const)('in a %s request', (era) => {
-  const places = {
+  const bodies = {
     arguments: (value: string) => `"name":"echo","arguments":{"value":${value}},"_meta":META`,
     _meta: (value: string) => `"name":"echo","arguments":{},"_meta":{"deep":${value},REST}`,
     inputResponses: (value: string) =>
       `"name":"confirm","arguments":{},"inputResponses":{"sure":${value}},"_meta":META`,
   }
   const meta = JSON.stringify(message.params?._meta)
-  const toBody = (place: keyof typeof places, value: string) => {
-    const params = places[place](value).replace('META', meta).replace('REST', meta.slice(1, -1))
+  const toBody = (bodyPart: keyof typeof bodies, value: string) => {
+    const params = bodies[bodyPart](value).replace('META', meta).replace('REST', meta.slice(1, -1))
     return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`
   }
-  let fields: Record<string, string>
+  let eraHeaders: Record<string, string>
   beforeAll(async () => {
-    fields =
+    eraHeaders =
       era === 'legacy' ? toLegacyHeaders(await openSession(server.url)) : toModernHeaders(message)
   })
-  const send = (place: keyof typeof places, value: string) => {
-    const named = place === 'inputResponses' ? 'confirm' : 'echo'
-    const whole = era === 'modern' ? { ...fields, 'mcp-name': named } : fields
-    const body = toBody(place, value)
-    // A session of 2025 does not expect the envelope of 2026.
-    const spoken = era === 'modern' ? body : body.replace(meta.slice(1, -1), '"x":1')
-    return once((connection) => connection.send(toBytes({ headers: whole, body: spoken })))
+  const send = (bodyPart: keyof typeof bodies, value: string) => {
+    const toolName = bodyPart === 'inputResponses' ? 'confirm' : 'echo'
+    const allHeaders = era === 'modern' ? { ...eraHeaders, 'mcp-name': toolName } : eraHeaders
+    const body = toBody(bodyPart, value)
+    // A 2025 session does not expect the 2026 envelope.
+    const sentBody = era === 'modern' ? body : body.replace(meta.slice(1, -1), '"x":1')
+    return withConnection((connection) =>
+      connection.send(toBytes({ headers: allHeaders, body: sentBody })),
+    )
   }
 
-  describe.each(Object.keys(places) as (keyof typeof places)[])('%s', (place) => {
+  describe.each(Object.keys(bodies) as (keyof typeof bodies)[])('%s', (bodyPart) => {
     test.each([100, 1000, 5000, 200_000])(
-      'nested %i deep are refused at once, as lists and as objects',
+      'nested %i deep are refused at once, as arrays and as objects',
       async (depth) => {
         const lists = `${'['.repeat(depth)}${']'.repeat(depth)}`
         const objects = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
@@ -170,20 +172,20 @@ describe.each(['modern', 'legacy'] as const)('in a %s request', (era) => {
         for (const value of [lists, objects, unclosed]) {
           const times: number[] = []
           for (let time = 0; time < amount(1, 5); time++) {
-            const began = performance.now()
-            const response = await send(place, value)
-            times.push(performance.now() - began)
+            const startedAt = performance.now()
+            const response = await send(bodyPart, value)
+            times.push(performance.now() - startedAt)
             expect(response.status).toBe(400)
             expect(JSON.parse(response.body)).toMatchObject({ error: { code: -32600 } })
           }
-          // The quickest: a busy machine must not decide.
+          // The minimum, so that load on the machine does not matter.
           expect(Math.min(...times)).toBeLessThan(atMost(50))
         }
       },
     )
 
-    test('may hold as many brackets as they like inside a string', async () => {
-      const response = await send(place, JSON.stringify({ text: '[{"'.repeat(10_000) }))
+    test('may contain brackets inside strings', async () => {
+      const response = await send(bodyPart, JSON.stringify({ text: '[{"'.repeat(10_000) }))
 
       expect(response.status).toBe(200)
       expect(response.body).not.toContain('-32600')
@@ -191,14 +193,14 @@ describe.each(['modern', 'legacy'] as const)('in a %s request', (era) => {
   })
 })
 
-test('after all of it the server answers as before, and nothing overflowed', async () => {
+test('the server still answers after all of this, without a stack overflow', async () => {
   const { answer } = await postModern(server.url, 'tools/call', addition)
 
   expect(answer.result).toMatchObject({ structuredContent: { sum: 3 } })
   expect(server.said).not.toContain('RangeError')
 })
 
-async function once(
+async function withConnection(
   exchange: (connection: RawConnection) => Promise<RawResponse>,
 ): Promise<RawResponse> {
   const connection = await RawConnection.open(server.port)
@@ -221,7 +223,7 @@ function toChunkedBytes(body: string): Buffer {
   return Buffer.concat([head, Buffer.from(`${chunks.join('')}0\r\n\r\n`)])
 }
 
-/** Only the head, without a length. */
+/** A request head without Content-Length. */
 const toHead = (fields: Readonly<Record<string, string>>): Buffer =>
   Buffer.from(
     toBytes({ headers: fields })

@@ -14,7 +14,7 @@ import { repository } from '../support/spawn-server.ts'
 const kills = amount(4, 300)
 const fixture = path.join(repository, 'test/fixtures/routing')
 
-test('killed while it routes, a server loses no answer it gave, pays nothing twice, and resumes only what is safe', {
+test('a server killed with SIGKILL while routing keeps its answers, pays nothing twice and resumes only safe executions', {
   timeout: 60_000 + kills * 5_000,
 }, async () => {
   const random = aRandom(20261116)
@@ -29,35 +29,35 @@ test('killed while it routes, a server loses no answer it gave, pays nothing twi
   }
   await books.resumeAll()
 
-  const { acknowledged, resumed, refused, orders, twice } = books.sums()
+  const { acknowledged, resumed, refused, orders, paidTwice } = books.sums()
   console.info(
-    `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledged} acknowledged, ${resumed} resumed, ${refused} not resumed because they may have acted, ${twice} paid twice`,
+    `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledged} acknowledged, ${resumed} resumed, ${refused} not resumed because they may have acted, ${paidTwice} paid twice`,
   )
-  expect(twice).toBe(0)
+  expect(paidTwice).toBe(0)
   expect(acknowledged).toBeGreaterThan(0)
   expect(refused).toBeGreaterThan(0)
 })
 
-/** Everything that was ever asked of the servers, and everything they answered. */
+/** Records every order sent to the servers and every answer received. */
 class Books {
   readonly #bank: Bank
   readonly #store: string
-  readonly #random: (below: number) => number
+  readonly #random: (bound: number) => number
   readonly #orders: string[] = []
-  /** Call ids that were answered as done, with the answer. */
+  /** Acknowledged results by call id. */
   readonly #acknowledged = new Map<string, unknown>()
   readonly #refused = new Set<string>()
   readonly #notes = new Set<string>()
   readonly #found = new Set<string>()
   #resumed = 0
 
-  constructor(bank: Bank, store: string, random: (below: number) => number) {
+  constructor(bank: Bank, store: string, random: (bound: number) => number) {
     this.#bank = bank
     this.#store = store
     this.#random = random
   }
 
-  /** Kills it after a payment that it has not heard of yet, or after it has answered. */
+  /** Kills the server after a payment it has not yet recorded, or after an answer. */
   async serveAndKill(moment: 'paid' | 'answered'): Promise<void> {
     const env = {
       ROUTING_STORE: this.#store,
@@ -84,14 +84,14 @@ class Books {
     await Promise.all(calls)
   }
 
-  /** Whatever was interrupted is tried once; what was acknowledged must be there. */
+  /** Resumes each interrupted execution once and checks that acknowledged ones are logged. */
   async resumeAll(): Promise<void> {
     const environment = { ROUTING_STORE: this.#store }
     const { bridge } = await openDrawbridge(fixture, { library, environment, usesStore: true })
     try {
       expect(bridge.executions.verify().broken).toBeUndefined()
-      const unseen = [...this.#acknowledged].filter(([id]) => !this.#found.has(id))
-      for (const [id, payload] of unseen) {
+      const unchecked = [...this.#acknowledged].filter(([id]) => !this.#found.has(id))
+      for (const [id, payload] of unchecked) {
         this.#found.add(id)
         expect(bridge.executions.find(id)?.events.at(-1)).toMatchObject({
           event: 'ended',
@@ -107,13 +107,15 @@ class Books {
         const events = bridge.executions.find(id)?.events ?? []
         const numbers = (kind: 'asked' | 'answered') =>
           events.flatMap((event) => (event.event === kind ? [event.number] : []))
-        const open = numbers('asked').filter((number) => !numbers('answered').includes(number))
-        const resumed = await bridge.resume(id, 'the test')
-        if (intent === 'Pay' && open.length > 0) {
-          expect(resumed).toHaveProperty('refused')
+        const unanswered = numbers('asked').filter(
+          (number) => !numbers('answered').includes(number),
+        )
+        const resumption = await bridge.resume(id, 'the test')
+        if (intent === 'Pay' && unanswered.length > 0) {
+          expect(resumption).toHaveProperty('refused')
           this.#refused.add(id)
         } else {
-          expect(resumed, JSON.stringify(events)).toHaveProperty('execution')
+          expect(resumption, JSON.stringify(events)).toHaveProperty('execution')
           this.#resumed++
         }
       }
@@ -124,14 +126,14 @@ class Books {
 
   sums() {
     const times = (order: string) => this.#bank.paid.get(order) ?? 0
-    // A note may be made twice: it says so.
+    // Notes are declared repeatable, so a duplicate is allowed.
     const paid = this.#orders.filter((order) => !this.#notes.has(order))
     return {
       orders: this.#orders.length,
       acknowledged: this.#acknowledged.size,
       resumed: this.#resumed,
       refused: this.#refused.size,
-      twice: paid.filter((order) => times(order) > 1).length,
+      paidTwice: paid.filter((order) => times(order) > 1).length,
     }
   }
 
@@ -147,11 +149,11 @@ class Books {
   }
 }
 
-/** The same numbers every time; when the machine gets to what they decide is another matter. */
-function aRandom(seed: number): (below: number) => number {
+/** Linear congruential generator: a fixed seed gives the same sequence, though timing still varies. */
+function aRandom(seed: number): (bound: number) => number {
   let state = seed
-  return (below) => {
+  return (bound) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
+    return Math.floor((state / 2 ** 32) * bound)
   }
 }

@@ -5,7 +5,7 @@ import { type DoorClient, type PersonsAnswer, says } from '../support/doors.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
-/** Every way in which a tool can come to have side effects. */
+/** Every way in which a tool can have side effects. */
 const effectful: readonly CountingTool[] = [
   { name: 'write_it', category: 'write' },
   { name: 'delete_it', category: 'delete' },
@@ -19,8 +19,8 @@ const effectful: readonly CountingTool[] = [
   { name: 'have_own_rules', more: `permissions: ['own:scope'], requiresConfirmation: true,` },
 ]
 
-/** A source of the user's own: what it offers is held to the same. */
-const ownSource = `import { appendFileSync } from 'node:fs'
+/** A custom source, which the same policy applies to. */
+const customSource = `import { appendFileSync } from 'node:fs'
 import path from 'node:path'
 import { done, noRules, readContract } from 'drawbridge-mcp'
 
@@ -64,39 +64,43 @@ policy:
     - { match: "*", writes: true, idempotencyKey: true, approval: true, permissions: [payments:write] }
 ${httpWithTokens({ subject: 'ann', scopes }, { subject: 'bob', scopes: ['payments:read'] })}`,
     'tools/all.ts': countingTools(...effectful, { name: 'look', category: 'read' }),
-    'mine.ts': ownSource,
+    'mine.ts': customSource,
   })
   await site.serve()
-  const listed: { id: string; mount: string; effects: { writes: boolean } }[] =
+  const allTools: { id: string; mount: string; effects: { writes: boolean } }[] =
     await site.json('list')
-  registry = listed.filter(({ effects }) => effects.writes)
+  registry = allTools.filter(({ effects }) => effects.writes)
   return () => site.close()
 })
 
 const input = { order: 'a' }
-const key = () => ({ meta: { 'idempotency-key': crypto.randomUUID() } })
+const withNewKey = () => ({ meta: { 'idempotency-key': crypto.randomUUID() } })
 
-describe('every tool with side effects, of every source and mount, is refused', () => {
-  test('and there are as many as were declared', () => {
+describe('every tool with side effects, from every source and mount, is refused', () => {
+  test('all declared tools are in the registry', () => {
     expect(registry).toHaveLength(3 * effectful.length + 1)
   })
 
-  describe.each(['2026 over HTTP', '2025 over HTTP'] as const)('to a client of %s', (door) => {
+  describe.each(['2026 over HTTP', '2025 over HTTP'] as const)('for a client of %s', (door) => {
     const clients = new Map<string, Promise<DoorClient>>()
-    const client = (who: string, mount: string, canBeAsked: boolean): Promise<DoorClient> => {
-      const id = `${who} ${mount} ${canBeAsked}`
-      const opened =
+    const client = (
+      subject: string,
+      mount: string,
+      supportsElicitation: boolean,
+    ): Promise<DoorClient> => {
+      const id = `${subject} ${mount} ${supportsElicitation}`
+      const connection =
         clients.get(id) ??
         site.connect(door, {
           mount,
-          headers: asBearer(who),
-          ...(canBeAsked && { person: () => answer }),
+          headers: asBearer(subject),
+          ...(supportsElicitation && { person: () => answer }),
         })
-      clients.set(id, opened)
-      return opened
+      clients.set(id, connection)
+      return connection
     }
 
-    /** What each of them answered, counted. */
+    /** Calls every tool and counts the verdicts. */
     async function callAll(call: (tool: { id: string; mount: string }) => Promise<string>) {
       const verdicts = await Promise.all(registry.map(call))
       const counts: Record<string, number> = {}
@@ -104,10 +108,10 @@ describe('every tool with side effects, of every source and mount, is refused', 
       return counts
     }
 
-    test('without the permission, whatever else it brings', async () => {
+    test('without the permission', async () => {
       answer = says.yes
       const counts = await callAll(async ({ id, mount }) => {
-        const { verdict } = await (await client('bob', mount, true)).call(id, input, key())
+        const { verdict } = await (await client('bob', mount, true)).call(id, input, withNewKey())
         return verdict
       })
 
@@ -115,7 +119,7 @@ describe('every tool with side effects, of every source and mount, is refused', 
       expect(site.ran()).toEqual([])
     })
 
-    test('without a key, whatever else it brings', async () => {
+    test('without an idempotency key', async () => {
       answer = says.yes
       const counts = await callAll(async ({ id, mount }) => {
         const { verdict } = await (await client('ann', mount, true)).call(id, input)
@@ -126,9 +130,9 @@ describe('every tool with side effects, of every source and mount, is refused', 
       expect(site.ran()).toEqual([])
     })
 
-    test('without an approval, whatever else it brings', async () => {
+    test('without an approval', async () => {
       const counts = await callAll(async ({ id, mount }) => {
-        const { verdict } = await (await client('ann', mount, false)).call(id, input, key())
+        const { verdict } = await (await client('ann', mount, false)).call(id, input, withNewKey())
         return verdict
       })
 
@@ -136,11 +140,12 @@ describe('every tool with side effects, of every source and mount, is refused', 
       expect(site.ran()).toEqual([])
     })
 
-    test('against the word of a person', async () => {
+    test('after a denial by the user', async () => {
       answer = says.no
       const counts = await callAll(async ({ id, mount }) => {
-        const asked = await client('ann', mount, true)
-        return (await asked.call(id, { order: `${door} denied ${mount}` }, key())).verdict
+        const clientWithUser = await client('ann', mount, true)
+        return (await clientWithUser.call(id, { order: `${door} denied ${mount}` }, withNewKey()))
+          .verdict
       })
 
       expect(counts).toEqual({ approval_denied: registry.length })
@@ -149,12 +154,12 @@ describe('every tool with side effects, of every source and mount, is refused', 
   })
 })
 
-test('a view or a prompt that writes is held to the same', async () => {
-  const ask = async (who: string, method: string, params: Record<string, unknown>) => {
+test('views and prompts with side effects need permission, key and approval too', async () => {
+  const ask = async (subject: string, method: string, params: Record<string, unknown>) => {
     const message = aModernRequest(method, params)
     const response = await fetch(site.url, {
       method: 'POST',
-      headers: { ...toModernHeaders(message), ...asBearer(who) },
+      headers: { ...toModernHeaders(message), ...asBearer(subject) },
       body: JSON.stringify(message),
     })
     const { error } = (await response.json()) as { error?: { data?: { code?: string } } }
@@ -175,23 +180,23 @@ test('a view or a prompt that writes is held to the same', async () => {
   expect(site.ran()).toEqual([])
 })
 
-test('a read is not held to what is asked of writes', async () => {
+test('a read needs none of them', async () => {
   const reader = await site.connect('2026 over HTTP', { headers: asBearer('bob') })
 
   expect(await reader.call('look', input)).toMatchObject({ verdict: 'done' })
 })
 
-test('each of them runs, once, when it brings all three', async () => {
+test('each tool runs once with permission, key and approval', async () => {
   answer = says.yes
-  const before = site.ran().length
+  const runsBefore = site.ran().length
   for (const { id, mount } of registry) {
     const client = await site.connect('2026 over HTTP', {
       mount,
       headers: asBearer('ann'),
       person: () => answer,
     })
-    const answered = await client.call(id, { order: `allowed ${mount}` }, key())
-    expect({ id, mount, verdict: answered.verdict }).toEqual({ id, mount, verdict: 'done' })
+    const outcome = await client.call(id, { order: `allowed ${mount}` }, withNewKey())
+    expect({ id, mount, verdict: outcome.verdict }).toEqual({ id, mount, verdict: 'done' })
   }
-  expect(site.ran().length - before).toBe(registry.length)
+  expect(site.ran().length - runsBefore).toBe(registry.length)
 })

@@ -6,15 +6,15 @@ import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
 interface Case {
   readonly tool: string
-  /** How often it is called; policy objects to the last time. */
+  /** Number of calls; the policy objects to the last one. */
   readonly calls: number
   readonly refusal: string
   readonly step: string
   readonly observed: object
 }
 
-const refuses = (code: string) => ({ decision: 'would_refuse', code })
-const asks = { decision: 'would_ask' }
+const wouldRefuse = (code: string) => ({ decision: 'would_refuse', code })
+const wouldAsk = { decision: 'would_ask' }
 
 // biome-ignore-start format: table
 const cases: Record<string, Case> = {
@@ -23,47 +23,47 @@ const cases: Record<string, Case> = {
     calls: 1,
     step: 'permissions',
     refusal: 'insufficient_scope',
-    observed: refuses('insufficient_scope'),
+    observed: wouldRefuse('insufficient_scope'),
   },
   'too many calls': {
     tool: 'hasty',
     calls: 2,
     step: 'rate',
     refusal: 'rate_limited',
-    observed: refuses('rate_limited'),
+    observed: wouldRefuse('rate_limited'),
   },
   'a missing key': {
     tool: 'charge',
     calls: 1,
     step: 'key',
     refusal: 'idempotency_key_required',
-    observed: refuses('idempotency_key_required'),
+    observed: wouldRefuse('idempotency_key_required'),
   },
   'an exceeded budget': {
     tool: 'metered',
     calls: 2,
     step: 'budget',
     refusal: 'budget_exceeded',
-    observed: refuses('budget_exceeded'),
+    observed: wouldRefuse('budget_exceeded'),
   },
   'a budget that needs a human': {
     tool: 'agreed',
     calls: 6,
     step: 'approval',
     refusal: 'approval_denied',
-    observed: asks,
+    observed: wouldAsk,
   },
   'a missing approval': {
     tool: 'pay',
     calls: 1,
     step: 'approval',
     refusal: 'approval_denied',
-    observed: asks,
+    observed: wouldAsk,
   },
 }
 // biome-ignore-end format: table
 
-interface Record_ {
+interface AuditRecord {
   readonly call: string
   readonly event: string
   readonly capability: string
@@ -71,26 +71,26 @@ interface Record_ {
   readonly decisions?: readonly { readonly step: string; readonly decision: string }[]
 }
 
-interface Played {
+interface Session {
   readonly site: Site
   readonly answers: Record<string, readonly Answered[]>
   readonly shown: readonly string[]
-  readonly audit: readonly Record_[]
+  readonly audit: readonly AuditRecord[]
 }
 
-const played: Record<string, Played> = {}
+const sessions: Record<string, Session> = {}
 
 beforeAll(async () => {
   await Promise.all(
     ['observe', 'enforce'].map(async (mode) => {
-      played[mode] = await play(mode)
+      sessions[mode] = await makeCalls(mode)
     }),
   )
-  return () => Promise.all(Object.values(played).map(({ site }) => site.close()))
+  return () => Promise.all(Object.values(sessions).map(({ site }) => site.close()))
 })
 
-/** The same day at the office under one mode or the other, and what the audit says of it. */
-async function play(mode: string): Promise<Played> {
+/** Makes the same calls under one policy mode and returns the answers and the audit. */
+async function makeCalls(mode: string): Promise<Session> {
   const site = await Site.open({
     'drawbridge.yaml': `name: acme
 sources:
@@ -128,57 +128,57 @@ ${httpWithTokens({ subject: 'bob', scopes: [] })}`,
   return { site, answers, shown: client.shown, audit: await site.json('audit') }
 }
 
-const recordOf = ({ audit, answers }: Played, tool: string): Record_ | undefined =>
+const recordOf = ({ audit, answers }: Session, tool: string): AuditRecord | undefined =>
   audit.findLast(
     ({ event, call }) => event === 'end' && call === answers[tool]?.at(-1)?.meta['call-id'],
   )
 
-describe('where policy observes', () => {
-  test.each(Object.entries(cases))('%s stops nothing, and is written down', (_, one) => {
-    const observing = played.observe as Played
-    const answers = observing.answers[one.tool] ?? []
+describe('policy mode "observe"', () => {
+  test.each(Object.entries(cases))('%s is recorded and stops nothing', (_, testCase) => {
+    const session = sessions.observe as Session
+    const answers = session.answers[testCase.tool] ?? []
 
-    expect(answers.map(({ verdict }) => verdict)).toEqual(Array(one.calls).fill('done'))
-    expect(observing.site.ran(one.tool)).toHaveLength(one.calls)
-    expect(recordOf(observing, one.tool)).toMatchObject({
+    expect(answers.map(({ verdict }) => verdict)).toEqual(Array(testCase.calls).fill('done'))
+    expect(session.site.ran(testCase.tool)).toHaveLength(testCase.calls)
+    expect(recordOf(session, testCase.tool)).toMatchObject({
       outcome: 'done',
       decisions: expect.arrayContaining([
-        expect.objectContaining({ step: one.step, ...one.observed }),
+        expect.objectContaining({ step: testCase.step, ...testCase.observed }),
       ]),
     })
   })
 
-  test('what policy has nothing against is written down without a word', () => {
-    const observing = played.observe as Played
-    const [first] = observing.answers.metered ?? []
+  test('a call without violations is recorded without decisions', () => {
+    const session = sessions.observe as Session
+    const [first] = session.answers.metered ?? []
 
-    const record = observing.audit.findLast(({ call }) => call === first?.meta['call-id'])
+    const record = session.audit.findLast(({ call }) => call === first?.meta['call-id'])
 
     expect(record).toMatchObject({ event: 'end', outcome: 'done' })
     expect(record?.decisions).toBeUndefined()
   })
 
-  test('nobody is asked anything, and nothing waits for an approval', async () => {
-    const { site, shown } = played.observe as Played
+  test('no approval is requested', async () => {
+    const { site, shown } = sessions.observe as Session
 
     expect(shown).toEqual([])
     expect(await site.json('approvals', 'list', '--all')).toEqual([])
   })
 
-  test('nothing invalid runs all the same, and nothing runs twice', () => {
-    const { answers, site } = played.observe as Played
+  test('invalid input is still refused, and keys still prevent repeats', () => {
+    const { answers, site } = sessions.observe as Session
 
     expect(answers.free?.map(({ verdict }) => verdict)).toEqual(['invalid_input', 'done', 'done'])
     expect(site.ran('free')).toHaveLength(1)
   })
 })
 
-describe('where policy is enforced', () => {
-  test.each(Object.entries(cases))('%s stops the same call', (_, one) => {
-    const enforcing = played.enforce as Played
-    const verdicts = (enforcing.answers[one.tool] ?? []).map(({ verdict }) => verdict)
+describe('policy mode "enforce"', () => {
+  test.each(Object.entries(cases))('%s stops the same call', (_, testCase) => {
+    const session = sessions.enforce as Session
+    const verdicts = (session.answers[testCase.tool] ?? []).map(({ verdict }) => verdict)
 
-    expect(verdicts).toEqual([...Array(one.calls - 1).fill('done'), one.refusal])
-    expect(enforcing.site.ran(one.tool)).toHaveLength(one.calls - 1)
+    expect(verdicts).toEqual([...Array(testCase.calls - 1).fill('done'), testCase.refusal])
+    expect(session.site.ran(testCase.tool)).toHaveLength(testCase.calls - 1)
   })
 })

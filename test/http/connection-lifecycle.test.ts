@@ -22,14 +22,14 @@ const ping = defineTool({
   execute: () => 'pong',
 })
 
-/** Takes eleven seconds of waiting, during which the other tests run; judged at the end. */
-let slowClients: ReturnType<typeof bearSlowClients>
+/** Started here because it takes eleven seconds, and awaited by the last test. */
+let slowClients: ReturnType<typeof measureSlowClients>
 beforeAll(() => {
-  slowClients = bearSlowClients()
+  slowClients = measureSlowClients()
 })
 
-describe('when it is told to stop', () => {
-  /** A tool that answers only after the signal came, so that every call is in flight by then. */
+describe('on SIGTERM', () => {
+  /** Tools that finish only after the signal, so that every call is in flight when it arrives. */
   const files = {
     'drawbridge.yaml': aConfig(),
     'tools/slow.ts': `${aToolModule({
@@ -44,78 +44,78 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
       body: 'process.stderr.write("began\\n"); await new Promise((resolve) => setTimeout(resolve, 14_000))',
     })}`,
   }
-  const slow = { name: 'slow', arguments: {} }
+  const slowCall = { name: 'slow', arguments: {} }
 
-  /** How long it takes from the signal to the end, and with which code. */
+  /** Sends SIGTERM and measures the time until exit. */
   async function terminate({ process, exited }: Serving) {
-    const started = performance.now()
+    const startedAt = performance.now()
     process.kill('SIGTERM')
     const code = await exited
-    return { code, seconds: (performance.now() - started) / 1000 }
+    return { code, seconds: (performance.now() - startedAt) / 1000 }
   }
 
-  /** How often each answer was given. */
+  /** Counts the results by text. */
   async function tally(calls: Promise<object>[]): Promise<Record<string, number>> {
     const counts: Record<string, number> = {}
     for (const settled of await Promise.allSettled(calls)) {
-      const said =
+      const text =
         settled.status === 'rejected' ? String(settled.reason) : JSON.stringify(settled.value)
-      const answer = said.includes('"finished"') ? 'finished' : said
+      const answer = text.includes('"finished"') ? 'finished' : text
       counts[answer] = (counts[answer] ?? 0) + 1
     }
     return counts
   }
 
-  test('calls of 2026 in flight are answered, streams end gracefully, and it exits with 0', async () => {
+  test('in-flight 2026 calls are answered, streams end gracefully, and the exit code is 0', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
     const client = await aModernClient(server.url)
     const subscriptions = await Promise.all(
       Array.from({ length: 20 }, () => client.listen({ toolsListChanged: true })),
     )
-    const calls = Array.from({ length: 50 }, () => client.callTool(slow))
+    const calls = Array.from({ length: 50 }, () => client.callTool(slowCall))
     await server.said(/began 50\b/)
 
-    const ending = terminate(server)
+    const exit = terminate(server)
 
     expect(await tally(calls)).toEqual({ finished: 50 })
-    const endings = await Promise.all(subscriptions.map(({ closed }) => closed))
-    expect(new Set(endings)).toEqual(new Set(['graceful']))
-    expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(atMost(10))
+    const closeReasons = await Promise.all(subscriptions.map(({ closed }) => closed))
+    expect(new Set(closeReasons)).toEqual(new Set(['graceful']))
+    expect(await exit).toMatchObject({ code: 0 })
+    expect((await exit).seconds).toBeLessThan(atMost(10))
   })
 
-  test('calls of 2025 in flight are answered, and it exits with 0', async () => {
+  test('in-flight 2025 calls are answered, and the exit code is 0', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
     const clients = [await aClientOf2025(server.url), await aClientOf2025(server.url)]
     const calls = clients.flatMap((client) =>
-      Array.from({ length: 25 }, () => client.callTool(slow)),
+      Array.from({ length: 25 }, () => client.callTool(slowCall)),
     )
     await server.said(/began 50\b/)
 
-    const ending = terminate(server)
+    const exit = terminate(server)
 
-    // The client waits a minute for an answer that never comes: the end of the server comes first.
-    expect(await Promise.race([tally(calls), ending.then(() => 'unanswered')])).toEqual({
+    // The client waits a minute for a missing answer; the server exits before that.
+    expect(await Promise.race([tally(calls), exit.then(() => 'unanswered')])).toEqual({
       finished: 50,
     })
-    expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(atMost(10))
+    expect(await exit).toMatchObject({ code: 0 })
+    expect((await exit).seconds).toBeLessThan(atMost(10))
   })
 
-  test('connections that are merely kept alive do not hold it up', async () => {
+  test('idle keep-alive connections do not delay the exit', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
-    // `fetch` keeps its connections, like every client.
-    const answer = post(server.url, aModernRequest('tools/call', slow))
+    // `fetch` keeps connections alive.
+    const answer = post(server.url, aModernRequest('tools/call', slowCall))
     await server.said(/began 1\b/)
 
-    const ending = terminate(server)
+    const exit = terminate(server)
     await (await answer).text()
 
-    expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(atMost(3))
+    expect(await exit).toMatchObject({ code: 0 })
+    expect((await exit).seconds).toBeLessThan(atMost(3))
   })
 
-  test('a call that would take longer than it waits is answered all the same', async () => {
+  test('a call that outlasts the grace period still gets an answer', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
     const call = post(
       server.url,
@@ -123,14 +123,14 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     ).then(answerOf)
     await server.said(/began/)
 
-    const ending = terminate(server)
+    const exit = terminate(server)
 
     expect(await call).toMatchObject({ jsonrpc: '2.0', id: 1 })
-    expect(await ending).toMatchObject({ code: 0 })
-    expect((await ending).seconds).toBeLessThan(atMost(10))
+    expect(await exit).toMatchObject({ code: 0 })
+    expect((await exit).seconds).toBeLessThan(atMost(10))
   })
 
-  test('an idle one is gone within two seconds', async () => {
+  test('an idle server exits within two seconds', async () => {
     const server = await startServing(['--watch'], { cwd: await aProject(files) })
     const client = await aClientOf2025(server.url)
     await client.listTools()
@@ -142,7 +142,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
   })
 })
 
-describe('on standard input and output', () => {
+describe('over stdio', () => {
   const files = {
     'drawbridge.yaml': aConfig(),
     'tools/stuck.ts': aToolModule({
@@ -152,17 +152,17 @@ describe('on standard input and output', () => {
     await new Promise(() => {})`,
     }),
   }
-  const stuck = { name: 'stuck', arguments: {} }
-  const aListOf2025 = { jsonrpc: '2.0', method: 'tools/list' }
-  const eras: Readonly<Record<string, (server: StdioServer) => Promise<{ call: object }>>> = {
+  const stuckCall = { name: 'stuck', arguments: {} }
+  const legacyList = { jsonrpc: '2.0', method: 'tools/list' }
+  const openers: Readonly<Record<string, (server: StdioServer) => Promise<{ call: object }>>> = {
     2025: async (server) => {
       await server.request({ ...anInitializeMessage(), id: 1 })
       await server.send(initialized)
-      return { call: { jsonrpc: '2.0', id: 7, method: 'tools/call', params: stuck } }
+      return { call: { jsonrpc: '2.0', id: 7, method: 'tools/call', params: stuckCall } }
     },
     2026: async (server) => {
       await server.request(aModernMessage('server/discover', {}, 1))
-      return { call: aModernMessage('tools/call', stuck, 7) }
+      return { call: aModernMessage('tools/call', stuckCall, 7) }
     },
   }
 
@@ -173,85 +173,85 @@ describe('on standard input and output', () => {
     })
     return server
   }
-  const says = (server: StdioServer, pattern: RegExp) =>
+  const waitForLog = (server: StdioServer, pattern: RegExp) =>
     eventually(() => {
       const match = server.said.match(pattern)
       if (!match) throw new Error(`has not said ${pattern}: ${server.said}`)
       return match
     })
 
-  test('the end of the input before anything was said ends it with 0', async () => {
+  test('end of input before any message exits with 0', async () => {
     const { code, stdout } = await drawbridge(['serve', '--stdio'], { cwd: await aProject(files) })
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
   })
 
-  test.each(Object.keys(eras))(
-    'the end of the input ends it with 0 within two seconds, even amid a call of %s',
+  test.each(Object.keys(openers))(
+    'end of input during a %s call exits with 0 within two seconds',
     async (era) => {
       const server = await spawn()
-      const { call } = (await eras[era]?.(server)) ?? {}
+      const { call } = (await openers[era]?.(server)) ?? {}
       await server.send(call ?? {})
-      await says(server, /began/)
+      await waitForLog(server, /began/)
 
-      const started = performance.now()
+      const startedAt = performance.now()
       server.closeInput()
       const { code } = await server.ended
 
       expect(code).toBe(0)
-      expect(performance.now() - started).toBeLessThan(atMost(2000))
+      expect(performance.now() - startedAt).toBeLessThan(atMost(2000))
     },
   )
 
-  test.each(Object.keys(eras))(
-    'a signal ends it with 0 within two seconds, even amid a call of %s',
+  test.each(Object.keys(openers))(
+    'SIGTERM during a %s call exits with 0 within two seconds',
     async (era) => {
       const server = await spawn()
-      const { call } = (await eras[era]?.(server)) ?? {}
+      const { call } = (await openers[era]?.(server)) ?? {}
       await server.send(call ?? {})
-      await says(server, /began/)
+      await waitForLog(server, /began/)
 
-      const started = performance.now()
+      const startedAt = performance.now()
       const { code } = await server.stop()
 
       expect(code).toBe(0)
-      expect(performance.now() - started).toBeLessThan(atMost(2000))
+      expect(performance.now() - startedAt).toBeLessThan(atMost(2000))
     },
   )
 
-  test.each(Object.keys(eras))(
-    'a cancelled call of %s is told to stop within 250 ms, and nothing more is said of it',
+  test.each(Object.keys(openers))(
+    'a cancelled %s call is aborted within 250 ms and gets no answer',
     async (era) => {
       const server = await spawn()
       const lines: string[] = []
       server.onLine((line) => lines.push(line))
-      const { call } = (await eras[era]?.(server)) ?? {}
+      const { call } = (await openers[era]?.(server)) ?? {}
       await server.send(call ?? {})
-      await says(server, /began/)
+      await waitForLog(server, /began/)
 
-      const cancelled = Date.now()
+      const cancelledAt = Date.now()
       await server.send({
         jsonrpc: '2.0',
         method: 'notifications/cancelled',
         params: { requestId: 7, reason: 'enough' },
       })
-      const [, aborted] = await says(server, /aborted (\d+)/)
-      // Whatever it had to say about 7 would come before this.
+      const [, abortedAt] = await waitForLog(server, /aborted (\d+)/)
+      // Messages are ordered: an answer to 7 would arrive before this one.
       await server.request(
-        era === '2026' ? aModernMessage('tools/list', {}, 8) : { ...aListOf2025, id: 8 },
+        era === '2026' ? aModernMessage('tools/list', {}, 8) : { ...legacyList, id: 8 },
       )
 
-      expect(Number(aborted) - cancelled).toBeLessThan(atMost(250))
+      expect(Number(abortedAt) - cancelledAt).toBeLessThan(atMost(250))
       expect(lines.filter((line) => JSON.parse(line).id === 7)).toEqual([])
     },
   )
 })
 
 describe('over HTTP', () => {
-  /** A tool that never ends by itself and says when it began and when it was told to stop. */
+  /** A tool that never settles and records when it starts and is aborted. */
   function aStuckTool() {
-    const began: (() => void)[] = []
-    const stopped: number[] = []
+    const startHandlers: (() => void)[] = []
+    const abortedAt: number[] = []
     const tool = defineTool({
       name: 'stuck',
       description: 'Never ends by itself.',
@@ -259,35 +259,36 @@ describe('over HTTP', () => {
       schema: z.object({ at: z.number() }),
       execute: ({ at }, { signal }) => {
         signal.addEventListener('abort', () => {
-          stopped[at] = performance.now()
+          abortedAt[at] = performance.now()
         })
-        began[at]?.()
+        startHandlers[at]?.()
         return new Promise(() => {})
       },
     })
-    const begins = (at: number) => new Promise<void>((resolve) => (began[at] = resolve))
-    return { tool, begins, stopped }
+    const whenStarted = (at: number) =>
+      new Promise<void>((resolve) => (startHandlers[at] = resolve))
+    return { tool, whenStarted, abortedAt }
   }
   const call = (at: number) => ({ name: 'stuck', arguments: { at } })
 
-  test('a modern client that leaves stops its call within 250 ms, and no other', async () => {
-    const { tool, begins, stopped } = aStuckTool()
+  test('a disconnecting 2026 client aborts only its own call, within 250 ms', async () => {
+    const { tool, whenStarted, abortedAt } = aStuckTool()
     const { bridge, url } = await serveHere({ sources: [definitionSource([tool])] })
-    const leaving = Array.from({ length: 50 }, (_, at) => at)
+    const indexes = Array.from({ length: 50 }, (_, at) => at)
 
     const delays = await Promise.all(
-      leaving.map(async (at) => {
+      indexes.map(async (at) => {
         const client = new AbortController()
-        const began = begins(at)
+        const started = whenStarted(at)
         const answer = post(url, aModernRequest('tools/call', call(at)), {}, client.signal)
-        await began
-        // Spread over half a second, as people leave.
+        await started
+        // Spread the disconnects over half a second.
         await new Promise((resolve) => setTimeout(resolve, at * 10))
-        const left = performance.now()
+        const disconnectedAt = performance.now()
         client.abort()
         await expect(answer).rejects.toThrow('abort')
-        await eventually(() => expect(stopped[at]).toBeDefined())
-        return (stopped[at] ?? Number.NaN) - left
+        await eventually(() => expect(abortedAt[at]).toBeDefined())
+        return (abortedAt[at] ?? Number.NaN) - disconnectedAt
       }),
     )
 
@@ -297,110 +298,115 @@ describe('over HTTP', () => {
       expect({ outcome, code }).toEqual({ outcome: 'failed', code: 'cancelled' })
   })
 
-  test('a tool that looks at its signal only later finds it aborted', async () => {
-    const [began, gone, seen] = [new Latch(), new Latch(), new Latch<boolean>()]
-    const late = defineTool({
+  test('a tool that checks its signal late finds it aborted', async () => {
+    const [started, disconnected, abortedFlag] = [new Latch(), new Latch(), new Latch<boolean>()]
+    const lateTool = defineTool({
       name: 'late',
       description: 'Looks late.',
       category: 'read',
       schema: z.object({}),
       execute: async (_, context) => {
-        began.open()
-        await gone.opened
-        seen.open(context.signal.aborted)
+        started.open()
+        await disconnected.opened
+        abortedFlag.open(context.signal.aborted)
       },
     })
-    const { bridge, url } = await serveHere({ sources: [definitionSource([late])] })
+    const { bridge, url } = await serveHere({ sources: [definitionSource([lateTool])] })
     const client = new AbortController()
-    const sending = aModernRequest('tools/call', { name: 'late', arguments: {} })
+    const message = aModernRequest('tools/call', { name: 'late', arguments: {} })
 
-    const answer = post(url, sending, {}, client.signal).catch(() => {})
-    await began.opened
+    const answer = post(url, message, {}, client.signal).catch(() => {})
+    await started.opened
     client.abort()
     await eventually(() => expect(bridge.audit).toHaveLength(1))
-    gone.open()
+    disconnected.open()
     await answer
 
-    expect(await seen.opened).toBe(true)
+    expect(await abortedFlag.opened).toBe(true)
   })
 
-  test('a client of 2025 that cancels stops its call within 250 ms', async () => {
-    const { tool, begins, stopped } = aStuckTool()
+  test('a 2025 client that cancels aborts its call within 250 ms', async () => {
+    const { tool, whenStarted, abortedAt } = aStuckTool()
     const { url } = await serveHere({ sources: [definitionSource([tool])] })
     const client = await aClientOf2025(url)
-    const cancel = new AbortController()
-    const began = begins(0)
-    const answer = client.callTool(call(0), undefined, { signal: cancel.signal })
-    const refused = expect(answer).rejects.toThrow()
-    await began
+    const controller = new AbortController()
+    const started = whenStarted(0)
+    const answer = client.callTool(call(0), undefined, { signal: controller.signal })
+    const rejection = expect(answer).rejects.toThrow()
+    await started
 
-    const cancelled = performance.now()
-    cancel.abort('enough')
-    await refused
-    await eventually(() => expect(stopped[0]).toBeDefined())
+    const cancelledAt = performance.now()
+    controller.abort('enough')
+    await rejection
+    await eventually(() => expect(abortedAt[0]).toBeDefined())
 
-    expect((stopped[0] ?? Number.NaN) - cancelled).toBeLessThan(atMost(250))
+    expect((abortedAt[0] ?? Number.NaN) - cancelledAt).toBeLessThan(atMost(250))
   })
 
-  test('a client of 2025 that only loses its connection does not: it may come back for the answer', async () => {
-    const { tool, begins, stopped } = aStuckTool()
+  test('a 2025 client that only loses its connection does not abort its call', async () => {
+    const { tool, whenStarted, abortedAt } = aStuckTool()
     const { bridge, url } = await serveHere({ sources: [definitionSource([tool])] })
     const session = await openSession(url)
     const connection = new AbortController()
-    const began = begins(0)
-    const sending = aRequestOf2025('tools/call', call(0), session)
-    const response = await post(url, sending, {}, connection.signal)
-    await began
+    const started = whenStarted(0)
+    const message = aRequestOf2025('tools/call', call(0), session)
+    const response = await post(url, message, {}, connection.signal)
+    await started
 
     connection.abort()
     await response.text().catch(() => {})
     await post(url, aRequestOf2025('tools/list', {}, session)).then(answerOf)
 
-    expect(stopped).toEqual([])
+    expect(abortedAt).toEqual([])
     expect(bridge.audit).toEqual([])
   })
 })
 
-test('slow clients are let go within 15 seconds, and nobody else notices', async () => {
-  const { lifetimes, honest } = await slowClients
+test('slow clients are disconnected within 15 seconds without delaying others', async () => {
+  const { lifetimesMs, otherDurationsMs } = await slowClients
 
-  expect(Math.max(...lifetimes)).toBeLessThan(amount(40_000, 15_000))
-  expect(honest.length).toBeGreaterThan(amount(10, 50))
-  expect(honest.sort((a, b) => a - b)[Math.floor(honest.length * 0.9)]).toBeLessThan(atMost(250))
+  expect(Math.max(...lifetimesMs)).toBeLessThan(amount(40_000, 15_000))
+  expect(otherDurationsMs.length).toBeGreaterThan(amount(10, 50))
+  expect(
+    otherDurationsMs.sort((a, b) => a - b)[Math.floor(otherDurationsMs.length * 0.9)],
+  ).toBeLessThan(atMost(250))
 })
 
-/** How long each slow client was borne, and how long honest ones waited meanwhile, in ms. */
-async function bearSlowClients(): Promise<{ lifetimes: number[]; honest: number[] }> {
+/** Measures in ms how long slow clients stay connected and how long other requests take meanwhile. */
+async function measureSlowClients(): Promise<{
+  lifetimesMs: number[]
+  otherDurationsMs: number[]
+}> {
   const bridge = new Drawbridge({ sources: [definitionSource([ping])] })
   const { port } = await bridge.listen({ port: 0 })
-  const honest: number[] = []
-  const asking = setInterval(async () => {
-    const started = performance.now()
+  const otherDurationsMs: number[] = []
+  const requestTimer = setInterval(async () => {
+    const startedAt = performance.now()
     await post(`http://127.0.0.1:${port}/mcp`, aModernRequest('tools/list')).then(answerOf)
-    honest.push(performance.now() - started)
+    otherDurationsMs.push(performance.now() - startedAt)
   }, 100)
   const head = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
-  const lifetimes = await Promise.all([
+  const lifetimesMs = await Promise.all([
     ...Array.from({ length: 40 }, () => trickle(port, `${head}X-Slow: `)),
     ...Array.from({ length: 20 }, () => trickle(port, `${head}Content-Length: 9999\r\n\r\n`)),
-    ...Array.from({ length: 10 }, () => trickle(port, '')), // not even a first byte
+    ...Array.from({ length: 10 }, () => trickle(port, '')),
   ])
-  clearInterval(asking)
+  clearInterval(requestTimer)
   await bridge.close(100)
-  return { lifetimes, honest }
+  return { lifetimesMs, otherDurationsMs: otherDurationsMs }
 }
 
-/** Sends this, then a byte every half second, until the server hangs up or far too long. */
-async function trickle(port: number, first: string): Promise<number> {
+/** Sends the text, then a byte every half second until the server disconnects or 45 s pass. */
+async function trickle(port: number, initialText: string): Promise<number> {
   const socket = net.connect(port, '127.0.0.1')
   socket.on('error', () => {}).resume()
   await once(socket, 'connect')
-  const started = performance.now()
-  socket.write(first)
-  const timer = first === '' ? undefined : setInterval(() => socket.write('a'), 500)
-  const patience = setTimeout(() => socket.destroy(), 45_000)
+  const startedAt = performance.now()
+  socket.write(initialText)
+  const timer = initialText === '' ? undefined : setInterval(() => socket.write('a'), 500)
+  const deadline = setTimeout(() => socket.destroy(), 45_000)
   await once(socket, 'close')
-  clearTimeout(patience)
+  clearTimeout(deadline)
   clearInterval(timer)
-  return performance.now() - started
+  return performance.now() - startedAt
 }
