@@ -961,9 +961,9 @@ describe('a composition with a step that needs an approval', () => {
       'lib/handlers.ts': `import { appendFileSync } from 'node:fs'
 import path from 'node:path'
 const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
-const runs = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
-export const note = (input) => (runs('note', input), {})
-export const pay = (input) => (runs('pay', input), { paid: true })
+const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
+export const note = (input) => (recordRun('note', input), {})
+export const pay = (input) => (recordRun('pay', input), { paid: true })
 `,
     })
     await site.serve()
