@@ -713,7 +713,7 @@ describe('secrets', () => {
       'an approved extension',
       '/x-acme/deep/0/er',
       secret,
-      { more: { 'x-acme': { depth: [{ er: secret }] } } },
+      { more: { 'x-acme': { deep: [{ er: secret }] } } },
     ],
     [
       'an approved extension of a capability',
