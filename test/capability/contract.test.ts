@@ -29,7 +29,7 @@ describe('Zod', () => {
     })
   })
 
-  test('a date travels as a string and arrives as a Date, wherever it stands', async () => {
+  test('dates are strings in JSON and are parsed to Date at any depth', async () => {
     const contract = aContract(
       z.object({ from: z.date(), stays: z.array(z.object({ until: z.date().optional() })) }),
     )
@@ -49,7 +49,7 @@ describe('Zod', () => {
     expect(await contract.parse({ from: 'soon', stays: [] })).toMatchObject({ ok: false })
   })
 
-  test('unions and nested objects are shown, and issues point to the place', async () => {
+  test('unions and nested objects are in the schema, and issues have a JSON pointer', async () => {
     const contract = aContract(
       z.object({
         who: z.union([z.string(), z.object({ id: z.number() })]),
@@ -64,7 +64,7 @@ describe('Zod', () => {
     })
   })
 
-  test('what JSON cannot carry is remarked upon', () => {
+  test('types without a JSON representation give a remark', () => {
     expect(readContract(z.object({ big: z.bigint() }), 'input')).toMatchObject({
       remarks: ['/properties/big (bigint) has no JSON representation'],
     })
@@ -72,7 +72,7 @@ describe('Zod', () => {
 })
 
 describe('Standard Schema', () => {
-  test('ArkType is shown and enforced', async () => {
+  test('ArkType is converted to JSON Schema and enforced', async () => {
     const contract = aContract(type({ name: 'string', 'age?': 'number' }))
 
     expect(contract.schema).toMatchObject({ type: 'object', required: ['name'] })
@@ -82,7 +82,7 @@ describe('Standard Schema', () => {
     })
   })
 
-  test('Valibot is shown and enforced', async () => {
+  test('Valibot is converted to JSON Schema and enforced', async () => {
     const contract = aContract(
       toStandardJsonSchema(v.object({ name: v.string(), tags: v.array(v.string()) })),
     )
@@ -94,7 +94,7 @@ describe('Standard Schema', () => {
     })
   })
 
-  test('Valibot that cannot be shown says what to wrap it in', () => {
+  test('plain Valibot is refused with a hint to use toStandardJsonSchema', () => {
     expect(readContract(v.object({}), 'input')).toMatchObject({
       fault: expect.stringContaining('toStandardJsonSchema'),
     })
@@ -109,7 +109,7 @@ describe('JSON Schema', () => {
     type: 'object',
   }
 
-  test('is shown as it was written, and references inside it work', async () => {
+  test('is passed through unchanged, and local references are resolved', async () => {
     const contract = aContract(pydantic)
 
     expect(contract.schema).toBe(pydantic)
@@ -119,15 +119,15 @@ describe('JSON Schema', () => {
     })
   })
 
-  test("fills in defaults without touching the caller's value", async () => {
-    const given = {}
+  test("fills in defaults without mutating the caller's value", async () => {
+    const input = {}
 
-    expect(await aContract(pydantic).parse(given)).toEqual({ ok: true, value: { units: 'metric' } })
-    expect(given).toEqual({})
+    expect(await aContract(pydantic).parse(input)).toEqual({ ok: true, value: { units: 'metric' } })
+    expect(input).toEqual({})
   })
 })
 
-describe('a schema that clients would choke on', () => {
+describe('an unusable schema', () => {
   const nested = (depth: number): object =>
     depth === 0 ? { type: 'string' } : { anyOf: [nested(depth - 1)] }
 
@@ -167,7 +167,7 @@ describe('a schema that clients would choke on', () => {
       },
       'longer',
     ],
-    ['nothing at all', undefined, 'neither'],
+    ['undefined', undefined, 'neither'],
   ])('is refused with the reason: %s', (_, schema, reason) => {
     expect(readContract(schema, 'input')).toEqual({ fault: expect.stringContaining(reason) })
   })

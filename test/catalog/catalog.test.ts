@@ -17,7 +17,7 @@ const aSource = (id: string, ...names: string[]): Source => ({
 
 const namesIn = (catalog: Catalog) => [...catalog.snapshot.capabilities.keys()]
 
-test('capabilities of all sources stand in code-point order', async () => {
+test('capabilities of all sources are sorted by code point', async () => {
   const catalog = await Catalog.open(
     [{ source: aSource('a', 'b_two', 'Z') }, { source: aSource('b', 'a_one', 'b-one') }],
     { naming: 'portable' },
@@ -25,7 +25,7 @@ test('capabilities of all sources stand in code-point order', async () => {
   expect(namesIn(catalog)).toEqual(['Z', 'a_one', 'b-one', 'b_two'])
 })
 
-test('a prefix goes before every name of its source', async () => {
+test('a prefix is added to every name of its source', async () => {
   const catalog = await Catalog.open([{ source: aSource('a', 'pay'), prefix: 'billing' }], {
     naming: 'portable',
   })
@@ -33,7 +33,7 @@ test('a prefix goes before every name of its source', async () => {
   expect(catalog.snapshot.capabilities.get('billing_pay')?.capability.origin.name).toBe('pay')
 })
 
-test('two capabilities with one name: both are named and neither is served', async () => {
+test('two capabilities with the same name: both are reported and neither is served', async () => {
   const catalog = await Catalog.open(
     [{ source: aSource('left', 'same', 'other') }, { source: aSource('right', 'same') }],
     { naming: 'portable' },
@@ -44,14 +44,14 @@ test('two capabilities with one name: both are named and neither is served', asy
   expect(collisions[0]?.message).toContain('left#/same and right#/same')
 })
 
-test('a dotted name and its portable twin collide instead of one replacing the other', async () => {
+test('a dotted name and its portable form collide instead of one replacing the other', async () => {
   const catalog = await Catalog.open([{ source: aSource('a', 'x.y', 'x_y') }])
   expect(namesIn(catalog)).toEqual([])
 })
 
-test('names that hosts refuse are rewritten, said, and kept as they were in the origin', async () => {
-  const long = 'a'.repeat(70)
-  const catalog = await Catalog.open([{ source: aSource('a', 'orders.read', long) }])
+test('names that hosts refuse are rewritten with a diagnostic, and kept in the origin', async () => {
+  const longName = 'a'.repeat(70)
+  const catalog = await Catalog.open([{ source: aSource('a', 'orders.read', longName) }])
   const [rewritten, dotted] = namesIn(catalog)
   expect(dotted).toBe('orders_read')
   expect(rewritten).toMatch(/^a{55}_[0-9a-f]{8}$/)
@@ -73,7 +73,7 @@ test('literal names are kept where the protocol allows them', async () => {
 })
 
 test.each(['__proto__', 'constructor', 'toString', 'prototype', ''])(
-  'the name %j is left out alone',
+  'the name %j omits only its capability',
   async (name) => {
     const catalog = await Catalog.open([{ source: aSource('a', name, 'good') }])
     expect(namesIn(catalog)).toEqual(['good'])
@@ -83,7 +83,7 @@ test.each(['__proto__', 'constructor', 'toString', 'prototype', ''])(
   },
 )
 
-test('every served name is portable and depends on nothing but the declared one', () => {
+test('every served name is portable and a pure function of the declared name', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, unit: 'binary' }), (declared) => {
       const served = toServedName(declared, 'portable')
@@ -93,24 +93,27 @@ test('every served name is portable and depends on nothing but the declared one'
   )
 })
 
-test('a source that cannot be read leaves the others alone, and keeps what it last offered', async () => {
-  let broken = false
+test('a source that fails to read keeps its last capabilities and does not affect others', async () => {
+  let isBroken = false
   let announce: (change: Change) => void = () => {}
-  const moody: Source = {
+  const failingSource: Source = {
     id: 'moody',
     read: async () => {
-      if (broken) throw new Error('gone')
+      if (isBroken) throw new Error('gone')
       return { capabilities: [aCapability({ name: 'moody_one' })] }
     },
-    watch: (tell) => {
-      announce = tell
+    watch: (listener) => {
+      announce = listener
       return () => {}
     },
   }
-  const catalog = await Catalog.open([{ source: moody }, { source: aSource('b', 'calm') }], {
-    naming: 'portable',
-  })
-  broken = true
+  const catalog = await Catalog.open(
+    [{ source: failingSource }, { source: aSource('b', 'calm') }],
+    {
+      naming: 'portable',
+    },
+  )
+  isBroken = true
   announce({ kind: 'reading' })
   await expect
     .poll(() => catalog.snapshot.diagnostics)
@@ -118,30 +121,30 @@ test('a source that cannot be read leaves the others alone, and keeps what it la
   expect(namesIn(catalog)).toEqual(['calm', 'moody_one'])
 })
 
-test('a change is told once, with what it concerns, and no change is told to nobody', async () => {
-  let offered: Capability[] = [aCapability({ name: 'one' })]
+test('a change is published once with its differences, and a read without changes is not published', async () => {
+  let capabilities: Capability[] = [aCapability({ name: 'one' })]
   let announce: (change: Change) => void = () => {}
   const source: Source = {
     id: 'live',
-    read: async () => ({ capabilities: offered }),
-    watch: (tell) => {
-      announce = tell
+    read: async () => ({ capabilities }),
+    watch: (listener) => {
+      announce = listener
       return () => {}
     },
   }
   const catalog = await Catalog.open([{ source }])
-  const heard: CatalogChange[] = []
-  catalog.subscribe((change) => heard.push(change))
+  const changes: CatalogChange[] = []
+  catalog.subscribe((change) => changes.push(change))
 
   announce({ kind: 'reading' })
   announce({ kind: 'view', uri: 'x://y' })
-  await expect.poll(() => heard).toHaveLength(1)
-  offered = [aCapability({ name: 'one', description: 'Different words.' })]
+  await expect.poll(() => changes).toHaveLength(1)
+  capabilities = [aCapability({ name: 'one', description: 'Different words.' })]
   announce({ kind: 'reading' })
-  await expect.poll(() => heard).toHaveLength(2)
+  await expect.poll(() => changes).toHaveLength(2)
 
-  expect(heard[0]).toMatchObject({ capabilities: [], updated: ['x://y'] })
-  expect(heard[1]).toMatchObject({
+  expect(changes[0]).toMatchObject({ capabilities: [], updated: ['x://y'] })
+  expect(changes[1]).toMatchObject({
     capabilities: [{ description: 'Looks something up.' }, { description: 'Different words.' }],
     prompts: [],
     views: [],
@@ -149,7 +152,7 @@ test('a change is told once, with what it concerns, and no change is told to nob
   })
 })
 
-test('closing lets go of every source', async () => {
+test('closing unsubscribes from and closes every source', async () => {
   const events: string[] = []
   const source: Source = {
     id: 'held',

@@ -11,80 +11,81 @@ import { type Difference, opposite } from '../../src/catalog/diff/difference.ts'
 import { aCapability, aContract } from '../support/builders.ts'
 
 const toSnapshot = (reading: Reading) => {
-  const stock = new CatalogIndex('literal', (one) => one)
-  stock.put('test', { reading, diagnostics: [], track: (one) => one })
-  stock.applyChanges()
-  return stock.toSnapshot()
+  const index = new CatalogIndex('literal', (one) => one)
+  index.put('test', { reading, diagnostics: [], track: (one) => one })
+  index.applyChanges()
+  return index.toSnapshot()
 }
 
 const aSnapshot = (...capabilities: Capability[]) => toSnapshot({ capabilities })
 
-const diff = (before: Parts, now: Parts) =>
-  diffSnapshots(aSnapshot(aCapability(before)), aSnapshot(aCapability(now)))
+const diff = (before: Parts, after: Parts) =>
+  diffSnapshots(aSnapshot(aCapability(before)), aSnapshot(aCapability(after)))
 
 type Parts = Parameters<typeof aCapability>[0]
 
-/** Widening, narrowing, neutral; with `!` where it breaks. */
-const told = (differences: readonly Difference[]) =>
+/** Formats each difference as `kind effect`, with `!` if it is breaking. */
+const summarize = (differences: readonly Difference[]) =>
   differences.map(({ kind, effect, breaking }) => `${kind} ${effect}${breaking ? '!' : ''}`)
 
-const aForm = (schema: JsonObject, direction: 'input' | 'output' = 'input') => ({
+const aContractPart = (schema: JsonObject, direction: 'input' | 'output' = 'input') => ({
   [direction]: aContract({ type: 'object', ...schema }, direction),
 })
 
-const inputs = (before: JsonObject, now: JsonObject) => told(diff(aForm(before), aForm(now)))
-const outputs = (before: JsonObject, now: JsonObject) =>
-  told(diff(aForm(before, 'output'), aForm(now, 'output')))
+const diffInputs = (before: JsonObject, after: JsonObject) =>
+  summarize(diff(aContractPart(before), aContractPart(after)))
+const diffOutputs = (before: JsonObject, after: JsonObject) =>
+  summarize(diff(aContractPart(before, 'output'), aContractPart(after, 'output')))
 
-const has = (schema: JsonObject): JsonObject => ({ properties: { a: schema } })
+const withPropertyA = (schema: JsonObject): JsonObject => ({ properties: { a: schema } })
 
 describe('capabilities', () => {
-  test('a new one widens, one that is gone breaks, and they stand in order of their names', () => {
+  test('an added one is widening, a removed one is breaking, sorted by name', () => {
     const before = aSnapshot(aCapability({ name: 'b' }), aCapability({ name: 'c' }))
-    const now = aSnapshot(aCapability({ name: 'b' }), aCapability({ name: 'a' }))
+    const after = aSnapshot(aCapability({ name: 'b' }), aCapability({ name: 'a' }))
 
-    expect(diffSnapshots(before, now)).toMatchObject([
+    expect(diffSnapshots(before, after)).toMatchObject([
       { capability: 'a', kind: 'capability_added', effect: 'widening', breaking: false },
       { capability: 'c', kind: 'capability_removed', effect: 'narrowing', breaking: true },
     ])
   })
 
-  test('views and prompts are told apart from capabilities of the same name', () => {
+  test('views and prompts are distinct from capabilities of the same name', () => {
     const view = { ...aCapability({ name: 'x' }), uri: 'x://{y}' }
     const prompt = { ...aCapability({ name: 'x' }), parameters: [] }
-    const now = toSnapshot({ capabilities: [], views: [view], prompts: [prompt] })
+    const after = toSnapshot({ capabilities: [], views: [view], prompts: [prompt] })
 
-    expect(diffSnapshots(aSnapshot(), now)).toMatchObject([
+    expect(diffSnapshots(aSnapshot(), after)).toMatchObject([
       { noun: 'view', capability: 'x://{y}', kind: 'view_added' },
       { noun: 'prompt', capability: 'x', kind: 'prompt_added' },
     ])
   })
 
-  test('other words are told and are neutral', () => {
+  test('a changed description is a neutral difference', () => {
     const differences = diff({ description: 'Old words.' }, { description: 'New words.' })
 
-    expect(told(differences)).toEqual(['description_changed neutral'])
+    expect(summarize(differences)).toEqual(['description_changed neutral'])
     expect(differences[0]?.message).toMatch(/Old words.*New words/)
   })
 
-  test('where it was declared makes no difference', () => {
+  test('a changed origin is not a difference', () => {
     expect(diff({}, { origin: { source: 'elsewhere', pointer: '/x' } })).toEqual([])
   })
 
-  test('another protocol widens; one that is gone breaks', () => {
-    const offered = (...protocols: string[]) => ({ extras: { protocols } })
+  test('an added protocol is widening; a removed one is breaking', () => {
+    const withProtocols = (...protocols: string[]) => ({ extras: { protocols } })
 
-    expect(told(diff(offered('HTTP', 'MCP'), offered('A2A', 'MCP')))).toEqual([
+    expect(summarize(diff(withProtocols('HTTP', 'MCP'), withProtocols('A2A', 'MCP')))).toEqual([
       'protocol_added widening',
       'protocol_removed narrowing!',
     ])
-    expect(diff(offered('HTTP', 'MCP'), offered('MCP', 'HTTP'))).toEqual([])
+    expect(diff(withProtocols('HTTP', 'MCP'), withProtocols('MCP', 'HTTP'))).toEqual([])
   })
 })
 
 describe('rules and effects', () => {
-  const rules = (before: Partial<Rules>, now: Partial<Rules>) =>
-    told(diff({ rules: before }, { rules: now }))
+  const diffRules = (before: Partial<Rules>, after: Partial<Rules>) =>
+    summarize(diff({ rules: before }, { rules: after }))
   const aBudget = (parts = {}) => ({
     id: 'b',
     unit: 'EUR',
@@ -97,30 +98,45 @@ describe('rules and effects', () => {
 
   test.each<[string, Partial<Rules>, Partial<Rules>, string[]]>([
     [
-      'a scope less',
+      'a permission removed',
       { permissions: ['a', 'b'] },
       { permissions: ['b'] },
       ['permission_removed widening'],
     ],
-    ['a scope more', { permissions: [] }, { permissions: ['a'] }, ['permission_added narrowing!']],
-    ['newly unapproved', { approval: true }, { approval: false }, ['newly_unapproved widening']],
-    ['newly approved', {}, { approval: true }, ['newly_approved narrowing!']],
     [
-      'fewer who may approve',
+      'a permission added',
+      { permissions: [] },
+      { permissions: ['a'] },
+      ['permission_added narrowing!'],
+    ],
+    [
+      'approval no longer required',
+      { approval: true },
+      { approval: false },
+      ['newly_unapproved widening'],
+    ],
+    ['approval required', {}, { approval: true }, ['newly_approved narrowing!']],
+    [
+      'fewer approvers',
       { approval: true },
       { approval: true, approvers: ['ann'] },
       ['approvers_changed narrowing'],
     ],
     [
-      'more who may approve',
+      'more approvers',
       { approval: true, approvers: ['ann'] },
       { approval: true, approvers: ['bob', 'ann'] },
       ['approvers_changed widening'],
     ],
-    ['a key is needed', {}, { idempotencyKey: true }, ['key_required narrowing!']],
-    ['no key is needed', { idempotencyKey: true }, {}, ['key_optional widening']],
-    ['a budget less', { budgets: [aBudget()] }, {}, ['budget_removed widening']],
-    ['a budget more', {}, { budgets: [aBudget()] }, ['budget_added narrowing']],
+    ['an idempotency key required', {}, { idempotencyKey: true }, ['key_required narrowing!']],
+    [
+      'an idempotency key no longer required',
+      { idempotencyKey: true },
+      {},
+      ['key_optional widening'],
+    ],
+    ['a budget removed', { budgets: [aBudget()] }, {}, ['budget_removed widening']],
+    ['a budget added', {}, { budgets: [aBudget()] }, ['budget_added narrowing']],
     [
       'a higher budget',
       { budgets: [aBudget()] },
@@ -128,202 +144,295 @@ describe('rules and effects', () => {
       ['budget_raised widening'],
     ],
     [
-      'a budget that lasts for longer',
+      'a budget with a longer window',
       { budgets: [aBudget({ id: 'per day' })] },
       { budgets: [aBudget({ id: 'per month', window: 'month' })] },
       ['budget_lowered narrowing'],
     ],
     [
-      'a budget that stops later',
+      'a budget with a higher stop threshold',
       { budgets: [aBudget()] },
       { budgets: [aBudget({ thresholds: { ...defaultThresholds, stop: 200 } })] },
       ['budget_raised widening'],
     ],
     [
-      'a budget of something else',
+      'a budget in another unit',
       { budgets: [aBudget()] },
       { budgets: [aBudget({ unit: 'USD' })] },
       ['budget_changed neutral!'],
     ],
     [
-      'a faster rate',
+      'a higher rate limit',
       { rates: [{ id: '1/1', calls: 1, seconds: 1 }] },
       { rates: [{ id: '2/1', calls: 2, seconds: 1 }] },
       ['rate_raised widening'],
     ],
-    ['no rate', { rates: [{ id: 'r', calls: 1, seconds: 1 }] }, {}, ['rate_removed widening']],
-    ['more time', { timeout: 1 }, { timeout: 2 }, ['timeout_changed widening']],
-    ['less time', { timeout: 2 }, { timeout: 1 }, ['timeout_changed narrowing']],
     [
-      'cheaper calls',
+      'a rate limit removed',
+      { rates: [{ id: 'r', calls: 1, seconds: 1 }] },
+      {},
+      ['rate_removed widening'],
+    ],
+    ['a longer timeout', { timeout: 1 }, { timeout: 2 }, ['timeout_changed widening']],
+    ['a shorter timeout', { timeout: 2 }, { timeout: 1 }, ['timeout_changed narrowing']],
+    [
+      'a lower cost',
       { cost: { amount: 2, unit: 'EUR' } },
       { cost: { amount: 1, unit: 'EUR' } },
       ['cost_changed widening'],
     ],
-    ['arguments not kept', { recordArguments: true }, {}, ['arguments_unrecorded widening']],
-  ])('%s', (_, before, now, expected) => {
-    expect(rules(before, now)).toEqual(expected)
+    [
+      'arguments no longer recorded',
+      { recordArguments: true },
+      {},
+      ['arguments_unrecorded widening'],
+    ],
+  ])('%s', (_, before, after, expected) => {
+    expect(diffRules(before, after)).toEqual(expected)
   })
 
-  test('newly writing and newly irreversible widen', () => {
-    const deletes = { ...readOnly, writes: true, irreversible: true }
+  test('becoming a write or irreversible is widening', () => {
+    const destructive = { ...readOnly, writes: true, irreversible: true }
 
-    expect(told(diff({ effects: readOnly }, { effects: deletes }))).toEqual([
+    expect(summarize(diff({ effects: readOnly }, { effects: destructive }))).toEqual([
       'newly_irreversible widening',
       'newly_writing widening',
     ])
   })
 
-  test('what can no longer be repeated breaks those who repeat it', () => {
-    const once = { ...readOnly, repeatable: false }
+  test('losing repeatable is breaking', () => {
+    const notRepeatable = { ...readOnly, repeatable: false }
 
-    expect(told(diff({ effects: readOnly }, { effects: once }))).toEqual([
+    expect(summarize(diff({ effects: readOnly }, { effects: notRepeatable }))).toEqual([
       'no_longer_repeatable neutral!',
     ])
   })
 })
 
-describe('what goes in', () => {
+describe('input schemas', () => {
   test.each<[string, JsonObject, JsonObject, string[]]>([
-    ['required', has({}), { ...has({}), required: ['a'] }, ['required_added narrowing!']],
-    ['no longer required', { required: ['a'] }, {}, ['required_removed widening']],
-    ['an optional property', {}, has({ type: 'string' }), ['property_added neutral']],
-    ['a property less', has({ type: 'string' }), {}, ['property_removed neutral!']],
+    [
+      'a property becomes required',
+      withPropertyA({}),
+      { ...withPropertyA({}), required: ['a'] },
+      ['required_added narrowing!'],
+    ],
+    ['a property is no longer required', { required: ['a'] }, {}, ['required_removed widening']],
+    [
+      'an optional property added',
+      {},
+      withPropertyA({ type: 'string' }),
+      ['property_added neutral'],
+    ],
+    ['a property removed', withPropertyA({ type: 'string' }), {}, ['property_removed neutral!']],
     [
       'a narrower type',
-      has({ type: ['string', 'null'] }),
-      has({ type: 'string' }),
+      withPropertyA({ type: ['string', 'null'] }),
+      withPropertyA({ type: 'string' }),
       ['type_narrowed narrowing!'],
     ],
     [
-      'whole numbers only',
-      has({ type: 'number' }),
-      has({ type: 'integer' }),
+      'number to integer',
+      withPropertyA({ type: 'number' }),
+      withPropertyA({ type: 'integer' }),
       ['type_narrowed narrowing!'],
     ],
-    ['a wider type', has({ type: 'integer' }), has({ type: 'number' }), ['type_widened widening']],
-    ['another type', has({ type: 'string' }), has({ type: 'number' }), ['type_changed neutral!']],
-    ['a value less', has({ enum: ['x', 'y'] }), has({ enum: ['y'] }), ['value_removed narrowing!']],
-    ['a value more', has({ const: 'x' }), has({ enum: ['x', 'y'] }), ['value_added widening']],
-    ['closed', {}, { additionalProperties: false }, ['properties_closed narrowing!']],
-    ['opened', { additionalProperties: false }, {}, ['properties_opened widening']],
-    ['a lower maximum', has({ maximum: 9 }), has({ maximum: 5 }), ['limit_changed narrowing!']],
-    ['no minimum', has({ minimum: 1 }), has({}), ['limit_changed widening']],
-    ['a pattern', has({}), has({ pattern: '^a' }), ['constraint_changed narrowing!']],
+    [
+      'a wider type',
+      withPropertyA({ type: 'integer' }),
+      withPropertyA({ type: 'number' }),
+      ['type_widened widening'],
+    ],
+    [
+      'another type',
+      withPropertyA({ type: 'string' }),
+      withPropertyA({ type: 'number' }),
+      ['type_changed neutral!'],
+    ],
+    [
+      'an enum value removed',
+      withPropertyA({ enum: ['x', 'y'] }),
+      withPropertyA({ enum: ['y'] }),
+      ['value_removed narrowing!'],
+    ],
+    [
+      'an enum value added',
+      withPropertyA({ const: 'x' }),
+      withPropertyA({ enum: ['x', 'y'] }),
+      ['value_added widening'],
+    ],
+    [
+      'additionalProperties forbidden',
+      {},
+      { additionalProperties: false },
+      ['properties_closed narrowing!'],
+    ],
+    [
+      'additionalProperties allowed',
+      { additionalProperties: false },
+      {},
+      ['properties_opened widening'],
+    ],
+    [
+      'a lower maximum',
+      withPropertyA({ maximum: 9 }),
+      withPropertyA({ maximum: 5 }),
+      ['limit_changed narrowing!'],
+    ],
+    [
+      'a minimum removed',
+      withPropertyA({ minimum: 1 }),
+      withPropertyA({}),
+      ['limit_changed widening'],
+    ],
+    [
+      'a pattern added',
+      withPropertyA({}),
+      withPropertyA({ pattern: '^a' }),
+      ['constraint_changed narrowing!'],
+    ],
     [
       'another pattern',
-      has({ pattern: '^b' }),
-      has({ pattern: '^a' }),
+      withPropertyA({ pattern: '^b' }),
+      withPropertyA({ pattern: '^a' }),
       ['constraint_changed neutral!'],
     ],
     [
-      'other words',
-      has({ title: 'x' }),
-      has({ description: 'y' }),
+      'a changed title and description',
+      withPropertyA({ title: 'x' }),
+      withPropertyA({ description: 'y' }),
       ['words_changed neutral', 'words_changed neutral'],
     ],
     [
-      'inside a list',
-      has({ items: { type: 'string' } }),
-      has({ items: { type: 'string', maxLength: 3 } }),
+      'a change inside items',
+      withPropertyA({ items: { type: 'string' } }),
+      withPropertyA({ items: { type: 'string', maxLength: 3 } }),
       ['limit_changed narrowing!'],
     ],
     [
-      'an alternative less',
-      has({ anyOf: [{ type: 'string' }, { type: 'null' }] }),
-      has({ anyOf: [{ type: 'string' }] }),
+      'an anyOf alternative removed',
+      withPropertyA({ anyOf: [{ type: 'string' }, { type: 'null' }] }),
+      withPropertyA({ anyOf: [{ type: 'string' }] }),
       ['schema_changed narrowing!'],
     ],
     [
-      'inside an alternative',
-      has({ anyOf: [{ type: 'string' }, { type: 'null' }] }),
-      has({ anyOf: [{ type: 'null' }, { type: 'string', maxLength: 3 }] }),
+      'a change inside an anyOf alternative',
+      withPropertyA({ anyOf: [{ type: 'string' }, { type: 'null' }] }),
+      withPropertyA({ anyOf: [{ type: 'null' }, { type: 'string', maxLength: 3 }] }),
       ['limit_changed narrowing!'],
     ],
     [
-      'one more condition',
-      has({ allOf: [{ minLength: 1 }] }),
-      has({ allOf: [{ minLength: 1 }, { maxLength: 3 }] }),
+      'an allOf condition added',
+      withPropertyA({ allOf: [{ minLength: 1 }] }),
+      withPropertyA({ allOf: [{ minLength: 1 }, { maxLength: 3 }] }),
       ['schema_changed narrowing!'],
     ],
     [
-      'the order of lists that are sets',
-      { required: ['a', 'b'], ...has({ enum: [1, 2], type: ['string', 'null'] }) },
-      { required: ['b', 'a'], ...has({ enum: [2, 1], type: ['null', 'string'] }) },
+      'reordered required, enum and type lists',
+      { required: ['a', 'b'], ...withPropertyA({ enum: [1, 2], type: ['string', 'null'] }) },
+      { required: ['b', 'a'], ...withPropertyA({ enum: [2, 1], type: ['null', 'string'] }) },
       [],
     ],
-  ])('%s', (_, before, now, expected) => {
-    expect(inputs(before, now)).toEqual(expected)
+  ])('%s', (_, before, after, expected) => {
+    expect(diffInputs(before, after)).toEqual(expected)
   })
 
-  test('a change is told where a reader finds it, also behind a reference', () => {
-    const before = { ...has({ $ref: '#/$defs/x' }), $defs: { x: has({ type: 'string' }) } }
-    const now = { ...has({ $ref: '#/$defs/y' }), $defs: { y: has({ type: 'number' }), z: {} } }
+  test('the pointer of a change behind a $ref is that of the referring property', () => {
+    const before = {
+      ...withPropertyA({ $ref: '#/$defs/x' }),
+      $defs: { x: withPropertyA({ type: 'string' }) },
+    }
+    const after = {
+      ...withPropertyA({ $ref: '#/$defs/y' }),
+      $defs: { y: withPropertyA({ type: 'number' }), z: {} },
+    }
 
-    expect(diff(aForm(before), aForm(now))).toMatchObject([
+    expect(diff(aContractPart(before), aContractPart(after))).toMatchObject([
       { pointer: '/input/properties/a/properties/a/type', kind: 'type_changed' },
     ])
   })
 
-  test('schemas that hold themselves are compared once', () => {
+  test('recursive schemas are compared once', () => {
     const tree = (leaf: string) => ({
-      ...has({ $ref: '#/$defs/tree' }),
+      ...withPropertyA({ $ref: '#/$defs/tree' }),
       $defs: { tree: { properties: { left: { $ref: '#/$defs/tree' }, leaf: { type: leaf } } } },
     })
 
-    expect(inputs(tree('string'), tree('string'))).toEqual([])
-    expect(inputs(tree('string'), tree('number'))).toEqual(['type_changed neutral!'])
+    expect(diffInputs(tree('string'), tree('string'))).toEqual([])
+    expect(diffInputs(tree('string'), tree('number'))).toEqual(['type_changed neutral!'])
   })
 
-  test('nothing hides behind what stands beside a reference, or in a negation', () => {
-    const beside = (type: string) => ({
-      ...has({ $ref: '#/$defs/x', properties: { more: {} } }),
-      $defs: { x: has({ type }) },
+  test('changes behind a $ref with sibling keywords or inside not are found', () => {
+    const withSibling = (type: string) => ({
+      ...withPropertyA({ $ref: '#/$defs/x', properties: { more: {} } }),
+      $defs: { x: withPropertyA({ type }) },
     })
     const negated = (type: string) => ({
-      ...has({ not: { $ref: '#/$defs/x' } }),
+      ...withPropertyA({ not: { $ref: '#/$defs/x' } }),
       $defs: { x: { type } },
     })
 
-    expect(inputs(beside('string'), beside('number'))).toEqual(['type_changed neutral!'])
-    expect(inputs(negated('string'), negated('number'))).toEqual(['schema_changed neutral!'])
+    expect(diffInputs(withSibling('string'), withSibling('number'))).toEqual([
+      'type_changed neutral!',
+    ])
+    expect(diffInputs(negated('string'), negated('number'))).toEqual(['schema_changed neutral!'])
   })
 })
 
-describe('what comes out', () => {
+describe('output schemas', () => {
   test.each<[string, JsonObject, JsonObject, string[]]>([
     [
-      'a promised property less',
-      { ...has({}), required: ['a'] },
+      'a required property removed',
+      { ...withPropertyA({}), required: ['a'] },
       {},
       ['property_removed neutral!', 'required_removed widening!'],
     ],
-    ['a property less that was never promised', has({}), {}, ['property_removed neutral']],
-    ['a property more', {}, has({}), ['property_added neutral']],
-    ['a promise more', has({}), { ...has({}), required: ['a'] }, ['required_added narrowing']],
-    ['a wider type', has({ type: 'integer' }), has({ type: 'number' }), ['type_widened widening!']],
+    ['an optional property removed', withPropertyA({}), {}, ['property_removed neutral']],
+    ['a property added', {}, withPropertyA({}), ['property_added neutral']],
+    [
+      'a property becomes required',
+      withPropertyA({}),
+      { ...withPropertyA({}), required: ['a'] },
+      ['required_added narrowing'],
+    ],
+    [
+      'a wider type',
+      withPropertyA({ type: 'integer' }),
+      withPropertyA({ type: 'number' }),
+      ['type_widened widening!'],
+    ],
     [
       'a narrower type',
-      has({ type: 'number' }),
-      has({ type: 'integer' }),
+      withPropertyA({ type: 'number' }),
+      withPropertyA({ type: 'integer' }),
       ['type_narrowed narrowing'],
     ],
-    ['a value more', has({ enum: ['x'] }), has({ enum: ['x', 'y'] }), ['value_added widening!']],
-    ['a value less', has({ enum: ['x', 'y'] }), has({ enum: ['x'] }), ['value_removed narrowing']],
-  ])('%s', (_, before, now, expected) => {
-    expect(outputs(before, now)).toEqual(expected)
+    [
+      'an enum value added',
+      withPropertyA({ enum: ['x'] }),
+      withPropertyA({ enum: ['x', 'y'] }),
+      ['value_added widening!'],
+    ],
+    [
+      'an enum value removed',
+      withPropertyA({ enum: ['x', 'y'] }),
+      withPropertyA({ enum: ['x'] }),
+      ['value_removed narrowing'],
+    ],
+  ])('%s', (_, before, after, expected) => {
+    expect(diffOutputs(before, after)).toEqual(expected)
   })
 
-  test('answers whose form is no longer promised break; a new promise does not', () => {
-    const promised = aForm({}, 'output')
+  test('a removed output schema is breaking; an added one is not', () => {
+    const withOutput = aContractPart({}, 'output')
 
-    expect(told(diff(promised, {}))).toEqual(['output_removed widening!'])
-    expect(told(diff({}, promised))).toEqual(['output_added narrowing'])
+    expect(summarize(diff(withOutput, {}))).toEqual(['output_removed widening!'])
+    expect(summarize(diff({}, withOutput))).toEqual(['output_added narrowing'])
   })
 })
 
-describe('whatever is compared', () => {
-  test('with itself, nothing changed', () => {
+describe('any two snapshots', () => {
+  test('a snapshot has no differences from its copy', () => {
     fc.assert(
       fc.property(snapshots, (snapshot) => {
         expect(diffSnapshots(snapshot, structuredSnapshot(snapshot))).toEqual([])
@@ -331,22 +440,22 @@ describe('whatever is compared', () => {
     )
   })
 
-  test('the other way round, what widened narrows', () => {
+  test('the reverse diff has the opposite effects', () => {
     fc.assert(
-      fc.property(snapshots, snapshots, (before, now) => {
-        const there = diffSnapshots(before, now).map(toSide)
-        const back = diffSnapshots(now, before).map(toSide)
-        const turned = back.map(({ place, effect }) => ({ place, effect: opposite[effect] }))
+      fc.property(snapshots, snapshots, (before, after) => {
+        const forward = diffSnapshots(before, after).map(toSide)
+        const backward = diffSnapshots(after, before).map(toSide)
+        const reversed = backward.map(({ place, effect }) => ({ place, effect: opposite[effect] }))
 
-        expect(there.map((one) => JSON.stringify(one)).sort()).toEqual(
-          turned.map((one) => JSON.stringify(one)).sort(),
+        expect(forward.map((one) => JSON.stringify(one)).sort()).toEqual(
+          reversed.map((one) => JSON.stringify(one)).sort(),
         )
       }),
     )
   })
 
   const toSide = ({ capability, pointer, effect }: Difference) => ({
-    // Alternatives have no order, so each side counts them its own way.
+    // Alternatives are unordered, so their indexes differ between the two directions.
     place: `${capability}${pointer.replaceAll(/\/\d+/g, '/*')}`,
     effect,
   })

@@ -7,7 +7,7 @@ import {
   type ToolDefinition,
 } from '../../src/index.ts'
 
-const anyTool = (parts: Partial<ToolDefinition> = {}): ToolDefinition => ({
+const aTool = (parts: Partial<ToolDefinition> = {}): ToolDefinition => ({
   name: 'get_weather',
   description:
     'Returns the weather of a city. Use when … . For forecasts use get_forecast instead.',
@@ -17,14 +17,14 @@ const anyTool = (parts: Partial<ToolDefinition> = {}): ToolDefinition => ({
   ...parts,
 })
 
-async function serving(...definitions: unknown[]) {
+async function serve(...definitions: unknown[]) {
   const bridge = createDrawbridge({ sources: [definitionSource(definitions as ToolDefinition[])] })
   await bridge.ready
   return bridge
 }
 
 async function toolOf(parts: Partial<ToolDefinition> = {}) {
-  const [tool] = (await (await serving(anyTool(parts))).list()).tools
+  const [tool] = (await (await serve(aTool(parts))).list()).tools
   if (!tool) throw new Error('not listed')
   return tool
 }
@@ -32,20 +32,20 @@ async function toolOf(parts: Partial<ToolDefinition> = {}) {
 const hintsOf = async (parts: Partial<ToolDefinition>) => (await toolOf(parts)).annotations
 
 describe('core field mapping', () => {
-  test('the name is the registered tool name, and one that is not snake_case is remarked upon [D1]', async () => {
+  test('the name is the registered tool name, and a name that is not snake_case gives a diagnostic [D1]', async () => {
     expect((await toolOf()).name).toBe('get_weather')
-    const bridge = await serving(anyTool({ name: 'GetWeather' }))
+    const bridge = await serve(aTool({ name: 'GetWeather' }))
     expect(bridge.diagnostics).toMatchObject([{ code: 'name_style', severity: 'info' }])
   })
 
-  test('a description of any length reaches the client whole [D2]', async () => {
+  test('a description of any length reaches the client unchanged [D2]', async () => {
     const description = `Routing contract. ${'Use when… '.repeat(5000)}`
     expect((await toolOf({ description })).description).toBe(description)
   })
 
-  test('the schema becomes inputSchema and is enforced, from Zod or as Pydantic writes it [D3]', async () => {
-    const zod = anyTool({ schema: z.object({ city: z.string() }) })
-    const pydantic = anyTool({
+  test('the schema becomes inputSchema and is enforced, from Zod or Pydantic [D3]', async () => {
+    const zod = aTool({ schema: z.object({ city: z.string() }) })
+    const pydantic = aTool({
       name: 'from_pydantic',
       schema: {
         properties: { city: { title: 'City', type: 'string' } },
@@ -53,7 +53,7 @@ describe('core field mapping', () => {
         type: 'object',
       },
     })
-    const bridge = await serving(zod, pydantic)
+    const bridge = await serve(zod, pydantic)
 
     for (const tool of (await bridge.list()).tools)
       expect(tool.inputSchema).toMatchObject({ type: 'object', required: ['city'] })
@@ -92,9 +92,9 @@ describe('core field mapping', () => {
     },
   )
 
-  test('the timeout is enforced by the server and is no protocol field [D9]', async () => {
-    const endless = anyTool({ timeout: 30, execute: () => new Promise(() => {}) })
-    const bridge = await serving(endless)
+  test('the timeout is enforced by the server and is not a protocol field [D9]', async () => {
+    const endless = aTool({ timeout: 30, execute: () => new Promise(() => {}) })
+    const bridge = await serve(endless)
 
     expect(await bridge.call('get_weather')).toMatchObject({
       isError: true,
@@ -105,7 +105,7 @@ describe('core field mapping', () => {
     expect(tool?._meta?.['dev.drawbridge/rules']).toEqual({ timeout: 30 })
   })
 
-  test('tags and version travel in the metadata, and the server has its own version [D12, D30]', async () => {
+  test('tags and version are in the metadata, and the server has its own version [D12, D30]', async () => {
     const tool = await toolOf({ tags: ['weather'], version: '2.1.0' })
     expect(tool._meta?.['dev.drawbridge/extras']).toMatchObject({
       tags: ['weather'],
@@ -115,7 +115,7 @@ describe('core field mapping', () => {
     expect(bridge.identity.version).toBe('3.0.0')
   })
 
-  test('a write that must be confirmed is marked destructive; a read is not made to look like one [D13, D27]', async () => {
+  test('a write with requiresConfirmation is destructive; a read is not [D13, D27]', async () => {
     expect(await hintsOf({ category: 'write', requiresConfirmation: true })).toMatchObject({
       destructiveHint: true,
     })
@@ -143,7 +143,7 @@ describe('annotation inference', () => {
     },
   )
 
-  test('a definition says what its category cannot know: idempotent writes, local reads [D15, D18]', async () => {
+  test('effects override the category: idempotent writes, local reads [D15, D18]', async () => {
     const write = await hintsOf({ category: 'write', effects: { repeatable: true } })
     const read = await hintsOf({ category: 'read', effects: { reachesOut: false } })
     expect(write).toMatchObject({ idempotentHint: true })
@@ -161,13 +161,13 @@ describe('schema conversion', () => {
     required: ['city'],
   }
 
-  test('Zod needs no conversion by the developer, as an object or as a raw shape [D19, D20]', async () => {
+  test('Zod is converted automatically, as an object or as a raw shape [D19, D20]', async () => {
     const shape = { city: z.string(), units: z.enum(['metric', 'imperial']).default('metric') }
     expect((await toolOf({ schema: z.object(shape) })).inputSchema).toEqual(expected)
     expect((await toolOf({ schema: shape })).inputSchema).toEqual(expected)
   })
 
-  test('JSON Schema from any other library is taken as it is [D23, D24]', async () => {
+  test('JSON Schema from any other library is used unchanged [D23, D24]', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -182,38 +182,38 @@ describe('schema conversion', () => {
 
 describe('response mapping', () => {
   const fetchedAt = '2026-11-15T12:00:00.000Z'
-  const answering = async (parts: Partial<ToolDefinition>) =>
-    (await serving(anyTool(parts))).call('get_weather')
+  const callTool = async (parts: Partial<ToolDefinition>) =>
+    (await serve(aTool(parts))).call('get_weather')
 
-  test('data becomes structured content, with text that a reader can do with alone [D10, D25]', async () => {
+  test('data becomes structured content and text, formatted or as JSON [D10, D25]', async () => {
     const data = { temp: 72, conditions: 'sunny' }
     const text = ({ temp, conditions }: typeof data) =>
       `Temperature: ${temp}°F, Conditions: ${conditions}`
     const execute = () => ({ tool: 'get_weather', fetchedAt, data })
 
-    expect(await answering({ execute, text: text as never })).toMatchObject({
+    expect(await callTool({ execute, text: text as never })).toMatchObject({
       content: [{ type: 'text', text: 'Temperature: 72°F, Conditions: sunny' }],
       structuredContent: data,
     })
-    expect(await answering({ execute })).toMatchObject({
+    expect(await callTool({ execute })).toMatchObject({
       content: [{ type: 'text', text: JSON.stringify(data) }],
       structuredContent: data,
     })
   })
 
-  test('plain data is a result as well, and so is none', async () => {
-    expect(await answering({ execute: () => ({ temp: 1 }) })).toMatchObject({
+  test('plain data, a string and undefined are valid results', async () => {
+    expect(await callTool({ execute: () => ({ temp: 1 }) })).toMatchObject({
       structuredContent: { temp: 1 },
     })
-    expect(await answering({ execute: () => 'sunny' })).toMatchObject({
+    expect(await callTool({ execute: () => 'sunny' })).toMatchObject({
       content: [{ text: 'sunny' }],
     })
-    expect(await answering({ execute: () => undefined })).toMatchObject({ content: [{ text: '' }] })
+    expect(await callTool({ execute: () => undefined })).toMatchObject({ content: [{ text: '' }] })
   })
 
-  test('an error becomes text that begins with Error and is marked as one [D11, D26]', async () => {
+  test('an error becomes text with the prefix "Error: " and isError [D11, D26]', async () => {
     const execute = () => ({ tool: 'get_weather', fetchedAt, error: 'City not found' })
-    const result = await answering({ execute })
+    const result = await callTool({ execute })
     expect(result).toMatchObject({
       content: [{ type: 'text', text: 'Error: City not found' }],
       isError: true,
@@ -221,10 +221,10 @@ describe('response mapping', () => {
     expect(result).not.toHaveProperty('structuredContent')
   })
 
-  test('fetchedAt travels in the metadata, where no output schema can forbid it [D31]', async () => {
+  test('fetchedAt is in the metadata, so that a strict output schema does not reject it [D31]', async () => {
     const execute = () => ({ tool: 'get_weather', fetchedAt, data: { temp: 1 } })
     expect(
-      await answering({ execute, outputSchema: z.strictObject({ temp: z.number() }) }),
+      await callTool({ execute, outputSchema: z.strictObject({ temp: z.number() }) }),
     ).toMatchObject({
       _meta: { 'dev.drawbridge/fetched-at': fetchedAt },
       structuredContent: { temp: 1 },
@@ -233,17 +233,17 @@ describe('response mapping', () => {
 })
 
 describe('dependencies', () => {
-  test('dependsOn travels with the tool; unknown and circular ones are found at load [D29]', async () => {
-    const bridge = await serving(
-      anyTool({ name: 'a', dependsOn: ['b'] }),
-      anyTool({ name: 'b', dependsOn: ['c'] }),
-      anyTool({ name: 'c', dependsOn: ['a'] }),
-      anyTool({ name: 'd', dependsOn: ['nowhere'] }),
-      anyTool({ name: 'e', dependsOn: ['a'] }),
+  test('dependsOn is in the metadata; unknown and circular dependencies are reported at load [D29]', async () => {
+    const bridge = await serve(
+      aTool({ name: 'a', dependsOn: ['b'] }),
+      aTool({ name: 'b', dependsOn: ['c'] }),
+      aTool({ name: 'c', dependsOn: ['a'] }),
+      aTool({ name: 'd', dependsOn: ['nowhere'] }),
+      aTool({ name: 'e', dependsOn: ['a'] }),
     )
 
-    const found = bridge.diagnostics.map(({ code, message }) => `${code} ${message}`)
-    expect(found).toEqual([
+    const messages = bridge.diagnostics.map(({ code, message }) => `${code} ${message}`)
+    expect(messages).toEqual([
       'dependency_cycle a depends on itself: a → b → c → a.',
       'dependency_cycle b depends on itself: b → c → a → b.',
       'dependency_cycle c depends on itself: c → a → b → c.',
@@ -256,40 +256,36 @@ describe('dependencies', () => {
   })
 })
 
-describe('one bad definition', () => {
+describe('an invalid definition', () => {
   test.each([
-    [
-      'an unusable schema',
-      anyTool({ name: 'bad', schema: z.array(z.string()) }),
-      'schema_unusable',
-    ],
+    ['an unusable schema', aTool({ name: 'bad', schema: z.array(z.string()) }), 'schema_unusable'],
     [
       'an unknown category',
-      { ...anyTool({ name: 'bad' }), category: 'portfolio' },
+      { ...aTool({ name: 'bad' }), category: 'portfolio' },
       'definition_invalid',
     ],
-    ['no description', { ...anyTool({ name: 'bad' }), description: '' }, 'definition_invalid'],
-    ['no schema', { ...anyTool({ name: 'bad' }), schema: undefined }, 'definition_invalid'],
+    ['no description', { ...aTool({ name: 'bad' }), description: '' }, 'definition_invalid'],
+    ['no schema', { ...aTool({ name: 'bad' }), schema: undefined }, 'definition_invalid'],
     ['no execute', { name: 'bad', description: 'x', schema: z.object({}) }, 'definition_invalid'],
-  ])('leaves its neighbours alone: %s', async (_, bad, code) => {
-    const bridge = await serving(anyTool(), bad)
+  ])('does not affect other definitions: %s', async (_, bad, code) => {
+    const bridge = await serve(aTool(), bad)
     expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_weather'])
     expect(bridge.diagnostics.map((one) => one.code)).toContain(code)
   })
 
-  test('a field that means nothing here is said, not silently dropped', async () => {
-    const bridge = await serving({ ...anyTool(), triggerPhrases: ['rain'] })
+  test('an unknown field gives a diagnostic', async () => {
+    const bridge = await serve({ ...aTool(), triggerPhrases: ['rain'] })
     expect(bridge.diagnostics).toMatchObject([
       { code: 'field_ignored', pointer: '/default/0/triggerPhrases' },
     ])
   })
 })
 
-test('deprecated tools answer without being listed; removed ones are gone', async () => {
-  const bridge = await serving(
-    anyTool({ name: 'old', status: 'deprecated', execute: () => ({ still: 'here' }) }),
-    anyTool({ name: 'gone', status: 'removed' }),
-    anyTool({ name: 'new' }),
+test('deprecated tools are callable but not listed; removed tools are neither', async () => {
+  const bridge = await serve(
+    aTool({ name: 'old', status: 'deprecated', execute: () => ({ still: 'here' }) }),
+    aTool({ name: 'gone', status: 'removed' }),
+    aTool({ name: 'new' }),
   )
   expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['new'])
   expect(await bridge.call('old')).toMatchObject({ structuredContent: { still: 'here' } })

@@ -14,7 +14,7 @@ import {
 const common = { name: 'a_tool', description: 'A tool.', category: 'read' } as const
 const schema = z.object({ city: z.string(), days: z.number().default(1) })
 const outputSchema = z.object({ temp: z.number(), sky: z.enum(['clear', 'cloudy']) })
-const about = { tool: 'a_tool', fetchedAt: '2026-01-01T00:00:00Z' }
+const envelope = { tool: 'a_tool', fetchedAt: '2026-01-01T00:00:00Z' }
 
 describe('defineTool', () => {
   test('the schema types the input of execute, after its defaults', () => {
@@ -50,9 +50,9 @@ describe('defineTool', () => {
       outputSchema,
       execute: ({ days }, { answers }) => {
         if (!answers.sure) return ask({ sure: { kind: 'roots' } })
-        if (days > 7) return { ...about, error: 'A forecast has at most seven days.' }
+        if (days > 7) return { ...envelope, error: 'A forecast has at most seven days.' }
         if (days > 3) return content([{ type: 'text', text: 'Rain.' }], { temp: 1, sky: 'cloudy' })
-        return { ...about, data: { temp: 21, sky: 'clear' }, cost: 2 }
+        return { ...envelope, data: { temp: 21, sky: 'clear' }, cost: 2 }
       },
     })
     defineTool({
@@ -82,26 +82,26 @@ describe('defineTool', () => {
       schema,
       outputSchema,
       // @ts-expect-error data has the wrong form
-      execute: ({ city }) => ({ ...about, data: { temp: city, sky: 'clear' } }),
+      execute: ({ city }) => ({ ...envelope, data: { temp: city, sky: 'clear' } }),
     })
     defineTool({
       ...common,
       schema,
       outputSchema,
       // @ts-expect-error neither data nor an error
-      execute: () => about,
+      execute: () => envelope,
     })
   })
 
   test('any Standard Schema types the result; JSON Schema leaves it open', () => {
     const valibot = v.object({ temp: v.number() })
-    const ark = type({ temp: 'number' })
+    const arkType = type({ temp: 'number' })
     defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: 21 }) })
-    defineTool({ ...common, schema, outputSchema: ark, execute: () => ({ temp: 21 }) })
+    defineTool({ ...common, schema, outputSchema: arkType, execute: () => ({ temp: 21 }) })
     // @ts-expect-error temp is a number
     defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: '21' }) })
     // @ts-expect-error temp is a number
-    defineTool({ ...common, schema, outputSchema: ark, execute: () => ({ temp: '21' }) })
+    defineTool({ ...common, schema, outputSchema: arkType, execute: () => ({ temp: '21' }) })
     defineTool({
       ...common,
       schema,
@@ -110,11 +110,11 @@ describe('defineTool', () => {
     })
   })
 
-  test('without outputSchema anything may be returned, and text receives it', () => {
+  test('without outputSchema any result is accepted, and text receives its data', () => {
     defineTool({
       ...common,
       schema,
-      execute: async ({ city }) => ({ ...about, data: { city } }),
+      execute: async ({ city }) => ({ ...envelope, data: { city } }),
       text: (data) => {
         expectTypeOf(data).toEqualTypeOf<{ city: string }>()
         return data.city
@@ -127,7 +127,7 @@ describe('defineTool', () => {
       ...common,
       schema,
       outputSchema: z.object({ temp: z.number() }),
-      execute: ({ days }) => (days > 7 ? { ...about, error: 'Too many days.' } : { temp: 21 }),
+      execute: ({ days }) => (days > 7 ? { ...envelope, error: 'Too many days.' } : { temp: 21 }),
       text: (data) => {
         expectTypeOf(data.temp).toEqualTypeOf<number>()
         return `${data.temp} °C`
@@ -139,7 +139,7 @@ describe('defineTool', () => {
 describe('definePrompt', () => {
   const common = { name: 'a_prompt', description: 'A prompt.' }
 
-  test('render receives the declared arguments: required ones always, others perhaps', () => {
+  test('render receives the declared arguments; optional ones may be undefined', () => {
     definePrompt({
       ...common,
       arguments: {

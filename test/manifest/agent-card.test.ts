@@ -7,7 +7,7 @@ import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed
 const anA2aInterface = (parts: Partial<ManifestInterface> = {}) =>
   anInterface({ protocol: 'A2A', endpoint: 'https://agents.example.com/a2a', ...parts })
 
-function carded(manifest = aManifest({ interfaces: [anA2aInterface()] })) {
+function createCard(manifest = aManifest({ interfaces: [anA2aInterface()] })) {
   const result = toAgentCard(manifest)
   if ('fault' in result) throw new Error(result.fault)
   return result
@@ -28,7 +28,7 @@ const requirements = {
 }
 const text = { type: 'string', minLength: 1 }
 
-/** The message AgentCard of A2A 1.0 as ProtoJSON writes it, less what we never write. */
+/** The AgentCard message of A2A 1.0 in ProtoJSON, limited to the fields we write. */
 const isValid = new Ajv2020({ allErrors: true }).compile(
   record(
     {
@@ -93,8 +93,8 @@ const isValid = new Ajv2020({ allErrors: true }).compile(
 )
 
 describe('an agent card', () => {
-  test('has the A2A interfaces, and the capabilities offered over A2A as skills', () => {
-    const { json } = carded(
+  test('lists the A2A interfaces, and the A2A capabilities as skills', () => {
+    const { json } = createCard(
       aManifest({
         identity: { tags: ['money'] },
         interfaces: [anInterface(), anA2aInterface()],
@@ -135,35 +135,38 @@ describe('an agent card', () => {
     ['oauth2', { oauth2: { httpAuthSecurityScheme: { scheme: 'Bearer' } } }],
     ['signed_jwt', { signedJwt: { httpAuthSecurityScheme: { bearerFormat: 'JWT' } } }],
     ['mTLS', { mutualTls: { mtlsSecurityScheme: {} } }],
-  ])('%s becomes a scheme, a requirement, and what a skill needs', (auth, securitySchemes) => {
-    const { json } = carded(
-      aManifest({
-        interfaces: [anA2aInterface({ auth, privileged: true, permissions: ['a2a.use'] })],
-        capabilities: [aManifestCapability({ permissions: ['invoices.read'] })],
-      }),
-    )
-    const [name = ''] = Object.keys(securitySchemes)
+  ])(
+    '%s becomes a security scheme, a card requirement and a skill requirement',
+    (auth, securitySchemes) => {
+      const { json } = createCard(
+        aManifest({
+          interfaces: [anA2aInterface({ auth, privileged: true, permissions: ['a2a.use'] })],
+          capabilities: [aManifestCapability({ permissions: ['invoices.read'] })],
+        }),
+      )
+      const [name = ''] = Object.keys(securitySchemes)
 
-    expect(isValid(json) ? [] : isValid.errors).toEqual([])
-    expect(json).toMatchObject({
-      securitySchemes,
-      securityRequirements: [{ schemes: { [name]: { list: ['a2a.use'] } } }],
-      skills: [{ securityRequirements: [{ schemes: { [name]: { list: ['invoices.read'] } } }] }],
-    })
+      expect(isValid(json) ? [] : isValid.errors).toEqual([])
+      expect(json).toMatchObject({
+        securitySchemes,
+        securityRequirements: [{ schemes: { [name]: { list: ['a2a.use'] } } }],
+        skills: [{ securityRequirements: [{ schemes: { [name]: { list: ['invoices.read'] } } }] }],
+      })
+    },
+  )
+
+  test('warns with a path about values that are assumed or dropped', () => {
+    const { warnings } = createCard(aManifest({ interfaces: [anA2aInterface({ auth: 'oauth2' })] }))
+    const messageByPath = Object.fromEntries(warnings.map(({ path, message }) => [path, message]))
+
+    expect(messageByPath['/interfaces/0/protocol']).toMatch(/JSONRPC.*assumed/)
+    expect(messageByPath['/interfaces/0/auth']).toMatch(/authorization server/)
+    expect(messageByPath).toHaveProperty(['/capabilities/0/input_schema'])
+    expect(messageByPath).toHaveProperty(['/trust'])
   })
 
-  test('what the manifest does not say is a guess with a path', () => {
-    const { warnings } = carded(aManifest({ interfaces: [anA2aInterface({ auth: 'oauth2' })] }))
-    const told = Object.fromEntries(warnings.map(({ path, message }) => [path, message]))
-
-    expect(told['/interfaces/0/protocol']).toMatch(/JSONRPC.*assumed/)
-    expect(told['/interfaces/0/auth']).toMatch(/authorization server/)
-    expect(told).toHaveProperty(['/capabilities/0/input_schema'])
-    expect(told).toHaveProperty(['/trust'])
-  })
-
-  test('of several interfaces with different proofs, each is one way in', () => {
-    const { json, warnings } = carded(
+  test('lists the auth methods of several interfaces as alternative requirements', () => {
+    const { json, warnings } = createCard(
       aManifest({
         interfaces: [anA2aInterface(), anA2aInterface({ auth: 'mTLS', endpoint: 'http://other' })],
       }),
@@ -177,8 +180,8 @@ describe('an agent card', () => {
     expect(warnings.map(({ path }) => path)).toContain('/interfaces')
   })
 
-  test('permissions that no proof can carry are said', () => {
-    const { warnings } = carded(
+  test('warns about permissions without an auth scheme', () => {
+    const { warnings } = createCard(
       aManifest({
         interfaces: [anA2aInterface()],
         capabilities: [aManifestCapability({ permissions: ['invoices.read'] })],
@@ -190,8 +193,8 @@ describe('an agent card', () => {
 
   test.each([
     ['no A2A interface', anInterface()],
-    ['only a relative address', anA2aInterface({ endpoint: './a2a' })],
-  ])('with %s there is none, and the fault says what to add', (_, one) => {
+    ['only a relative URL', anA2aInterface({ endpoint: './a2a' })],
+  ])('with %s is not created, and the fault says what to add', (_, one) => {
     expect(toAgentCard(aManifest({ interfaces: [one] }))).toEqual({
       fault: expect.stringMatching(/invoice-clerk.*A2A.*interfaces/),
     })

@@ -13,21 +13,21 @@ const manifests = readdirSync(folder).filter((name) => /^[\w-]+\.(yaml|json)$/.t
 const goldenOf = (name: string) =>
   readFileSync(path.join(folder, name.replace(/\.\w+$/, '.mcp.json')), 'utf8')
 
-test('there are at least six of them, each with its golden file', () => {
+test('there are at least six fixture manifests, each with a golden file', () => {
   expect(manifests.length).toBeGreaterThanOrEqual(6)
   for (const name of manifests) expect(goldenOf(name)).toMatch(/^\{.*\}\n$/s)
 })
 
 describe.each(manifests)('%s', (name) => {
-  test('is projected to the bytes of its golden file, from wherever it is called [M1]', async () => {
-    const beside = await drawbridge(['project', name, '--to', 'mcp'], { cwd: folder })
-    const far = await drawbridge(['project', path.join(folder, name), '--to', 'mcp'], {
+  test('is projected to the bytes of its golden file from any folder, locale and time zone [M1]', async () => {
+    const sameFolder = await drawbridge(['project', name, '--to', 'mcp'], { cwd: folder })
+    const otherFolder = await drawbridge(['project', path.join(folder, name), '--to', 'mcp'], {
       cwd: os.tmpdir(),
       env: { LC_ALL: 'tr_TR.UTF-8', TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8' },
     })
 
-    expect(beside).toMatchObject({ code: 0, stdout: goldenOf(name) })
-    expect(far).toMatchObject({ code: 0, stdout: goldenOf(name) })
+    expect(sameFolder).toMatchObject({ code: 0, stdout: goldenOf(name) })
+    expect(otherFolder).toMatchObject({ code: 0, stdout: goldenOf(name) })
   })
 })
 
@@ -35,23 +35,20 @@ describe.each(manifests)('%s', (name) => {
   const data: unknown = parse(readFileSync(path.join(folder, name), 'utf8'))
   const toBytes = async (text: string) => `${canonicalize((await project(text)).json)}\n`
 
-  test.each([1, 2, 3])(
-    'with its keys in another order gives the same bytes (%i) [M1]',
-    async (seed) => {
-      const shuffled = shuffle(data, createRandom(seed))
+  test.each([1, 2, 3])('with shuffled keys gives the same bytes (seed %i) [M1]', async (seed) => {
+    const shuffled = shuffle(data, createRandom(seed))
 
-      expect(JSON.stringify(shuffled)).not.toBe(JSON.stringify(data))
-      expect(await toBytes(toYaml(shuffled))).toBe(goldenOf(name))
-    },
-  )
+    expect(JSON.stringify(shuffled)).not.toBe(JSON.stringify(data))
+    expect(await toBytes(toYaml(shuffled))).toBe(goldenOf(name))
+  })
 
-  test('as YAML, as JSON and in one line gives the same bytes [M1]', async () => {
+  test('as YAML, JSON and single-line JSON gives the same bytes [M1]', async () => {
     for (const text of [toYaml(data), toJson(data), JSON.stringify(data)])
       expect(await toBytes(text)).toBe(goldenOf(name))
   })
 })
 
-/** The keys of every mapping in another order; what is a list keeps its own. */
+/** Shuffles the keys of every mapping; lists keep their order. */
 function shuffle(value: unknown, random: Random): unknown {
   if (Array.isArray(value)) return value.map((item) => shuffle(item, random))
   if (typeof value !== 'object' || value === null) return value

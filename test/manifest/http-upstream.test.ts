@@ -17,10 +17,10 @@ async function anAgent(respond: Respond, options: Partial<UpstreamOptions> = {})
   return { upstream: open({ endpoint: `${url}/v1`, ...options }), requests, url }
 }
 
-const answering = (status: number, body = '', headers?: Record<string, string>) =>
+const anAgentAnswering = (status: number, body = '', headers?: Record<string, string>) =>
   anAgent((socket) => reply(socket, status, body, headers))
 
-test('arguments are posted to the capability, with all that belongs to the call', async () => {
+test('arguments are posted to the capability URL with credential, idempotency key and traceparent', async () => {
   const { upstream, requests } = await anAgent((socket) => reply(socket, 200, '{"found":true}'), {
     credential: async () => ({ header: 'Authorization', value: 'Bearer ours' }),
   })
@@ -53,7 +53,7 @@ test.each([
   ['/', '/look%20up'],
   ['/v1/agent/', '/v1/agent/look%20up'],
   ['/v1?tenant=a%20b', '/v1/look%20up?tenant=a%20b'],
-])('the path of an endpoint ending in "%s" goes on to %s', async (path, expected) => {
+])('the endpoint path "%s" becomes the request path %s', async (path, expected) => {
   const { url, requests } = await aRawServer((socket) => reply(socket, 204))
 
   await open({ endpoint: `${url}${path}` }).call(anUpstreamRequest({ capability: 'look up' }))
@@ -61,15 +61,15 @@ test.each([
   expect(requests[0]?.line).toBe(`POST ${expected} HTTP/1.1`)
 })
 
-test('one connection serves many calls, and who we are is looked up for each', async () => {
-  let lookedUp = 0
+test('calls reuse one connection, and the credential is resolved for each call', async () => {
+  let lookups = 0
   const ports = new Set<number | undefined>()
   const { upstream, requests } = await anAgent(
     (socket) => {
       ports.add(socket.remotePort)
       reply(socket, 200, '1')
     },
-    { credential: async () => ({ header: 'x-key', value: `key ${++lookedUp}` }) },
+    { credential: async () => ({ header: 'x-key', value: `key ${++lookups}` }) },
   )
 
   for (let call = 0; call < 5; call++) await upstream.call(anUpstreamRequest())
@@ -85,11 +85,11 @@ test('one connection serves many calls, and who we are is looked up for each', a
 })
 
 test.each([
-  ['nothing', 204, '', {}, { kind: 'done' }],
+  ['a 204 without a body', 204, '', {}, { kind: 'done' }],
   ['an empty body', 200, '', { 'content-type': 'application/json' }, { kind: 'done' }],
   ['null', 200, 'null', { 'content-type': 'application/json' }, { kind: 'done', data: null }],
-  ['JSON of a kind', 201, '[1]', { 'content-type': 'application/x+json' }, { data: [1] }],
-  ['JSON without a type', 200, '{"a":1}', {}, { data: { a: 1 } }],
+  ['a +json content type', 201, '[1]', { 'content-type': 'application/x+json' }, { data: [1] }],
+  ['JSON without a content type', 200, '{"a":1}', {}, { data: { a: 1 } }],
   [
     'text',
     200,
@@ -97,9 +97,9 @@ test.each([
     { 'content-type': 'text/plain; charset=utf-8' },
     { content: [{ text: 'Hallo Ö' }] },
   ],
-  ['text without a type', 200, 'so', {}, { content: [{ text: 'so' }] }],
-])('%s is a good answer', async (_, status, body, headers, expected) => {
-  const { upstream } = await answering(status, body, headers)
+  ['text without a content type', 200, 'so', {}, { content: [{ text: 'so' }] }],
+])('%s is a successful answer', async (_, status, body, headers, expected) => {
+  const { upstream } = await anAgentAnswering(status, body, headers)
 
   const { outcome, reached } = await upstream.call(anUpstreamRequest())
 
@@ -109,16 +109,16 @@ test.each([
 
 test.each([
   [
-    'JSON that is none',
+    'invalid JSON',
     200,
     '{"a":',
     { 'content-type': 'application/json' },
     'upstream_invalid',
     'maybe',
   ],
-  ['a picture', 200, 'x', { 'content-type': 'image/png' }, 'upstream_invalid', 'maybe'],
+  ['an image', 200, 'x', { 'content-type': 'image/png' }, 'upstream_invalid', 'maybe'],
   [
-    'a packed body',
+    'a compressed body',
     200,
     'x',
     { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -133,7 +133,7 @@ test.each([
   ['500', 500, 'stack trace', {}, 'upstream_unavailable', 'maybe'],
   ['503', 503, '', {}, 'upstream_unavailable', 'maybe'],
 ] as const)('%s is a typed failure', async (_, status, body, headers, code, reached) => {
-  const { upstream, requests } = await answering(status, body, headers)
+  const { upstream, requests } = await anAgentAnswering(status, body, headers)
 
   const answer = await upstream.call(anUpstreamRequest())
 
@@ -149,21 +149,24 @@ test.each([
   ['text/plain', 'ö'.repeat(100_000), `${'ö'.repeat(1000)}…`],
   ['text/html', '<html>', 'The agent rejected the request with HTTP 400.'],
   ['application/json', '', 'The agent rejected the request with HTTP 400.'],
-])('a refusal of type %s is told in the words of the agent', async (type, body, message) => {
-  const { upstream } = await answering(400, body, { 'content-type': type })
+])(
+  'the failure message of a 400 response of type %s comes from its body',
+  async (type, body, message) => {
+    const { upstream } = await anAgentAnswering(400, body, { 'content-type': type })
 
-  const { outcome } = await upstream.call(anUpstreamRequest())
+    const { outcome } = await upstream.call(anUpstreamRequest())
 
-  expect(outcome).toMatchObject({ failure: { message, fixedBy: 'model', retryable: false } })
-})
+    expect(outcome).toMatchObject({ failure: { message, fixedBy: 'model', retryable: false } })
+  },
+)
 
 test.each([
   ['3', undefined, 3000],
   ['Mon, 16 Nov 2026 12:01:00 GMT', 'Mon, 16 Nov 2026 12:00:00 GMT', 60_000],
   ['Mon, 16 Nov 2026 11:00:00 GMT', 'Mon, 16 Nov 2026 12:00:00 GMT', 0],
   ['Mon, 16 Nov 2026 12:01:00 GMT', undefined, undefined],
-])('how long a busy agent wants to be left alone is known: %s at %s', async (value, date, wait) => {
-  const { upstream } = await answering(429, '', {
+])('retry_after_ms is parsed from Retry-After: %s with Date: %s', async (value, date, wait) => {
+  const { upstream } = await anAgentAnswering(429, '', {
     'retry-after': value,
     ...(date !== undefined && { date }),
   })
@@ -175,16 +178,16 @@ test.each([
   expect(outcome.failure.details?.retry_after_ms).toBe(wait)
 })
 
-test('what an agent says of its own trouble is for the log alone', async () => {
-  const { upstream } = await answering(500, '{"message":"password is hunter2"}')
+test('the body of a 500 response is only in the cause, not in the public failure', async () => {
+  const { upstream } = await anAgentAnswering(500, '{"message":"password is hunter2"}')
 
   const { outcome } = await upstream.call(anUpstreamRequest())
 
   if (outcome.kind !== 'failed') throw new Error(outcome.kind)
-  const { cause, ...told } = outcome.failure
+  const { cause, ...publicFailure } = outcome.failure
   expect(cause).toContain('hunter2')
-  expect(JSON.stringify(told)).not.toContain('hunter2')
-  expect(told.fixedBy).toBe('operator')
+  expect(JSON.stringify(publicFailure)).not.toContain('hunter2')
+  expect(publicFailure.fixedBy).toBe('operator')
 })
 
 test.each([
@@ -193,15 +196,15 @@ test.each([
   ['ftp://127.0.0.1/'],
   ['/relative'],
   ['http://user:secret@127.0.0.1/'],
-])('%s is no endpoint', async (endpoint) => {
+])('the endpoint %s is refused', async (endpoint) => {
   const answer = await open({ endpoint }).call(anUpstreamRequest())
 
   expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
   expect(JSON.stringify(answer)).not.toContain('secret@')
 })
 
-test.each(['..', '.'])('a capability called %s cannot leave the endpoint', async (capability) => {
-  const { upstream, requests } = await answering(204)
+test.each(['..', '.'])('a capability named %s is refused (path traversal)', async (capability) => {
+  const { upstream, requests } = await anAgentAnswering(204)
 
   const answer = await upstream.call(anUpstreamRequest({ capability }))
 
@@ -209,19 +212,22 @@ test.each(['..', '.'])('a capability called %s cannot leave the endpoint', async
   expect(requests).toEqual([])
 })
 
-test.each(['a\r\nx-evil: 1', 'schlüssel', ''])('the key %j is not sent', async (idempotencyKey) => {
-  const { upstream, requests } = await answering(204)
+test.each(['a\r\nx-evil: 1', 'schlüssel', ''])(
+  'the invalid idempotency key %j is refused',
+  async (idempotencyKey) => {
+    const { upstream, requests } = await anAgentAnswering(204)
 
-  const answer = await upstream.call(anUpstreamRequest({ idempotencyKey }))
+    const answer = await upstream.call(anUpstreamRequest({ idempotencyKey }))
 
-  expect(inShort(answer)).toEqual(['upstream_refused', 'no'])
-  expect(requests).toEqual([])
-})
+    expect(inShort(answer)).toEqual(['upstream_refused', 'no'])
+    expect(requests).toEqual([])
+  },
+)
 
 test.each([
-  ['that cannot be found', () => Promise.reject(new Error('no such variable'))],
-  ['that no header can hold', async () => ({ header: 'authorization', value: 'a\nb' })],
-])('a secret %s is the operator’s to fix', async (_, credential) => {
+  ['that cannot be resolved', () => Promise.reject(new Error('no such variable'))],
+  ['that is not a valid header value', async () => ({ header: 'authorization', value: 'a\nb' })],
+])('a credential %s fails with upstream_credentials', async (_, credential) => {
   const { url, requests } = await aRawServer((socket) => reply(socket, 204))
 
   const answer = await open({ endpoint: url, credential }).call(anUpstreamRequest())
@@ -230,7 +236,7 @@ test.each([
   expect(requests).toEqual([])
 })
 
-test('a secret that never comes holds nobody longer than the call', async () => {
+test('a credential that never resolves does not outlast the call deadline', async () => {
   const { url } = await aRawServer((socket) => reply(socket, 204))
   const upstream = open({ endpoint: url, credential: () => new Promise(() => {}) })
 
@@ -240,25 +246,25 @@ test('a secret that never comes holds nobody longer than the call', async () => 
   expect(answer.took).toBeLessThan(atMost(1000))
 })
 
-test('a cancelled call leaves the agent at once', async () => {
-  let left: (value: unknown) => void = () => {}
-  const gone = new Promise((resolve) => {
-    left = resolve
+test('cancelling a call closes the connection', async () => {
+  let resolveClosed: (value: unknown) => void = () => {}
+  const connectionClosed = new Promise((resolve) => {
+    resolveClosed = resolve
   })
   const cancellation = new Cancellation()
   const { upstream } = await anAgent((socket) => {
-    socket.on('close', left)
+    socket.on('close', resolveClosed)
     cancellation.cancel('The client left.')
   })
 
   const answer = await upstream.call(anUpstreamRequest({ cancellation }))
 
   expect(inShort(answer)).toEqual(['upstream_stopped', 'maybe'])
-  await gone
+  await connectionClosed
 })
 
-test('a call that was cancelled before is not made', async () => {
-  const { upstream, requests } = await answering(204)
+test('a call that is already cancelled sends no request', async () => {
+  const { upstream, requests } = await anAgentAnswering(204)
   const cancellation = new Cancellation()
   cancellation.cancel('The client left.')
 

@@ -22,27 +22,27 @@ function open(options: McpUpstreamOptions) {
   return upstream
 }
 
-const blocks = [
+const contentBlocks = [
   { type: 'text', text: 'hello' },
   { type: 'image', data: 'aGk=', mimeType: 'image/png' },
   { type: 'resource_link', uri: 'file:///a', name: 'a' },
 ] as const
 
-interface Seen {
-  readonly stopped: string[]
-  readonly begun: string[]
+interface Observations {
+  readonly abortedTools: string[]
+  readonly startedTools: string[]
 }
 
 interface Agent {
   readonly url: string
-  readonly seen: Seen
+  readonly observed: Observations
 }
 
-const untilAborted = (signal: AbortSignal, seen: Seen) =>
+const waitForAbort = (signal: AbortSignal, observed: Observations) =>
   new Promise<never>((_, reject) => {
-    seen.begun.push('wait')
+    observed.startedTools.push('wait')
     signal.addEventListener('abort', () => {
-      seen.stopped.push('wait')
+      observed.abortedTools.push('wait')
       reject(new Error('stopped'))
     })
   })
@@ -51,7 +51,7 @@ const tool = { category: 'read', description: 'A test.' } as const
 
 const agents: Readonly<Record<string, () => Promise<Agent>>> = {
   'of 2026': async () => {
-    const seen: Seen = { stopped: [], begun: [] }
+    const observed: Observations = { abortedTools: [], startedTools: [] }
     const tools = [
       defineTool({
         ...tool,
@@ -63,7 +63,7 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         ...tool,
         name: 'show',
         schema: z.object({}),
-        execute: () => content(blocks, { n: 1 }),
+        execute: () => content(contentBlocks, { n: 1 }),
       }),
       defineTool({
         ...tool,
@@ -75,7 +75,7 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         ...tool,
         name: 'wait',
         schema: z.object({}),
-        execute: (_, { signal }) => untilAborted(signal, seen),
+        execute: (_, { signal }) => waitForAbort(signal, observed),
       }),
       defineTool({
         ...tool,
@@ -89,10 +89,10 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
       }),
     ]
     const { url } = await serveHere({ sources: [definitionSource(tools)] })
-    return { url, seen }
+    return { url, observed }
   },
   'of 2025': async () => {
-    const seen: Seen = { stopped: [], begun: [] }
+    const observed: Observations = { abortedTools: [], startedTools: [] }
     const { url } = await anAgentOf2025((server) => {
       const input = { a: z.number(), b: z.number() }
       server.registerTool('add', { inputSchema: input as never }, (async ({
@@ -106,27 +106,27 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         structuredContent: { sum: a + b },
       })) as never)
       server.registerTool('show', {}, async () => ({
-        content: [...blocks],
+        content: [...contentBlocks],
         structuredContent: { n: 1 },
       }))
       server.registerTool('fail', {}, async () => ({
         isError: true,
         content: [{ type: 'text', text: 'It rained.' }],
       }))
-      server.registerTool('wait', {}, async ({ signal }) => untilAborted(signal, seen))
+      server.registerTool('wait', {}, async ({ signal }) => waitForAbort(signal, observed))
       server.registerTool('count', {}, async ({ _meta, sendNotification }) => {
         const progressToken = _meta?.progressToken ?? ''
-        const tell = (params: object) =>
+        const sendProgress = (params: object) =>
           sendNotification({
             method: 'notifications/progress',
             params: { progressToken, ...params },
           } as never)
-        await tell({ progress: 1, total: 2, message: 'half' })
-        await tell({ progress: 2, total: 2 })
+        await sendProgress({ progress: 1, total: 2, message: 'half' })
+        await sendProgress({ progress: 2, total: 2 })
         return { content: [], structuredContent: { counted: 2 } }
       })
     })
-    return { url, seen }
+    return { url, observed }
   },
 }
 
@@ -144,17 +144,17 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
     })
   })
 
-  test('has its blocks passed on whole', async () => {
+  test('has its content blocks passed through unchanged', async () => {
     const { url } = await anAgent()
 
     const { outcome } = await open({ endpoint: url }).call(
       anUpstreamRequest({ capability: 'show', input: {} }),
     )
 
-    expect(outcome).toEqual({ kind: 'done', data: { n: 1 }, content: blocks })
+    expect(outcome).toEqual({ kind: 'done', data: { n: 1 }, content: contentBlocks })
   })
 
-  test('fails in its own words', async () => {
+  test('has its tool error message passed through', async () => {
     const { url } = await anAgent()
 
     const { outcome, reached } = await open({ endpoint: url }).call(
@@ -168,7 +168,7 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
     expect(reached).toBe('yes')
   })
 
-  test('that does not know the tool says so', async () => {
+  test('without the tool gives a failure that names the tool', async () => {
     const { url } = await anAgent()
 
     const { outcome, reached } = await open({ endpoint: url }).call(
@@ -182,45 +182,45 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
     expect(reached).toBe('yes')
   })
 
-  test('is heard while it works', async () => {
+  test('has its progress notifications forwarded', async () => {
     const { url } = await anAgent()
-    const heard: unknown[] = []
+    const progressEvents: unknown[] = []
 
     const { outcome } = await open({ endpoint: url }).call(
       anUpstreamRequest({
         capability: 'count',
         input: {},
-        listener: { progress: (progress) => heard.push(progress), log: () => {} },
+        listener: { progress: (progress) => progressEvents.push(progress), log: () => {} },
       }),
     )
 
     expect(outcome).toMatchObject({ kind: 'done', data: { counted: 2 } })
-    expect(heard).toEqual([
+    expect(progressEvents).toEqual([
       { done: 1, total: 2, message: 'half' },
       { done: 2, total: 2 },
     ])
   })
 
-  test('hears that a call was cancelled, and answers the next', async () => {
-    const { url, seen } = await anAgent()
+  test('is told of a cancellation and answers the next call', async () => {
+    const { url, observed } = await anAgent()
     const upstream = open({ endpoint: url })
     const cancellation = new Cancellation()
-    const waiting = upstream.call(
+    const pendingCall = upstream.call(
       anUpstreamRequest({ capability: 'wait', input: {}, cancellation }),
     )
-    await eventually(() => expect(seen.begun).toEqual(['wait']))
+    await eventually(() => expect(observed.startedTools).toEqual(['wait']))
 
     cancellation.cancel('The client left.')
 
-    expect(inShort(await waiting)).toEqual(['upstream_stopped', 'maybe'])
-    await eventually(() => expect(seen.stopped).toEqual(['wait']))
+    expect(inShort(await pendingCall)).toEqual(['upstream_stopped', 'maybe'])
+    await eventually(() => expect(observed.abortedTools).toEqual(['wait']))
     const next = await upstream.call(
       anUpstreamRequest({ capability: 'add', input: { a: 1, b: 1 } }),
     )
     expect(next.outcome).toMatchObject({ data: { sum: 2 } })
   })
 
-  test('serves calls at the same time on one connection', async () => {
+  test('serves concurrent calls on one connection', async () => {
     const { url } = await anAgent()
     const upstream = open({ endpoint: url })
 
@@ -237,13 +237,13 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
 })
 
 describe('the connection', () => {
-  const echo = async () =>
+  const anEchoAgent = async () =>
     anAgentOf2025((server) => {
       server.registerTool('look-up', {}, async () => ({ content: [{ type: 'text', text: 'ok' }] }))
     })
 
-  test('is opened by the first call, shared by all, and asks for nothing unasked', async () => {
-    const { url, received } = await echo()
+  test('is opened by the first call, shared by all calls, and sends no other requests', async () => {
+    const { url, received } = await anEchoAgent()
     const upstream = open({ endpoint: url })
     expect(received).toEqual([])
 
@@ -261,8 +261,8 @@ describe('the connection', () => {
     ])
   })
 
-  test('begins anew within the call when the agent forgot the session', async () => {
-    const { url, forgetSessions, received } = await echo()
+  test('is re-initialized within the call when the agent lost the session', async () => {
+    const { url, forgetSessions, received } = await anEchoAgent()
     const upstream = open({ endpoint: url })
     await upstream.call(anUpstreamRequest())
 
@@ -273,28 +273,28 @@ describe('the connection', () => {
     expect(received.filter(({ what }) => what === 'POST initialize')).toHaveLength(2)
   })
 
-  test('is made again by the next call after the agent was away', async () => {
+  test('is re-established by the next call after the agent restarts', async () => {
     const { port, close } = await aServerOnAPort(0)
     const upstream = open({ endpoint: `http://127.0.0.1:${port}/mcp` })
     expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
 
     await close()
-    // Until we hear that our connection was closed, a call on it may or may not have arrived.
+    // The outcome is "maybe" while the pooled connection is not yet known to be closed.
     await eventually(async () =>
       expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual([
         'upstream_unavailable',
         'no',
       ]),
     )
-    const back = await aServerOnAPort(port)
+    const restarted = await aServerOnAPort(port)
 
     expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
-    await back.close()
+    await restarted.close()
   })
 
-  test('is proven with our credential, looked up anew after a refusal', async () => {
+  test('is authenticated with our credential, resolved again after a 401', async () => {
     const tokens = ['wrong', tokenOf('ann')]
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedServer)
     const upstream = open({
       endpoint: url,
       credential: async () => ({ header: 'authorization', value: `Bearer ${tokens.shift()}` }),
@@ -307,13 +307,13 @@ describe('the connection', () => {
     expect(tokens).toEqual([])
   })
 
-  test('that cannot be made fails for all who wait, and is tried anew', async () => {
+  test('that times out fails all waiting calls, and the next call tries again', async () => {
     const { url, requests } = await aRawServer(() => {})
     const upstream = open({ endpoint: url, limits: { connect: 200 } })
 
-    const waiting = await Promise.all([1, 2].map(() => callWithin(60_000, upstream)))
+    const answers = await Promise.all([1, 2].map(() => callWithin(60_000, upstream)))
 
-    for (const answer of waiting) {
+    for (const answer of answers) {
       expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
       expect(answer.took).toBeLessThan(atMost(1500))
     }
@@ -322,7 +322,7 @@ describe('the connection', () => {
     expect(requests).toHaveLength(2)
   })
 
-  test('holds nobody longer than the call', async () => {
+  test('attempt does not outlast the call deadline', async () => {
     const { url } = await aRawServer(() => {})
 
     const answer = await callWithin(100, open({ endpoint: url }))
@@ -331,8 +331,8 @@ describe('the connection', () => {
     expect(answer.took).toBeLessThan(atMost(1000))
   })
 
-  test('is not made after the end', async () => {
-    const { url, received } = await echo()
+  test('is not opened after close()', async () => {
+    const { url, received } = await anEchoAgent()
     const upstream = open({ endpoint: url })
     await upstream.close()
 
@@ -344,7 +344,7 @@ describe('the connection', () => {
   })
 })
 
-test('the key and the trace travel in the metadata, and nothing else of ours comes back', async () => {
+test('idempotency key and traceparent are sent in _meta, and our _meta keys in the answer are dropped', async () => {
   const bodies: string[] = []
   const { url } = await aRawServer((socket, request) => {
     bodies.push(request.body)
@@ -372,10 +372,10 @@ test('the key and the trace travel in the metadata, and nothing else of ours com
   })
 })
 
-test('an agent that wants to ask something is not understood wrongly', async () => {
+test('an input_required result fails with upstream_asks', async () => {
   const { url } = await aRawServer((socket, request) => {
     const { id, method } = JSON.parse(request.body)
-    const asking = {
+    const inputRequired = {
       resultType: 'input_required',
       inputRequests: {
         a: {
@@ -389,7 +389,7 @@ test('an agent that wants to ask something is not understood wrongly', async () 
       },
       requestState: 'x',
     }
-    const result = method === 'server/discover' ? discovered : asking
+    const result = method === 'server/discover' ? discovered : inputRequired
     reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
 
@@ -398,15 +398,15 @@ test('an agent that wants to ask something is not understood wrongly', async () 
   expect(inShort(answer)).toEqual(['upstream_asks', 'yes'])
 })
 
-test('a Drawbridge that would ask tells us that we cannot be asked', async () => {
-  const asking = defineTool({
+test('a Drawbridge agent whose tool asks the client fails with upstream_asks', async () => {
+  const askingTool = defineTool({
     ...tool,
     name: 'ask',
     schema: z.object({}),
     execute: () =>
       ask({ name: { kind: 'form', message: 'Who?', schema: { type: 'object', properties: {} } } }),
   })
-  const { url } = await serveHere({ sources: [definitionSource([asking])] })
+  const { url } = await serveHere({ sources: [definitionSource([askingTool])] })
 
   const answer = await open({ endpoint: url }).call(
     anUpstreamRequest({ capability: 'ask', input: {} }),
@@ -415,7 +415,7 @@ test('a Drawbridge that would ask tells us that we cannot be asked', async () =>
   expect(inShort(answer)).toEqual(['upstream_asks', 'yes'])
 })
 
-test('parameters that must be repeated in headers are, once the agent insists', async () => {
+test('parameters with x-mcp-header are sent as headers when the agent requires them', async () => {
   const regional = defineTool({
     ...tool,
     name: 'regional',
@@ -442,7 +442,7 @@ test.each([
   [-32601, 'upstream_invalid', 'yes'],
   [-32603, 'upstream_unavailable', 'maybe'],
   [-32000, 'upstream_unavailable', 'maybe'],
-])('the error %i is %s', async (code, expected, reached) => {
+])('JSON-RPC error %i becomes %s', async (code, expected, reached) => {
   const { url } = await aRawServer((socket, request) => {
     const { id, method } = JSON.parse(request.body)
     const body =
@@ -456,7 +456,7 @@ test.each([
 })
 
 test.each([['stdio:node server.js'], ['file:///etc/passwd']])(
-  '%s is no endpoint: a manifest starts nothing',
+  'the endpoint %s is refused: a manifest must not start processes or read files',
   async (endpoint) => {
     const answer = await open({ endpoint }).call(anUpstreamRequest())
 
@@ -464,7 +464,7 @@ test.each([['stdio:node server.js'], ['file:///etc/passwd']])(
   },
 )
 
-test('arguments that are no object are not sent', async () => {
+test('arguments that are not an object are refused', async () => {
   const answer = await open({ endpoint: 'http://127.0.0.1:1' }).call(
     anUpstreamRequest({ input: [1] }),
   )
@@ -482,7 +482,7 @@ const discovered = {
 
 const digest = createHash('sha256').update(tokenOf('ann')).digest('hex')
 
-const guarded: DrawbridgeOptions = {
+const guardedServer: DrawbridgeOptions = {
   sources: [
     definitionSource([
       defineTool({
@@ -496,7 +496,7 @@ const guarded: DrawbridgeOptions = {
   http: { tokens: [{ hash: `sha256:${digest}`, subject: 'ann', scopes: [] }] },
 }
 
-async function aServerOnAPort(wanted: number) {
+async function aServerOnAPort(requestedPort: number) {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
@@ -507,7 +507,7 @@ async function aServerOnAPort(wanted: number) {
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
-  await new Promise<void>((resolve) => server.listen(wanted, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(requestedPort, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : 0
   const close = () =>

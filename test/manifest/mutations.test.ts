@@ -13,7 +13,7 @@ import {
 } from '../support/a-manifest.ts'
 import { amount, atMost } from '../support/amount.ts'
 
-const total = amount(60, 2_000)
+const mutantCount = amount(60, 2_000)
 const seed = fuzzSeed
 
 const schema = {
@@ -23,8 +23,8 @@ const schema = {
   additionalProperties: false,
 }
 
-/** The manifest that everything begins with: five capabilities, each of another make. */
-const original = aManifest({
+/** The manifest to mutate: five capabilities of different kinds. */
+const baseManifest = aManifest({
   identity: { tags: ['orders'] },
   requirements: {
     permissions: ['orders.read', 'orders.write'],
@@ -62,35 +62,35 @@ const original = aManifest({
   },
   provenance: { created_at: '2026-05-04T09:00:00Z', source: 'first_party' },
 })
-const ids = original.capabilities.map(({ id }) => String(id))
-const writing = ids.filter((id) => id.startsWith('write'))
+const ids = baseManifest.capabilities.map(({ id }) => String(id))
+const writingIds = ids.filter((id) => id.startsWith('write'))
 
-/** Nothing in it stands in two places, as it would after `structuredClone`. */
+/** JSON copy: unlike `structuredClone`, it does not keep shared references. */
 const copyOf = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value))
 
-/** A manifest that chance had its way with. */
+/** A randomly mutated manifest. */
 interface Mutant {
   readonly text: string
-  /** As data, where it is still the text of some. */
+  /** The mutated data; undefined if the text itself was mutated. */
   readonly data: Fields | undefined
-  /** The pointers that were touched; of a text that was cut, the whole. */
-  readonly touched: readonly string[]
+  /** Pointers of the mutated values; the root pointer if the text was mutated. */
+  readonly mutatedPointers: readonly string[]
 }
 
 function mutate(random: Random): Mutant {
-  const data = copyOf(original)
-  const touched: string[] = []
-  const times = 1 + random.below(random.chance(0.2) ? 5 : 2)
-  for (let time = 0; time < times; time++) {
+  const data = copyOf(baseManifest)
+  const mutatedPointers: string[] = []
+  const mutationCount = 1 + random.below(random.chance(0.2) ? 5 : 2)
+  for (let time = 0; time < mutationCount; time++) {
     const spots = toSpots(data, '')
-    touched.push(random.pick(mutations)(random.pick(spots), random))
+    mutatedPointers.push(random.pick(mutations)(random.pick(spots), random))
   }
   const text = random.chance(0.5) ? toYaml(data) : toJson(data)
-  if (!random.chance(0.1)) return { text, data, touched }
-  return { text: random.pick(textMutations)(text, random), data: undefined, touched: [''] }
+  if (!random.chance(0.1)) return { text, data, mutatedPointers }
+  return { text: random.pick(textMutations)(text, random), data: undefined, mutatedPointers: [''] }
 }
 
-/** Something that stands in something else, under a key or an index. */
+/** One value in its parent object or array. */
 interface Spot {
   readonly parent: Fields | unknown[]
   readonly key: string
@@ -100,8 +100,8 @@ interface Spot {
 function toSpots(value: unknown, pointer: string): Spot[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, item]) => {
-    const here = `${pointer}/${key}`
-    return [{ parent: value as Fields, key, pointer: here }, ...toSpots(item, here)]
+    const childPointer = `${pointer}/${key}`
+    return [{ parent: value as Fields, key, pointer: childPointer }, ...toSpots(item, childPointer)]
   })
 }
 
@@ -110,13 +110,13 @@ type Mutation = (spot: Spot, random: Random) => string
 const remove: Mutation = ({ parent, key, pointer }) => {
   if (Array.isArray(parent)) parent.splice(Number(key), 1)
   else delete parent[key]
-  return around(pointer)
+  return parentOf(pointer)
 }
 
 const repeat: Mutation = ({ parent, key, pointer }) => {
   if (Array.isArray(parent)) parent.push(structuredClone(parent[Number(key)]))
   else parent[`${key}_too`] = structuredClone(parent[key])
-  return around(pointer)
+  return parentOf(pointer)
 }
 
 const retype: Mutation = ({ parent, key, pointer }, random) => {
@@ -143,7 +143,7 @@ const rename: Mutation = ({ parent, key, pointer }, random) => {
   const value = parent[key]
   delete parent[key]
   parent[random.pick([key.toUpperCase(), `${key} `, `x-${key}`, 'constructor', '', 'type'])] = value
-  return around(pointer)
+  return parentOf(pointer)
 }
 
 const insert: Mutation = ({ parent, pointer }, random) => {
@@ -159,16 +159,16 @@ const insert: Mutation = ({ parent, pointer }, random) => {
   if (Array.isArray(parent)) parent.splice(random.below(parent.length + 1), 0, value)
   else
     parent[random.pick(['surprise', '$ref', '$ref_uri', 'type', 'x-acme', '0', 'toString'])] = value
-  return around(pointer)
+  return parentOf(pointer)
 }
 
 const swap: Mutation = ({ parent, key, pointer }, random) => {
-  const other = random.pick(toSpots(original, ''))
+  const other = random.pick(toSpots(baseManifest, ''))
   ;(parent as Fields)[key] = structuredClone((other.parent as Fields)[other.key])
   return pointer
 }
 
-const bend: Mutation = ({ parent, key, pointer }, random) => {
+const corrupt: Mutation = ({ parent, key, pointer }, random) => {
   const holder = parent as Fields
   if (typeof holder[key] !== 'string') return retype({ parent, key, pointer }, random)
   const odd = ['\u0000', '\ud800', '../', ' ', 'é', 'x'.repeat(2000), '\u202e', '%', '{{', '*']
@@ -176,7 +176,7 @@ const bend: Mutation = ({ parent, key, pointer }, random) => {
   return pointer
 }
 
-const mutations = [remove, remove, repeat, retype, retype, rename, insert, swap, bend]
+const mutations = [remove, remove, repeat, retype, retype, rename, insert, swap, corrupt]
 
 const textMutations: readonly ((text: string, random: Random) => string)[] = [
   (text, random) => text.slice(0, random.below(text.length)),
@@ -187,12 +187,12 @@ const textMutations: readonly ((text: string, random: Random) => string)[] = [
   (text) => `${text}${text}`,
 ]
 
-/** What was done to one item of a list may move the others; what was done to a field, its mapping. */
-const around = (pointer: string): string => pointer.replace(/\/[^/]*$/, '')
+/** Removing or inserting an item shifts its siblings, so the parent counts as mutated. */
+const parentOf = (pointer: string): string => pointer.replace(/\/[^/]*$/, '')
 
 const handlers = new Map(ids.map((id) => [id, () => ({})]))
 
-/** The text as a source, with nothing outside of this process. */
+/** A manifest source that reads the text and uses no I/O. */
 const toSource = (text: string): Source =>
   manifestSourceFrom({
     id: 'agent.yaml',
@@ -204,7 +204,7 @@ const toSource = (text: string): Source =>
     all: false,
     compose: false,
     loadReference: async (reference) => {
-      if (reference !== 'order.json') throw new Error('there is no such file')
+      if (reference !== 'order.json') throw new Error('no such file')
       return { key: reference, document: schema }
     },
     protocols: {
@@ -214,82 +214,83 @@ const toSource = (text: string): Source =>
     resolveSecret: async () => undefined,
   })
 
-const neverCalled = () => Promise.reject(new Error('nothing is called here'))
+const neverCalled = () => Promise.reject(new Error('no upstream is called in this test'))
 
-/** One server that takes one manifest after the other, as it does when a file changes. */
+/** A single server loads the manifests one after another, as on file changes. */
 const bridge = createDrawbridge({ sources: [] })
 afterAll(() => bridge.close(0))
 
 async function load(text: string) {
-  const started = performance.now()
+  const startMs = performance.now()
   await bridge.ready
   await bridge.replace([{ source: toSource(text), mount: '/mcp' }])
   const { tools } = await bridge.list()
-  const took = performance.now() - started
-  return { tools, diagnostics: bridge.diagnostics, took }
+  const elapsedMs = performance.now() - startMs
+  return { tools, diagnostics: bridge.diagnostics, elapsedMs }
 }
 
-test('the manifest as it was is served whole', async () => {
-  const { tools, diagnostics } = await load(toYaml(original))
+test('the unmutated manifest is served completely', async () => {
+  const { tools, diagnostics } = await load(toYaml(baseManifest))
 
   expect(tools.map(({ name }) => name).sort()).toEqual([...ids].sort())
   expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
 })
 
-test(`${total} mutated manifests: what is good is served, what is bad is left out and said`, async () => {
+test(`${mutantCount} mutated manifests: valid capabilities are served, invalid ones are omitted with a diagnostic`, async () => {
   const tally = { served: 0, quarantined: 0, slowest: 0 }
-  const slowest = { took: 0, at: -1 }
-  for (let index = 0; index < total; index++) {
-    const { text, data, touched } = mutate(createRandom(seed + index))
-    const { tools, diagnostics, took } = await load(text).catch((error) => {
+  const slowest = { elapsedMs: 0, at: -1 }
+  for (let index = 0; index < mutantCount; index++) {
+    const { text, data, mutatedPointers } = mutate(createRandom(seed + index))
+    const { tools, diagnostics, elapsedMs } = await load(text).catch((error) => {
       throw new Error(`mutant ${index} does not load: ${error}\n${text}`)
     })
-    const told = JSON.stringify([index, touched, diagnostics.map(toBrief)])
+    const summary = JSON.stringify([index, mutatedPointers, diagnostics.map(toBrief)])
     const names = tools.map(({ name }) => name)
     const errors = diagnostics.filter(({ severity }) => severity === 'error')
-    if (took > slowest.took) Object.assign(slowest, { took, at: index })
+    if (elapsedMs > slowest.elapsedMs) Object.assign(slowest, { elapsedMs, at: index })
     tally.served += names.length
 
-    expect(took, `mutant ${index}`).toBeLessThan(atMost(2000))
+    expect(elapsedMs, `mutant ${index}`).toBeLessThan(atMost(2000))
     for (const tool of tools) expect(tool.inputSchema.type, `mutant ${index}`).toBe('object')
     for (const { code, at, pointer, message } of diagnostics) {
-      if (!ofTheCatalog.has(code)) expect(String(at), told).toMatch(/^agent\.yaml:\d+:\d+$/)
-      expect(pointer, told).toMatch(/^(\/.*)?$/s)
+      if (!catalogCodes.has(code)) expect(String(at), summary).toMatch(/^agent\.yaml:\d+:\d+$/)
+      expect(pointer, summary).toMatch(/^(\/.*)?$/s)
       expect(message).toMatch(/\S/)
     }
-    // Whatever was there, and is not there any more, was either taken out or is said.
-    const written = ids.filter((id) => isWritten(data, id) && !names.includes(id))
-    tally.quarantined += written.length
-    if (written.length > 0) expect(diagnostics, told).not.toEqual([])
-    for (const id of written) expect(isExplained(data, id, diagnostics), `${id} ${told}`).toBe(true)
-    // What was not touched, in a manifest whose frame was not touched either, is served.
-    if (data && touched.every((pointer) => /^\/capabilities\/\d+\//.test(pointer)))
+    // A capability that is in the data but not served must be explained by a diagnostic.
+    const missingIds = ids.filter((id) => isDeclared(data, id) && !names.includes(id))
+    tally.quarantined += missingIds.length
+    if (missingIds.length > 0) expect(diagnostics, summary).not.toEqual([])
+    for (const id of missingIds)
+      expect(isExplained(data, id, diagnostics), `${id} ${summary}`).toBe(true)
+    // Unmutated capabilities are served if no mutation is outside /capabilities/<index>/.
+    if (data && mutatedPointers.every((pointer) => /^\/capabilities\/\d+\//.test(pointer)))
       for (const [at, id] of ids.entries())
         if (
-          !touched.some((pointer) => pointer.startsWith(`/capabilities/${at}`)) &&
+          !mutatedPointers.some((pointer) => pointer.startsWith(`/capabilities/${at}`)) &&
           count(data, id) === 1
         )
-          expect(names, told).toContain(id)
-    // Nothing with effects is served when what governs effects is broken.
+          expect(names, summary).toContain(id)
+    // Invalid trust, requirements or runtime: only read-only tools may be served.
     if (errors.some(({ pointer }) => /^\/(trust|requirements|runtime)(\/|$)/.test(pointer)))
       for (const id of names) {
         const tool = tools.find(({ name }) => name === id)
-        expect(tool?.annotations?.readOnlyHint, `${id} ${told}`).toBe(true)
+        expect(tool?.annotations?.readOnlyHint, `${id} ${summary}`).toBe(true)
       }
   }
   console.info(
-    `${total} mutants: ${tally.served} tools served, ${tally.quarantined} quarantined, slowest ${Math.round(slowest.took)} ms (mutant ${slowest.at})`,
+    `${mutantCount} mutants: ${tally.served} tools served, ${tally.quarantined} quarantined, slowest ${Math.round(slowest.elapsedMs)} ms (mutant ${slowest.at})`,
   )
-  expect(tally.served).toBeGreaterThan(total)
-  expect(tally.quarantined).toBeGreaterThan(total / 4)
+  expect(tally.served).toBeGreaterThan(mutantCount)
+  expect(tally.quarantined).toBeGreaterThan(mutantCount / 4)
 }, 60_000)
 
 test.each(['trust', 'requirements', 'runtime'])(
-  'wherever %s breaks, nothing with effects is served',
+  'no capability with effects is served when any field of %s is invalid',
   async (section) => {
-    for (const spot of toSpots(original[section], `/${section}`)) {
+    for (const spot of toSpots(baseManifest[section], `/${section}`)) {
       for (const value of [undefined, null, 'odd value', -5, [[]], { odd: 1 }]) {
-        const data = copyOf(original)
+        const data = copyOf(baseManifest)
         const { parent, key } = find(data, spot.pointer)
         if (value === undefined) delete (parent as Fields)[key]
         else (parent as Fields)[key] = value
@@ -301,17 +302,17 @@ test.each(['trust', 'requirements', 'runtime'])(
 
         if (broken)
           expect(
-            names.filter((id) => writing.includes(id)),
+            names.filter((id) => writingIds.includes(id)),
             spot.pointer,
           ).toEqual([])
-        else expect(names, spot.pointer).toEqual(expect.arrayContaining(writing))
+        else expect(names, spot.pointer).toEqual(expect.arrayContaining(writingIds))
       }
     }
   },
 )
 
-/** Said where all sources come together, and lines are not known. */
-const ofTheCatalog = new Set(['name_rewritten', 'definition_unusable'])
+/** Diagnostics of the catalog, which has no line numbers. */
+const catalogCodes = new Set(['name_rewritten', 'definition_unusable'])
 
 const toBrief = ({
   severity,
@@ -329,13 +330,13 @@ const capabilitiesOf = (data: Fields | undefined): unknown[] =>
 const idOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? (item as Fields).id : undefined
 
-const isWritten = (data: Fields | undefined, id: string): boolean =>
+const isDeclared = (data: Fields | undefined, id: string): boolean =>
   capabilitiesOf(data).some((item) => idOf(item) === id)
 
 const count = (data: Fields, id: string): number =>
   capabilitiesOf(data).filter((item) => idOf(item) === id).length
 
-/** By its own path, or by that of something the whole manifest needs. */
+/** A diagnostic explains a missing capability by its own path or by a field the whole manifest needs. */
 function isExplained(
   data: Fields | undefined,
   id: string,

@@ -29,7 +29,7 @@ const anAnswer = (schema: unknown) => ({
   content: { 'application/json': { schema } },
 })
 
-function drafted(document: Fields) {
+function draft(document: Fields) {
   const reading = fromOpenApi(JSON.stringify(document), 'api.json')
   if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
   return reading
@@ -40,23 +40,23 @@ function faultsOf(text: string) {
   return 'faults' in reading ? reading.faults : []
 }
 
-/** The only capability of a document with this operation, and what is said about it. */
-function imported(method: string, operation: Fields, parts: Fields = {}) {
-  const { manifest, reviews } = drafted(
+/** Imports a document with one operation; returns its capability and the review messages. */
+function importOperation(method: string, operation: Fields, parts: Fields = {}) {
+  const { manifest, reviews } = draft(
     aDocument({ paths: { '/pets/{id}': { [method]: anOperation(operation) } }, ...parts }),
   )
   const [capability] = manifest.capabilities
   if (!capability) throw new Error('nothing was imported')
-  const said = (field: string) =>
+  const reviewsOf = (field: string) =>
     reviews
       .filter(({ path }) => path.startsWith(`/capabilities/0/${field}`))
       .map((one) => one.message)
-  return { capability, said }
+  return { capability, reviewsOf }
 }
 
 const inputOf = (parameter: Fields, parts: Fields = {}) =>
-  imported('get', { parameters: [{ name: 'a', in: 'query', ...parameter }] }, parts).capability
-    .input_schema
+  importOperation('get', { parameters: [{ name: 'a', in: 'query', ...parameter }] }, parts)
+    .capability.input_schema
 
 describe('operations', () => {
   test.each([
@@ -67,19 +67,22 @@ describe('operations', () => {
     ['put', 'low', true, true],
     ['patch', 'low', false, true],
     ['delete', 'high', true, true],
-  ])('%s has side effects: %s, and that is marked as a guess', (method, level, idempotent, key) => {
-    const { capability, said } = imported(method, {})
+  ])(
+    '%s has side_effect_level %s, with a review that it is a guess',
+    (method, level, idempotent, key) => {
+      const { capability, reviewsOf } = importOperation(method, {})
 
-    expect(capability).toMatchObject({
-      side_effect_level: level,
-      idempotent,
-      idempotency_key_required: key,
-    })
-    expect(said('side_effect_level').join()).toMatch(`guessed from ${method.toUpperCase()}`)
-  })
+      expect(capability).toMatchObject({
+        side_effect_level: level,
+        idempotent,
+        idempotency_key_required: key,
+      })
+      expect(reviewsOf('side_effect_level').join()).toMatch(`guessed from ${method.toUpperCase()}`)
+    },
+  )
 
-  test('are named after their operationId, or after method and path, each its own way', () => {
-    const { manifest, reviews } = drafted(
+  test('are named after the operationId, or after method and path', () => {
+    const { manifest, reviews } = draft(
       aDocument({
         paths: {
           '/pets': { get: anOperation({ operationId: 'listAllPETs' }) },
@@ -99,8 +102,8 @@ describe('operations', () => {
     expect(reviews.map(({ path }) => path)).toContain('/capabilities/2/id')
   })
 
-  test('that share a name get numbers', () => {
-    const { manifest } = drafted(
+  test('with the same name get numeric suffixes', () => {
+    const { manifest } = draft(
       aDocument({
         paths: { '/a': { get: anOperation(), post: anOperation(), put: anOperation() } },
       }),
@@ -114,9 +117,9 @@ describe('operations', () => {
   })
 })
 
-describe('what goes in', () => {
-  test('is every parameter by its name, and the body', () => {
-    const { capability } = imported('post', {
+describe('the input schema', () => {
+  test('has every parameter by its name, and the body', () => {
+    const { capability } = importOperation('post', {
       parameters: [
         { name: 'id', in: 'path', required: true, schema: { type: 'integer' } },
         { name: 'id', in: 'query', description: 'Another.', schema: { type: 'string' } },
@@ -140,8 +143,8 @@ describe('what goes in', () => {
     })
   })
 
-  test('parameters of a path hold for its operations, which may override them', () => {
-    const { manifest } = drafted(
+  test('inherits path parameters, which operations may override', () => {
+    const { manifest } = draft(
       aDocument({
         paths: {
           '/a': {
@@ -163,7 +166,7 @@ describe('what goes in', () => {
     })
   })
 
-  test('what only an answer holds is not asked for, and what only a request holds does not come out', () => {
+  test('omits readOnly properties, and the output schema omits writeOnly properties', () => {
     const User = {
       type: 'object',
       required: ['id', 'pin'],
@@ -173,7 +176,7 @@ describe('what goes in', () => {
       },
     }
     const schema = { $ref: '#/components/schemas/User' }
-    const { capability } = imported(
+    const { capability } = importOperation(
       'post',
       {
         requestBody: { content: { 'application/json': { schema } } },
@@ -187,7 +190,7 @@ describe('what goes in', () => {
     expect(capability.output_schema).not.toHaveProperty('properties.pin')
   })
 
-  test('schemas that refer to themselves come along under $defs, and can be used', async () => {
+  test('bundles recursive schemas under $defs', async () => {
     const Tree = { type: 'object', properties: { left: { $ref: '#/components/schemas/Tree' } } }
     const schema = inputOf(
       { schema: { $ref: '#/components/schemas/Tree' } },
@@ -202,7 +205,7 @@ describe('what goes in', () => {
   test.each<[string, Fields, Fields]>([
     ['nullable', { type: 'string', nullable: true }, { type: ['string', 'null'] }],
     [
-      'nullable values',
+      'nullable with enum',
       { type: 'string', nullable: true, enum: ['x'] },
       { type: ['string', 'null'], enum: ['x', null] },
     ],
@@ -212,20 +215,24 @@ describe('what goes in', () => {
       { anyOf: [{ allOf: [{ type: 'string' }] }, { type: 'null' }] },
     ],
     [
-      'exclusive limits',
+      'boolean exclusiveMinimum: true',
       { type: 'integer', minimum: 1, exclusiveMinimum: true },
       { type: 'integer', exclusiveMinimum: 1 },
     ],
-    ['inclusive limits', { maximum: 1, exclusiveMaximum: false }, { maximum: 1 }],
+    ['boolean exclusiveMaximum: false', { maximum: 1, exclusiveMaximum: false }, { maximum: 1 }],
     ['an example', { type: 'string', example: 'x' }, { type: 'string', examples: ['x'] }],
-    ['bytes', { type: 'string', format: 'byte' }, { type: 'string', contentEncoding: 'base64' }],
-    ['what JSON Schema does not know', { xml: {}, 'x-y': 1, discriminator: {} }, {}],
-  ])('3.0 is translated: %s', (_, schema, expected) => {
+    [
+      'format byte',
+      { type: 'string', format: 'byte' },
+      { type: 'string', contentEncoding: 'base64' },
+    ],
+    ['keywords outside JSON Schema', { xml: {}, 'x-y': 1, discriminator: {} }, {}],
+  ])('translates OpenAPI 3.0: %s', (_, schema, expected) => {
     expect(inputOf({ schema }, { openapi: '3.0.3' })).toHaveProperty('properties', { a: expected })
   })
 
-  test('what nobody understands is left out and said, so that the rest can be served', () => {
-    const { capability, said } = imported('get', {
+  test('omits unsupported keywords with a review, so that the rest can be served', () => {
+    const { capability, reviewsOf } = importOperation('get', {
       parameters: [
         { name: 'a', in: 'query', schema: { type: 'string', pattern: '(?i)x' } },
         { name: 'b', in: 'query', schema: { type: 'any' } },
@@ -238,7 +245,7 @@ describe('what goes in', () => {
       b: {},
       c: {},
     })
-    expect(said('input_schema')).toEqual([
+    expect(reviewsOf('input_schema')).toEqual([
       expect.stringMatching(/pattern.*regular expression/),
       expect.stringMatching(/"any"/),
       expect.stringMatching(/other\.yaml.*not fetched/),
@@ -246,11 +253,11 @@ describe('what goes in', () => {
   })
 })
 
-describe('what comes out', () => {
+describe('the output schema', () => {
   const outputOf = (responses: Fields, parts: Fields = {}) =>
-    imported('get', { responses }, parts).capability.output_schema
+    importOperation('get', { responses }, parts).capability.output_schema
 
-  test('is the first answer of success, as JSON where there is a choice', () => {
+  test('is that of the first successful response, JSON preferred', () => {
     const answer = {
       content: {
         'text/html': { schema: { type: 'string' } },
@@ -269,14 +276,16 @@ describe('what comes out', () => {
       { properties: { a: {} } },
       { type: 'object', properties: { a: {} } },
     ],
-    ['parts that are objects', { allOf: [{ type: 'object' }] }, { type: 'object' }],
-    ['null, too', { type: ['object', 'null'] }, { type: 'object' }],
+    ['allOf of objects', { allOf: [{ type: 'object' }] }, { type: 'object' }],
+    ['an object or null type', { type: ['object', 'null'] }, { type: 'object' }],
     ['several types', { type: ['string', 'number'] }, { type: 'object', required: ['value'] }],
-  ])('a root with %s is given one type, and that is said', (_, schema, expected) => {
-    const { capability, said } = imported('get', { responses: { 200: anAnswer(schema) } })
+  ])('with %s at the root gets a single type, with a review', (_, schema, expected) => {
+    const { capability, reviewsOf } = importOperation('get', {
+      responses: { 200: anAnswer(schema) },
+    })
 
     expect(capability.output_schema).toMatchObject(expected)
-    expect(said('output_schema')).not.toEqual([])
+    expect(reviewsOf('output_schema')).not.toEqual([])
   })
 })
 
@@ -296,31 +305,35 @@ describe('security', () => {
     ['jwt', 'signed_jwt'],
     ['basic', 'api_key'],
   ])('%s becomes %s', (name, auth) => {
-    const { manifest } = drafted(aDocument({ components, security: [{ [name]: [] }] }))
+    const { manifest } = draft(aDocument({ components, security: [{ [name]: [] }] }))
 
     expect(manifest.interfaces).toMatchObject([{ protocol: 'HTTP', auth }])
   })
 
-  test('scopes become permissions, spelt as a manifest allows', () => {
-    const { capability, said } = imported(
+  test('scopes become permissions, normalized to the manifest syntax', () => {
+    const { capability, reviewsOf } = importOperation(
       'get',
       { security: [{ oauth: ['pets:read', 'https://x/Auth'] }] },
       { components },
     )
 
     expect(capability.permissions).toEqual(['pets:read', 'https:.x.auth'])
-    expect(said('permissions')).toEqual([expect.stringMatching(/https:\/\/x\/Auth/)])
+    expect(reviewsOf('permissions')).toEqual([expect.stringMatching(/https:\/\/x\/Auth/)])
   })
 
-  test('a proof without scopes gets a permission that is made up and said', () => {
-    const { capability, said } = imported('delete', { security: [{ key: [] }] }, { components })
+  test('a scheme without scopes gets an invented permission, with a review', () => {
+    const { capability, reviewsOf } = importOperation(
+      'delete',
+      { security: [{ key: [] }] },
+      { components },
+    )
 
     expect(capability.permissions).toEqual(['pet-shop.write'])
-    expect(said('permissions')).toEqual([expect.stringMatching(/invented/)])
+    expect(reviewsOf('permissions')).toEqual([expect.stringMatching(/invented/)])
   })
 
-  test('an operation may opt out of what holds for the whole document', () => {
-    const { capability } = imported(
+  test('an operation may override the security of the document with none', () => {
+    const { capability } = importOperation(
       'get',
       { security: [] },
       { components, security: [{ key: [] }] },
@@ -329,9 +342,9 @@ describe('security', () => {
     expect(capability).not.toHaveProperty('permissions')
   })
 
-  test('no secret comes along, whatever the document gives as an example', () => {
+  test('secrets in the document are not copied', () => {
     const key = `sk-live-${'a1'.repeat(12)}`
-    const { yaml, reviews } = drafted(
+    const { yaml, reviews } = draft(
       aDocument({
         servers: [{ url: 'https://me:hunter22@pets.example.com' }],
         paths: {
@@ -352,16 +365,16 @@ describe('security', () => {
   })
 })
 
-describe('the text', () => {
-  test('has every review as a comment above what it is about', () => {
-    const { yaml, reviews } = drafted(aDocument())
+describe('the generated YAML', () => {
+  test('has every review as a comment above its field', () => {
+    const { yaml, reviews } = draft(aDocument())
 
     expect(yaml).toMatch(/# review: guessed from GET\.\n +side_effect_level: none\n/)
     expect(yaml.match(/# review: /g)).toHaveLength(reviews.length)
     expect(yaml.endsWith('\n')).toBe(true)
   })
 
-  test('whatever the operations are called, it reads back as the same valid manifest', () => {
+  test('parses back to the same valid manifest for any document', () => {
     const words = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
       fc.constantFrom('off', 'y', '1.0'),
@@ -423,21 +436,21 @@ describe('the text', () => {
       )
     fc.assert(
       fc.property(documents, (document) => {
-        const { yaml, manifest } = drafted(document)
+        const { yaml, manifest } = draft(document)
         const read = { source: 's', file: 'agent.yaml', extensions: [], strict: true }
         const { diagnostics } = readManifest(yaml, read)
 
         expect(manifestShape.parse(readYaml(yaml, 'agent.yaml').value)).toEqual(manifest)
         expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
-        expect(drafted(document).yaml).toBe(yaml)
+        expect(draft(document).yaml).toBe(yaml)
       }),
       { numRuns: amount(8, 30) },
     )
   })
 })
 
-test('however a document is damaged, it is refused with its line or gives a valid draft', () => {
-  const whole = aDocument({
+test('a damaged document is rejected with a line number or gives a valid draft', () => {
+  const document = aDocument({
     security: [{ key: ['a'] }],
     paths: {
       '/a': {
@@ -467,10 +480,10 @@ test('however a document is damaged, it is refused with its line or gives a vali
     { $ref: '#' },
     { $ref: '#/paths' },
   )
-  const places = placesIn(whole)
+  const paths = pathsIn(document)
   fc.assert(
-    fc.property(fc.constantFrom(...places), junk, (place, value) => {
-      const reading = fromOpenApi(JSON.stringify(damage(whole, place, value)), 'api.json')
+    fc.property(fc.constantFrom(...paths), junk, (path, value) => {
+      const reading = fromOpenApi(JSON.stringify(damage(document, path, value)), 'api.json')
 
       if ('faults' in reading) expect(reading.faults[0]?.at).toMatch(/^api\.json:1:\d+$/)
       else expect(manifestShape.parse(readYaml(reading.yaml, 'x').value)).toEqual(reading.manifest)
@@ -479,11 +492,11 @@ test('however a document is damaged, it is refused with its line or gives a vali
   )
 })
 
-const placesIn = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+const pathsIn = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
   typeof value === 'object' && value !== null
     ? Object.entries(value).flatMap(([key, item]) => [
         [...path, key],
-        ...placesIn(item, [...path, key]),
+        ...pathsIn(item, [...path, key]),
       ])
     : []
 
@@ -495,21 +508,21 @@ function damage(whole: Fields, path: readonly string[], value: unknown): Fields 
   return copy
 }
 
-describe('what is no such document is refused, with its line', () => {
+describe('invalid documents are rejected with a line number', () => {
   test.each([
     ['broken text', 'openapi: 3.1.0\npaths: {\n', /^api\.yaml:3:1 /],
     ['another format', 'swagger: "2.0"\n', /^api\.yaml:1:10 .*Swagger 2\.0/],
     ['a later version', 'openapi: 4.0.0\n', /^api\.yaml:1:10 .*4\.0\.0/],
     ['something else', 'hello: world\n', /^api\.yaml:1:1 .*not an OpenAPI/],
     ['a list', '- 1\n', /^api\.yaml:1:1 .*not an OpenAPI/],
-    ['nothing to do', 'openapi: 3.1.0\ninfo: {}\npaths: {}\n', /^api\.yaml:3:8 .*no operations/],
+    ['no operations', 'openapi: 3.1.0\ninfo: {}\npaths: {}\n', /^api\.yaml:3:8 .*no operations/],
     [
-      'a reference to nothing',
+      'a dangling reference',
       'openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: "#/components/parameters/X"\n',
       /^api\.yaml:6:17 .*does not exist/,
     ],
     [
-      'a circle of references',
+      'a reference cycle',
       'openapi: 3.1.0\npaths:\n  /a:\n    get: { parameters: [{ $ref: "#/x" }] }\nx: { $ref: "#/x" }\n',
       /^api\.yaml:5:12 .*itself/,
     ],
@@ -518,9 +531,9 @@ describe('what is no such document is refused, with its line', () => {
       'openapi: 3.1.0\npaths:\n  /a:\n    get: {}\nsecurity:\n  - nobody: []\n',
       /^api\.yaml:6:13 .*nobody/,
     ],
-  ])('%s', (_, text, says) => {
+  ])('%s', (_, text, pattern) => {
     expect(faultsOf(text).map(({ at, message }) => `${at} ${message}`)).toEqual([
-      expect.stringMatching(says),
+      expect.stringMatching(pattern),
     ])
   })
 })

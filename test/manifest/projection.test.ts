@@ -20,19 +20,19 @@ import { aModernClient } from '../support/official-clients.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
-async function projected(parts: ManifestParts, options: ProjectParts = {}) {
+async function projectMcp(parts: ManifestParts, options: ProjectParts = {}) {
   const { mcp, diagnostics } = await project(aManifest(parts), options)
   if (!mcp) throw new Error(`not projected: ${JSON.stringify(diagnostics)}`)
   return mcp
 }
 
 async function projectedTool(capability: Fields, parts: ManifestParts = {}) {
-  const { tools } = await projected({ ...parts, capabilities: [capability] })
+  const { tools } = await projectMcp({ ...parts, capabilities: [capability] })
   if (!tools[0]) throw new Error('no tool')
   return tools[0]
 }
 
-/** The same tool once more, as a client of the served manifest sees it. */
+/** The same tool as listed by a server of the manifest. */
 async function servedTool(capability: Fields, parts: ManifestParts = {}) {
   const manifest = aManifest({ ...parts, capabilities: [capability] })
   const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
@@ -41,13 +41,13 @@ async function servedTool(capability: Fields, parts: ManifestParts = {}) {
   return tool
 }
 
-const bothWays = [
+const toolReaders = [
   ['projected', projectedTool],
   ['served', servedTool],
 ] as const
 
 describe('the projection', () => {
-  test('is the same bytes for the same manifest, every time [M1]', async () => {
+  test('is byte-identical for the same manifest [M1]', async () => {
     const manifest = aManifest({ capabilities: [{}, aWritingCapability()] })
 
     const [first, second] = [await project(manifest), await project(manifest)]
@@ -63,15 +63,15 @@ describe('the projection', () => {
     expect(json.mcp).toEqual(yaml.mcp)
   })
 
-  test('has one part for everything: server, endpoint, tools, extensions, warnings', async () => {
-    expect(Object.keys(await projected({})).sort()).toEqual(
+  test('has the keys server, endpoint, tools, extensions and warnings', async () => {
+    expect(Object.keys(await projectMcp({})).sort()).toEqual(
       ['server', 'endpoint', 'tools', 'extensions', 'warnings'].sort(),
     )
   })
 
-  test('lists tools by the order of their names, wherever they stand in the manifest [M1]', async () => {
+  test('sorts the tools by name [M1]', async () => {
     const ids = ['b', 'a.b', 'c', 'a', 'a-b']
-    const { tools } = await projected({ capabilities: ids.map((id) => ({ id })) })
+    const { tools } = await projectMcp({ capabilities: ids.map((id) => ({ id })) })
 
     expect(tools.map(({ name }) => name)).toEqual([...ids].sort())
   })
@@ -83,13 +83,13 @@ describe('identity', () => {
     ['version', 'version', '1.0.0-rc.1+build.5'],
     ['description', 'description', 'Two lines,\n  and “quotes” ü 漢字   kept. '],
     ['name', 'title', 'The order desk'],
-  ])('%s is copied to server.%s as it is [M2, M3, M4]', async (from, to, value) => {
-    const { server } = await projected({ identity: { [from]: value } })
+  ])('%s is copied unchanged to server.%s [M2, M3, M4]', async (from, to, value) => {
+    const { server } = await projectMcp({ identity: { [from]: value } })
 
     expect(server[to]).toBe(value)
   })
 
-  test('is what the server says of itself to a client [M2, M3, M4]', async () => {
+  test('is the identity of the served MCP server [M2, M3, M4]', async () => {
     const manifest = aManifest()
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
@@ -103,8 +103,8 @@ describe('identity', () => {
 })
 
 describe('the endpoint', () => {
-  test('is that of the first MCP interface, whatever stands before it [M5]', async () => {
-    const { endpoint } = await projected({
+  test('is that of the first MCP interface [M5]', async () => {
+    const { endpoint } = await projectMcp({
       interfaces: [
         anInterface({ protocol: 'HTTP', endpoint: 'https://a.example/http' }),
         anInterface({ endpoint: 'https://b.example/first' }),
@@ -115,8 +115,8 @@ describe('the endpoint', () => {
     expect(endpoint).toBe('https://b.example/first')
   })
 
-  test('is null where there is no MCP interface, and that is said [M5]', async () => {
-    const mcp = await projected({ interfaces: [anInternalInterface()] })
+  test('is null without an MCP interface, with a warning [M5]', async () => {
+    const mcp = await projectMcp({ interfaces: [anInternalInterface()] })
 
     expect(mcp.endpoint).toBeNull()
     expect(mcp.warnings).toContainEqual(
@@ -125,12 +125,12 @@ describe('the endpoint', () => {
   })
 })
 
-describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
-  test('has its id as name [M6]', async () => {
+describe.each(toolReaders)('a capability, %s', (_, toolOf) => {
+  test('has its id as the tool name [M6]', async () => {
     expect((await toolOf({ id: 'look_up-order2' })).name).toBe('look_up-order2')
   })
 
-  test('keeps its description letter by letter, however long [M7]', async () => {
+  test('keeps its description unchanged at any length [M7]', async () => {
     const description = `First line.\n\n  - “second” ${'long '.repeat(2000)}`
 
     expect((await toolOf({ description })).description).toBe(description)
@@ -142,7 +142,7 @@ describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
     ['low', true],
     ['high', true],
   ])(
-    'with side effects %s and key required %s is annotated so [M11, M12, M26]',
+    'has the annotations sideEffects %s and idempotency.required %s [M11, M12, M26]',
     async (level, required) => {
       const { annotations } = await toolOf(
         aWritingCapability({ side_effect_level: level, idempotency_key_required: required }),
@@ -152,7 +152,7 @@ describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
     },
   )
 
-  test('keeps its permissions: all, in order, and no other [M10]', async () => {
+  test('keeps exactly its permissions, in order [M10]', async () => {
     const permissions = ['orders.write', 'a:b', 'payments.refund']
 
     expect((await toolOf({ permissions })).annotations).toMatchObject({ permissions })
@@ -165,7 +165,7 @@ describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
     })
   })
 
-  test('says the literal annotations once more in _meta, where official clients leave them', async () => {
+  test('repeats the literal annotations in _meta, which official clients preserve', async () => {
     const { annotations, _meta } = await toolOf(aWritingCapability({ side_effect_level: 'high' }))
     const literal = _meta['dev.drawbridge/extras']?.annotations as Fields
 
@@ -187,7 +187,7 @@ describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
     ['high', undefined, { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
     ['high', true, { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
   ])(
-    'with side effects %s, idempotent %s has the standard hints too [M12]',
+    'with side effects %s, idempotent %s also has the standard hints [M12]',
     async (level, idempotent, hints) => {
       const { annotations } = await toolOf(
         aWritingCapability({
@@ -203,50 +203,50 @@ describe.each(bothWays)('a capability as it is %s', (_, toolOf) => {
 
 describe('requiresApproval', () => {
   const privileged = anInterface({ privileged: true, permissions: ['desk.enter'] })
-  const requires = async (capability: Fields, parts: ManifestParts = {}) =>
+  const requiresApproval = async (capability: Fields, parts: ManifestParts = {}) =>
     (await projectedTool(capability, parts)).annotations.requiresApproval
 
   test.each([
-    ['a read is not asked about, though the policy is on', {}, {}, false],
-    ['low effects are not', aWritingCapability(), {}, false],
-    ['high effects are', aWritingCapability({ side_effect_level: 'high' }), {}, true],
+    ['false for a read, even with high_risk_approval_required', {}, {}, false],
+    ['false for low side effects', aWritingCapability(), {}, false],
+    ['true for high side effects', aWritingCapability({ side_effect_level: 'high' }), {}, true],
     [
-      'high effects are not where the policy is off',
+      'false for high side effects without high_risk_approval_required',
       aWritingCapability({ side_effect_level: 'high' }),
       { policy: { high_risk_approval_required: false } },
       false,
     ],
-    ['what comes through a privileged interface is', {}, { interfaces: [privileged] }, true],
+    ['true for a privileged interface', {}, { interfaces: [privileged] }, true],
     [
-      'what comes through a privileged interface is not where the policy is off',
+      'false for a privileged interface without high_risk_approval_required',
       {},
       { interfaces: [privileged], policy: { high_risk_approval_required: false } },
       false,
     ],
     [
-      'a permission that is named in human_approval_actions is',
+      'true for a permission in human_approval_actions',
       { permissions: ['payments.execute'] },
       { policy: { human_approval_actions: ['payments.execute'] } },
       true,
     ],
     [
-      'a permission that is not named there is not',
+      'false for a permission that is not in human_approval_actions',
       { permissions: ['payments.read'] },
       { policy: { human_approval_actions: ['payments.execute', 'payments.rea'] } },
       false,
     ],
   ] as const)('%s [M13]', async (_, capability, parts, expected) => {
-    expect(await requires(capability, parts)).toBe(expected)
+    expect(await requiresApproval(capability, parts)).toBe(expected)
   })
 
-  test('what a manifest shows as needing an approval needs it when it is called, too [M13]', async () => {
+  test('is enforced as an approval rule when the manifest is served [M13]', async () => {
     const capability = {}
     const parts = { interfaces: [privileged, anInternalInterface()] }
-    const shown = await requires(capability, parts)
+    const projectedValue = await requiresApproval(capability, parts)
     const served = await servedTool(capability, parts)
 
-    expect(shown).toBe(true)
-    expect(served.annotations.requiresApproval).toBe(shown)
+    expect(projectedValue).toBe(true)
+    expect(served.annotations.requiresApproval).toBe(projectedValue)
     expect(served._meta['dev.drawbridge/rules']).toMatchObject({ approval: true })
   })
 })
@@ -269,21 +269,21 @@ describe('schemas', () => {
     then: { required: ['nested'] },
   }
 
-  test('that are inline are copied as they are, in and out [M8, M9, M15]', async () => {
+  test('that are inline are projected unchanged, input and output [M8, M9, M15]', async () => {
     const tool = await projectedTool({ input_schema: inline, output_schema: inline })
 
     expect(tool.inputSchema).toEqual(inline)
     expect(tool.outputSchema).toEqual(inline)
   })
 
-  test('that are inline are served as they are, in and out [M8, M9, M15]', async () => {
+  test('that are inline are served unchanged, input and output [M8, M9, M15]', async () => {
     const tool = await servedTool({ input_schema: inline, output_schema: inline })
 
     expect(tool.inputSchema).toEqual(inline)
     expect(tool.outputSchema).toEqual(inline)
   })
 
-  test('that are references become a $ref in the object root clients demand [M16]', async () => {
+  test('that are references become a $ref in the object root that clients require [M16]', async () => {
     const uri = 'https://schemas.agenthub.dev/onboarding/policy-input.json'
     const tool = await projectedTool({
       input_schema: { $ref_uri: uri },
@@ -305,7 +305,7 @@ describe('schemas', () => {
     },
   )
 
-  test('without required have none afterwards either [M17]', async () => {
+  test('without required are projected without required [M17]', async () => {
     const { inputSchema } = await projectedTool({ input_schema: { type: 'object' } })
 
     expect(inputSchema).not.toHaveProperty('required')
@@ -321,7 +321,7 @@ describe('schemas', () => {
     },
   )
 
-  test('additionalProperties is not invented, and what is not forbidden may be sent [M18]', async () => {
+  test('without additionalProperties stay open: extra properties are accepted [M18]', async () => {
     const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
     const manifest = aManifest({ capabilities: [{ input_schema }] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
@@ -333,7 +333,7 @@ describe('schemas', () => {
     )
   })
 
-  test('of one capability forbid what they forbid when it is called [M18]', async () => {
+  test('with additionalProperties: false reject extra properties in calls [M18]', async () => {
     const input_schema = { type: 'object', additionalProperties: false }
     const manifest = aManifest({ capabilities: [{ input_schema }] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
@@ -342,9 +342,9 @@ describe('schemas', () => {
   })
 
   test.each(['array', 'string', 'number', 'integer', 'boolean', 'null'])(
-    'of input that is of type %s are allowed, warned about, and given an object root [M19]',
+    'of an input of type %s are wrapped in an object root, with a warning [M19]',
     async (type) => {
-      const { tools, warnings } = await projected({ capabilities: [{ input_schema: { type } }] })
+      const { tools, warnings } = await projectMcp({ capabilities: [{ input_schema: { type } }] })
 
       expect(tools[0]?.inputSchema).toMatchObject({
         type: 'object',
@@ -360,31 +360,31 @@ describe('schemas', () => {
     },
   )
 
-  test('of input that is no object: the handler is given what the client sends as value [M19]', async () => {
-    const given: unknown[] = []
+  test('of a non-object input: the handler receives the property value [M19]', async () => {
+    const receivedInputs: unknown[] = []
     const manifest = aManifest({
       capabilities: [{ input_schema: { type: 'array', items: { type: 'integer' } } }],
     })
     const handlers = answering(manifest, {
-      'look-up-order': (input) => ({ count: given.push(input) }),
+      'look-up-order': (input) => ({ count: receivedInputs.push(input) }),
     })
     const bridge = await serveManifest(manifest, { handlers })
 
     await bridge.call('look-up-order', { value: [1, 2] })
-    const refused = await bridge.call('look-up-order', { value: ['a'] })
+    const rejected = await bridge.call('look-up-order', { value: ['a'] })
 
-    expect(given).toEqual([[1, 2]])
-    expect(refused).toMatchObject({ isError: true })
+    expect(receivedInputs).toEqual([[1, 2]])
+    expect(rejected).toMatchObject({ isError: true })
   })
 
-  test('of output may be anything: only inputs are warned about [M19]', async () => {
-    const { warnings } = await projected({ capabilities: [{ output_schema: { type: 'array' } }] })
+  test('of an output may be of any type without a warning [M19]', async () => {
+    const { warnings } = await projectMcp({ capabilities: [{ output_schema: { type: 'array' } }] })
 
     expect(warnings.map(({ code }) => code)).not.toContain('input_not_object')
   })
 })
 
-describe('what has no field in MCP', () => {
+describe('sections without an MCP field', () => {
   const composition = {
     type: 'pipeline',
     deterministic: true,
@@ -395,14 +395,14 @@ describe('what has no field in MCP', () => {
   }
   const provenance = { created_at: '2026-05-04T09:00:00Z', source: 'first_party' }
 
-  test('composition stands under agenthub.composition, and only where there is one [M20]', async () => {
-    expect((await projected({ composition })).extensions['agenthub.composition']).toEqual(
+  test('composition is projected to agenthub.composition, if there is one [M20]', async () => {
+    expect((await projectMcp({ composition })).extensions['agenthub.composition']).toEqual(
       composition,
     )
-    expect((await projected({})).extensions).not.toHaveProperty(['agenthub.composition'])
+    expect((await projectMcp({})).extensions).not.toHaveProperty(['agenthub.composition'])
   })
 
-  test('runtime, trust, provenance and the rest stand once, in the server extension [M20, M21]', async () => {
+  test('runtime, trust, provenance and other sections are in the server extension [M20, M21]', async () => {
     const parts = {
       provenance,
       requirements: { permissions: ['orders.read'], budget: { currency: 'EUR' } },
@@ -410,7 +410,7 @@ describe('what has no field in MCP', () => {
     }
     const { runtime, trust } = aManifest(parts)
 
-    const { extensions } = await projected(parts)
+    const { extensions } = await projectMcp(parts)
 
     expect(extensions['dev.drawbridge/manifest']).toMatchObject({
       schema_version: '0.1',
@@ -422,12 +422,12 @@ describe('what has no field in MCP', () => {
     })
   })
 
-  test('no field of runtime stands in any tool [M21]', async () => {
-    const { tools } = await projected({ capabilities: [{}, aWritingCapability()] })
-    const words = JSON.stringify(tools)
+  test('no field of runtime is in any tool [M21]', async () => {
+    const { tools } = await projectMcp({ capabilities: [{}, aWritingCapability()] })
+    const serialized = JSON.stringify(tools)
 
     for (const field of [...Object.keys(aManifest().runtime), 'log_privileged_actions'])
-      expect(words).not.toContain(field)
+      expect(serialized).not.toContain(field)
   })
 
   test('the extension and its composition reach a client when it connects [M20, M21]', async () => {
@@ -456,8 +456,8 @@ describe('unknown fields', () => {
   }
   const lenient = { extensions: ['x-acme'], strict: false }
 
-  test('of an approved namespace are projected, and no others [M22]', async () => {
-    const { tools, extensions } = await projected(unknown, lenient)
+  test('are projected only if their namespace is approved [M22]', async () => {
+    const { tools, extensions } = await projectMcp(unknown, lenient)
     const server = extensions['dev.drawbridge/manifest']
 
     expect(tools[0]?._meta['dev.drawbridge/extras']).toMatchObject({ 'x-acme-owner': 'ann' })
@@ -472,8 +472,8 @@ describe('unknown fields', () => {
     expect(JSON.stringify({ tools, extensions })).not.toContain('lost')
   })
 
-  test('that are not approved are each a warning with their path [M22, M23]', async () => {
-    const { warnings } = await projected(unknown, lenient)
+  test('outside an approved namespace each give a warning with their path [M22, M23]', async () => {
+    const { warnings } = await projectMcp(unknown, lenient)
     const paths = warnings.filter(({ code }) => code === 'field_unknown').map(({ path }) => path)
 
     expect(paths.sort()).toEqual(
@@ -488,7 +488,7 @@ describe('unknown fields', () => {
     )
   })
 
-  test('are errors where it is strict, and nothing is projected [M22]', async () => {
+  test('are errors in strict mode, and nothing is projected [M22]', async () => {
     const { json, diagnostics } = await project(aManifest({ more: { color: 'red' } }))
 
     expect(json).toBeUndefined()
@@ -498,9 +498,9 @@ describe('unknown fields', () => {
   })
 })
 
-describe('what is dropped', () => {
-  test('is listed with its path: capabilities, interfaces, where secrets lie [M23]', async () => {
-    const { tools, warnings } = await projected({
+describe('dropped fields', () => {
+  test('are listed with their paths: capabilities, interfaces, secrets [M23]', async () => {
+    const { tools, warnings } = await projectMcp({
       requirements: { secrets: [{ id: 'desk', secret_ref: 'env://DESK' }] },
       capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }],
       interfaces: [
@@ -517,19 +517,19 @@ describe('what is dropped', () => {
     for (const { message } of warnings) expect(message).toMatch(/\S/)
   })
 
-  test('with --all capabilities of other protocols are projected and no longer listed [M23]', async () => {
+  test('do not include capabilities of other protocols with all: true, which are projected [M23]', async () => {
     const parts = {
       capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }],
       interfaces: [anInterface(), anInterface({ protocol: 'HTTP' })],
     }
-    const { tools, warnings } = await projected(parts, { all: true })
+    const { tools, warnings } = await projectMcp(parts, { all: true })
 
     expect(tools.map(({ name }) => name)).toEqual(['look-up-order', 'only-http'])
     expect(warnings.map(({ path }) => path)).not.toContain('/capabilities/1')
   })
 
-  test('warnings come in the order of their paths [M1, M23]', async () => {
-    const { warnings } = await projected({
+  test('are sorted by path [M1, M23]', async () => {
+    const { warnings } = await projectMcp({
       capabilities: [
         { id: 'b', permissions: ['z.z', 'a.a'] },
         { id: 'a', protocols: ['HTTP'] },
@@ -540,7 +540,7 @@ describe('what is dropped', () => {
     expect(paths).toEqual([...paths].sort())
   })
 
-  test('is said as a diagnostic when the manifest is served [M23]', async () => {
+  test('are diagnostics when the manifest is served [M23]', async () => {
     const manifest = aManifest({ capabilities: [{}, { id: 'only-http', protocols: ['HTTP'] }] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
@@ -572,40 +572,40 @@ describe('safety', () => {
     expect(JSON.stringify(await bridge.list())).not.toContain(secret)
   })
 
-  test('where a secret lies is not in any metadata [M24]', async () => {
-    const mcp = await projected({
+  test('a secret_ref is not in any metadata [M24]', async () => {
+    const mcp = await projectMcp({
       requirements: { secrets: [{ id: 'desk', secret_ref: 'vault://team/desk-key' }] },
     })
 
     expect(JSON.stringify(mcp)).not.toContain('vault://')
   })
 
-  test('permissions of a privileged capability are preserved exactly [M25]', async () => {
+  test('permissions of a capability on a privileged interface are preserved exactly [M25]', async () => {
     const permissions = ['payments.refund', 'orders:write', 'a_b-c.d']
     const tool = await projectedTool(aWritingCapability({ permissions }), {
       interfaces: [anInterface({ privileged: true, permissions: ['desk.enter', 'a_b-c.d'] })],
     })
 
     expect(tool.annotations.permissions).toEqual(permissions)
-    // To call it takes those of the privileged interface as well.
+    // A call also requires the permissions of the privileged interface.
     expect(tool._meta['dev.drawbridge/rules']?.permissions).toEqual([...permissions, 'desk.enter'])
   })
 
-  test('permissions are asked for exactly as they are written [M25]', async () => {
+  test('permissions are compared exactly, case-sensitive and without prefix matching [M25]', async () => {
     const manifest = aManifest({ capabilities: [{ permissions: ['orders.read', 'orders.all'] }] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
-    const calling = (...scopes: string[]) =>
+    const callWithScopes = (...scopes: string[]) =>
       bridge.call('look-up-order', {}, { caller: { subject: 'ann', scopes: new Set(scopes) } })
 
-    expect(await calling('orders.read', 'orders.all')).not.toHaveProperty('isError')
+    expect(await callWithScopes('orders.read', 'orders.all')).not.toHaveProperty('isError')
     for (const scopes of [[], ['orders.read'], ['orders'], ['orders.read', 'ORDERS.ALL']])
-      await expect(calling(...scopes)).rejects.toMatchObject({
+      await expect(callWithScopes(...scopes)).rejects.toMatchObject({
         data: { code: 'insufficient_scope' },
       })
   })
 
   test.each(['low', 'high'])(
-    'a tool with side effects %s has the idempotency annotation, and cannot be declared without [M26]',
+    'a tool with side effects %s has the idempotency annotation and must require a key [M26]',
     async (side_effect_level) => {
       const tool = await projectedTool(aWritingCapability({ side_effect_level }))
       const { json, diagnostics } = await project(
@@ -625,7 +625,7 @@ describe('safety', () => {
   )
 })
 
-test('the example projects: three levels of side effects, each as the mapping says', async () => {
+test('the example manifest is projected with the annotations of its three side effect levels', async () => {
   const { code, stdout } = await drawbridge(['project', 'examples/manifest/orders/agent.yaml'], {
     cwd: process.cwd(),
   })

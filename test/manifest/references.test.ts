@@ -19,39 +19,39 @@ import { drawbridge } from '../support/run-cli.ts'
 const json = (value: unknown) => JSON.stringify(value)
 const money = { type: 'object', properties: { value: { type: 'number' } }, required: ['value'] }
 
-/** One capability with the reference, and one good neighbour. */
-const referring = (uri: string, parts: Fields = {}) =>
+/** A manifest with one capability that uses the reference and one without. */
+const aReferringManifest = (uri: string, parts: Fields = {}) =>
   aManifest({ capabilities: [{ input_schema: { $ref_uri: uri }, ...parts }, { id: 'neighbour' }] })
 
-interface Loaded {
+interface LoadResult {
   readonly input: Fields | undefined
   readonly names: readonly string[]
-  /** What was said of the capability that refers. */
-  readonly said: string
+  /** Diagnostics about references and schemas. */
+  readonly referenceErrors: string
 }
 
 async function load(
   manifest: ReturnType<typeof aManifest>,
   files: Readonly<Record<string, string>>,
   schemas: Readonly<Record<string, string>> = {},
-): Promise<Loaded & { bridge: Awaited<ReturnType<typeof serveManifest>> }> {
+): Promise<LoadResult & { bridge: Awaited<ReturnType<typeof serveManifest>> }> {
   const bridge = await serveManifest(manifest, { handlers: answering(manifest), files, schemas })
   const { tools } = await bridge.list()
-  const said = bridge.diagnostics
+  const referenceErrors = bridge.diagnostics
     .filter(({ code }) => code === 'reference_unresolved' || code === 'schema_unusable')
     .map(({ pointer, message }) => `${pointer} ${message}`)
     .join('\n')
   const input = tools.find(({ name }) => name === 'look-up-order')?.inputSchema as
     | Fields
     | undefined
-  return { bridge, input, names: tools.map(({ name }) => name), said }
+  return { bridge, input, names: tools.map(({ name }) => name), referenceErrors }
 }
 
-const at = '/capabilities/0/input_schema'
+const schemaPointer = '/capabilities/0/input_schema'
 
 describe('a reference to a file', () => {
-  test('is what the tool is served with, and what calls are checked by [M16]', async () => {
-    const { bridge, input } = await load(referring('schemas/money.json'), {
+  test('is resolved to the served schema, which validates calls [M16]', async () => {
+    const { bridge, input } = await load(aReferringManifest('schemas/money.json'), {
       'schemas/money.json': json(money),
     })
 
@@ -60,16 +60,16 @@ describe('a reference to a file', () => {
     expect(await bridge.call('look-up-order', { value: 'a' })).toMatchObject({ isError: true })
   })
 
-  test('may be YAML, and may be written with percent signs', async () => {
-    const { input } = await load(referring('my%20schemas/money.yaml'), {
+  test('may be to YAML and may be percent-encoded', async () => {
+    const { input } = await load(aReferringManifest('my%20schemas/money.yaml'), {
       'my schemas/money.yaml': toYaml(money),
     })
 
     expect(input).toEqual(money)
   })
 
-  test('inside others are bundled under $defs, relative to the file they stand in', async () => {
-    const { bridge, input } = await load(referring('schemas/order.json'), {
+  test('in a referenced file is bundled under $defs, relative to that file', async () => {
+    const { bridge, input } = await load(aReferringManifest('schemas/order.json'), {
       'schemas/order.json': json({
         type: 'object',
         properties: { total: { $ref: 'parts/money.json' }, tax: { $ref: 'parts/money.json' } },
@@ -83,14 +83,14 @@ describe('a reference to a file', () => {
 
     expect(JSON.stringify(input)).not.toMatch(/\.json/)
     expect(Object.keys(input?.$defs as Fields)).toHaveLength(2)
-    const calling = (value: unknown) =>
+    const callWithValue = (value: unknown) =>
       bridge.call('look-up-order', { total: { value }, tax: { value: 5 } })
-    expect(await calling(1)).not.toHaveProperty('isError')
-    expect(await calling(0)).toMatchObject({ isError: true })
+    expect(await callWithValue(1)).not.toHaveProperty('isError')
+    expect(await callWithValue(0)).toMatchObject({ isError: true })
   })
 
-  test('may be to a part of a document', async () => {
-    const { bridge, input } = await load(referring('all.json#/$defs/order'), {
+  test('may have a JSON pointer fragment', async () => {
+    const { bridge, input } = await load(aReferringManifest('all.json#/$defs/order'), {
       'all.json': json({
         $defs: {
           order: { type: 'object', properties: { total: { $ref: '#/$defs/money' } } },
@@ -106,8 +106,8 @@ describe('a reference to a file', () => {
     )
   })
 
-  test('in a circle is followed once', async () => {
-    const { bridge, input } = await load(referring('a.json'), {
+  test('in a cycle is followed once', async () => {
+    const { bridge, input } = await load(aReferringManifest('a.json'), {
       'a.json': json({
         type: 'object',
         properties: { b: { $ref: 'b.json' }, n: { type: 'number' } },
@@ -116,12 +116,12 @@ describe('a reference to a file', () => {
     })
 
     expect(input).toBeDefined()
-    const deep = (n: unknown) => bridge.call('look-up-order', { b: { b: { a: { n } } } })
-    expect(await deep(1)).not.toHaveProperty('isError')
-    expect(await deep('a')).toMatchObject({ isError: true })
+    const callWithN = (n: unknown) => bridge.call('look-up-order', { b: { b: { a: { n } } } })
+    expect(await callWithN(1)).not.toHaveProperty('isError')
+    expect(await callWithN('a')).toMatchObject({ isError: true })
   })
 
-  test('gives the same bytes whenever it is loaded [M1]', async () => {
+  test('gives byte-identical schemas on every load [M1]', async () => {
     const files = {
       'a.json': json({
         type: 'object',
@@ -131,20 +131,20 @@ describe('a reference to a file', () => {
       'c.json': json({ type: 'string' }),
     }
     const [first, second] = [
-      await load(referring('a.json'), files),
-      await load(referring('a.json'), files),
+      await load(aReferringManifest('a.json'), files),
+      await load(aReferringManifest('a.json'), files),
     ]
 
     expect(json(await first.bridge.list())).toBe(json(await second.bridge.list()))
   })
 
-  test('keeps definitions that the schema already has, whatever they are called', async () => {
+  test('keeps existing $defs, even if their names collide with bundled ones', async () => {
     const schema = {
       type: 'object',
       properties: { own: { $ref: '#/$defs/document_1' }, other: { $ref: 'other.json' } },
       $defs: { document_1: { type: 'string' } },
     }
-    const { bridge } = await load(referring('x.json', { input_schema: schema }), {
+    const { bridge } = await load(aReferringManifest('x.json', { input_schema: schema }), {
       'other.json': json({ type: 'number' }),
     })
 
@@ -156,26 +156,26 @@ describe('a reference to a file', () => {
     })
   })
 
-  test('keeps properties whose names are keywords elsewhere', async () => {
+  test('keeps properties named $id and $schema', async () => {
     const properties = { $id: { type: 'string' }, $schema: { type: 'string' } }
-    const { input } = await load(referring('a.json'), {
+    const { input } = await load(aReferringManifest('a.json'), {
       'a.json': json({ $id: 'https://a.example/a', type: 'object', properties }),
     })
 
     expect(input?.properties).toEqual(properties)
   })
 
-  test('is not looked for in values, which only look like one', async () => {
+  test('is not looked for in default values', async () => {
     const schema = {
       type: 'object',
       properties: { pointer: { type: 'object', default: { $ref: 'no-such-file.json' } } },
     }
-    const { names } = await load(referring('a.json', { input_schema: schema }), {})
+    const { names } = await load(aReferringManifest('a.json', { input_schema: schema }), {})
 
     expect(names).toContain('look-up-order')
   })
 
-  test('works for outputs, too', async () => {
+  test('works for output schemas', async () => {
     const manifest = aManifest({ capabilities: [{ output_schema: { $ref_uri: 'money.json' } }] })
     const { bridge } = await load(manifest, { 'money.json': json(money) })
 
@@ -183,7 +183,7 @@ describe('a reference to a file', () => {
   })
 })
 
-describe('a reference that cannot be followed leaves out its tool alone:', () => {
+describe('an unresolvable reference omits only its tool:', () => {
   const chain = (length: number) =>
     Object.fromEntries(
       Array.from({ length }, (_, index) => [
@@ -199,64 +199,69 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
   }
 
   test.each<[string, string, Record<string, string>, RegExp]>([
-    ['to nothing', 'gone.json', {}, /does not exist/],
-    ['out of the folder', '../../../../../../etc/passwd', {}, /outside/],
+    ['to a missing file', 'gone.json', {}, /does not exist/],
+    ['out of the folder with ../', '../../../../../../etc/passwd', {}, /outside/],
     [
-      'out of the folder, in disguise',
+      'out of the folder, percent-encoded',
       '%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd',
       {},
       /outside|no such/,
     ],
-    ['out of the folder, absolutely', '/etc/passwd', {}, /outside/],
-    ['to a file: address', 'file:///etc/passwd', {}, /only files and https/],
+    ['out of the folder, absolute path', '/etc/passwd', {}, /outside/],
+    ['to a file: URL', 'file:///etc/passwd', {}, /only files and https/],
     ['to plain http', 'http://127.0.0.1:9/a.json', {}, /only files and https/],
-    ['to data', 'data:application/json,1', {}, /only files and https|cannot be read/],
-    ['to what is no JSON', 'a.json', { 'a.json': '{"type": ' }, /a\.json:1:/],
-    ['to what is no schema', 'a.json', { 'a.json': '[1]' }, /not a JSON Schema object/],
-    ['to what is no object', 'a.json', { 'a.json': json({ type: 'string' }) }, /"type": "object"/],
+    ['to a data: URL', 'data:application/json,1', {}, /only files and https|cannot be read/],
+    ['to invalid JSON', 'a.json', { 'a.json': '{"type": ' }, /a\.json:1:/],
+    ['to a JSON array', 'a.json', { 'a.json': '[1]' }, /not a JSON Schema object/],
+    [
+      'to a schema that is not of type object',
+      'a.json',
+      { 'a.json': json({ type: 'string' }) },
+      /"type": "object"/,
+    ],
     ['to a folder', 'sub', { 'sub/a.json': '{}' }, /cannot be read/],
     [
-      'to what is too large',
+      'to a file that is too large',
       'a.json',
       { 'a.json': json({ ...money, x: 'x'.repeat(300_000) }) },
       /larger/,
     ],
-    ['too deep', 'a.json', { 'a.json': json(nested(100)) }, /deeper/],
+    ['to a schema that is nested too deeply', 'a.json', { 'a.json': json(nested(100)) }, /deeper/],
     ['through too many documents', '0.json', chain(200), /more than 32 documents/],
     ['to an anchor', 'a.json#money', { 'a.json': json(money) }, /anchor/],
-    ['with a percent sign that means nothing', '%E0%A4%A', {}, /cannot be read/],
+    ['with an invalid percent-encoding', '%E0%A4%A', {}, /cannot be read/],
     [
-      'whose own reference leads out',
+      'to a schema with a reference out of the folder',
       'a.json',
       { 'a.json': json({ type: 'object', properties: { a: { $ref: '../../../../etc/hosts' } } }) },
       /outside|no such/,
     ],
     [
-      'whose own reference leads to an address',
+      'to a schema with an unlisted https reference',
       'a.json',
       { 'a.json': json({ type: 'object', properties: { a: { $ref: 'https://a.example/x' } } }) },
       /not listed/,
     ],
     [
-      'whose pointer leads nowhere',
+      'with a dangling JSON pointer',
       'a.json#/$defs/none',
       { 'a.json': json(money) },
       /points to nothing/,
     ],
-  ])('%s', async (_, uri, files, says) => {
-    const { names, said } = await load(referring(uri), files)
+  ])('%s', async (_, uri, files, messagePattern) => {
+    const { names, referenceErrors } = await load(aReferringManifest(uri), files)
 
     expect(names).toEqual(['neighbour'])
-    expect(said).toContain(at)
-    expect(said).toMatch(says)
-    expect(said).not.toContain('root:')
+    expect(referenceErrors).toContain(schemaPointer)
+    expect(referenceErrors).toMatch(messagePattern)
+    expect(referenceErrors).not.toContain('root:')
   })
 
   test.each([
-    ['a link out of the folder', '/etc/passwd'],
-    ['a link to itself', 'link.json'],
+    ['to a symlink out of the folder', '/etc/passwd'],
+    ['to a symlink to itself', 'link.json'],
   ])('%s', async (_, target) => {
-    const manifest = referring('link.json')
+    const manifest = aReferringManifest('link.json')
     const folder = await aProject({ 'agent.yaml': toYaml(manifest) })
     symlinkSync(target, path.join(folder, 'link.json'))
     const source = manifestSource(path.join(folder, 'agent.yaml'), {
@@ -268,12 +273,16 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
 
     expect(await toolNames(bridge)).toEqual(['neighbour'])
     expect(bridge.diagnostics).toContainEqual(
-      expect.objectContaining({ code: 'reference_unresolved', severity: 'error', pointer: at }),
+      expect.objectContaining({
+        code: 'reference_unresolved',
+        severity: 'error',
+        pointer: schemaPointer,
+      }),
     )
   })
 
-  test('a link inside the folder is followed', async () => {
-    const manifest = referring('link.json')
+  test('except that a symlink inside the folder is followed', async () => {
+    const manifest = aReferringManifest('link.json')
     const folder = await aProject({ 'agent.yaml': toYaml(manifest), 'a.json': json(money) })
     symlinkSync('a.json', path.join(folder, 'link.json'))
     const source = manifestSource(path.join(folder, 'agent.yaml'), {
@@ -286,9 +295,9 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
     expect(await toolNames(bridge)).toEqual(['look-up-order', 'neighbour'])
   })
 
-  test('a secret in a file that is referred to is not served, and not printed [M24]', async () => {
+  test('a secret in a referenced file is neither served nor printed [M24]', async () => {
     const secret = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
-    const { bridge, names } = await load(referring('a.json'), {
+    const { bridge, names } = await load(aReferringManifest('a.json'), {
       'a.json': json({ type: 'object', properties: { a: { type: 'string', default: secret } } }),
     })
 
@@ -297,63 +306,69 @@ describe('a reference that cannot be followed leaves out its tool alone:', () =>
   })
 })
 
-describe('a reference to an https address', () => {
+describe('a reference to an https URL', () => {
   const address = 'https://schemas.example/money.json'
   const body = json(money)
   const pin = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 
   afterEach(() => vi.unstubAllGlobals())
 
-  /** The address leads to a server here; all else is as the platform does it. */
-  async function serving(answer: (request: IncomingMessage, response: ServerResponse) => void) {
-    const asked: string[] = []
+  /** Redirects the schema host to a local server; otherwise uses the real fetch. */
+  async function serveSchemas(
+    respond: (request: IncomingMessage, response: ServerResponse) => void,
+  ) {
+    const requestPaths: string[] = []
     const server = createServer((request, response) => {
-      asked.push(request.url ?? '')
-      answer(request, response)
+      requestPaths.push(request.url ?? '')
+      respond(request, response)
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => {
       server.close()
       server.closeAllConnections()
     })
-    const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const real = globalThis.fetch
+    const localUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const originalFetch = globalThis.fetch
     vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
-      real(String(url).replace('https://schemas.example', here), init),
+      originalFetch(String(url).replace('https://schemas.example', localUrl), init),
     )
-    return asked
+    return requestPaths
   }
 
-  test('that is pinned with the right hash is fetched once, when it is loaded, and never again', async () => {
-    const asked = await serving((_, response) => response.end(body))
-    const { bridge, input } = await load(referring(address), {}, { [address]: pin(body) })
+  test('that is pinned with the right hash is fetched once, at load', async () => {
+    const requestPaths = await serveSchemas((_, response) => response.end(body))
+    const { bridge, input } = await load(aReferringManifest(address), {}, { [address]: pin(body) })
 
     await bridge.list()
     await bridge.call('look-up-order', { value: 1 })
     await bridge.call('look-up-order', { value: 'https://schemas.example/other.json' })
 
     expect(input).toEqual(money)
-    expect(asked).toEqual(['/money.json'])
+    expect(requestPaths).toEqual(['/money.json'])
   })
 
-  test('relative to one that was fetched needs a pin of its own', async () => {
+  test('in a fetched schema needs its own pin', async () => {
     const order = json({ type: 'object', properties: { total: { $ref: 'money.json' } } })
-    const asked = await serving(({ url }, response) =>
+    const requestPaths = await serveSchemas(({ url }, response) =>
       response.end(url === '/order.json' ? order : body),
     )
     const from = 'https://schemas.example/order.json'
 
-    const without = await load(referring(from), {}, { [from]: pin(order) })
-    expect(without.names).toEqual(['neighbour'])
-    expect(asked).toEqual(['/order.json'])
-    const both = await load(referring(from), {}, { [from]: pin(order), [address]: pin(body) })
-    expect(both.names).toContain('look-up-order')
+    const withOnePin = await load(aReferringManifest(from), {}, { [from]: pin(order) })
+    expect(withOnePin.names).toEqual(['neighbour'])
+    expect(requestPaths).toEqual(['/order.json'])
+    const withBothPins = await load(
+      aReferringManifest(from),
+      {},
+      { [from]: pin(order), [address]: pin(body) },
+    )
+    expect(withBothPins.names).toContain('look-up-order')
   })
 
-  test('cannot lead back to files from there', async () => {
+  test('cannot lead to a schema that refers to local files', async () => {
     const order = json({ type: 'object', properties: { a: { $ref: 'file:///etc/passwd' } } })
-    await serving((_, response) => response.end(order))
-    const { names } = await load(referring(address), {}, { [address]: pin(order) })
+    await serveSchemas((_, response) => response.end(order))
+    const { names } = await load(aReferringManifest(address), {}, { [address]: pin(order) })
 
     expect(names).toEqual(['neighbour'])
   })
@@ -368,7 +383,7 @@ describe('a reference to an https address', () => {
       1,
     ],
     [
-      'leads somewhere else',
+      'redirects',
       { [address]: pin(body) },
       (response) => response.writeHead(302, { location: '/elsewhere.json' }).end(),
       /cannot be read/,
@@ -388,18 +403,24 @@ describe('a reference to an https address', () => {
       /larger/,
       1,
     ],
-    ['breaks off', { [address]: pin(body) }, (response) => response.destroy(), /cannot be read/, 1],
-  ])('that %s leaves out its tool alone', async (_, schemas, answer, says, requests) => {
-    const asked = await serving((_, response) => answer(response))
-    const { names, said } = await load(referring(address), {}, schemas)
+    [
+      'closes the connection',
+      { [address]: pin(body) },
+      (response) => response.destroy(),
+      /cannot be read/,
+      1,
+    ],
+  ])('that %s omits only its tool', async (_, schemas, respond, messagePattern, requests) => {
+    const requestPaths = await serveSchemas((_, response) => respond(response))
+    const { names, referenceErrors } = await load(aReferringManifest(address), {}, schemas)
 
     expect(names).toEqual(['neighbour'])
-    expect(said).toContain(at)
-    expect(said).toMatch(says)
-    expect(asked).toHaveLength(requests)
+    expect(referenceErrors).toContain(schemaPointer)
+    expect(referenceErrors).toMatch(messagePattern)
+    expect(requestPaths).toHaveLength(requests)
   })
 
-  test('that is not pinned is not contacted by any verb', async () => {
+  test('that is not pinned is not contacted by any command', async () => {
     let contacts = 0
     const server = createServer().on('connection', (socket) => {
       contacts++
@@ -409,7 +430,7 @@ describe('a reference to an https address', () => {
     onTestFinished(() => void server.close())
     const uri = `https://127.0.0.1:${(server.address() as AddressInfo).port}/a.json`
     const cwd = await aProject({
-      'agent.yaml': toYaml(referring(uri)),
+      'agent.yaml': toYaml(aReferringManifest(uri)),
       'drawbridge.yaml': 'sources: [{ manifest: agent.yaml, handlers: handlers.ts }]\n',
       'handlers.ts': 'export const neighbour = () => ({})\nexport const lookUpOrder = () => ({})\n',
     })
@@ -427,8 +448,8 @@ describe('a reference to an https address', () => {
   })
 })
 
-test('a file that goes after it was read is not missed: nothing is read when a tool is called', async () => {
-  const manifest = referring('a.json')
+test('referenced files are not read at call time: deleting one after load has no effect', async () => {
+  const manifest = aReferringManifest('a.json')
   const folder = await aProject({ 'agent.yaml': toYaml(manifest), 'a.json': json(money) })
   const source = manifestSource(path.join(folder, 'agent.yaml'), { handlers: answering(manifest) })
   const bridge = createDrawbridge({ sources: [source] })

@@ -12,87 +12,106 @@ import {
 } from '../../src/upstream/failures.ts'
 import type { Reached, UpstreamAnswer } from '../../src/upstream/upstream.ts'
 
-const good: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
-const lost = (reached: Reached): UpstreamAnswer => ({
+const success: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
+const unavailable = (reached: Reached): UpstreamAnswer => ({
   outcome: upstreamUnavailable('reset'),
   reached,
 })
 
-/** Gives these answers in turn, and says how long was waited before each. */
-async function tries(answers: readonly UpstreamAnswer[], options: Partial<RetryOptions> = {}) {
-  const waits: number[] = []
-  let made = 0
-  const answer = await withRetries(async () => answers[made++] ?? good, {
+/** Runs `withRetries` against these answers in order and records the attempts and the delays. */
+async function runWithRetries(
+  answers: readonly UpstreamAnswer[],
+  options: Partial<RetryOptions> = {},
+) {
+  const delaysMs: number[] = []
+  let attempts = 0
+  const answer = await withRetries(async () => answers[attempts++] ?? success, {
     retries: 3,
     repeatable: true,
     cancellation: new Cancellation(),
     delay: async (milliseconds) => {
-      waits.push(milliseconds)
+      delaysMs.push(milliseconds)
     },
     ...options,
   })
-  return { answer, made, waits }
+  return { answer, attempts, delaysMs }
 }
 
-test('what may work another time is tried again, each time after a longer wait', async () => {
-  const { answer, waits } = await tries([lost('maybe'), lost('maybe'), lost('no')])
+test('retryable failures are retried with exponential backoff', async () => {
+  const { answer, delaysMs } = await runWithRetries([
+    unavailable('maybe'),
+    unavailable('maybe'),
+    unavailable('no'),
+  ])
 
-  expect(answer).toBe(good)
-  expect(waits).toEqual([200, 400, 800])
+  expect(answer).toBe(success)
+  expect(delaysMs).toEqual([200, 400, 800])
 })
 
-test('after so many retries the last answer stands', async () => {
-  const { answer, made } = await tries(
-    [1, 2, 3, 4, 5].map(() => lost('maybe')),
+test('the last answer is returned when the retries are exhausted', async () => {
+  const { answer, attempts } = await runWithRetries(
+    [1, 2, 3, 4, 5].map(() => unavailable('maybe')),
     { retries: 2 },
   )
 
-  expect(answer).toEqual(lost('maybe'))
-  expect(made).toBe(3)
+  expect(answer).toEqual(unavailable('maybe'))
+  expect(attempts).toBe(3)
 })
 
-test('what is not safe to repeat is repeated only when nothing can have arrived', async () => {
-  expect(await tries([lost('maybe')], { repeatable: false })).toMatchObject({ made: 1 })
-  expect(
-    await tries([{ outcome: upstreamBusy(1), reached: 'yes' }], { repeatable: false }),
-  ).toMatchObject({
-    made: 1,
+test('a call that is not repeatable is retried only if the request was certainly not received', async () => {
+  expect(await runWithRetries([unavailable('maybe')], { repeatable: false })).toMatchObject({
+    attempts: 1,
   })
-  expect(await tries([lost('no')], { repeatable: false })).toMatchObject({ made: 2, answer: good })
+  expect(
+    await runWithRetries([{ outcome: upstreamBusy(1), reached: 'yes' }], { repeatable: false }),
+  ).toMatchObject({
+    attempts: 1,
+  })
+  expect(await runWithRetries([unavailable('no')], { repeatable: false })).toMatchObject({
+    attempts: 2,
+    answer: success,
+  })
 })
 
 test.each([
   ['a refusal', { outcome: upstreamRefused('No.'), reached: 'yes' }],
-  ['nonsense', { outcome: upstreamInvalid('HTML'), reached: 'maybe' }],
-  ['a good answer', good],
-] as const)('%s is not asked for twice', async (_, answer) => {
-  expect(await tries([answer])).toMatchObject({ made: 1, answer })
+  ['an invalid answer', { outcome: upstreamInvalid('HTML'), reached: 'maybe' }],
+  ['a good answer', success],
+] as const)('%s is not retried', async (_, answer) => {
+  expect(await runWithRetries([answer])).toMatchObject({ attempts: 1, answer })
 })
 
-test('a busy agent is left alone for as long as it asks, unless that is too long', async () => {
-  expect(await tries([{ outcome: upstreamBusy(5000), reached: 'yes' }])).toMatchObject({
-    waits: [5000],
+test('a busy agent is retried after its Retry-After, but not if that is too long', async () => {
+  expect(await runWithRetries([{ outcome: upstreamBusy(5000), reached: 'yes' }])).toMatchObject({
+    delaysMs: [5000],
   })
-  expect(await tries([{ outcome: upstreamBusy(3_600_000), reached: 'yes' }])).toMatchObject({
-    made: 1,
+  expect(
+    await runWithRetries([{ outcome: upstreamBusy(3_600_000), reached: 'yes' }]),
+  ).toMatchObject({
+    attempts: 1,
   })
 })
 
-test('nothing is tried after the call was cancelled', async () => {
+test('a cancelled call is not retried', async () => {
   const cancellation = new Cancellation()
   const delay = async () => cancellation.cancel('The client left.')
 
-  expect(await tries([lost('no')], { cancellation, delay })).toMatchObject({ made: 1 })
-  expect(await tries([lost('no')], { cancellation })).toMatchObject({ made: 1, waits: [] })
+  expect(await runWithRetries([unavailable('no')], { cancellation, delay })).toMatchObject({
+    attempts: 1,
+  })
+  expect(await runWithRetries([unavailable('no')], { cancellation })).toMatchObject({
+    attempts: 1,
+    delaysMs: [],
+  })
 })
 
-test('what writes and gave no certain answer is not called failed', () => {
+test('a write without a certain answer has the failure outcome_unknown', () => {
   const writes = { ...readOnly, writes: true }
 
-  expect(toOutcome(lost('maybe'), writes)).toMatchObject({
+  expect(toOutcome(unavailable('maybe'), writes)).toMatchObject({
     failure: { code: 'outcome_unknown', fixedBy: 'model', retryable: false, cause: 'reset' },
   })
-  expect(toOutcome(lost('no'), writes)).toEqual(lost('no').outcome)
-  expect(toOutcome(lost('maybe'), readOnly)).toEqual(lost('maybe').outcome)
-  expect(toOutcome(good, writes)).toBe(good.outcome)
+  expect(toOutcome(unavailable('no'), writes)).toEqual(unavailable('no').outcome)
+  expect(toOutcome(unavailable('maybe'), readOnly)).toEqual(unavailable('maybe').outcome)
+  expect(toOutcome(success, writes)).toBe(success.outcome)
 })

@@ -7,13 +7,13 @@ import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed
 
 const options = { namespace: 'com.example', digest: `sha256:${'0'.repeat(64)}` }
 
-function exported(manifest = aManifest(), wishes = options) {
-  const result = toServerJson(manifest, wishes)
+function createServerJson(manifest = aManifest(), settings = options) {
+  const result = toServerJson(manifest, settings)
   if ('fault' in result) throw new Error(result.fault)
   return result
 }
 
-/** What schema 2025-12-11 of the registry asks of an entry without packages. */
+/** Schema 2025-12-11 of the registry for an entry without packages. */
 const header = {
   type: 'object',
   required: ['name'],
@@ -28,7 +28,7 @@ const header = {
 const isValid = new Ajv2020({ allErrors: true }).compile({
   type: 'object',
   required: ['name', 'description', 'version'],
-  // Stricter than the registry: nothing may be there that it does not know.
+  // Stricter than the registry schema: unknown fields are rejected.
   additionalProperties: false,
   properties: {
     $schema: {
@@ -65,8 +65,8 @@ const isValid = new Ajv2020({ allErrors: true }).compile({
 })
 
 describe('server.json', () => {
-  test('names the server, where it is, and the manifest it was made of', () => {
-    const { json } = exported(
+  test('has name, repository, remotes and the manifest digest', () => {
+    const { json } = createServerJson(
       aManifest({
         provenance: {
           created_at: '2026-01-01T00:00:00Z',
@@ -92,9 +92,9 @@ describe('server.json', () => {
     })
   })
 
-  test('a long description is cut to 100 characters, and that is said', () => {
+  test('a long description is truncated to 100 characters, with a warning', () => {
     const description = 'A sentence that goes on and on. '.repeat(10).trim()
-    const { json, warnings } = exported(aManifest({ identity: { description } }))
+    const { json, warnings } = createServerJson(aManifest({ identity: { description } }))
 
     expect(String(json.description).length).toBeLessThanOrEqual(100)
     expect(json.description).toMatch(/ (and|on|goes|on\.|A|that|sentence)…$/)
@@ -104,8 +104,8 @@ describe('server.json', () => {
     })
   })
 
-  test('only MCP over http is a remote; the others are said', () => {
-    const { json, warnings } = exported(
+  test('only MCP over http(s) is a remote; other interfaces give a warning', () => {
+    const { json, warnings } = createServerJson(
       aManifest({
         interfaces: [
           anInterface({ protocol: 'HTTP' }),
@@ -125,8 +125,8 @@ describe('server.json', () => {
     )
   })
 
-  test('without any remote it says that nobody can connect', () => {
-    const { json, warnings } = exported(
+  test('without a remote there is a warning that clients cannot connect', () => {
+    const { json, warnings } = createServerJson(
       aManifest({ interfaces: [anInterface({ protocol: 'A2A' })] }),
     )
 
@@ -137,8 +137,8 @@ describe('server.json', () => {
     })
   })
 
-  test('what has no field in it is a warning with its path', () => {
-    const { warnings } = exported(aManifest({ identity: { tags: ['money'] } }))
+  test('fields without a counterpart give a warning with their path', () => {
+    const { warnings } = createServerJson(aManifest({ identity: { tags: ['money'] } }))
     const paths = warnings.map(({ path }) => path)
 
     expect(paths).toEqual([
@@ -153,7 +153,7 @@ describe('server.json', () => {
     ])
   })
 
-  test('paths are those of the file, where items before were left out', () => {
+  test('warning paths are those of the file, even if earlier items were omitted', () => {
     const text = JSON.stringify({
       ...aManifest(),
       interfaces: [{ protocol: 'nonsense' }, anInterface({ endpoint: './local' })],
@@ -170,7 +170,7 @@ describe('server.json', () => {
   })
 
   test.each(['example', 'com/example', 'com..example', '-com.example', ''])(
-    'a namespace of %j is refused with an example',
+    'the namespace %j is refused with an example',
     (namespace) => {
       expect(toServerJson(aManifest(), { ...options, namespace })).toEqual({
         fault: expect.stringMatching(/com\.example/),
@@ -178,13 +178,13 @@ describe('server.json', () => {
     },
   )
 
-  test('an id too long for a registry is refused, not cut', () => {
+  test('an id that is too long for the registry is refused, not truncated', () => {
     const identity = { id: 'a'.repeat(200) }
 
     expect(toServerJson(aManifest({ identity }), options)).toHaveProperty('fault')
   })
 
-  test('whatever the manifest says, the entry is valid, and the same every time', () => {
+  test('the entry is valid and deterministic for any manifest', () => {
     const words = fc.string({ unit: 'grapheme', minLength: 12, maxLength: 300 })
     const manifests = fc
       .record({
@@ -204,10 +204,12 @@ describe('server.json', () => {
       )
     fc.assert(
       fc.property(manifests, (manifest) => {
-        const { json } = exported(manifest)
+        const { json } = createServerJson(manifest)
 
         expect(isValid(json) ? [] : isValid.errors).toEqual([])
-        expect(JSON.stringify(exported(structuredClone(manifest)).json)).toBe(JSON.stringify(json))
+        expect(JSON.stringify(createServerJson(structuredClone(manifest)).json)).toBe(
+          JSON.stringify(json),
+        )
       }),
     )
   })

@@ -29,10 +29,10 @@ import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
 
 type Handlers = NonNullable<ManifestSourceOptions['handlers']>
 
-const keyed = (key: string) => ({ meta: { 'dev.drawbridge/idempotency-key': key } })
-const as = (subject: string): { caller: Caller } => ({ caller: { subject, scopes: 'all' } })
+const withIdempotencyKey = (key: string) => ({ meta: { 'dev.drawbridge/idempotency-key': key } })
+const asSubject = (subject: string): { caller: Caller } => ({ caller: { subject, scopes: 'all' } })
 
-/** `done`, or the code of the failure. */
+/** Returns `done`, or the failure code. */
 async function verdictOf(call: ReturnType<Drawbridge['call']>): Promise<string> {
   const { isError, _meta } = await call
   const failure = _meta?.['dev.drawbridge/failure'] as { code: string } | undefined
@@ -40,20 +40,26 @@ async function verdictOf(call: ReturnType<Drawbridge['call']>): Promise<string> 
 }
 
 describe('a handler', () => {
-  const found = () => ({ found: true })
+  const returnFound = () => ({ found: true })
 
   test.each<[string, Handlers]>([
-    ['by its id', { 'look-up-order': found }],
-    ['in the way of JavaScript', { lookUpOrder: found }],
-    ['in a default export, by its id', { default: { 'look-up-order': found } } as never],
-    ['in a default export, in the way of JavaScript', { default: { lookUpOrder: found } } as never],
-  ])('is found %s', async (_, handlers) => {
+    ['by capability id', { 'look-up-order': returnFound }],
+    ['by the camelCase form of the id', { lookUpOrder: returnFound }],
+    [
+      'in a default export, by capability id',
+      { default: { 'look-up-order': returnFound } } as never,
+    ],
+    [
+      'in a default export, by the camelCase form of the id',
+      { default: { lookUpOrder: returnFound } } as never,
+    ],
+  ])('is resolved %s', async (_, handlers) => {
     const bridge = await serveManifest(aManifest(), { handlers })
 
     expect(await bridge.call('look-up-order')).toMatchObject({ structuredContent: { found: true } })
   })
 
-  test('is found among the exports of the module that the configuration names', async () => {
+  test('is loaded from the exports of the module named in the configuration', async () => {
     const site = await Site.open({
       'drawbridge.yaml':
         'sources: [{ manifest: agent.yaml, handlers: ./handlers.ts, prefix: desk }]\n',
@@ -79,7 +85,7 @@ export default { three: () => ({ is: 'three' }) }
     ])
   })
 
-  test('is told who calls, under which key, and when to stop', async () => {
+  test('receives the caller, the idempotency key and an abort signal', async () => {
     const contexts: Fields[] = []
     const manifest = aManifest({ capabilities: [aWritingCapability()] })
     const bridge = await serveManifest(manifest, {
@@ -91,12 +97,12 @@ export default { three: () => ({ is: 'three' }) }
       },
     })
 
-    await bridge.call('refund-order', {}, { ...as('ann'), ...keyed('k1') })
+    await bridge.call('refund-order', {}, { ...asSubject('ann'), ...withIdempotencyKey('k1') })
 
     expect(contexts).toEqual([{ caller: { subject: 'ann' }, idempotencyKey: 'k1', aborted: false }])
   })
 
-  test('that throws fails that call, in words that give nothing away', async () => {
+  test('that throws fails the call without leaking the error message', async () => {
     const bridge = await serveManifest(aManifest(), {
       handlers: { lookUpOrder: () => Promise.reject(new Error('at 10.0.0.7')) },
     })
@@ -106,7 +112,7 @@ export default { three: () => ({ is: 'three' }) }
     expect(JSON.stringify(result)).not.toContain('10.0.0.7')
   })
 
-  test('that answers what its schema does not allow is not believed', async () => {
+  test('whose result violates the output schema fails the call', async () => {
     const output_schema = { type: 'object', required: ['found'] }
     const manifest = aManifest({ capabilities: [{ output_schema }] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
@@ -114,7 +120,7 @@ export default { three: () => ({ is: 'three' }) }
     expect(await bridge.call('look-up-order')).toMatchObject({ isError: true })
   })
 
-  test('that is missing leaves out its capability alone, and that is said', async () => {
+  test('that is missing omits only its capability, with a diagnostic', async () => {
     const manifest = aManifest({
       capabilities: [{ id: 'there' }, { id: 'missing' }],
       interfaces: [anInternalInterface()],
@@ -132,7 +138,7 @@ export default { three: () => ({ is: 'three' }) }
   })
 })
 
-describe('what is offered', () => {
+describe('the list of served tools', () => {
   const manifest = aManifest({
     capabilities: [
       {},
@@ -142,16 +148,16 @@ describe('what is offered', () => {
     interfaces: [anInterface(), anInternalInterface(), anInterface({ protocol: 'HTTP' })],
   })
 
-  test('over MCP is served, the rest with all: true', async () => {
+  test('contains the MCP capabilities, and every capability with all: true', async () => {
     const handlers = answering(manifest)
-    const some = await serveManifest(manifest, { handlers })
-    const every = await serveManifest(manifest, { handlers, all: true })
+    const mcpOnly = await serveManifest(manifest, { handlers })
+    const everything = await serveManifest(manifest, { handlers, all: true })
 
-    expect(await toolNames(some)).toEqual(['look-up-order'])
-    expect(await toolNames(every)).toEqual(['api', 'inside', 'look-up-order'])
+    expect(await toolNames(mcpOnly)).toEqual(['look-up-order'])
+    expect(await toolNames(everything)).toEqual(['api', 'inside', 'look-up-order'])
   })
 
-  test('stands under the prefix of its source', async () => {
+  test('uses the prefix of the source', async () => {
     const bridge = await serveManifest(manifest, { handlers: answering(manifest), prefix: 'desk' })
 
     expect(await toolNames(bridge)).toEqual(['desk_look-up-order'])
@@ -159,18 +165,18 @@ describe('what is offered', () => {
   })
 })
 
-describe('an interface keeps its promises whoever does the work:', () => {
-  const strict = anInterface({
+describe('an MCP interface whose capability runs in a local handler', () => {
+  const privilegedInterface = anInterface({
     privileged: true,
     permissions: ['desk.enter'],
     rate_limit: { requests_per_minute: 2 },
   })
   const manifest = aManifest({
-    interfaces: [strict, anInternalInterface()],
+    interfaces: [privilegedInterface, anInternalInterface()],
     policy: { high_risk_approval_required: false },
   })
 
-  test('its permissions are asked for', async () => {
+  test('enforces its permissions', async () => {
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
     const caller: Caller = { subject: 'ann', scopes: new Set() }
 
@@ -179,7 +185,7 @@ describe('an interface keeps its promises whoever does the work:', () => {
     })
   })
 
-  test('its rate is kept', async () => {
+  test('enforces its rate limit', async () => {
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
     const verdicts = [1, 2, 3].map(() => verdictOf(bridge.call('look-up-order')))
 
@@ -187,19 +193,19 @@ describe('an interface keeps its promises whoever does the work:', () => {
   })
 })
 
-describe('the rate of an interface', () => {
-  test('is shared by all callers and all capabilities that come through it', async () => {
+describe('the rate limit of an interface', () => {
+  test('is shared by all callers and capabilities of the interface', async () => {
     const manifest = aManifest({
       capabilities: [{ id: 'one' }, { id: 'two' }],
       interfaces: [anInternalInterface({ rate_limit: { requests_per_minute: 3 } })],
     })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
     const calls = [
-      () => bridge.call('one', {}, as('ann')),
-      () => bridge.call('two', {}, as('bob')),
-      () => bridge.call('one', {}, as('eve')),
-      () => bridge.call('two', {}, as('ann')),
-      () => bridge.call('one', {}, as('zoe')),
+      () => bridge.call('one', {}, asSubject('ann')),
+      () => bridge.call('two', {}, asSubject('bob')),
+      () => bridge.call('one', {}, asSubject('eve')),
+      () => bridge.call('two', {}, asSubject('ann')),
+      () => bridge.call('one', {}, asSubject('zoe')),
     ]
     const verdicts: string[] = []
     for (const call of calls) verdicts.push(await verdictOf(call()))
@@ -209,14 +215,14 @@ describe('the rate of an interface', () => {
 })
 
 describe('the budget', () => {
-  const spending = (budget: Fields, estimated_cost = 3) =>
+  const aBudgetedManifest = (budget: Fields, estimated_cost = 3) =>
     aManifest({
       requirements: { budget: { currency: 'EUR', ...budget } },
       capabilities: [{ cost: { mode: 'fixed', estimated_cost, unit: 'EUR' } }],
     })
 
-  test('is mentioned at 80 %, needs a human above 100 %, and ends above 120 % [M14]', async () => {
-    const manifest = spending({ monthly_limit: 10 })
+  test('alerts at 80 %, requires approval above 100 %, and stops calls above 120 % [M14]', async () => {
+    const manifest = aBudgetedManifest({ monthly_limit: 10 })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
     const call = () => bridge.call('look-up-order')
 
@@ -233,12 +239,14 @@ describe('the budget', () => {
     expect(await verdictOf(call())).toBe('budget_exceeded')
   })
 
-  test('is that of all callers together', async () => {
-    const manifest = spending({ monthly_limit: 5 })
+  test('is shared by all callers', async () => {
+    const manifest = aBudgetedManifest({ monthly_limit: 5 })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
-    expect(await verdictOf(bridge.call('look-up-order', {}, as('ann')))).toBe('done')
-    expect(await verdictOf(bridge.call('look-up-order', {}, as('bob')))).toBe('approval_required')
+    expect(await verdictOf(bridge.call('look-up-order', {}, asSubject('ann')))).toBe('done')
+    expect(await verdictOf(bridge.call('look-up-order', {}, asSubject('bob')))).toBe(
+      'approval_required',
+    )
   })
 
   test.each([
@@ -246,35 +254,35 @@ describe('the budget', () => {
     [2.6, 'approval_required'],
     [2, 'budget_exceeded'],
     [0, 'budget_exceeded'],
-  ])('of %d for one task: a call that costs 3 is %s', async (per_task_limit, verdict) => {
-    const manifest = spending({ per_task_limit })
+  ])('with per_task_limit %d: a call that costs 3 is %s', async (per_task_limit, verdict) => {
+    const manifest = aBudgetedManifest({ per_task_limit })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
     expect(await verdictOf(bridge.call('look-up-order'))).toBe(verdict)
   })
 })
 
-test('timeout_seconds ends a call, and tells the handler', async () => {
-  let stopped = false
+test('timeout_seconds times a call out and aborts the handler', async () => {
+  let wasAborted = false
   const bridge = await serveManifest(aManifest({ runtime: { timeout_seconds: 1 } }), {
     handlers: {
       lookUpOrder: (_, { signal }) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => {
-            stopped = true
+            wasAborted = true
             resolve({})
           })
         }),
     },
   })
-  const started = performance.now()
+  const startMs = performance.now()
 
   expect(await verdictOf(bridge.call('look-up-order'))).toBe('timed_out')
-  expect(performance.now() - started).toBeGreaterThan(900)
-  expect(stopped).toBe(true)
+  expect(performance.now() - startMs).toBeGreaterThan(900)
+  expect(wasAborted).toBe(true)
 })
 
-test('a handler that never ends does not keep the server from stopping', async () => {
+test('a handler that never settles does not block close()', async () => {
   const folder = await aProject({
     'agent.yaml': toYaml(aManifest({ runtime: { timeout_seconds: 1 } })),
   })
@@ -283,13 +291,13 @@ test('a handler that never ends does not keep the server from stopping', async (
   const bridge = createDrawbridge({ sources: [source] })
 
   expect(await verdictOf(bridge.call('look-up-order'))).toBe('timed_out')
-  const closed = bridge.close(100).then(() => 'closed')
+  const closing = bridge.close(100).then(() => 'closed')
 
-  expect(await Promise.race([closed, late(3000)])).toBe('closed')
+  expect(await Promise.race([closing, timeoutAfter(3000)])).toBe('closed')
 })
 
 describe('a high-risk call', () => {
-  test('waits for a human, and runs once after a yes [M13]', async () => {
+  test('waits for approval and runs once when approved [M13]', async () => {
     const runs: unknown[] = []
     const manifest = aManifest({
       capabilities: [aWritingCapability({ side_effect_level: 'high' })],
@@ -297,7 +305,8 @@ describe('a high-risk call', () => {
     const bridge = await serveManifest(manifest, {
       handlers: { refundOrder: (input) => ({ run: runs.push(input) }) },
     })
-    const call = () => verdictOf(bridge.call('refund-order', { order: 'a' }, keyed('k')))
+    const call = () =>
+      verdictOf(bridge.call('refund-order', { order: 'a' }, withIdempotencyKey('k')))
 
     expect(await call()).toBe('approval_required')
     expect(runs).toEqual([])
@@ -306,7 +315,7 @@ describe('a high-risk call', () => {
     expect(runs).toEqual([{ order: 'a' }])
   })
 
-  test('without a key is told to bring one [M11]', async () => {
+  test('without an idempotency key is refused [M11]', async () => {
     const manifest = aManifest({ capabilities: [aWritingCapability()] })
     const bridge = await serveManifest(manifest, { handlers: answering(manifest) })
 
@@ -338,7 +347,11 @@ describe('a composition', () => {
     output_schema: object({ noted: 'string' }),
   })
   type Step = readonly [id: string, ref: string, onFailure?: string]
-  const composing = (steps: readonly Step[], parts: ManifestParts = {}, type = 'pipeline') =>
+  const aComposedManifest = (
+    steps: readonly Step[],
+    parts: ManifestParts = {},
+    type = 'pipeline',
+  ) =>
     aManifest({
       capabilities: [find, tax, note],
       composition: {
@@ -352,51 +365,51 @@ describe('a composition', () => {
       },
       ...parts,
     })
-  const whole = [
+  const fullPipeline = [
     ['first', 'find'],
     ['second', 'tax'],
     ['third', 'note'],
   ] as const
 
-  /** What ran, in order, with what it was given. */
-  async function composed(
+  /** Serves the manifest and records each handler run, in order, with its input. */
+  async function serveComposition(
     manifest: ReturnType<typeof aManifest>,
-    own: Handlers = {},
+    overrides: Handlers = {},
     parts: ServeParts = {},
   ) {
-    const ran: [string, unknown][] = []
-    const noting = (id: string, run: Handlers[string]): Handlers[string] => {
+    const runs: [string, unknown][] = []
+    const recordRun = (id: string, run: Handlers[string]): Handlers[string] => {
       return (input, context) => {
-        ran.push([id, input])
+        runs.push([id, input])
         return run(input, context)
       }
     }
-    const usual: Handlers = {
+    const defaultHandlers: Handlers = {
       find: (input) => ({ order: (input as { order: string }).order, amount: 100 }),
       tax: (input) => ({ tax: (input as { amount: number }).amount / 5 }),
       note: () => ({ noted: 'yes' }),
-      ...own,
+      ...overrides,
     }
     const handlers = Object.fromEntries(
-      Object.entries(usual).map(([id, run]) => [id, noting(id, run)]),
+      Object.entries(defaultHandlers).map(([id, run]) => [id, recordRun(id, run)]),
     )
     const bridge = await serveManifest(manifest, { handlers, compose: true, ...parts })
-    return { bridge, ran }
+    return { bridge, runs }
   }
   const input = { order: 'A-1', by: 'ann' }
 
-  test('is a tool named after the agent, only where it is asked for', async () => {
-    const { bridge } = await composed(composing(whole))
-    const plain = await serveManifest(composing(whole), {
+  test('is a tool named after the agent, only with compose: true', async () => {
+    const { bridge } = await serveComposition(aComposedManifest(fullPipeline))
+    const withoutCompose = await serveManifest(aComposedManifest(fullPipeline), {
       handlers: { find: () => ({}), tax: () => ({}), note: () => ({}) },
     })
 
     expect(await toolNames(bridge)).toEqual(['find', 'note', 'order-desk', 'tax'])
-    expect(await toolNames(plain)).toEqual(['find', 'note', 'tax'])
+    expect(await toolNames(withoutCompose)).toEqual(['find', 'note', 'tax'])
   })
 
-  test('asks for what no earlier step brings, and for the permissions and keys of all', async () => {
-    const { bridge } = await composed(composing(whole))
+  test('requires the inputs that no earlier step produces, and the permissions and keys of all steps', async () => {
+    const { bridge } = await serveComposition(aComposedManifest(fullPipeline))
     const tool = (await bridge.list()).tools.find(({ name }) => name === 'order-desk')
 
     expect(tool?.inputSchema.required?.slice().sort()).toEqual(['by', 'order'])
@@ -407,159 +420,179 @@ describe('a composition', () => {
     })
   })
 
-  test('runs its steps in order, outputs feeding inputs by name, and no step gets more than it takes', async () => {
-    const { bridge, ran } = await composed(composing(whole))
+  test('runs its steps in order, maps outputs to inputs by name, and passes a step only its declared inputs', async () => {
+    const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline))
 
-    const result = await bridge.call('order-desk', input, keyed('k'))
+    const result = await bridge.call('order-desk', input, withIdempotencyKey('k'))
 
     expect(result).toMatchObject({ structuredContent: { noted: 'yes' } })
-    expect(ran).toEqual([
+    expect(runs).toEqual([
       ['find', { order: 'A-1' }],
       ['tax', { amount: 100 }],
       ['note', { order: 'A-1', tax: 20, by: 'ann' }],
     ])
   })
 
-  test('works under a prefix, too', async () => {
-    const { bridge, ran } = await composed(composing(whole), {}, { prefix: 'desk' })
+  test('works under a prefix', async () => {
+    const { bridge, runs } = await serveComposition(
+      aComposedManifest(fullPipeline),
+      {},
+      { prefix: 'desk' },
+    )
 
-    expect(await verdictOf(bridge.call('desk_order-desk', input, keyed('k')))).toBe('done')
-    expect(ran).toHaveLength(3)
+    expect(await verdictOf(bridge.call('desk_order-desk', input, withIdempotencyKey('k')))).toBe(
+      'done',
+    )
+    expect(runs).toHaveLength(3)
   })
 
-  test('ends at a step that fails and says abort', async () => {
-    const { bridge, ran } = await composed(composing(whole), { tax: () => ({ tax: 'none' }) })
+  test('stops at a failed step with on_failure: abort', async () => {
+    const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline), {
+      tax: () => ({ tax: 'none' }),
+    })
 
-    expect(await bridge.call('order-desk', input, keyed('k'))).toMatchObject({ isError: true })
-    expect(ran.map(([id]) => id)).toEqual(['find', 'tax'])
+    expect(await bridge.call('order-desk', input, withIdempotencyKey('k'))).toMatchObject({
+      isError: true,
+    })
+    expect(runs.map(([id]) => id)).toEqual(['find', 'tax'])
   })
 
-  test('goes on after a step that fails and says continue, and says what was skipped', async () => {
+  test('continues after a failed step with on_failure: continue and lists it as skipped', async () => {
     const steps = [
       ['first', 'tax', 'continue'],
       ['second', 'find'],
     ] as const
-    const { bridge, ran } = await composed(composing(steps), {
+    const { bridge, runs } = await serveComposition(aComposedManifest(steps), {
       tax: () => Promise.reject(new Error('no')),
     })
-    const result = await bridge.call('order-desk', { ...input, amount: 1 }, keyed('k'))
+    const result = await bridge.call('order-desk', { ...input, amount: 1 }, withIdempotencyKey('k'))
 
     expect(result.isError).toBeUndefined()
     expect(result.structuredContent).toMatchObject({
       result: { order: 'A-1', amount: 100 },
       skipped: [expect.stringContaining('first')],
     })
-    expect(ran.map(([id]) => id)).toEqual(['tax', 'find'])
+    expect(runs.map(([id]) => id)).toEqual(['tax', 'find'])
   })
 
   test.each([
     [0, ['find']],
     [1, ['find', 'find']],
     [2, ['find', 'find', 'find', 'tax']],
-  ])('tries a step that says retry again, max_retries %i times', async (max_retries, ids) => {
-    let failures = 2
-    const steps = [
-      ['first', 'find', 'retry'],
-      ['second', 'tax'],
-    ] as const
-    const { bridge, ran } = await composed(composing(steps, { runtime: { max_retries } }), {
-      find: () => (failures-- > 0 ? Promise.reject(new Error('no')) : { order: 'a', amount: 1 }),
-    })
+  ])(
+    'repeats a step with on_failure: retry up to max_retries %i times',
+    async (max_retries, ids) => {
+      let failures = 2
+      const steps = [
+        ['first', 'find', 'retry'],
+        ['second', 'tax'],
+      ] as const
+      const { bridge, runs } = await serveComposition(
+        aComposedManifest(steps, { runtime: { max_retries } }),
+        {
+          find: () =>
+            failures-- > 0 ? Promise.reject(new Error('no')) : { order: 'a', amount: 1 },
+        },
+      )
 
-    await bridge.call('order-desk', input)
+      await bridge.call('order-desk', input)
 
-    expect(ran.map(([id]) => id)).toEqual(ids)
-  })
+      expect(runs.map(([id]) => id)).toEqual(ids)
+    },
+  )
 
-  test('does not try again what must not be done twice', async () => {
+  test('does not retry a step that is not repeatable', async () => {
     const steps = [
       ['first', 'note', 'retry'],
       ['second', 'find'],
     ] as const
-    const { bridge, ran } = await composed(composing(steps, { runtime: { max_retries: 3 } }), {
-      note: () => Promise.reject(new Error('no')),
-    })
+    const { bridge, runs } = await serveComposition(
+      aComposedManifest(steps, { runtime: { max_retries: 3 } }),
+      {
+        note: () => Promise.reject(new Error('no')),
+      },
+    )
 
-    await bridge.call('order-desk', { ...input, tax: 1 }, keyed('k'))
+    await bridge.call('order-desk', { ...input, tax: 1 }, withIdempotencyKey('k'))
 
-    expect(ran.map(([id]) => id)).toEqual(['note'])
+    expect(runs.map(([id]) => id)).toEqual(['note'])
   })
 
-  test('does what it does once under one key', async () => {
-    const { bridge, ran } = await composed(composing(whole))
+  test('runs once per idempotency key', async () => {
+    const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline))
 
-    const first = await bridge.call('order-desk', input, keyed('k'))
-    const again = await bridge.call('order-desk', input, keyed('k'))
+    const first = await bridge.call('order-desk', input, withIdempotencyKey('k'))
+    const repeated = await bridge.call('order-desk', input, withIdempotencyKey('k'))
 
-    expect(again.structuredContent).toEqual(first.structuredContent)
-    expect(ran.filter(([id]) => id === 'note')).toHaveLength(1)
+    expect(repeated.structuredContent).toEqual(first.structuredContent)
+    expect(runs.filter(([id]) => id === 'note')).toHaveLength(1)
   })
 
-  test('runs two steps of one capability, each under a key of its own', async () => {
+  test('derives a separate idempotency key for each of two steps of one capability', async () => {
     const steps = [
       ['first', 'note'],
       ['second', 'find'],
       ['third', 'note'],
     ] as const
-    const { bridge, ran } = await composed(composing(steps), {
+    const { bridge, runs } = await serveComposition(aComposedManifest(steps), {
       find: () => ({ order: 'A-2', amount: 5 }),
     })
 
-    expect(await verdictOf(bridge.call('order-desk', { ...input, tax: 1 }, keyed('k')))).toBe(
-      'done',
-    )
-    expect(ran.map(([id]) => id)).toEqual(['note', 'find', 'note'])
+    expect(
+      await verdictOf(bridge.call('order-desk', { ...input, tax: 1 }, withIdempotencyKey('k'))),
+    ).toBe('done')
+    expect(runs.map(([id]) => id)).toEqual(['note', 'find', 'note'])
   })
 
-  test('waits for the approval of a step, does nothing twice, and goes on after it', async () => {
+  test('waits for the approval of a step and resumes without repeating finished steps', async () => {
     const pay = aWritingCapability({ id: 'pay', side_effect_level: 'high' })
     const steps = [
       ['first', 'note'],
       ['second', 'pay'],
       ['third', 'find'],
     ] as const
-    const manifest = composing(steps, { capabilities: [find, note, pay] })
-    const { bridge, ran } = await composed(manifest, { pay: () => ({ paid: true }) })
-    const call = () => bridge.call('order-desk', { ...input, tax: 1 }, keyed('k'))
+    const manifest = aComposedManifest(steps, { capabilities: [find, note, pay] })
+    const { bridge, runs } = await serveComposition(manifest, { pay: () => ({ paid: true }) })
+    const call = () => bridge.call('order-desk', { ...input, tax: 1 }, withIdempotencyKey('k'))
 
     const first = await call()
     expect(first.isError).toBe(true)
-    expect(ran.map(([id]) => id)).toEqual(['note'])
+    expect(runs.map(([id]) => id)).toEqual(['note'])
     await approve(bridge)
     const second = await call()
 
     expect(second).toMatchObject({ structuredContent: { order: 'A-1' } })
-    expect(ran.map(([id]) => id)).toEqual(['note', 'pay', 'find'])
+    expect(runs.map(([id]) => id)).toEqual(['note', 'pay', 'find'])
   })
 
-  test('is refused to whom a single step would be, before anything runs', async () => {
-    const { bridge, ran } = await composed(composing(whole))
+  test('is refused before any step runs if the caller lacks the scope of one step', async () => {
+    const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline))
     const caller: Caller = { subject: 'ann', scopes: new Set(['orders.read']) }
 
-    await expect(bridge.call('order-desk', input, { caller, ...keyed('k') })).rejects.toMatchObject(
-      { data: { code: 'insufficient_scope' } },
-    )
-    expect(ran).toEqual([])
+    await expect(
+      bridge.call('order-desk', input, { caller, ...withIdempotencyKey('k') }),
+    ).rejects.toMatchObject({ data: { code: 'insufficient_scope' } })
+    expect(runs).toEqual([])
   })
 
-  test('keeps schemas apart that stand in different files under the same name', async () => {
-    const referring = (id: string, name: string) => ({
+  test('keeps referenced schemas of different files separate', async () => {
+    const aReferringCapability = (id: string, name: string) => ({
       id,
       input_schema: { $ref_uri: `${id}.json` },
       output_schema: { type: 'object', title: name },
     })
     const file = (name: string) =>
       JSON.stringify({ type: 'object', properties: { [name]: { $ref: `${name}-part.json` } } })
-    const manifest = composing(
+    const manifest = aComposedManifest(
       [
         ['first', 'one'],
         ['second', 'two'],
       ],
       {
-        capabilities: [referring('one', 'a'), referring('two', 'b')],
+        capabilities: [aReferringCapability('one', 'a'), aReferringCapability('two', 'b')],
       },
     )
-    const { bridge, ran } = await composed(
+    const { bridge, runs } = await serveComposition(
       manifest,
       { one: () => ({}), two: () => ({}) },
       {
@@ -573,28 +606,33 @@ describe('a composition', () => {
     )
 
     expect(await verdictOf(bridge.call('order-desk', { a: 'text', b: 1 }))).toBe('done')
-    expect(ran).toEqual([
+    expect(runs).toEqual([
       ['one', { a: 'text' }],
       ['two', { b: 1 }],
     ])
   })
 
   test.each<[string, string, string, ReturnType<typeof aManifest>]>([
-    ['a graph', 'composition_graph', '/composition/type', composing(whole, {}, 'graph')],
+    [
+      'a graph',
+      'composition_graph',
+      '/composition/type',
+      aComposedManifest(fullPipeline, {}, 'graph'),
+    ],
     ['no composition', 'composition_missing', '', aManifest({ capabilities: [find, tax, note] })],
     [
-      'a step that runs what is not served',
+      'a step whose capability is not served',
       'composition_broken',
       '/composition/steps/1',
-      composing([
+      aComposedManifest([
         ['first', 'find'],
         ['second', 'gone'],
       ]),
     ],
   ])(
-    'of %s is refused, that is said, and the rest is served',
+    'of %s is reported as an error, and the other tools are served',
     async (_, code, pointer, manifest) => {
-      const { bridge } = await composed(manifest)
+      const { bridge } = await serveComposition(manifest)
 
       expect(await toolNames(bridge)).toEqual(['find', 'note', 'tax'])
       expect(bridge.diagnostics).toContainEqual(
@@ -603,12 +641,12 @@ describe('a composition', () => {
     },
   )
 
-  test('of two steps with one id is refused: their keys could not be told apart', async () => {
+  test('of two steps with one id is refused: their idempotency keys would collide', async () => {
     const steps = [
       ['same', 'note'],
       ['same', 'note'],
     ] as const
-    const { bridge } = await composed(composing(steps))
+    const { bridge } = await serveComposition(aComposedManifest(steps))
 
     expect(await toolNames(bridge)).toEqual(['find', 'note', 'tax'])
     expect(bridge.diagnostics.map(({ code }) => code)).toContain('step_duplicate')
@@ -626,7 +664,7 @@ interface Answer {
   readonly body: unknown
 }
 
-/** An agent that answers in order, the last answer again and again, and remembers what it was sent. */
+/** An HTTP agent that sends the answers in order, repeats the last one, and records its requests. */
 async function anAgent(...answers: readonly Answer[]) {
   const requests: Request[] = []
   const server = createServer(async (request, response) => {
@@ -639,10 +677,10 @@ async function anAgent(...answers: readonly Answer[]) {
     requests.push({ url: request.url ?? '', headers: request.headers, body })
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
-  return { requests, ...(await listening(server)) }
+  return { requests, ...(await listenOnFreePort(server)) }
 }
 
-async function listening(server: Server) {
+async function listenOnFreePort(server: Server) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const close = () => {
     server.close()
@@ -652,24 +690,24 @@ async function listening(server: Server) {
 }
 
 describe('an agent behind HTTP', () => {
-  const failing = { status: 503, body: { message: 'later' } }
-  const good = { status: 200, body: { found: true } }
-  const reaching = (endpoint: string, capability: Fields = {}, runtime: Fields = {}) =>
+  const unavailable = { status: 503, body: { message: 'later' } }
+  const success = { status: 200, body: { found: true } }
+  const anHttpManifest = (endpoint: string, capability: Fields = {}, runtime: Fields = {}) =>
     aManifest({
       capabilities: [{ protocols: ['MCP', 'HTTP'], ...capability }],
       interfaces: [anInterface({ protocol: 'HTTP', endpoint, auth: 'none' })],
       runtime,
     })
 
-  async function agentOf(...answers: readonly Answer[]) {
+  async function openAgent(...answers: readonly Answer[]) {
     const agent = await anAgent(...answers)
     onTestFinished(agent.close)
     return agent
   }
 
-  test('is posted the arguments at <endpoint>/<capability id>, and its answer comes back', async () => {
-    const agent = await agentOf(good)
-    const bridge = await serveManifest(reaching(`${agent.url}/api/`))
+  test('receives the arguments by POST at <endpoint>/<capability id>, and its answer is returned', async () => {
+    const agent = await openAgent(success)
+    const bridge = await serveManifest(anHttpManifest(`${agent.url}/api/`))
 
     const result = await bridge.call('look-up-order', { order: 'A-1' })
 
@@ -682,40 +720,42 @@ describe('an agent behind HTTP', () => {
     [1, 2, 'upstream_unavailable'],
     [2, 3, 'done'],
   ])(
-    'that fails twice is asked again where that is safe: with max_retries %i, %i times',
+    'that fails twice is retried for a read: max_retries %i makes %i requests',
     async (max_retries, times, verdict) => {
-      const agent = await agentOf(failing, failing, good)
-      const bridge = await serveManifest(reaching(agent.url, {}, { max_retries }))
-      const came = await verdictOf(bridge.call('look-up-order'))
+      const agent = await openAgent(unavailable, unavailable, success)
+      const bridge = await serveManifest(anHttpManifest(agent.url, {}, { max_retries }))
+      const finalVerdict = await verdictOf(bridge.call('look-up-order'))
 
       expect(agent.requests).toHaveLength(times)
-      expect(came === 'done').toBe(verdict === 'done')
+      expect(finalVerdict === 'done').toBe(verdict === 'done')
     },
   )
 
-  test('that fails is not asked again to do what must not be done twice', async () => {
-    const agent = await agentOf(failing, good)
+  test('that fails is not retried for a write that is not idempotent', async () => {
+    const agent = await openAgent(unavailable, success)
     const capability = aWritingCapability()
-    const bridge = await serveManifest(reaching(agent.url, capability, { max_retries: 5 }))
+    const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 5 }))
 
-    expect(await verdictOf(bridge.call('refund-order', {}, keyed('k')))).toBe('outcome_unknown')
+    expect(await verdictOf(bridge.call('refund-order', {}, withIdempotencyKey('k')))).toBe(
+      'outcome_unknown',
+    )
     expect(agent.requests).toHaveLength(1)
   })
 
-  test('that fails is asked again, under the same key, to do what may be done twice', async () => {
-    const agent = await agentOf(failing, good)
+  test('that fails is retried with the same idempotency key for an idempotent write', async () => {
+    const agent = await openAgent(unavailable, success)
     const capability = aWritingCapability({ idempotent: true })
-    const bridge = await serveManifest(reaching(agent.url, capability, { max_retries: 1 }))
+    const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 1 }))
 
-    expect(await verdictOf(bridge.call('refund-order', {}, keyed('k')))).toBe('done')
+    expect(await verdictOf(bridge.call('refund-order', {}, withIdempotencyKey('k')))).toBe('done')
     const [first, second] = agent.requests.map(({ headers }) => headers['idempotency-key'])
     expect(first).toBeTruthy()
     expect(second).toBe(first)
   })
 
-  test('is shown the secret of the manifest, which is looked up when it is called', async () => {
-    const asked: string[] = []
-    const agent = await agentOf(good)
+  test('receives the secret of the manifest, resolved at call time', async () => {
+    const requestedSecrets: string[] = []
+    const agent = await openAgent(success)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'vault://team/desk' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -723,12 +763,12 @@ describe('an agent behind HTTP', () => {
     })
     const bridge = await serveManifest(manifest, {
       resolveSecret: async (reference) => {
-        asked.push(reference)
+        requestedSecrets.push(reference)
         return 'the-value-of-it'
       },
     })
     await bridge.list()
-    expect(asked).toEqual([])
+    expect(requestedSecrets).toEqual([])
 
     const result = await bridge.call('look-up-order')
 
@@ -738,8 +778,8 @@ describe('an agent behind HTTP', () => {
     )
   })
 
-  test('is not called without the secret that it wants', async () => {
-    const agent = await agentOf(good)
+  test('is not called when its secret cannot be resolved', async () => {
+    const agent = await openAgent(success)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'env://NOT_SET_ANYWHERE' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -752,12 +792,12 @@ describe('an agent behind HTTP', () => {
   })
 })
 
-describe('through every door', () => {
+describe('over every transport', () => {
   const clients = new Map<string, DoorClient>()
   let agent: Awaited<ReturnType<typeof anAgent>>
   let upstream: Site
   let site: Site
-  const forwarded: IncomingHttpHeaders[] = []
+  const forwardedHeaders: IncomingHttpHeaders[] = []
   const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
 
   beforeAll(async () => {
@@ -767,7 +807,7 @@ describe('through every door', () => {
       'tools/all.ts': countingTools({ name: 'over-mcp', category: 'read' }),
     })
     await upstream.serve()
-    const proxy = await aProxy(upstream.url, forwarded)
+    const proxy = await aProxy(upstream.url, forwardedHeaders)
     site = await Site.open(
       {
         'drawbridge.yaml': `sources: [{ manifest: agent.yaml, handlers: handlers.ts, all: true, compose: true }]
@@ -841,24 +881,26 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
   )
 
   test.each(doors)(
-    '%s: the key of a call goes to the agent, a second call under it does not',
+    '%s: the idempotency key is sent to the agent, and a repeated call is replayed without a request',
     async (door) => {
       const client = clientOf(door)
-      const before = agent.requests.length
+      const countBefore = agent.requests.length
       const options = { meta: { 'idempotency-key': `key of ${door}` } }
       const answers = [
         await client.call('write-http', { order: door }, options),
         await client.call('write-http', { order: door }, options),
       ]
-      const sent = agent.requests.slice(before)
+      const sentRequests = agent.requests.slice(countBefore)
 
       expect(answers.map(({ verdict }) => verdict)).toEqual(['done', 'done'])
-      expect(sent.map(({ headers }) => headers['idempotency-key'])).toEqual([`key of ${door}`])
+      expect(sentRequests.map(({ headers }) => headers['idempotency-key'])).toEqual([
+        `key of ${door}`,
+      ])
     },
   )
 
   test.each(doors)(
-    '%s: the literal annotations survive in the metadata of every tool',
+    '%s: the literal annotations are in the metadata of every tool',
     async (door) => {
       for (const { name, _meta } of await clientOf(door).tools())
         if (name !== 'order-desk')
@@ -869,26 +911,26 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
   )
 
   test.each(doors.filter((door) => door.endsWith('HTTP')))(
-    '%s: without the permission the agent is not reached',
+    '%s: a caller without the permission does not reach the agent',
     async (door) => {
       const bob = await site.connect(door, { headers: asBearer('bob') })
-      const before = agent.requests.length
+      const countBefore = agent.requests.length
 
       const { verdict } = await bob.call('write-http', { order: 'x', idempotency_key: 'bob' })
 
-      // In a session of 2025 the client only tells the status.
+      // The 2025 client reports only the HTTP status.
       expect(['insufficient_scope', '403']).toContain(verdict)
-      expect(agent.requests).toHaveLength(before)
+      expect(agent.requests).toHaveLength(countBefore)
     },
   )
 
-  test('the token of a caller never went to an agent, nor the secret of one to a caller', async () => {
-    const sent = JSON.stringify([agent.requests, forwarded])
+  test('caller tokens never reach an agent, and agent secrets never reach a caller', async () => {
+    const sentRequests = JSON.stringify([agent.requests, forwardedHeaders])
 
     expect(agent.requests.length).toBeGreaterThan(0)
-    expect(forwarded.length).toBeGreaterThan(0)
-    for (const subject of ['ann', 'bob']) expect(sent).not.toContain(tokenOf(subject))
-    for (const headers of forwarded) expect(headers).not.toHaveProperty('authorization')
+    expect(forwardedHeaders.length).toBeGreaterThan(0)
+    for (const subject of ['ann', 'bob']) expect(sentRequests).not.toContain(tokenOf(subject))
+    for (const headers of forwardedHeaders) expect(headers).not.toHaveProperty('authorization')
     for (const door of doors)
       expect(JSON.stringify(await clientOf(door).tools())).not.toContain('what-opens-the-desk')
   })
@@ -919,65 +961,65 @@ describe('a composition with a step that needs an approval', () => {
       'lib/handlers.ts': `import { appendFileSync } from 'node:fs'
 import path from 'node:path'
 const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
-const ran = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
-export const note = (input) => (ran('note', input), {})
-export const pay = (input) => (ran('pay', input), { paid: true })
+const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
+export const note = (input) => (recordRun('note', input), {})
+export const pay = (input) => (recordRun('pay', input), { paid: true })
 `,
     })
     await site.serve()
     return () => site.close()
   })
 
-  const ranFor = (order: string) =>
+  const runsFor = (order: string) =>
     site.ran().flatMap(({ name, input }) => (input.order === order ? [name] : []))
 
-  test.each(doors)('%s: runs every step once when the person there says yes', async (door) => {
+  test.each(doors)('%s: runs every step once when the person approves', async (door) => {
     const client = await site.connect(door, { person: () => says.yes })
     const { verdict, data } = await client.call('order-desk', { order: door }, key(door))
 
     expect({ verdict, data }).toEqual({ verdict: 'done', data: { paid: true } })
-    expect(ranFor(door)).toEqual(['note', 'pay'])
+    expect(runsFor(door)).toEqual(['note', 'pay'])
     expect(client.shown).toHaveLength(1)
     expect(client.shown[0]).toContain('pay')
   })
 
-  test.each(doors)('%s: goes no further when the person says no', async (door) => {
+  test.each(doors)('%s: stops at the step when the person rejects it', async (door) => {
     const order = `no ${door}`
     const client = await site.connect(door, { person: () => says.no })
     const { verdict } = await client.call('order-desk', { order }, key(order))
 
     expect(verdict).not.toBe('done')
-    expect(ranFor(order)).toEqual(['note'])
+    expect(runsFor(order)).toEqual(['note'])
   })
 })
 
 const key = (value: string) => ({ meta: { 'idempotency-key': value } })
 
-/** Passes everything on, and remembers the headers. */
-function aProxy(target: string, seen: IncomingHttpHeaders[]) {
-  return listening(
+/** A forwarding proxy that records the request headers. */
+function aProxy(target: string, receivedHeaders: IncomingHttpHeaders[]) {
+  return listenOnFreePort(
     createServer((request, response) => {
-      seen.push(request.headers)
+      receivedHeaders.push(request.headers)
       const { method = 'GET', headers } = request
-      const onward = http.request(target, { method, headers }, (answer) => {
+      const upstreamRequest = http.request(target, { method, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
         answer.pipe(response)
       })
-      onward.on('error', () => response.destroy())
-      response.on('close', () => onward.destroy())
-      request.pipe(onward)
+      upstreamRequest.on('error', () => response.destroy())
+      response.on('close', () => upstreamRequest.destroy())
+      request.pipe(upstreamRequest)
     }),
   )
 }
 
-const late = (milliseconds: number): Promise<string> =>
+const timeoutAfter = (milliseconds: number): Promise<string> =>
   new Promise((resolve) => {
     setTimeout(resolve, milliseconds, 'still closing').unref()
   })
 
-/** Somebody says yes to what is waiting. */
+/** Approves the pending request. */
 async function approve(bridge: Drawbridge): Promise<void> {
   const [pending] = bridge.approvals.list(false)
-  if (!pending) throw new Error('nothing waits for an approval')
+  if (!pending) throw new Error('no pending approval')
   await bridge.approvals.decide(pending.id, 'approved', 'boss')
 }

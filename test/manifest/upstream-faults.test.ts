@@ -10,11 +10,11 @@ import { callWithin, inShort } from '../support/an-upstream-call.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
-/** Short where it must pass; elsewhere longer than a busy machine takes for a flood. */
-const toDeadline = ([code]: Expected) => (code === 'upstream_stopped' ? 400 : 5000)
-/** What stopping may take on top. */
-const margin = atMost(1000)
-/** Small, because whoever floods us here shares our processor. */
+/** Short if the call must time out; otherwise long enough for a flood on a busy machine. */
+const toDeadlineMs = ([code]: Expected) => (code === 'upstream_stopped' ? 400 : 5000)
+/** Extra time for stopping a call. */
+const marginMs = atMost(1000)
+/** Small, because the flooding server runs in the same process. */
 const limits = { answer: 32 * 1024 }
 
 type Misbehave = (socket: Socket) => void
@@ -25,15 +25,15 @@ const events = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n'
 const chunked = 'transfer-encoding: chunked\r\n\r\n'
 const toChunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 
-/** As fast as the other side reads, until it leaves or has had a gigabyte. */
+/** Writes the piece `times` times, respecting backpressure, until the peer disconnects. */
 function flood(socket: Socket, piece: string, times = Number.POSITIVE_INFINITY): void {
-  let left = times
-  const more = () => {
-    while (left-- > 0 && !socket.destroyed) if (!socket.write(piece)) return
-    if (!socket.destroyed && left <= 0) socket.end()
+  let remaining = times
+  const writeMore = () => {
+    while (remaining-- > 0 && !socket.destroyed) if (!socket.write(piece)) return
+    if (!socket.destroyed && remaining <= 0) socket.end()
   }
-  socket.on('drain', more)
-  more()
+  socket.on('drain', writeMore)
+  writeMore()
 }
 
 const megabyte = 'x'.repeat(1024 * 1024)
@@ -43,7 +43,7 @@ const event = `data: ${JSON.stringify({
   params: { level: 'info', data: 'still here' },
 })}\n\n`
 
-/** What an agent can do to us, and what each kind of upstream calls it. */
+/** Faults of an agent, with the expected failure over HTTP and over MCP. */
 const faults: Readonly<
   Record<string, { readonly do: Misbehave; readonly http: Expected; readonly mcp: Expected }>
 > = {
@@ -67,12 +67,12 @@ const faults: Readonly<
     http: ['upstream_unavailable', 'maybe'],
     mcp: ['upstream_unavailable', 'maybe'],
   },
-  'closes without a word': {
+  'closes without a response': {
     do: (socket) => socket.end(),
     http: ['upstream_unavailable', 'maybe'],
     mcp: ['upstream_unavailable', 'maybe'],
   },
-  'resets in the middle of its answer': {
+  'resets in the middle of its response': {
     do: (socket) => {
       socket.write(`${json}content-length: 100\r\n\r\n{"a"`)
       setTimeout(() => socket.resetAndDestroy(), 20)
@@ -80,7 +80,7 @@ const faults: Readonly<
     http: ['upstream_unavailable', 'maybe'],
     mcp: ['upstream_unavailable', 'maybe'],
   },
-  'cuts its answer short': {
+  'truncates its chunked response': {
     do: (socket) => socket.end(`${json}${chunked}${toChunk('{"a":1}')}`),
     http: ['upstream_unavailable', 'maybe'],
     mcp: ['upstream_unavailable', 'maybe'],
@@ -90,7 +90,7 @@ const faults: Readonly<
     http: ['upstream_invalid', 'maybe'],
     mcp: ['upstream_invalid', 'maybe'],
   },
-  'breaks off its chunks': {
+  'sends an invalid chunk size': {
     do: (socket) => socket.write(`${json}${chunked}zz\r\n{}\r\n`),
     http: ['upstream_invalid', 'maybe'],
     mcp: ['upstream_invalid', 'maybe'],
@@ -100,7 +100,7 @@ const faults: Readonly<
     http: ['upstream_invalid', 'maybe'],
     mcp: ['upstream_invalid', 'maybe'],
   },
-  'answers with something else': {
+  'answers with another content type': {
     do: (socket) => reply(socket, 200, 'GIF89a', { 'content-type': 'image/gif' }),
     http: ['upstream_invalid', 'maybe'],
     mcp: ['upstream_invalid', 'maybe'],
@@ -143,7 +143,7 @@ const faults: Readonly<
     http: ['upstream_too_large', 'maybe'],
     mcp: ['upstream_too_large', 'maybe'],
   },
-  drips: {
+  'drips single bytes': {
     do: (socket) => {
       socket.write(`${json}${chunked}`)
       const timer = setInterval(() => socket.write(toChunk(' ')), 10)
@@ -152,7 +152,7 @@ const faults: Readonly<
     http: ['upstream_stopped', 'maybe'],
     mcp: ['upstream_stopped', 'maybe'],
   },
-  redirects: {
+  'sends a redirect': {
     do: (socket) => reply(socket, 307, '', { location: 'http://localhost:1/' }),
     http: ['upstream_invalid', 'yes'],
     mcp: ['upstream_invalid', 'yes'],
@@ -165,35 +165,35 @@ const faults: Readonly<
     http: ['upstream_invalid', 'maybe'],
     mcp: ['upstream_invalid', 'maybe'],
   },
-  fails: {
+  'answers with 502': {
     do: (socket) => reply(socket, 502, 'Bad gateway', { 'content-type': 'text/plain' }),
     http: ['upstream_unavailable', 'maybe'],
     mcp: ['upstream_unavailable', 'maybe'],
   },
 }
 
-/** Only for those who expect events. */
+/** Faults that apply only to MCP, which expects events. */
 const eventFaults: Readonly<Record<string, { readonly do: Misbehave; readonly mcp: Expected }>> = {
-  'ends its events without an answer': {
+  'ends its event stream without an answer': {
     do: (socket) => socket.write(`${events}${chunked}${toChunk(event)}0\r\n\r\n`),
     mcp: ['upstream_unavailable', 'maybe'],
   },
-  'resets in the middle of its events': {
+  'resets in the middle of its event stream': {
     do: (socket) => {
       socket.write(`${events}${chunked}${toChunk(event)}`)
       setTimeout(() => socket.resetAndDestroy(), 20)
     },
     mcp: ['upstream_unavailable', 'maybe'],
   },
-  'sends events of garbage and hangs': {
+  'sends garbage events and hangs': {
     do: (socket) => socket.write(`${events}${chunked}${toChunk('data: }{\n\n')}`),
     mcp: ['upstream_stopped', 'maybe'],
   },
-  'answers somebody else': {
+  'answers with another request id': {
     do: (socket) => reply(socket, 200, '{"jsonrpc":"2.0","id":"other","result":{}}'),
     mcp: ['upstream_invalid', 'maybe'],
   },
-  'accepts and says nothing': {
+  'answers 202 without a body': {
     do: (socket) => reply(socket, 202, '', {}),
     mcp: ['upstream_invalid', 'maybe'],
   },
@@ -213,7 +213,7 @@ const initialized = {
   serverInfo: { name: 'old', version: '1' },
 }
 
-/** Shakes hands as it should, and then does what the test wants with the first call. */
+/** Answers the handshake requests of each protocol era correctly; returns false for other requests. */
 const handshakes = {
   '2026': (socket: Socket, { id, method }: Rpc) =>
     method === 'server/discover' && answer(socket, id, discovered),
@@ -236,37 +236,37 @@ function answer(socket: Socket, id: unknown, result: object): true {
 
 const toRpc = ({ body }: ReceivedRequest): Rpc => (body === '' ? {} : JSON.parse(body))
 
-function closing<T extends Upstream>(upstream: T): T {
+function closeAfterTest<T extends Upstream>(upstream: T): T {
   onTestFinished(() => upstream.close())
   return upstream
 }
 
 describe('over HTTP, an agent that', () => {
-  test.each(Object.entries(faults))('%s gives a typed failure in time', async (_, fault) => {
+  test.each(Object.entries(faults))('%s causes a typed failure in time', async (_, fault) => {
     let calls = 0
     const { url } = await aRawServer((socket) =>
       calls++ === 0 ? fault.do(socket) : reply(socket, 200, '{"well":true}'),
     )
-    const upstream = closing(httpUpstream({ endpoint: url, limits }))
+    const upstream = closeAfterTest(httpUpstream({ endpoint: url, limits }))
 
-    const deadline = toDeadline(fault.http)
-    const bad = await callWithin(deadline, upstream)
+    const deadlineMs = toDeadlineMs(fault.http)
+    const bad = await callWithin(deadlineMs, upstream)
     const good = await callWithin(5000, upstream)
 
     expect(inShort(bad)).toEqual(fault.http)
-    expect(bad.took).toBeLessThan(deadline + margin)
+    expect(bad.took).toBeLessThan(deadlineMs + marginMs)
     expect(good.outcome).toEqual({ kind: 'done', data: { well: true } })
   })
 })
 
-describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era, greet) => {
+describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era, handshake) => {
   test.each(Object.entries({ ...faults, ...eventFaults }))(
-    '%s gives a typed failure in time',
+    '%s causes a typed failure in time',
     async (_, fault) => {
       let calls = 0
       const { url } = await aRawServer((socket, request) => {
         const rpc = toRpc(request)
-        if (greet(socket, rpc)) return
+        if (handshake(socket, rpc)) return
         if (rpc.method !== 'tools/call') return reply(socket, 405)
         if (calls++ === 1) return fault.do(socket)
         answer(socket, rpc.id, {
@@ -275,58 +275,61 @@ describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era,
           structuredContent: { well: true },
         })
       })
-      const upstream = closing(new McpUpstream({ endpoint: url, limits }))
+      const upstream = closeAfterTest(new McpUpstream({ endpoint: url, limits }))
 
       await callWithin(5000, upstream)
-      const deadline = toDeadline(fault.mcp)
-      const bad = await callWithin(deadline, upstream)
+      const deadlineMs = toDeadlineMs(fault.mcp)
+      const bad = await callWithin(deadlineMs, upstream)
       const good = await callWithin(5000, upstream)
 
       expect(inShort(bad)).toEqual(fault.mcp)
-      expect(bad.took).toBeLessThan(deadline + margin)
+      expect(bad.took).toBeLessThan(deadlineMs + marginMs)
       expect(good.outcome).toMatchObject({ kind: 'done', data: { well: true } })
     },
   )
 })
 
-describe('over MCP, an agent that at the first word', () => {
+describe('over MCP, an agent that during the handshake', () => {
   test.each(Object.entries({ ...faults, ...eventFaults }))(
-    '%s was not reached',
+    '%s counts as not reached',
     async (_, fault) => {
       const { url } = await aRawServer((socket) => fault.do(socket))
 
-      const deadline = 400
-      const bad = await callWithin(deadline, closing(new McpUpstream({ endpoint: url, limits })))
+      const deadlineMs = 400
+      const bad = await callWithin(
+        deadlineMs,
+        closeAfterTest(new McpUpstream({ endpoint: url, limits })),
+      )
 
       expect(bad.outcome.kind).toBe('failed')
       expect(bad.reached).toBe('no')
-      expect(bad.took).toBeLessThan(deadline + margin)
+      expect(bad.took).toBeLessThan(deadlineMs + marginMs)
     },
   )
 })
 
-const nobody: Readonly<Record<string, (endpoint: string) => Upstream>> = {
+const upstreamKinds: Readonly<Record<string, (endpoint: string) => Upstream>> = {
   HTTP: (endpoint) => httpUpstream({ endpoint }),
   MCP: (endpoint) => new McpUpstream({ endpoint }),
 }
 
-describe.each(Object.entries(nobody))('over %s', (_, open) => {
+describe.each(Object.entries(upstreamKinds))('over %s', (_, open) => {
   test.each([
-    ['nobody listens', 'http://127.0.0.1:1'],
-    ['the name is unknown', 'http://no-such-host.invalid'],
-  ])('where %s, certainly nothing arrived', async (_, endpoint) => {
-    const answer = await callWithin(5000, closing(open(endpoint)))
+    ['connection refused', 'http://127.0.0.1:1'],
+    ['unknown host name', 'http://no-such-host.invalid'],
+  ])('%s: unavailable, not reached and retryable', async (_, endpoint) => {
+    const answer = await callWithin(5000, closeAfterTest(open(endpoint)))
 
     expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
     expect(answer.outcome).toMatchObject({ failure: { retryable: true } })
   })
 })
 
-describe('memory', () => {
-  const built = (file: string) => pathToFileURL(`${repository}/dist/${file}`).href
+describe('resident memory', () => {
+  const toBuiltUrl = (file: string) => pathToFileURL(`${repository}/dist/${file}`).href
   const upstreams = {
-    HTTP: `new (await import('${built('sources/manifest/invoke/http-upstream.js')}')).httpUpstream`,
-    MCP: `new (await import('${built('mcp/upstream/mcp-upstream.js')}')).McpUpstream`,
+    HTTP: `new (await import('${toBuiltUrl('sources/manifest/invoke/http-upstream.js')}')).httpUpstream`,
+    MCP: `new (await import('${toBuiltUrl('mcp/upstream/mcp-upstream.js')}')).McpUpstream`,
   }
   const floods = {
     'a gigabyte': faults['sends a gigabyte'],
@@ -343,24 +346,26 @@ describe('memory', () => {
   }
   const all = Object.entries(floods)
   const sample = all.slice(0, amount(1, all.length))
-  const cases = Object.entries(upstreams).flatMap(([kind, opening]) =>
-    sample.map(([what, fault]) => ({ kind, opening, what, fault })),
+  const cases = Object.entries(upstreams).flatMap(([kind, expression]) =>
+    sample.map(([label, fault]) => ({ kind, expression, label, fault })),
   )
 
-  test.each(cases)('rises by less than 64 MB over $kind for $what', async ({ opening, fault }) => {
-    const { url } = await aRawServer((socket, request) => {
-      const { id, method, params } = JSON.parse(request.body)
-      if (method === 'server/discover') return answer(socket, id, discovered)
-      const healthy = request.line.includes('healthy') || params?.name === 'healthy'
-      if (!healthy) return fault?.do(socket)
-      const result = { resultType: 'complete', content: [], structuredContent: {} }
-      reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id: id ?? 0, result }))
-    })
+  test.each(cases)(
+    'rises by less than 64 MB over $kind for $label',
+    async ({ expression, fault }) => {
+      const { url } = await aRawServer((socket, request) => {
+        const { id, method, params } = JSON.parse(request.body)
+        if (method === 'server/discover') return answer(socket, id, discovered)
+        const healthy = request.line.includes('healthy') || params?.name === 'healthy'
+        if (!healthy) return fault?.do(socket)
+        const result = { resultType: 'complete', content: [], structuredContent: {} }
+        reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id: id ?? 0, result }))
+      })
 
-    const script = startScript(
-      `
-      const { Cancellation } = await import('${built('capability/cancellation.js')}')
-      const upstream = ${opening}({ endpoint: words[0] })
+      const script = startScript(
+        `
+      const { Cancellation } = await import('${toBuiltUrl('capability/cancellation.js')}')
+      const upstream = ${expression}({ endpoint: words[0] })
       const call = async (capability) => {
         const cancellation = new Cancellation()
         const timer = setTimeout(() => cancellation.cancel('late'), 3000)
@@ -370,7 +375,7 @@ describe('memory', () => {
         clearTimeout(timer)
         return outcome.failure?.code ?? outcome.kind
       }
-      // Young memory grows to its usual size under any work: what is measured comes on top of it.
+      // Warm up: the young generation grows to its usual size under any load.
       for (let i = 0; i < 500; i++) await call('healthy')
       const before = await call('healthy')
       const start = process.memoryUsage().rss
@@ -390,13 +395,15 @@ describe('memory', () => {
       console.log(JSON.stringify({ before, during, after, lag, rise: (most - start) / 1e6 }))
       process.exit()
       `,
-      [url],
-    )
-    await script.ended
+        [url],
+      )
+      await script.ended
 
-    const told = JSON.parse(script.stdout() || JSON.stringify(script.stderr()))
-    expect(told).toMatchObject({ before: 'done', after: 'done' })
-    for (const code of told.during) expect(code).toMatch(/^upstream_(too_large|invalid|stopped)$/)
-    expect(told.rise).toBeLessThan(64)
-  })
+      const report = JSON.parse(script.stdout() || JSON.stringify(script.stderr()))
+      expect(report).toMatchObject({ before: 'done', after: 'done' })
+      for (const code of report.during)
+        expect(code).toMatch(/^upstream_(too_large|invalid|stopped)$/)
+      expect(report.rise).toBeLessThan(64)
+    },
+  )
 })

@@ -22,7 +22,7 @@ async function serve(service: Service) {
   return { bridge, names, state }
 }
 
-test('the events of a state machine are actions, and its guards decide which are offered', async () => {
+test('the events of a state machine are actions, and its guards control their availability', async () => {
   const { bridge, names, state } = await serve(machine)
 
   expect(await names()).toEqual(['get_state', 'open'])
@@ -32,7 +32,7 @@ test('the events of a state machine are actions, and its guards decide which are
   await bridge.call('close')
   expect(await names()).toEqual(['get_state', 'lock', 'open'])
   await bridge.call('lock')
-  // Its guard looks at what the event carries, so it is offered, and judged when it is called.
+  // The guard of unlock depends on the event data, so it is evaluated at call time.
   expect(await names()).toEqual(['get_state', 'unlock'])
   expect((await bridge.call('unlock', { code: '0000' })).isError).toBe(true)
   expect((await state()) as object).toMatchObject({ state: 'locked' })
@@ -40,7 +40,7 @@ test('the events of a state machine are actions, and its guards decide which are
   expect((await state()) as object).toMatchObject({ state: 'closed' })
 })
 
-test('a store is a service', async () => {
+test('fromStore makes a service from a store', async () => {
   const { bridge, names, state } = await serve(store)
 
   expect(await names()).toEqual(['add_bear', 'get_state'])
@@ -50,7 +50,7 @@ test('a store is a service', async () => {
   expect(await state()).toEqual({ bears: 2 })
 })
 
-test('signals are a service', async () => {
+test('fromSignal makes a service from signals', async () => {
   const { bridge, names, state } = await serve(signals)
 
   for (let time = 0; time < 3; time++) await bridge.call('increase')
@@ -58,35 +58,39 @@ test('signals are a service', async () => {
   expect(await state()).toEqual({ count: 3 })
 })
 
-test('an observable that is silent at first begins with the value it is given', async () => {
+test('an observable that has not emitted starts with the initial value', async () => {
   const { names, state } = await serve(observable)
 
   expect(await names()).toEqual(['get_state'])
   expect(await state()).toEqual({ seconds: 0 })
 })
 
-test('every adapter says the value of now first, then the later ones, and stops', () => {
-  const heard: unknown[] = []
+test('every adapter emits the current value, then later ones, until unsubscribed', () => {
+  const emissions: unknown[] = []
   const bears = createStore(() => ({ bears: 1 }))
-  const [count, subject, late] = [signal(1), new BehaviorSubject(1), new Subject<number>()]
-  const stops = [
-    fromStore(bears)(({ bears }) => heard.push(`store ${bears}`)),
-    fromSignal(count)((value) => heard.push(`signal ${value}`)),
-    fromObservable(subject, 0)((value) => heard.push(`subject ${value}`)),
-    fromObservable(late, 0)((value) => heard.push(`late ${value}`)),
+  const [count, subject, subjectWithoutValue] = [
+    signal(1),
+    new BehaviorSubject(1),
+    new Subject<number>(),
   ]
-  const turn = (to: number) => {
+  const unsubscribers = [
+    fromStore(bears)(({ bears }) => emissions.push(`store ${bears}`)),
+    fromSignal(count)((value) => emissions.push(`signal ${value}`)),
+    fromObservable(subject, 0)((value) => emissions.push(`subject ${value}`)),
+    fromObservable(subjectWithoutValue, 0)((value) => emissions.push(`late ${value}`)),
+  ]
+  const setAll = (to: number) => {
     bears.setState({ bears: to })
     count.value = to
     subject.next(to)
-    late.next(to)
+    subjectWithoutValue.next(to)
   }
 
-  turn(2)
-  for (const stop of stops) stop()
-  turn(3)
+  setAll(2)
+  for (const unsubscribe of unsubscribers) unsubscribe()
+  setAll(3)
 
-  expect(heard).toEqual([
+  expect(emissions).toEqual([
     'store 1',
     'signal 1',
     'subject 1',

@@ -12,7 +12,7 @@ import { aWatcher } from '../support/watching-clients.ts'
 
 const overHttp = doors.filter((door) => door.endsWith('HTTP'))
 
-/** What each published version makes of the same game. No cast: every one of them is a `Service`. */
+/** The same game built with each published version. No casts: each is assignable to `Service`. */
 const versions: Record<string, () => { service: Service; setHealth(health: number): void }> = {
   '0.9.45': () => {
     const [health, setHealth] = Observe45.createState(10)
@@ -99,7 +99,7 @@ const versions: Record<string, () => { service: Service; setHealth(health: numbe
 
 describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
   test.each(overHttp)(
-    'a service made by the package is served as it is: %s [S40, S47, S48, S50]',
+    'a service created by the package is served without an adapter: %s [S40, S47, S48, S50]',
     async (door) => {
       const { service, setHealth } = create()
       const { url, bridge } = await serveHere({ sources: [serviceSource(service, { id: 'game' })] })
@@ -128,7 +128,7 @@ describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
       expect(await client.read(uri)).toBe(50)
       expect(await client.names()).toContain('attack')
 
-      // The older shape has only errors to say; the newer one may answer with data.
+      // A string is an error in the older shape and may be data in the newer one.
       const answer = await client.call('heal', { amount: 500 })
       expect(answer.content).toEqual([{ type: 'text', text: 'Too much' }])
       expect(answer.isError ?? false).toBe(version === '0.9.45')
@@ -136,8 +136,8 @@ describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
   )
 })
 
-test('one silent conditional keeps a whole map back: the server is there all the same', async () => {
-  const never: Observe<boolean> = () => () => {}
+test('a conditional that never emits withholds all actions but does not block the server', async () => {
+  const silent: Observe<boolean> = () => () => {}
   const service = AgenticService.create({
     interface: {
       a: { type: 'action', description: 'A.', parameters: [] },
@@ -145,7 +145,7 @@ test('one silent conditional keeps a whole map back: the server is there all the
       n: { type: 'state', schema: { type: 'number' } },
     },
     implementation: { a: () => undefined, b: () => undefined, n: Observe.fromConstant(1) },
-    conditional: { b: never },
+    conditional: { b: silent },
   })
   const { bridge } = await serveHere({
     sources: [serviceSource(service, { id: 'game', readiness: 50 })],
@@ -155,7 +155,7 @@ test('one silent conditional keeps a whole map back: the server is there all the
   expect(bridge.diagnostics).toMatchObject([{ code: 'service_silent', pointer: '/actions' }])
 })
 
-test('the interface a service was created from declares what it may offer', async () => {
+test('declares accepts the interface that the service was created from', async () => {
   const [open, setOpen] = Observe.createState(false)
   const shape = {
     enter: { type: 'action', description: 'Enters.', parameters: [] },

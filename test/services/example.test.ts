@@ -8,10 +8,11 @@ import { doors } from '../support/doors.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const what = path.resolve('examples/services')
-const open = async () => openDrawbridge(what, { library, environment: {}, usesStore: false })
+const exampleFolder = path.resolve('examples/services')
+const open = async () =>
+  openDrawbridge(exampleFolder, { library, environment: {}, usesStore: false })
 
-describe('the home of examples/services, watched while it lives', () => {
+describe('the home of examples/services, observed by a client', () => {
   let bridge: Drawbridge
   let url: string
 
@@ -22,28 +23,28 @@ describe('the home of examples/services, watched while it lives', () => {
   afterAll(() => bridge.close(100))
 
   test.each(doors)('%s [S14, S40]', async (door) => {
-    const client = await aWatcher(door, { url, what })
+    const client = await aWatcher(door, { url, what: exampleFolder })
     const clock = 'drawbridge://home/state/clock'
     const lamp = 'drawbridge://home/state/kitchen/lamp'
     await client.watch(clock, lamp)
 
-    // By itself.
+    // A state changes on its own.
     const before = await client.read(clock)
     await expect.poll(() => client.heard).toContain(clock)
     await expect.poll(() => client.read(clock)).not.toBe(before)
 
-    // By a call.
+    // A call changes actions and states.
     expect(await client.names()).toContain('kitchen_turn_lamp_on')
     await client.call('kitchen_turn_lamp_on')
     expect(await client.names()).toContain('kitchen_turn_lamp_off')
     await expect.poll(() => client.heard).toEqual(expect.arrayContaining(['tools', lamp]))
     expect(await client.read(lamp)).toBe(true)
 
-    // A call that is not possible any more.
-    const late = await client.call('kitchen_turn_lamp_on')
-    expect(late.content[0]?.text).toContain('kitchen_turn_lamp_off')
+    // A call of a withdrawn action.
+    const withdrawnCall = await client.call('kitchen_turn_lamp_on')
+    expect(withdrawnCall.content[0]?.text).toContain('kitchen_turn_lamp_off')
 
-    // A new room, and out of the house.
+    // A link is added, and leaving home withdraws actions.
     const room = `attic${'abcd'[doors.indexOf(door)]}`
     await client.call('add_room', { name: room })
     expect(await client.names()).toContain(`${room}_set_temperature`)
@@ -63,11 +64,11 @@ describe('the home of examples/services, watched while it lives', () => {
   })
 })
 
-test('nothing is left behind when a home is closed', async () => {
+test('closing the service releases its timers', async () => {
   const { bridge } = await open()
   await bridge.close(100)
-  // A heart that went on would keep a process alive; a verb that looks has to end by itself.
-  const { code, stdout } = await drawbridge(['check', what])
+  // A leaked timer would keep the process of `check` alive.
+  const { code, stdout } = await drawbridge(['check', exampleFolder])
   expect([code, stdout]).toEqual([0, '7 tools, 0 errors, 0 warnings\n'])
 })
 
@@ -85,7 +86,7 @@ export default async () => ({
     return openDrawbridge(folder, { library, environment: {}, usesStore: false })
   }
 
-  test('says everything the options say, and the module says the rest', async () => {
+  test('accepts all options, and the module exports the others', async () => {
     const { bridge } = await serve(
       `sources:\n  - service: ./lights.ts\n    prefix: my\n    id: lamps\n    visibility: stable\n    states: resources\n    links: out-of-band\n    strings: data\n    readiness: 10\n    depth: 1\n    effects: { go: { writes: false } }\n`,
     )
@@ -102,7 +103,7 @@ export default async () => ({
     await bridge.close(0)
   })
 
-  test('a module that was only pointed at is served by what it exports', async () => {
+  test('a module path on the command line is served by its exports', async () => {
     const folder = await aProject({ 'lights.ts': lights })
     const { bridge } = await openDrawbridge(path.join(folder, 'lights.ts'), {
       library,
@@ -117,15 +118,15 @@ export default async () => ({
     ['export default 7', 'default export must be a service'],
     ['export default () => { throw new Error("no") }', 'no'],
     ['import "./missing.ts"', 'does not load'],
-  ])('one that is none is said, and its neighbours are served: %s', async (module, words) => {
+  ])('a module that is not a service gives a diagnostic: %s', async (module, message) => {
     const { bridge } = await serve('sources:\n  - service: ./lights.ts\n', module)
     expect(bridge.diagnostics).toMatchObject([
-      { code: 'source_unreadable', message: expect.stringContaining(words) },
+      { code: 'source_unreadable', message: expect.stringContaining(message) },
     ])
     await bridge.close(0)
   })
 
-  test('a wrong word is an error that says where', async () => {
+  test('an invalid option is an error with line and column', async () => {
     await expect(
       serve('sources:\n  - service: ./lights.ts\n    visibility: sometimes\n'),
     ).rejects.toThrow(/drawbridge\.yaml:3:17 \/sources\/0\/visibility/)

@@ -13,7 +13,7 @@ const serve = (service: Service, options: ServiceOptions = {}, mounts = {}) =>
   serveHere({ sources: [serviceSource(service, { id: 'game', ...options })], mounts })
 
 describe.each(overHttp)('%s', (door) => {
-  test('actions of linked services are served under the link’s name, and calls find their way [S8, S31, S32, S35, S36, S45]', async () => {
+  test('actions of linked services are served with the link name as prefix, and calls are routed to them [S8, S31, S32, S35, S36, S45]', async () => {
     const grandchild = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
     const child = aService({ actions: heal, links: { pet: grandchild.service } })
     const root = aService({ actions: heal, links: { child: child.service } })
@@ -33,7 +33,7 @@ describe.each(overHttp)('%s', (door) => {
     expect((await client.call('get_state')).structuredContent).toEqual({ 'child.pet.hp': 7 })
   })
 
-  test('links come and go while clients watch, and each is let go of', async () => {
+  test('links can be added and removed at run time, and removed ones are unsubscribed', async () => {
     const child = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
     const root = aService({ links: {} })
     const { url } = await serve(root.service)
@@ -48,9 +48,9 @@ describe.each(overHttp)('%s', (door) => {
     expect(await client.names()).toEqual(['get_state'])
     child.actions.set(heal)
     root.links.set({})
-    const late = await client.call('child_heal')
+    const withdrawn = await client.call('child_heal')
 
-    expect(late._meta?.['dev.drawbridge/failure']).toMatchObject({ code: 'action_withdrawn' })
+    expect(withdrawn._meta?.['dev.drawbridge/failure']).toMatchObject({ code: 'action_withdrawn' })
     expect(child.executed).toEqual([])
     expect([child.actions, child.states, child.links].map(({ watchers }) => watchers)).toEqual([
       0, 0, 0,
@@ -60,7 +60,7 @@ describe.each(overHttp)('%s', (door) => {
     expect(await client.resources()).toEqual([])
   })
 
-  test('out of band, links are only named [S33]', async () => {
+  test('with links: out-of-band, links are only listed [S33]', async () => {
     const child = aService({ actions: heal })
     const root = aService({
       actions: heal,
@@ -79,7 +79,7 @@ describe.each(overHttp)('%s', (door) => {
   })
 })
 
-test('literal names keep the dot', async () => {
+test('names: literal keeps the dot between link and action', async () => {
   const child = aService({ actions: heal })
   const root = aService({ links: { child: child.service } })
   const { bridge } = await serve(root.service, {}, { '/mcp': { names: 'literal' } })
@@ -88,7 +88,7 @@ test('literal names keep the dot', async () => {
   expect(bridge.diagnostics).toEqual([])
 })
 
-test('the expected joint is not worth a warning; names that end the same are left out, both', async () => {
+test('joining link and action names gives no warning; colliding names are both omitted', async () => {
   const [a, ab] = [
     aService({ actions: { b_c: anAction() } }),
     aService({ actions: { c: anAction() } }),
@@ -103,7 +103,7 @@ test('the expected joint is not worth a warning; names that end the same are lef
   ])
 })
 
-test('a circle is followed once, depth has a limit, and both are said', async () => {
+test('a link cycle is followed once, depth is limited, and both give a diagnostic', async () => {
   const parent = aService({ actions: heal, links: {} })
   const child = aService({ actions: heal, links: { parent: parent.service } })
   parent.links.set({ child: child.service, self: parent.service })
@@ -133,7 +133,7 @@ test('a circle is followed once, depth has a limit, and both are said', async ()
   ])
 })
 
-test('a link that comes later and says nothing keeps nobody waiting', async () => {
+test('a later link that never emits does not delay other changes', async () => {
   const root = aService({ actions: heal, links: {} })
   const { bridge } = await serve(root.service)
   const names = async () => (await bridge.list()).tools.map(({ name }) => name)
@@ -147,7 +147,7 @@ test('a link that comes later and says nothing keeps nobody waiting', async () =
   ])
 })
 
-test('one failing link leaves the rest alive', async () => {
+test('failing links do not affect the other services', async () => {
   const good = aService({ actions: heal })
   const broken: Service = {
     actions: () => {

@@ -28,7 +28,7 @@ const dim = anAction({
 })
 
 test.each(overHttp)(
-  'every action is a tool with its key, its description and its schema, and a call executes it: %s [S2, S6, S10, S15, S16, S17, S18, S20, S41, S51]',
+  'every action is a tool with its key, description and schema, and a call executes it: %s [S2, S6, S10, S15, S16, S17, S18, S20, S41, S51]',
   async (door) => {
     const { service, executed } = aService({ actions: { dim, wake: anAction() } })
     const { url } = await serve(service)
@@ -47,7 +47,7 @@ test.each(overHttp)(
 )
 
 test.each(overHttp)(
-  'undefined is success with empty text, a string is an error in exactly its words: %s [S7, S11, S21, S22, S39]',
+  'undefined is success with empty text, and a string is the error message: %s [S7, S11, S21, S22, S39]',
   async (door) => {
     const { service } = aService({
       actions: { fail: anAction(), work: anAction() },
@@ -67,7 +67,7 @@ test.each(overHttp)(
   },
 )
 
-test('what a string means follows the shape of the action, and can be said', async () => {
+test('a returned string is an error or data by the action shape, or by the strings option', async () => {
   const service: Service = {
     actions: (notify) => {
       notify({
@@ -87,8 +87,8 @@ test('what a string means follows the shape of the action, and can be said', asy
   expect((await asData.call('older')).content).toEqual([{ type: 'text', text: 'words' }])
 })
 
-test('data is text and structured content; what is thrown is an error that gives nothing away', async () => {
-  const thrown: unknown[] = []
+test('data is text and structured content; a thrown error is not leaked to the client', async () => {
+  const faultCauses: unknown[] = []
   const service: Service = {
     actions: (notify) => {
       notify({
@@ -106,7 +106,7 @@ test('data is text and structured content; what is thrown is an error that gives
   }
   const { bridge } = await serveHere({
     sources: [serviceSource(service)],
-    onFault: ({ failure }) => thrown.push(failure.cause),
+    onFault: ({ failure }) => faultCauses.push(failure.cause),
   })
 
   expect(await bridge.call('look')).toMatchObject({
@@ -116,10 +116,10 @@ test('data is text and structured content; what is thrown is an error that gives
   const burst = await bridge.call('burst')
   expect(burst.isError).toBe(true)
   expect(JSON.stringify(burst)).not.toMatch(/hunter2|ann/)
-  expect(thrown).toMatchObject([expect.stringContaining('hunter2')])
+  expect(faultCauses).toMatchObject([expect.stringContaining('hunter2')])
 })
 
-test('the same button may be pressed twice', async () => {
+test('identical calls are executed each time, without deduplication', async () => {
   const { service, executed } = aService({ actions: { toggle: anAction() } })
   const { call } = await serve(service)
 
@@ -129,26 +129,26 @@ test('the same button may be pressed twice', async () => {
   expect(executed).toHaveLength(2)
 })
 
-test('a service says what its actions do to the world where it knows', async () => {
+test('the effects option sets the tool hints, per action and by default', async () => {
   const { service } = aService({ actions: { look: anAction(), wipe: anAction() } })
-  const untold = await serve(service)
-  const told = await serve(service, {
+  const withoutEffects = await serve(service)
+  const withEffects = await serve(service, {
     effects: { '*': { irreversible: false }, look: { writes: false } },
   })
 
-  const hints = async ({ tools }: typeof told) =>
+  const hints = async ({ tools }: typeof withEffects) =>
     (await tools()).map(({ annotations: hint }) => [hint?.readOnlyHint, hint?.destructiveHint])
-  expect(await hints(untold)).toEqual([
+  expect(await hints(withoutEffects)).toEqual([
     [false, true],
     [false, true],
   ])
-  expect(await hints(told)).toEqual([
+  expect(await hints(withEffects)).toEqual([
     [true, false],
     [false, false],
   ])
 })
 
-test('a schema is used as it is; what only its project knows is stripped and said [S4, S9, S38, S53]', async () => {
+test('a schema is used unchanged, except that project-specific keywords are stripped with a diagnostic [S4, S9, S38, S53]', async () => {
   const plain = {
     type: 'object',
     properties: { a: { type: 'string', minLength: 1 } },
@@ -185,7 +185,7 @@ test.each([
   { type: 'object', properties: 7 },
   'no schema',
   7,
-])('what has no JSON form costs that action alone: %j', async (schema) => {
+])('a schema without a JSON form omits only its action: %j', async (schema) => {
   const { service } = aService({ actions: { odd: anAction({ schema }), good: anAction() } })
   const { bridge, tools } = await serve(service)
 
@@ -195,9 +195,9 @@ test.each([
   ])
 })
 
-test('scalars and positional parameters are wrapped under stable names, and spread again', async () => {
-  const got: unknown[][] = []
-  const execute = (...input: unknown[]) => void got.push(input)
+test('scalar and positional parameters are wrapped as named properties and passed back as positional arguments', async () => {
+  const executedInputs: unknown[][] = []
+  const execute = (...input: unknown[]) => void executedInputs.push(input)
   const service: Service = {
     actions: (notify) => {
       notify({
@@ -249,11 +249,11 @@ test('scalars and positional parameters are wrapped under stable names, and spre
   await call('scalar', { arg0: 2 })
   await call('titled', { arg1: 'b', index: 3 })
   await call('older', { color: 'red' })
-  expect(got).toEqual([[], [{ a: 1 }], [2], [3, 'b'], ['red']])
+  expect(executedInputs).toEqual([[], [{ a: 1 }], [2], [3, 'b'], ['red']])
   expect((await call('titled', { index: 3 })).isError).toBe(true)
 })
 
-test('one odd action, whatever is wrong with it, leaves the others alone', async () => {
+test('invalid actions omit only themselves', async () => {
   const odd = {
     get description(): string {
       throw new Error('not now')
@@ -285,7 +285,7 @@ test('one odd action, whatever is wrong with it, leaves the others alone', async
   ])
 })
 
-test('nothing is asked of a service but what it has, and nothing is changed about it [S23, S47, S48]', async () => {
+test('a frozen service is served without being modified [S23, S47, S48]', async () => {
   const { service, executed } = aService({ actions: { go: anAction() }, states: {} })
   const frozen = Object.freeze({ ...service })
   const bridge = createDrawbridge({ sources: [serviceSource(frozen)] })
@@ -297,7 +297,7 @@ test('nothing is asked of a service but what it has, and nothing is changed abou
   expect(Object.keys(frozen)).toEqual(Object.keys(service))
 })
 
-test('several services stand behind one server, told apart by a prefix [S50]', async () => {
+test('several services share one server, separated by a prefix [S50]', async () => {
   const [hall, attic] = [
     aService({ actions: { wake: anAction() } }),
     aService({ actions: { wake: anAction() } }),

@@ -10,22 +10,25 @@ const overHttp = doors.filter((door) => door.endsWith('HTTP'))
 const schema = { type: 'integer', title: 'Level', description: 'How bright it is.' }
 
 describe.each(overHttp)('%s', (door) => {
-  async function watched(states: States, options: ServiceOptions = {}) {
+  async function serveAndConnect(states: States, options: ServiceOptions = {}) {
     const parts = aService({ states, actions: { dim: anAction() } })
     const source = serviceSource(parts.service, { id: 'lamps', ...options })
     const served = await serveHere({ sources: [source] })
     return { ...parts, ...served, client: await aWatcher(door, { url: served.url, what: '' }) }
   }
 
-  test('each state is a resource with its title and schema, and says when it has a new value [S5, S13, S26, S27, S43]', async () => {
-    const { client, states } = await watched({
+  test('each state is a resource with title and schema, and sends an update when its value changes [S5, S13, S26, S27, S43]', async () => {
+    const { client, states } = await serveAndConnect({
       level: { schema, value: 3 },
       'a b/c': { schema: { type: 'string' }, value: 'x' },
     })
-    const [odd, uri] = ['drawbridge://lamps/state/a%20b%2Fc', 'drawbridge://lamps/state/level']
+    const [escapedUri, uri] = [
+      'drawbridge://lamps/state/a%20b%2Fc',
+      'drawbridge://lamps/state/level',
+    ]
 
     expect(await client.resources()).toMatchObject([
-      { uri: odd, mimeType: 'application/json' },
+      { uri: escapedUri, mimeType: 'application/json' },
       {
         uri,
         name: 'level',
@@ -34,15 +37,15 @@ describe.each(overHttp)('%s', (door) => {
         _meta: { 'dev.drawbridge/schema': schema },
       },
     ])
-    expect([await client.read(uri), await client.read(odd)]).toEqual([3, 'x'])
+    expect([await client.read(uri), await client.read(escapedUri)]).toEqual([3, 'x'])
     await client.watch(uri)
     states.set({ ...states.value, level: { schema, value: 4 } })
     await expect.poll(() => client.heard).toEqual([uri])
     expect(await client.read(uri)).toBe(4)
   })
 
-  test('a burst is told once, the same value again is not told, and another state is nobody’s business', async () => {
-    const { client, states } = await watched({
+  test('a burst sends one update; an equal value or a change of another state sends none', async () => {
+    const { client, states } = await serveAndConnect({
       level: { schema, value: 0 },
       other: { schema, value: 0 },
     })
@@ -60,9 +63,9 @@ describe.each(overHttp)('%s', (door) => {
     expect(await client.read(uri)).toBe(1000)
   })
 
-  test('what changes in place is noticed', async () => {
+  test('a value mutated in place is detected', async () => {
     const value = { level: 1 }
-    const { client, states } = await watched({ lamp: { schema: {}, value } })
+    const { client, states } = await serveAndConnect({ lamp: { schema: {}, value } })
     await client.watch('drawbridge://lamps/state/lamp')
 
     value.level = 2
@@ -72,8 +75,8 @@ describe.each(overHttp)('%s', (door) => {
     expect(await client.read('drawbridge://lamps/state/lamp')).toEqual({ level: 2 })
   })
 
-  test('a state that comes or goes is told to those who watch the list, and to those who watch it', async () => {
-    const { client, states } = await watched({ level: { schema, value: 1 } })
+  test('an added or removed state notifies subscribers of the list and of the resource', async () => {
+    const { client, states } = await serveAndConnect({ level: { schema, value: 1 } })
     const uri = 'drawbridge://lamps/state/level'
     await client.watch(uri)
 
@@ -87,8 +90,8 @@ describe.each(overHttp)('%s', (door) => {
     await expect.poll(() => client.heard.filter((one) => one === 'resources')).toHaveLength(2)
   })
 
-  test('get_state gives the whole snapshot or one state [S28]', async () => {
-    const { client, states } = await watched({
+  test('get_state returns the whole snapshot or one state [S28]', async () => {
+    const { client, states } = await serveAndConnect({
       level: { schema, value: 3 },
       mood: { schema: { type: 'string' }, value: 'calm' },
     })
@@ -114,7 +117,7 @@ test.each([
   { states: 'both', tools: ['dim', 'get_state'], resources: 1 },
   { states: 'none', tools: ['dim'], resources: 0 },
 ] as const)(
-  'states: $states is a choice, and the service knows nothing of it [S25, S29]',
+  'states: $states selects resources and the get_state tool without changing the service [S25, S29]',
   async (choice) => {
     const parts = aService({
       states: { level: { schema, value: 3 } },
@@ -132,7 +135,7 @@ test.each([
   },
 )
 
-test('one bad state leaves the others alone, and its own action get_state goes before ours', async () => {
+test('an unusable state omits only itself, and an action named get_state replaces the built-in tool', async () => {
   const circle: { self?: unknown } = {}
   circle.self = circle
   const { service, states } = aService({

@@ -27,14 +27,14 @@ const property = (parts: Fields): ManifestParts =>
 
 const schemaAt = '/capabilities/0/input_schema/properties/order'
 
-/** What is said of a manifest when it is served, with handlers for everything. */
-async function said(manifest: ManifestData | string, options: ProjectParts = {}) {
+/** Serves a manifest with a handler for every capability and returns its diagnostics. */
+async function diagnose(manifest: ManifestData | string, options: ProjectParts = {}) {
   const handlers = typeof manifest === 'string' ? {} : answering(manifest)
   const bridge = await serveManifest(manifest, { handlers, ...options })
   return { bridge, diagnostics: bridge.diagnostics }
 }
 
-/** A diagnostic is of use when it says what, how bad, in which file and line, and at which path. */
+/** Matches a complete diagnostic: code, severity, file with line and column, and JSON pointer. */
 const aDiagnostic = (severity: string, code: string, pointer: string) =>
   expect.objectContaining({
     code,
@@ -45,7 +45,7 @@ const aDiagnostic = (severity: string, code: string, pointer: string) =>
     message: expect.stringMatching(/\S/),
   })
 
-describe('what v0.1 lets through is said', () => {
+describe('problems that schema v0.1 accepts are reported', () => {
   const steps = (...refs: [id: string, ref: string][]) => ({
     composition: {
       type: 'pipeline',
@@ -53,7 +53,7 @@ describe('what v0.1 lets through is said', () => {
       steps: refs.map(([id, capability_ref]) => ({ id, capability_ref, on_failure: 'abort' })),
     },
   })
-  const long = 'a'.repeat(300)
+  const longId = 'a'.repeat(300)
 
   test.each<[string, string, string, string, ManifestParts]>([
     [
@@ -68,7 +68,7 @@ describe('what v0.1 lets through is said', () => {
       'warning',
       'id_long',
       '/capabilities/0/id',
-      { capabilities: [{ id: long }] },
+      { capabilities: [{ id: longId }] },
     ],
     [
       'a capability on MCP without an MCP interface',
@@ -88,7 +88,7 @@ describe('what v0.1 lets through is said', () => {
       },
     ],
     [
-      'a step that runs what there is not',
+      'a step with an unknown capability_ref',
       'error',
       'step_dangling',
       '/composition/steps/1/capability_ref',
@@ -102,7 +102,7 @@ describe('what v0.1 lets through is said', () => {
       steps(['one', 'look-up-order'], ['one', 'look-up-order']),
     ],
     [
-      'an input that is no object',
+      'an input that is not an object',
       'warning',
       'input_not_object',
       '/capabilities/0/input_schema/type',
@@ -137,14 +137,14 @@ describe('what v0.1 lets through is said', () => {
       inputs({ $ref_uri: '%%%' }),
     ],
     [
-      'an endpoint that is no address',
+      'an endpoint that is not a URL',
       'error',
       'manifest_invalid',
       '/interfaces/0/endpoint',
       { interfaces: [anInterface({ endpoint: 'not a url' }), anInternalInterface()] },
     ],
     [
-      'a privileged interface that lets everybody in',
+      'a privileged interface without authentication',
       'error',
       'privilege_unproved',
       '/interfaces/0/auth',
@@ -156,7 +156,7 @@ describe('what v0.1 lets through is said', () => {
       },
     ],
     [
-      'high side effects that anybody may cause',
+      'high side effects without permissions',
       'warning',
       'effect_unguarded',
       '/capabilities/0',
@@ -182,13 +182,13 @@ describe('what v0.1 lets through is said', () => {
       },
     ],
   ])('%s: %s %s at %s', async (_, severity, code, pointer, parts) => {
-    const { diagnostics } = await said(aManifest(parts))
+    const { diagnostics } = await diagnose(aManifest(parts))
 
     expect(diagnostics).toContainEqual(aDiagnostic(severity, code, pointer))
   })
 
-  test('a key that is required where nothing has effects is remarked upon, at its place', async () => {
-    const { diagnostics } = await said(
+  test('a required idempotency key without side effects is reported at its path', async () => {
+    const { diagnostics } = await diagnose(
       aManifest({ capabilities: [{ idempotency_key_required: true }] }),
     )
 
@@ -197,8 +197,8 @@ describe('what v0.1 lets through is said', () => {
     )
   })
 
-  test('an id too long for clients is served under a shorter name', async () => {
-    const { bridge } = await said(aManifest({ capabilities: [{ id: long }] }))
+  test('an id that is too long for clients is served under a shortened name', async () => {
+    const { bridge } = await diagnose(aManifest({ capabilities: [{ id: longId }] }))
     const [name = ''] = await toolNames(bridge)
 
     expect(name.length).toBeLessThanOrEqual(64)
@@ -206,32 +206,35 @@ describe('what v0.1 lets through is said', () => {
   })
 
   test.each([
-    ['twins', [{ id: 'twin' }, { id: 'twin' }]],
+    ['two with one id', [{ id: 'twin' }, { id: 'twin' }]],
     ['one with a nonsense type', [{ input_schema: withProperty({ type: 'strnig' }) }]],
-    ['one whose reference is gone', [{ input_schema: { $ref_uri: 'gone.json' } }]],
+    ['one with a missing reference', [{ input_schema: { $ref_uri: 'gone.json' } }]],
     [
-      'one that is a reference and a schema',
+      'one with both a reference and a schema',
       [{ output_schema: { $ref_uri: 'a', type: 'object' } }],
     ],
     ['one without a description', [{ description: undefined }]],
-  ])('only the bad ones are left out: %s', async (_, bad) => {
-    const { bridge } = await said(aManifest({ capabilities: [...bad, { id: 'good' }] }))
+  ])('only invalid capabilities are omitted: %s', async (_, bad) => {
+    const { bridge } = await diagnose(aManifest({ capabilities: [...bad, { id: 'good' }] }))
 
     expect(await toolNames(bridge)).toEqual(['good'])
   })
 })
 
-describe('what v0.1 refuses stays refused, and it is said what to write', () => {
+describe('fields that schema v0.1 rejects are errors with a hint', () => {
   test.each<[string, string, unknown]>([
     ['a list of types', '/capabilities/0/input_schema', { type: ['object', 'null'] }],
     ['a $ref', '/capabilities/0/input_schema', { $ref: '#/$defs/order' }],
     ['anyOf without a type', '/capabilities/0/input_schema', { anyOf: [{ type: 'object' }] }],
-  ])('%s at the root of a schema', async (_, pointer, schema) => {
-    const { diagnostics } = await said(aManifest(inputs(schema)))
+  ])(
+    '%s at the root of a schema is rejected and $ref_uri suggested',
+    async (_, pointer, schema) => {
+      const { diagnostics } = await diagnose(aManifest(inputs(schema)))
 
-    expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_invalid', pointer))
-    expect(diagnostics.map(({ message }) => message).join()).toMatch(/\$ref_uri/)
-  })
+      expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_invalid', pointer))
+      expect(diagnostics.map(({ message }) => message).join()).toMatch(/\$ref_uri/)
+    },
+  )
 
   test.each<[string, string, ManifestParts]>([
     ['at the top', '/x-acme', { more: { 'x-acme': 1 } }],
@@ -243,12 +246,12 @@ describe('what v0.1 refuses stays refused, and it is said what to write', () => 
       '/interfaces/0/x-acme',
       { interfaces: [anInterface({ 'x-acme': 1 }), anInternalInterface()] },
     ],
-  ])('an extension %s, until its namespace is approved', async (_, pointer, parts) => {
+  ])('an extension %s is rejected until its namespace is approved', async (_, pointer, parts) => {
     const manifest = aManifest(parts)
     const [strict, lenient, approved] = [
-      await said(manifest),
-      await said(manifest, { strict: false }),
-      await said(manifest, { extensions: ['x-acme'] }),
+      await diagnose(manifest),
+      await diagnose(manifest, { strict: false }),
+      await diagnose(manifest, { extensions: ['x-acme'] }),
     ]
     const unknown = (all: readonly Diagnostic[]) =>
       all.filter(({ code }) => code === 'field_unknown')
@@ -261,9 +264,9 @@ describe('what v0.1 refuses stays refused, and it is said what to write', () => 
       expect(await toolNames(bridge)).toEqual(['look-up-order'])
   })
 
-  test('a namespace approves itself and what begins with it and a hyphen, nothing else', async () => {
+  test('an approved namespace covers its own name and names with the prefix "<namespace>-", nothing else', async () => {
     const more = { 'x-acme': 1, 'x-acme-a': 1, 'x-acme2': 1, 'X-Acme': 1, 'x-': 1, acme: 1 }
-    const { diagnostics } = await said(aManifest({ more }), { extensions: ['x-acme'] })
+    const { diagnostics } = await diagnose(aManifest({ more }), { extensions: ['x-acme'] })
     const unknown = diagnostics.filter(({ code }) => code === 'field_unknown')
 
     expect(unknown.map(({ pointer }) => pointer).sort()).toEqual(
@@ -280,10 +283,10 @@ describe('every field of v0.1 is checked', () => {
     ['a version with a leading zero', '/identity/version', { identity: { version: '01.0.0' } }],
     ['a short description', '/identity/description', { identity: { description: 'Too short.' } }],
     ['an owner of one letter', '/identity/owner', { identity: { owner: 'a' } }],
-    ['a type there is not', '/identity/type', { identity: { type: 'robot' } }],
-    ['tags twice', '/identity/tags', { identity: { tags: ['aa', 'aa'] } }],
+    ['an unknown type', '/identity/type', { identity: { type: 'robot' } }],
+    ['duplicate tags', '/identity/tags', { identity: { tags: ['aa', 'aa'] } }],
     [
-      'a secret_ref that is the secret’s place nowhere',
+      'a secret_ref with an unsupported scheme',
       '/requirements/secrets/0/secret_ref',
       { requirements: { secrets: [{ id: 'ab', secret_ref: 'file:///x' }] } },
     ],
@@ -293,14 +296,18 @@ describe('every field of v0.1 is checked', () => {
       { requirements: { budget: { monthly_limit: -1 } } },
     ],
     ['a currency of two letters', '/requirements/budget/currency', currency('EU')],
-    ['no protocol', '/capabilities/0/protocols', { capabilities: [{ protocols: [] }] }],
     [
-      'a protocol there is not',
+      'an empty list of protocols',
+      '/capabilities/0/protocols',
+      { capabilities: [{ protocols: [] }] },
+    ],
+    [
+      'an unknown protocol',
       '/capabilities/0/protocols/0',
       { capabilities: [{ protocols: ['SOAP'] }] },
     ],
     [
-      'side effects without a key',
+      'side effects without an idempotency key',
       '/capabilities/0/idempotency_key_required',
       { capabilities: [aWritingCapability({ idempotency_key_required: false })] },
     ],
@@ -315,19 +322,19 @@ describe('every field of v0.1 is checked', () => {
       { interfaces: [anInternalInterface({ endpoint: 'https://a.example' })] },
     ],
     [
-      'privilege without permissions',
+      'a privileged interface without permissions',
       '/interfaces/0/permissions',
       { interfaces: [anInterface({ privileged: true })] },
     ],
     [
-      'a rate of nothing',
+      'a rate limit of zero',
       '/interfaces/0/rate_limit/requests_per_minute',
       { interfaces: [anInterface({ rate_limit: { requests_per_minute: 0 } })] },
     ],
     ['a score above one', '/trust/minimum_trust_score', { trust: { minimum_trust_score: 1.1 } }],
     ['no trust source', '/trust/allowed_trust_sources', { trust: { allowed_trust_sources: [] } }],
     [
-      'other guardrails',
+      'non-standard guardrails',
       '/trust/budget_guardrails/hard_stop_pct',
       {
         trust: {
@@ -345,13 +352,17 @@ describe('every field of v0.1 is checked', () => {
       '/trust/policy/injection_protection',
       policy('injection_protection', false),
     ],
-    ['half a day', '/trust/policy/data_retention_days', policy('data_retention_days', 0.5)],
+    [
+      'a fractional number of days',
+      '/trust/policy/data_retention_days',
+      policy('data_retention_days', 0.5),
+    ],
     ['a pipeline of one step', '/composition/steps', { composition: pipeline(1) }],
     ['negative retries', '/runtime/max_retries', { runtime: { max_retries: -1 } }],
-    ['no time at all', '/runtime/timeout_seconds', { runtime: { timeout_seconds: 0 } }],
-    ['no replay', '/runtime/replay_safe', { runtime: { replay_safe: false } }],
+    ['a timeout of zero', '/runtime/timeout_seconds', { runtime: { timeout_seconds: 0 } }],
+    ['replay_safe set to false', '/runtime/replay_safe', { runtime: { replay_safe: false } }],
     [
-      'a commit that is none',
+      'a commit that is not a hash',
       '/provenance/commit',
       { provenance: { created_at: '2026-05-04T09:00:00Z', source: 'partner', commit: 'main' } },
     ],
@@ -379,7 +390,7 @@ describe('every field of v0.1 is checked', () => {
 
   test.each([
     ['a prerelease', { identity: { version: '1.0.0-rc.1+b.2' } }],
-    ['a fraction of a second more than one', { runtime: { timeout_seconds: 1.5 } }],
+    ['a timeout of 1.5 seconds', { runtime: { timeout_seconds: 1.5 } }],
     ['a composition of a single step', { composition: { ...pipeline(1), type: 'single' } }],
     [
       'a date with an offset',
@@ -389,7 +400,7 @@ describe('every field of v0.1 is checked', () => {
     expect((await project(aManifest(parts))).json).toBeDefined()
   })
 
-  test('line and column are where the value stands, in YAML and in JSON', async () => {
+  test('a diagnostic has the line and column of the value, in YAML and in JSON', async () => {
     const yaml = toYaml(aManifest({ identity: { type: 'robot' } }))
     const json = toJson(aManifest({ identity: { type: 'robot' } }))
 
@@ -410,31 +421,36 @@ describe('sections that govern effects', () => {
 
   test.each<[string, ManifestParts]>([
     ['trust', { trust: { minimum_trust_score: 2 } }],
-    ['trust that is missing', { more: { trust: undefined } }],
+    ['trust (missing)', { more: { trust: undefined } }],
     ['runtime', { runtime: { max_retries: -1 } }],
     ['requirements', { requirements: { permissions: ['NOT A SCOPE'] } }],
-    ['trust with an unknown field', { trust: { extra: 1 } }],
-  ])('%s broken: what only reads is served, what has effects is not', async (_, parts) => {
-    const { bridge, diagnostics } = await said(manifest(parts))
+    ['trust (unknown field)', { trust: { extra: 1 } }],
+  ])(
+    'invalid %s: read-only capabilities are served, those with effects are not',
+    async (_, parts) => {
+      const { bridge, diagnostics } = await diagnose(manifest(parts))
 
-    expect(await toolNames(bridge)).toEqual(['look-up-order'])
-    expect(diagnostics).toContainEqual(aDiagnostic('error', 'effect_ungoverned', '/capabilities/1'))
-  })
+      expect(await toolNames(bridge)).toEqual(['look-up-order'])
+      expect(diagnostics).toContainEqual(
+        aDiagnostic('error', 'effect_ungoverned', '/capabilities/1'),
+      )
+    },
+  )
 
   test.each<[string, ManifestParts]>([
     ['identity', { identity: { id: 'NO' } }],
     ['schema_version', { more: { schema_version: '0.2' } }],
-  ])('%s broken: nothing is served', async (_, parts) => {
-    const { bridge } = await said(manifest(parts))
+  ])('invalid %s: nothing is served', async (_, parts) => {
+    const { bridge } = await diagnose(manifest(parts))
 
     expect(await toolNames(bridge)).toEqual([])
   })
 })
 
-describe('traps of YAML', () => {
+describe('YAML pitfalls', () => {
   const yaml = toYaml(aManifest({ policy: { injection_protection: 'off' } }))
 
-  test('off without quotes is read as the word, and said to be a boolean elsewhere', async () => {
+  test('unquoted off is read as a string, with a warning that YAML 1.1 reads a boolean', async () => {
     const text = yaml.replace('injection_protection: "off"', 'injection_protection: off')
     const line = text.split('\n').findIndex((one) => one.includes('injection_protection')) + 1
     const { mcp, diagnostics } = await project(text)
@@ -453,13 +469,13 @@ describe('traps of YAML', () => {
     )
   })
 
-  test('in quotes nothing is said', async () => {
+  test('a quoted off gives no warning', async () => {
     const { diagnostics } = await project(yaml)
 
     expect(diagnostics.map(({ code }) => code)).not.toContain('yaml_ambiguous')
   })
 
-  test('a moment without quotes is read as text, and said to be a date elsewhere', async () => {
+  test('an unquoted timestamp is read as a string, with a warning that other parsers read a date', async () => {
     const provenance = { created_at: '2026-05-04T09:00:00Z', source: 'first_party' }
     const text = toYaml(aManifest({ provenance })).replace(
       '"2026-05-04T09:00:00Z"',
@@ -471,7 +487,7 @@ describe('traps of YAML', () => {
     expect(diagnostics.map(({ code }) => code)).toContain('yaml_ambiguous')
   })
 
-  test('a key twice is an error where the second stands', async () => {
+  test('a duplicate key is an error at the second occurrence', async () => {
     const text = `${yaml}identity: {}\n`
     const { json, diagnostics } = await project(text)
 
@@ -486,28 +502,28 @@ describe('traps of YAML', () => {
     ])
   })
 
-  test('a key twice in JSON is an error, too', async () => {
+  test('a duplicate key in JSON is an error', async () => {
     const text = toJson(aManifest()).replace('{', '{ "schema_version": "0.1",')
 
     expect((await project(text)).diagnostics).toMatchObject([{ code: 'manifest_unreadable' }])
   })
 
-  test('an alias is followed, a bomb of them is refused at once', async () => {
+  test('an anchor is accepted, and an alias bomb (billion laughs) is refused within 2 s', async () => {
     const honest = yaml.replace('sandbox: "container"', 'sandbox: &box "container"')
     const bomb = Array.from({ length: 30 }, (_, index) =>
       index === 0 ? 'a0: &a0 [x, x]' : `a${index}: &a${index} [*a${index - 1}, *a${index - 1}]`,
     ).join('\n')
-    const started = performance.now()
+    const startMs = performance.now()
 
     expect((await project(honest)).json).toBeDefined()
     const { json, diagnostics } = await project(`${yaml}${bomb}\n`)
 
     expect(json).toBeUndefined()
     expect(diagnostics).toMatchObject([{ code: 'manifest_unreadable', severity: 'error' }])
-    expect(performance.now() - started).toBeLessThan(atMost(2000))
+    expect(performance.now() - startMs).toBeLessThan(atMost(2000))
   })
 
-  test('an alias that contains itself is refused', async () => {
+  test('a self-referential alias is refused', async () => {
     const { json, diagnostics } = await project(`${yaml}x-acme: &me { me: *me }\n`)
 
     expect(json).toBeUndefined()
@@ -516,16 +532,16 @@ describe('traps of YAML', () => {
 
   test.each([
     ['a byte order mark', (text: string) => `\uFEFF${text}`],
-    ['lines that end as on Windows', (text: string) => text.replaceAll('\n', '\r\n')],
+    ['CRLF line endings', (text: string) => text.replaceAll('\n', '\r\n')],
     ['both', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
     ['comments and a document start', (text: string) => `# an agent\n---\n${text}# end\n`],
-  ])('%s makes no difference', async (_, change) => {
+  ])('%s does not change the projection', async (_, change) => {
     const [plain, changed] = [await project(yaml), await project(change(yaml))]
 
     expect(changed.mcp).toEqual(plain.mcp)
   })
 
-  test('__proto__ as a key pollutes nothing', async () => {
+  test('__proto__ as a key does not pollute Object.prototype', async () => {
     const text = `${yaml}__proto__: { polluted: true }\n`
     await project(text, { strict: false })
 
@@ -533,8 +549,8 @@ describe('traps of YAML', () => {
   })
 })
 
-describe('what is no manifest at all', () => {
-  const deep = 10_000
+describe('files that are not manifests', () => {
+  const depth = 10_000
   const files: Record<string, string> = {
     'an empty file': '',
     'a comment': '# nothing\n',
@@ -545,24 +561,27 @@ describe('what is no manifest at all', () => {
     'binary garbage': String.fromCharCode(
       ...Array.from({ length: 512 }, (_, at) => (at * 7) % 256),
     ),
-    '10,000 open brackets': '['.repeat(deep),
-    '10,000 lists inside each other': `a: ${'['.repeat(deep)}${']'.repeat(deep)}`,
-    '10,000 mappings inside each other': `${'{"a":'.repeat(deep)}1${'}'.repeat(deep)}`,
+    '10,000 open brackets': '['.repeat(depth),
+    '10,000 lists inside each other': `a: ${'['.repeat(depth)}${']'.repeat(depth)}`,
+    '10,000 mappings inside each other': `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
   }
 
-  test.each(Object.entries(files))('%s: an error at its place, within 2 s', async (_, text) => {
-    const started = performance.now()
-    const { bridge, diagnostics } = await said(text)
+  test.each(Object.entries(files))(
+    '%s: manifest_unreadable with line and column, within 2 s',
+    async (_, text) => {
+      const startMs = performance.now()
+      const { bridge, diagnostics } = await diagnose(text)
 
-    expect(await toolNames(bridge)).toEqual([])
-    expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_unreadable', ''))
-    expect(performance.now() - started).toBeLessThan(atMost(2000))
-  })
+      expect(await toolNames(bridge)).toEqual([])
+      expect(diagnostics).toContainEqual(aDiagnostic('error', 'manifest_unreadable', ''))
+      expect(performance.now() - startMs).toBeLessThan(atMost(2000))
+    },
+  )
 
-  test('deep nesting inside one schema leaves out that tool alone', async () => {
+  test('deep nesting inside one schema omits only that tool', async () => {
     let schema: Fields = { type: 'string' }
     for (let depth = 0; depth < 200; depth++) schema = { type: 'object', properties: { a: schema } }
-    const { bridge, diagnostics } = await said(
+    const { bridge, diagnostics } = await diagnose(
       aManifest({ capabilities: [{ id: 'deep', input_schema: schema }, { id: 'good' }] }),
     )
 
@@ -570,17 +589,17 @@ describe('what is no manifest at all', () => {
     expect(diagnostics.map(({ pointer }) => pointer)).toContain('/capabilities/0/input_schema')
   })
 
-  test('a file of 16 MB ends in a result or an error, within 5 s', async () => {
+  test('a 16 MB file gives a result or an error within 5 s', async () => {
     const line = `# ${'x'.repeat(1022)}\n`
-    const started = performance.now()
+    const startMs = performance.now()
 
     const { json, diagnostics } = await project(toYaml(aManifest()) + line.repeat(16 * 1024))
 
     expect(json !== undefined || diagnostics.length > 0).toBe(true)
-    expect(performance.now() - started).toBeLessThan(atMost(5000))
+    expect(performance.now() - startMs).toBeLessThan(atMost(5000))
   })
 
-  test('a file that is not there is said of the source, and nothing else breaks', async () => {
+  test('a missing file is reported as an error of its source', async () => {
     const { manifestSource, createDrawbridge } = await import('../../src/index.ts')
     const bridge = createDrawbridge({ sources: [manifestSource('/no/such/agent.yaml')] })
     await bridge.ready
@@ -595,7 +614,7 @@ const secret = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc'
 const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.${'dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P'}`
 
 describe('secrets', () => {
-  /** Where one can stand, and the path that must be named. */
+  /** Places of a secret: label, expected pointer, secret, manifest. */
   const places: [string, string, string, ManifestParts][] = [
     [
       'a description',
@@ -610,7 +629,7 @@ describe('secrets', () => {
     ['an example', `${schemaAt}/examples/0/key`, secret, property({ examples: [{ key: secret }] })],
     ['a pattern', `${schemaAt}/pattern`, secret, property({ pattern: `^${secret}$` })],
     [
-      'a nested $defs',
+      'nested $defs',
       '/capabilities/0/input_schema/$defs/a/$defs/b/const',
       secret,
       inputs({ type: 'object', $defs: { a: { $defs: { b: { const: secret } } } } }),
@@ -657,13 +676,13 @@ describe('secrets', () => {
       },
     ],
     [
-      'the word under a name that says so',
+      'a value under the key password',
       `${schemaAt}/default/password`,
       'correct horse',
       property({ type: 'object', default: { password: 'correct horse' } }),
     ],
     [
-      'the default of a property that is called so',
+      'the default of a property named api_key',
       '/capabilities/0/input_schema/properties/api_key/default',
       'correct horse',
       inputs({
@@ -672,7 +691,7 @@ describe('secrets', () => {
       }),
     ],
     [
-      'a list under such a name',
+      'a list under a key ending in _token',
       `${schemaAt}/default/tokens_token/1`,
       'second one',
       property({ default: { tokens_token: ['', 'second one'] } }),
@@ -684,7 +703,7 @@ describe('secrets', () => {
       { requirements: { secrets: [{ id: 'ab', secret_ref: secret }] } },
     ],
     [
-      'a raw secret behind the word of another place',
+      'a raw secret after an env:// reference',
       `${schemaAt}/default`,
       secret,
       property({ default: `env://HOME or ${secret}` }),
@@ -703,7 +722,7 @@ describe('secrets', () => {
       { capabilities: [{ 'x-acme-key': secret }] },
     ],
     [
-      'a number under a name that says so',
+      'a number under the key password',
       '/x-acme/password',
       '48392017',
       { more: { 'x-acme': { password: 48392017 } } },
@@ -711,7 +730,7 @@ describe('secrets', () => {
   ]
 
   test.each(places)(
-    'in %s: an error at %s, and the value is nowhere',
+    'in %s: an error at %s, and the value is never shown',
     async (_, pointer, value, parts) => {
       const manifest = aManifest({
         ...parts,
@@ -719,13 +738,13 @@ describe('secrets', () => {
       })
       const options = { extensions: ['x-acme'], strict: false }
       const projection = await project(manifest, options)
-      const { bridge, diagnostics } = await said(manifest, options)
+      const { bridge, diagnostics } = await diagnose(manifest, options)
 
       expect(projection.json).toBeUndefined()
       for (const all of [projection.diagnostics, diagnostics])
         expect(all).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
-      const shown = [projection, diagnostics, await bridge.list(), bridge.identity, bridge.mounts]
-      expect(JSON.stringify(shown)).not.toContain(value)
+      const visible = [projection, diagnostics, await bridge.list(), bridge.identity, bridge.mounts]
+      expect(JSON.stringify(visible)).not.toContain(value)
     },
   )
 
@@ -736,7 +755,7 @@ describe('secrets', () => {
       inputs({ type: 'object', properties: { [secret]: { type: 'string' } } }),
     ],
     [
-      'a property whose value is one, too',
+      'a property whose value is also a secret',
       '/capabilities/0/input_schema/properties',
       inputs({ type: 'object', properties: { [secret]: { default: secret } } }),
     ],
@@ -744,28 +763,28 @@ describe('secrets', () => {
     ['a section', '', { more: { [secret]: 1 } }],
     ['a field of the identity', '/identity', { identity: { [secret]: 1 } }],
   ])(
-    'as the name of %s: an error around it, and the name is nowhere',
+    'as the name of %s: an error at the parent, and the name is never shown',
     async (_, pointer, parts) => {
       const manifest = aManifest(parts)
       const options = { extensions: ['x-acme'], strict: false }
       const projection = await project(manifest, options)
-      const { bridge, diagnostics } = await said(manifest, options)
+      const { bridge, diagnostics } = await diagnose(manifest, options)
 
       expect(projection.json).toBeUndefined()
       expect(diagnostics).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
-      const shown = [projection, diagnostics, await bridge.list()]
-      expect(JSON.stringify(shown)).not.toContain(secret)
+      const visible = [projection, diagnostics, await bridge.list()]
+      expect(JSON.stringify(visible)).not.toContain(secret)
       expect(diagnostics.map(({ pointer }) => pointer)).not.toContain('/undefined')
     },
   )
 
   test.each([
-    ['that begins like an alias', `x-acme: *${secret}\n`],
-    ['that begins like a block', `x-acme: |${secret}\n`],
-    ['in quotes that do not end', `x-acme: "${secret}\n`],
-    ['before something that does not belong there', `x-acme: "${secret}" ]\n`],
-  ])('in a file that cannot be read, %s, is not printed', async (_, line) => {
-    const { diagnostics } = await said(`${toYaml(aManifest())}${line}`)
+    ['as an alias', `x-acme: *${secret}\n`],
+    ['as a block scalar header', `x-acme: |${secret}\n`],
+    ['in an unterminated quoted string', `x-acme: "${secret}\n`],
+    ['before an unexpected token', `x-acme: "${secret}" ]\n`],
+  ])('in a file that does not parse, %s, are not printed', async (_, line) => {
+    const { diagnostics } = await diagnose(`${toYaml(aManifest())}${line}`)
 
     expect(diagnostics).toMatchObject([{ code: 'manifest_unreadable' }])
     expect(JSON.stringify(diagnostics)).not.toContain(secret)
@@ -778,7 +797,7 @@ describe('secrets', () => {
       inputs({ type: 'object', properties: { token: true } }),
     ],
     [
-      'properties that hold secrets, without any',
+      'properties named like secrets, without values',
       inputs({
         type: 'object',
         properties: {
@@ -789,7 +808,7 @@ describe('secrets', () => {
       }),
     ],
     [
-      'a property that needs another',
+      'dependentRequired on api_key',
       inputs({
         type: 'object',
         properties: { api_key: { type: 'string' }, region: { type: 'string' } },
@@ -797,7 +816,7 @@ describe('secrets', () => {
       }),
     ],
     [
-      'a schema of secrets by name',
+      'a $defs entry named secret',
       inputs({
         type: 'object',
         $defs: { secret: { type: 'string' } },
@@ -805,11 +824,11 @@ describe('secrets', () => {
       }),
     ],
     [
-      'where a secret lies',
+      'a secret_ref',
       { requirements: { secrets: [{ id: 'api_key', secret_ref: 'vault://team/api-key' }] } },
     ],
     [
-      'words about secrets',
+      'prose about secrets',
       {
         capabilities: [
           { description: 'Exchanges a bearer token for an API key, and forgets the password.' },
@@ -833,15 +852,15 @@ describe('secrets', () => {
       'a cost in tokens',
       { capabilities: [{ cost: { mode: 'token', estimated_cost: 0.01, unit: 'token' } }] },
     ],
-  ])('are not found where there is none: %s', async (_, parts) => {
+  ])('have no false positive for %s', async (_, parts) => {
     const { json, diagnostics } = await project(aManifest(parts), { extensions: ['x-acme'] })
 
     expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
     expect(json).toBeDefined()
   })
 
-  test('one leaves out the capability it stands in, and its neighbours are served', async () => {
-    const { bridge } = await said(
+  test('omit only the capability that contains one', async () => {
+    const { bridge } = await diagnose(
       aManifest({
         capabilities: [
           { id: 'leaky', description: `Use ${secret} for it.` },
@@ -854,7 +873,7 @@ describe('secrets', () => {
     expect(await toolNames(bridge)).toEqual(['good', 'refund-order'])
   })
 
-  test('are not printed by any verb, nor logged', async () => {
+  test('are neither printed by any command nor logged', async () => {
     const manifest = aManifest({
       identity: { tags: [secret] },
       capabilities: [
@@ -863,7 +882,7 @@ describe('secrets', () => {
       ],
     })
     const cwd = await aProject({ 'agent.yaml': toYaml(manifest) })
-    const verbs = [
+    const commands = [
       ['project'],
       ['project', '--to', 'a2a'],
       ['check'],
@@ -871,11 +890,14 @@ describe('secrets', () => {
       ['list', '--tools'],
     ]
 
-    for (const [verb = '', ...flags] of verbs) {
-      const { stdout, stderr } = await drawbridge([verb, path.join(cwd, 'agent.yaml'), ...flags], {
-        cwd,
-        env: { LOG_LEVEL: 'trace' },
-      })
+    for (const [command = '', ...flags] of commands) {
+      const { stdout, stderr } = await drawbridge(
+        [command, path.join(cwd, 'agent.yaml'), ...flags],
+        {
+          cwd,
+          env: { LOG_LEVEL: 'trace' },
+        },
+      )
       expect(stdout + stderr).not.toContain(secret)
       expect(stdout + stderr).not.toBe('')
     }

@@ -25,7 +25,7 @@ const instant = fc
   .date({ min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
   .map((date) => date.toISOString())
 
-/** Fields of an approved namespace, of another one, and of none. */
+/** Unknown fields: in the approved namespace, in another namespace, and without a namespace. */
 const extras = fc.record(
   {
     'x-acme': fc.oneof(words(1), fc.record({ team: words(1), levels: fc.array(count) })),
@@ -35,10 +35,10 @@ const extras = fc.record(
   },
   { requiredKeys: [] },
 )
-const withExtras = (one: fc.Arbitrary<Fields>): fc.Arbitrary<Fields> =>
+const withExtraFields = (base: fc.Arbitrary<Fields>): fc.Arbitrary<Fields> =>
   fc
     .tuple(
-      one,
+      base,
       fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: extras }),
     )
     .map(([fields, more]) => ({ ...fields, ...more }))
@@ -82,7 +82,7 @@ const schema: fc.Arbitrary<Fields> = fc.oneof(
   },
 )
 
-const capability = withExtras(
+const capability = withExtraFields(
   fc
     .record(
       {
@@ -120,13 +120,13 @@ const capability = withExtras(
         ],
       },
     )
-    .map((one) => ({
-      ...one,
-      idempotency_key_required: one.idempotency_key_required || one.side_effect_level !== 'none',
+    .map((base) => ({
+      ...base,
+      idempotency_key_required: base.idempotency_key_required || base.side_effect_level !== 'none',
     })),
 )
 
-const anyInterface = withExtras(
+const anyInterface = withExtraFields(
   fc
     .record(
       {
@@ -140,13 +140,13 @@ const anyInterface = withExtras(
       },
       { requiredKeys: ['name', 'protocol', 'auth', 'privileged', 'permissions'] },
     )
-    .map((one) => ({
-      ...one,
-      ...(one.protocol !== 'INTERNAL' && { endpoint: `https://a.example/${one.protocol}` }),
+    .map((base) => ({
+      ...base,
+      ...(base.protocol !== 'INTERNAL' && { endpoint: `https://a.example/${base.protocol}` }),
     })),
 )
 
-const identity = withExtras(
+const identity = withExtraFields(
   fc.record(
     {
       id: slug,
@@ -165,7 +165,7 @@ const requirements = fc.record(
   {
     dependencies: fc.uniqueArray(
       fc.record({ name: words(1), version_constraint: words(1), optional: fc.boolean() }),
-      { maxLength: 2, selector: (one) => JSON.stringify(one) },
+      { maxLength: 2, selector: (dependency) => JSON.stringify(dependency) },
     ),
     permissions: scopes,
     secrets: fc.array(
@@ -200,7 +200,7 @@ const manifest = fc
       identity,
       capabilities: fc.array(capability, { minLength: 1, maxLength: 4 }),
       interfaces: fc.array(anyInterface, { minLength: 1, maxLength: 4 }),
-      policy: withExtras(
+      policy: withExtraFields(
         fc.record(
           {
             injection_protection: fc.constantFrom('strict', 'moderate', 'off'),
@@ -212,7 +212,7 @@ const manifest = fc
           { requiredKeys: [] },
         ),
       ),
-      runtime: withExtras(
+      runtime: withExtraFields(
         fc.record(
           {
             execution_mode: fc.constantFrom('deterministic_workflow', 'autonomous_loop'),
@@ -225,19 +225,19 @@ const manifest = fc
       ),
       requirements,
       provenance,
-      composed: fc.constantFrom('single', 'pipeline', 'graph'),
+      compositionType: fc.constantFrom('single', 'pipeline', 'graph'),
       more: extras,
     },
     {
       requiredKeys: ['identity', 'capabilities', 'interfaces', 'policy', 'runtime', 'more'],
     },
   )
-  .map(({ composed, capabilities, ...parts }) => {
-    const named = capabilities.map((one, index) => ({ ...one, id: `capability-${index}` }))
+  .map(({ compositionType, capabilities, ...parts }) => {
+    const withIds = capabilities.map((base, index) => ({ ...base, id: `capability-${index}` }))
     return aManifest({
       ...(parts as ManifestParts),
-      capabilities: named,
-      ...(composed && { composition: toComposition(composed, named) }),
+      capabilities: withIds,
+      ...(compositionType && { composition: toComposition(compositionType, withIds) }),
     })
   })
 
@@ -251,12 +251,10 @@ const toComposition = (type: string, capabilities: readonly { id: string }[]): F
   })),
 })
 
-type Found = unknown
-
-/** Where every leaf of a manifest goes: the first row that fits says it. */
-const places: readonly (readonly [
+/** Maps each leaf pointer of a manifest to its projected value; the first matching row wins. */
+const targets: readonly (readonly [
   pattern: RegExp,
-  find: (to: Places, ...parts: string[]) => Found,
+  find: (projection: Projection, ...parts: string[]) => unknown,
 ])[] = [
   [/^\/identity\/id$/, ({ mcp }) => mcp.server.name],
   [/^\/identity\/name$/, ({ mcp }) => mcp.server.title],
@@ -313,23 +311,23 @@ const places: readonly (readonly [
   ],
 ]
 
-/** Leaves that are kept by what happens and shown nowhere: there is none, and a new one is written here. */
+/** Leaves that are enforced but not projected; currently none. */
 const enforcedOnly: readonly RegExp[] = []
 
-interface Places {
+interface Projection {
   readonly manifest: unknown
   readonly mcp: McpProjection
   readonly extension: Fields
   readonly tool: (index: string) => McpProjection['tools'][number]
 }
 
-test('every leaf of a manifest is projected, enforced, or named by the path of a warning [M23]', async () => {
-  let [leaves, dropped] = [0, 0]
+test('every leaf of a manifest is projected, enforced, or reported by a warning with its path [M23]', async () => {
+  let [leafCount, droppedCount] = [0, 0]
   await fc.assert(
     fc.asyncProperty(manifest, async (data) => {
       const { mcp, diagnostics } = await project(data, { extensions: ['x-acme'], strict: false })
       expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
-      const to: Places = {
+      const projection: Projection = {
         manifest: data,
         mcp,
         extension: mcp.extensions['dev.drawbridge/manifest'] ?? {},
@@ -339,24 +337,27 @@ test('every leaf of a manifest is projected, enforced, or named by the path of a
           return tool
         },
       }
-      const named = mcp.warnings
+      const reportedPaths = mcp.warnings
         .filter(({ code }) => code === 'field_dropped' || code === 'field_unknown')
         .map(({ path }) => path)
       for (const [pointer, value] of toLeaves(data, '')) {
-        leaves++
-        if (named.some((path) => pointer === path || pointer.startsWith(`${path}/`))) dropped++
+        leafCount++
+        if (reportedPaths.some((path) => pointer === path || pointer.startsWith(`${path}/`)))
+          droppedCount++
         else if (!enforcedOnly.some((pattern) => pattern.test(pointer)))
-          expect({ [pointer]: findLeaf(to, pointer) }).toEqual({ [pointer]: value })
+          expect({ [pointer]: findLeaf(projection, pointer) }).toEqual({ [pointer]: value })
       }
     }),
     { seed: 20260728, numRuns: sample(40, 150) },
   )
-  console.info(`${leaves} leaves: ${leaves - dropped} projected, ${dropped} named as dropped`)
-  expect(dropped).toBeGreaterThan(1000)
-  expect(leaves).toBeGreaterThan(5 * 1000)
+  console.info(
+    `${leafCount} leaves: ${leafCount - droppedCount} projected, ${droppedCount} reported as dropped`,
+  )
+  expect(droppedCount).toBeGreaterThan(1000)
+  expect(leafCount).toBeGreaterThan(5 * 1000)
 })
 
-test('every leaf is projected or named where everything is offered, too [M23]', async () => {
+test('with all: true every capability is projected and none is reported as dropped [M23]', async () => {
   await fc.assert(
     fc.asyncProperty(manifest, async (data) => {
       const { mcp } = await project(data, { extensions: ['x-acme'], strict: false, all: true })
@@ -364,22 +365,22 @@ test('every leaf is projected or named where everything is offered, too [M23]', 
       expect(mcp.tools.map(({ name }) => name)).toEqual(
         data.capabilities.map(({ id }) => id).sort(),
       )
-      const dropped = mcp.warnings.filter(({ code }) => code === 'field_dropped')
-      expect(dropped.filter(({ path }) => path.startsWith('/capabilities'))).toEqual([])
+      const droppedFields = mcp.warnings.filter(({ code }) => code === 'field_dropped')
+      expect(droppedFields.filter(({ path }) => path.startsWith('/capabilities'))).toEqual([])
     }),
     { seed: 20260728, numRuns: sample(15, 50) },
   )
 })
 
-function findLeaf(to: Places, pointer: string): Found {
-  for (const [pattern, find] of places) {
+function findLeaf(projection: Projection, pointer: string): unknown {
+  for (const [pattern, find] of targets) {
     const match = pattern.exec(pointer)
-    if (match) return find(to, ...match.slice(1))
+    if (match) return find(projection, ...match.slice(1))
   }
-  return 'there is no row for it'
+  return 'no row matches this pointer'
 }
 
-/** Scalars, and whatever is empty. */
+/** Leaves are scalars, empty objects and empty lists. */
 function toLeaves(value: unknown, pointer: string): [pointer: string, value: unknown][] {
   if (typeof value !== 'object' || value === null) return [[pointer, value]]
   const entries = Object.entries(value)
@@ -390,11 +391,12 @@ function toLeaves(value: unknown, pointer: string): [pointer: string, value: unk
 }
 
 function at(value: unknown, pointer: string): unknown {
-  let here = value
+  let current = value
   for (const step of pointer.split('/').slice(1)) {
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, key)) return undefined
-    here = (here as Fields)[key]
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key))
+      return undefined
+    current = (current as Fields)[key]
   }
-  return here
+  return current
 }

@@ -9,17 +9,17 @@ import { asBearer, tokenOf } from '../support/tokens.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
 const overHttp = doors.filter((door) => door.endsWith('HTTP'))
-const holders = { ann: ['home:secrets'], bob: [] as string[] }
+const scopesBySubject = { ann: ['home:secrets'], bob: [] as string[] }
 
-const tokens = Object.entries(holders).map(([subject, scopes]) => ({
+const tokens = Object.entries(scopesBySubject).map(([subject, scopes]) => ({
   hash: `sha256:${createHash('sha256').update(tokenOf(subject)).digest('hex')}`,
   subject,
   scopes,
 }))
 
 describe.each(overHttp)('%s', (door) => {
-  /** A home whose safe, and what is known of it, are for ann alone. */
-  async function served() {
+  /** A home service whose safe is visible only to ann. */
+  async function serveHome() {
     const parts = aService({
       actions: { wave: anAction() },
       states: { mood: { schema: {}, value: 'calm' }, safe_code: { schema: {}, value: 1 } },
@@ -34,12 +34,12 @@ describe.each(overHttp)('%s', (door) => {
         aWatcher(door, { url, what: '', headers: asBearer(subject) }),
       ),
     )
-    if (!ann || !bob) throw new Error('nobody')
+    if (!ann || !bob) throw new Error('missing client')
     return { ...parts, ann, bob }
   }
 
-  test('lists and states depend on who asks, on every connection alike', async () => {
-    const { ann, bob, actions } = await served()
+  test('lists and states are filtered by the permissions of the caller', async () => {
+    const { ann, bob, actions } = await serveHome()
     actions.set({ wave: anAction(), open_safe: anAction() })
 
     expect(await ann.names()).toEqual(['get_state', 'open_safe', 'wave'])
@@ -52,8 +52,8 @@ describe.each(overHttp)('%s', (door) => {
     await expect(bob.read('drawbridge://home/state/safe_code')).rejects.toThrow()
   })
 
-  test('nobody hears of what is not there for them', async () => {
-    const { ann, bob, actions, states } = await served()
+  test('clients get no notifications about tools and states that they may not see', async () => {
+    const { ann, bob, actions, states } = await serveHome()
     const [safe, mood] = ['drawbridge://home/state/safe_code', 'drawbridge://home/state/mood']
     await ann.watch(safe, mood)
     await bob.watch(...(door.startsWith('2026') ? [safe, mood] : [mood]))
@@ -69,16 +69,16 @@ describe.each(overHttp)('%s', (door) => {
     await expect.poll(() => ann.heard.toSorted()).toEqual([mood, safe, safe, 'resources', 'tools'])
   })
 
-  test('what is available instead is said of what the caller may use', async () => {
-    const { bob, actions } = await served()
+  test('the available actions in a failure are filtered by the permissions of the caller', async () => {
+    const { bob, actions } = await serveHome()
     await bob.names()
 
     actions.set({ open_safe: anAction(), nod: anAction() })
-    const late = await bob.call('wave')
+    const withdrawnCall = await bob.call('wave')
 
-    expect(late._meta?.['dev.drawbridge/failure']).toMatchObject({
+    expect(withdrawnCall._meta?.['dev.drawbridge/failure']).toMatchObject({
       details: { available: ['nod'] },
     })
-    expect(JSON.stringify(late)).not.toContain('open_safe')
+    expect(JSON.stringify(withdrawnCall)).not.toContain('open_safe')
   })
 })

@@ -6,7 +6,7 @@ import { serveHere } from '../support/serve-here.ts'
 
 const waves = amount(20, 200)
 
-test(`${waves * 50} calls race with the withdrawal of what they call: none is executed too late`, async () => {
+test(`${waves * 50} calls race with the withdrawal of their action: none is executed after it`, async () => {
   const counts = { ran: 0, tooLate: 0, withdrawn: 0, flips: 0 }
   const { service, actions } = aService({ actions: { go: anAction() } })
   let isOffered = true
@@ -22,12 +22,12 @@ test(`${waves * 50} calls race with the withdrawal of what they call: none is ex
   const { bridge } = await serveHere({
     sources: [serviceSource({ ...service, execute }, { states: 'none' })],
   })
-  // At every seam there is: between microtasks, between turns, and while the ledger writes.
-  const seams = [flip, queueMicrotask, setImmediate, (late: () => void) => setTimeout(late, 1)]
+  // Flip synchronously, between microtasks, between event loop turns, and during ledger writes.
+  const schedulers = [flip, queueMicrotask, setImmediate, (run: () => void) => setTimeout(run, 1)]
   for (let wave = 0; wave < waves; wave++) {
     const calls = Array.from({ length: 50 }, async (_, index) => {
       for (let wait = index % 7; wait > 0; wait--) await undefined
-      if (index % 10 === wave % 10) seams[(wave + index) % seams.length]?.(flip)
+      if (index % 10 === wave % 10) schedulers[(wave + index) % schedulers.length]?.(flip)
       return bridge.call('go')
     })
     for (const { _meta } of await Promise.all(calls))

@@ -9,10 +9,10 @@ import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
 const overHttp = doors.filter((door) => door.endsWith('HTTP'))
-const quiet = () => aWhile(250)
+const waitForQuiet = () => aWhile(250)
 
 describe.each(overHttp)('%s', (door) => {
-  async function watched(actions: Actions, options = {}) {
+  async function serveAndWatch(actions: Actions, options = {}) {
     const parts = aService({ actions })
     const source = serviceSource(parts.service, { id: 'live', ...options })
     const served = await serveHere({ sources: [source] })
@@ -21,49 +21,52 @@ describe.each(overHttp)('%s', (door) => {
     return { ...parts, ...served, client }
   }
 
-  test('the list follows the service, and its clients are told [S12, S19, S37]', async () => {
-    const { client, actions } = await watched({ turn_on: anAction() })
+  test('the tool list follows the service, and clients get list_changed [S12, S19, S37]', async () => {
+    const { client, actions } = await serveAndWatch({ turn_on: anAction() })
 
     actions.set({ turn_off: anAction() })
 
-    // Whoever asks sees it at once; whoever waits is told.
+    // The list changes immediately; the notification is debounced.
     expect(await client.names()).toEqual(['turn_off'])
     await expect.poll(() => client.heard).toEqual(['tools'])
-    await quiet()
+    await waitForQuiet()
     expect(client.heard).toEqual(['tools'])
   })
 
-  test('a burst of a thousand is told once, and what changes nothing is not told', async () => {
-    const { client, actions } = await watched({ a: anAction() })
+  test('a burst of 1,000 changes sends one notification, and equal actions send none', async () => {
+    const { client, actions } = await serveAndWatch({ a: anAction() })
 
     for (let index = 0; index < 1000; index++) actions.set({ [`a${index}`]: anAction() })
     await expect.poll(() => client.heard).toEqual(['tools'])
     expect(await client.names()).toEqual(['a999'])
     for (let index = 0; index < 1000; index++) actions.set({ a999: anAction() })
-    await quiet()
+    await waitForQuiet()
 
     expect(client.heard).toEqual(['tools'])
   })
 
-  test('a changed description or schema is a change', async () => {
-    const { client, actions } = await watched({ a: anAction() })
+  test('a changed description or schema sends a notification', async () => {
+    const { client, actions } = await serveAndWatch({ a: anAction() })
 
     actions.set({ a: anAction({ description: 'Other words.' }) })
     await expect.poll(() => client.heard).toEqual(['tools'])
-    await quiet()
+    await waitForQuiet()
     actions.set({ a: anAction({ description: 'Other words.', schema: { type: 'object' } }) })
 
     await expect.poll(() => client.heard).toEqual(['tools', 'tools'])
   })
 
-  test('an action that was withdrawn is never executed, and what there is instead is said', async () => {
-    const { client, actions, executed } = await watched({ turn_on: anAction(), sing: anAction() })
+  test('a withdrawn action is not executed, and the failure lists the available actions', async () => {
+    const { client, actions, executed } = await serveAndWatch({
+      turn_on: anAction(),
+      sing: anAction(),
+    })
     await client.names()
 
     actions.set({ turn_off: anAction(), sing: anAction() })
-    const late = await client.call('turn_on', { whatever: 1 })
+    const lateCall = await client.call('turn_on', { whatever: 1 })
 
-    expect(late).toMatchObject({
+    expect(lateCall).toMatchObject({
       isError: true,
       _meta: {
         'dev.drawbridge/failure': {
@@ -72,13 +75,13 @@ describe.each(overHttp)('%s', (door) => {
         },
       },
     })
-    expect(late.content[0]?.text).toContain('Available now: sing, turn_off.')
+    expect(lateCall.content[0]?.text).toContain('Available now: sing, turn_off.')
     expect(executed).toEqual([])
     await expect(client.call('never_known')).rejects.toMatchObject({ code: -32602 })
   })
 
-  test('stable keeps every declared action listed and says why one is not available', async () => {
-    const { client, actions, executed } = await watched(
+  test('visibility: stable lists every declared action and gives the reason for an unavailable one', async () => {
+    const { client, actions, executed } = await serveAndWatch(
       { turn_on: anAction() },
       {
         visibility: 'stable',
@@ -92,15 +95,15 @@ describe.each(overHttp)('%s', (door) => {
     )
     expect(await client.names()).toEqual(['turn_off', 'turn_on'])
 
-    const off = await client.call('turn_off')
+    const turnOffResult = await client.call('turn_off')
     actions.set({
       turn_off: anAction({ description: 'Turns it off.', schema: undefined, parameters: [] }),
     })
-    const on = await client.call('turn_on')
-    await quiet()
+    const turnOnResult = await client.call('turn_on')
+    await waitForQuiet()
 
-    expect(off.content[0]?.text).toContain('turn_off is not available now: it is off.')
-    expect(on).toMatchObject({
+    expect(turnOffResult.content[0]?.text).toContain('turn_off is not available now: it is off.')
+    expect(turnOnResult).toMatchObject({
       isError: true,
       _meta: { 'dev.drawbridge/failure': { code: 'unavailable_now', retryable: true } },
     })
@@ -114,20 +117,20 @@ describe.each(overHttp)('%s', (door) => {
     expect(executed).toHaveLength(1)
   })
 
-  test('stable learns what it is not told, and says so once', async () => {
-    const { client, actions } = await watched({ a: anAction() }, { visibility: 'stable' })
+  test('visibility: stable adds undeclared actions permanently, with one notification', async () => {
+    const { client, actions } = await serveAndWatch({ a: anAction() }, { visibility: 'stable' })
 
     actions.set({ b: anAction() })
     await expect.poll(() => client.heard).toEqual(['tools'])
     actions.set({ a: anAction() })
-    await quiet()
+    await waitForQuiet()
 
     expect(await client.names()).toEqual(['a', 'b'])
     expect(client.heard).toEqual(['tools'])
   })
 })
 
-test('an unchanged set gives byte-identical lists, in whatever order it is said', async () => {
+test('an unchanged set of actions gives byte-identical lists in any order', async () => {
   const { service, actions } = aService({
     actions: { b: anAction(), a: anAction(), c: anAction() },
   })
@@ -146,35 +149,37 @@ test('an unchanged set gives byte-identical lists, in whatever order it is said'
   expect(await list()).toBe(first)
 })
 
-test('an action that is replaced while a call is on its way is not run with the old arguments', async () => {
-  const [asked, answered] = [new Latch(), new Latch()]
-  const old = anAction({ schema: { type: 'object', properties: { level: { type: 'number' } } } })
-  const { service, actions, executed } = aService({ actions: { dim: old } })
+test('an action that is replaced during a call is not executed with the old arguments', async () => {
+  const [reached, released] = [new Latch(), new Latch()]
+  const initialAction = anAction({
+    schema: { type: 'object', properties: { level: { type: 'number' } } },
+  })
+  const { service, actions, executed } = aService({ actions: { dim: initialAction } })
   const { bridge } = await serveHere({
     sources: [
       {
         mount: '/mcp',
-        source: slowly(serviceSource(service), async () => {
-          asked.open()
-          await answered.opened
+        source: withDelay(serviceSource(service), async () => {
+          reached.open()
+          await released.opened
         }),
       },
     ],
   })
 
   const call = bridge.call('dim', { level: 3 })
-  await asked.opened
+  await reached.opened
   actions.set({
     dim: anAction({ schema: { type: 'object', properties: { level: { type: 'string' } } } }),
   })
-  answered.open()
+  released.open()
 
   expect(await call).toMatchObject({ isError: true })
   expect(executed).toEqual([])
 })
 
-/** A source whose calls wait for something before they reach it. */
-function slowly(source: ReturnType<typeof serviceSource>, wait: () => Promise<void>) {
+/** Wraps a source so that its calls first await `wait`. */
+function withDelay(source: ReturnType<typeof serviceSource>, wait: () => Promise<void>) {
   return {
     id: source.id,
     read: async () => {
@@ -191,17 +196,17 @@ function slowly(source: ReturnType<typeof serviceSource>, wait: () => Promise<vo
   }
 }
 
-test('a condition that never emits hides nothing else, and is named', async () => {
+test('actions that never emit hide nothing else and give a diagnostic', async () => {
   const { service } = aService({ states: { lamp: { schema: {}, value: 1 } } })
   const silent = new Dial<Actions>()
-  const before = performance.now()
+  const startMs = performance.now()
   const { bridge } = await serveHere({
     sources: [
       serviceSource({ ...service, actions: silent.observe }, { id: 'shy', readiness: 100 }),
     ],
   })
 
-  expect(performance.now() - before).toBeGreaterThan(90)
+  expect(performance.now() - startMs).toBeGreaterThan(90)
   expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state'])
   expect(bridge.diagnostics).toMatchObject([
     { code: 'service_silent', severity: 'warning', source: 'shy', pointer: '/actions' },
@@ -211,7 +216,7 @@ test('a condition that never emits hides nothing else, and is named', async () =
   expect(bridge.diagnostics).toEqual([])
 })
 
-test('who speaks a little late is waited for, and no longer than that', async () => {
+test('a late first emission is awaited, and ends the wait before the readiness timeout', async () => {
   const late = new Dial<Actions>()
   setTimeout(() => late.set({ go: anAction() }), 30)
 
@@ -228,7 +233,7 @@ test('who speaks a little late is waited for, and no longer than that', async ()
   expect(bridge.diagnostics).toEqual([])
 })
 
-test('whatever a service says, nothing of ours is thrown into it; closing lets go of everything', async () => {
+test('invalid emissions never throw into the service, and closing unsubscribes from everything', async () => {
   const child = aService({ actions: { c: anAction() } })
   const { service, actions, states, links } = aService({
     actions: { a: anAction() },
