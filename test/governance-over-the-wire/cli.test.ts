@@ -183,7 +183,7 @@ describe('a store with history', () => {
       expect(approved).toMatchObject({ id: approve, state: 'approved', decidedBy: 'olga' })
       expect(denied).toMatchObject({ code: 0 })
       expect(denied.stdout).toContain(`${deny} is denied by olga`)
-      expectOneLine(secondDecision, 1, /is denied already/)
+      expectOneLine(secondDecision, 1, /is already denied/)
       expect(allApprovals).toHaveLength(3)
       expect(callOutput.code).toBe(0)
       expect(site.ran('pay').map(({ input }) => input.order)).toEqual(['a'])

@@ -256,7 +256,7 @@ describeWithNats('agents over NATS', () => {
 
     expect((await unauthenticated.call('Look'))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: expect.stringContaining('whoever runs the server must configure'),
+      message: expect.stringContaining('the operator of the calling server must configure'),
     })
     expect((await authenticated.call('Look')).isError).toBeUndefined()
     expect(receivedMetadata).toMatchObject([
