@@ -62,7 +62,7 @@ describe('drawbridge diff', () => {
     })
   })
 
-  test('with itself, nothing changed', async () => {
+  test('reports no changes between a configuration and itself', async () => {
     expect(await drawbridge(['diff', 'old', 'old'], { cwd })).toEqual({
       code: 0,
       stdout: '0 changes, 0 breaking, 0 widening\n',
@@ -70,7 +70,7 @@ describe('drawbridge diff', () => {
     })
   })
 
-  test('other words alone end with 0', async () => {
+  test('exits with 0 when only a description has changed', async () => {
     const { code, stdout } = await drawbridge(['diff', 'ping.ts', 'reworded.ts'], { cwd })
 
     expect(code).toBe(0)
