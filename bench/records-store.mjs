@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createGrant } from '../dist/sources/records/grants/issue-tokens.js'
-import { toEntry } from '../dist/sources/records/import/to-entry.js'
+import { toRecordEntry } from '../dist/sources/records/import/to-entry.js'
 import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import {
   connections,
@@ -40,7 +40,7 @@ export function fillStore(file, records) {
         writer.write(
           source,
           Array.from({ length }, (_, n) =>
-            toEntry(stream, createRecord(random, `${name}-${at + n}`), emittedAt),
+            toRecordEntry(stream, createRecord(random, `${name}-${at + n}`), emittedAt),
           ),
         )
       }
