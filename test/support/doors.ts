@@ -223,7 +223,7 @@ function toProtocolAnswer(error: ProtocolError): Answered {
   return { verdict, text: message, data: undefined, details: data, meta: {} }
 }
 
-/** For a 403 the modern client exposes only the challenge, and the legacy one only the body. */
+/** The modern client exposes only the challenge of a 403, and the legacy one only the body. */
 function toChallenge(error: Error): Record<string, unknown> {
   if (error instanceof InsufficientScopeError)
     return { code: 'insufficient_scope', missing: error.requiredScope?.split(' ') }
