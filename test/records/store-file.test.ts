@@ -8,17 +8,17 @@ import { BackgroundWriter } from '../../src/storage/records/writing/background-w
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aRecordStore, messages } from '../support/a-record-store.ts'
 
-const foreign = {
+const foreignFiles = {
   'with tables': 'create table bookmarks (url text)',
-  'that says whose it is': 'pragma application_id = 7',
-  'with a version': 'pragma user_version = 1',
+  'with another application id': 'pragma application_id = 7',
+  'with a schema version': 'pragma user_version = 1',
 }
 
-for (const [kind, made] of Object.entries(foreign))
-  test(`somebody else’s file ${kind} is refused and left as it is`, async () => {
+for (const [kind, setupSql] of Object.entries(foreignFiles))
+  test(`a database of another application ${kind} is refused and left unchanged`, async () => {
     const file = path.join(path.dirname((await aRecordStore()).file), 'other.db')
     const other = openSqlite(file)
-    other.exec(made)
+    other.exec(setupSql)
     other.close()
     const before = readFileSync(file)
 
@@ -28,33 +28,33 @@ for (const [kind, made] of Object.entries(foreign))
     expect(readFileSync(file).equals(before)).toBe(true)
   })
 
-test('a thread that ended does not take the batches of the next one along', async () => {
+test('a writer thread that failed does not reject the batches of its successor', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', [])
-  const [file, whole] = [`${store.file}.broken`, `${store.file}.whole`]
+  const [file, intactCopy] = [`${store.file}.broken`, `${store.file}.whole`]
   writeFileSync(file, 'this is no database, though long enough to be one '.repeat(30))
-  const copying = openSqlite(store.file)
-  copying.exec(`vacuum into '${whole}'`)
-  copying.close()
+  const database = openSqlite(store.file)
+  database.exec(`vacuum into '${intactCopy}'`)
+  database.close()
   const background = new BackgroundWriter(file)
   onTestFinished(() => background.close())
-  const gone = [{ key: 'm1', emittedAt: '2026-01-01T00:00:00.000Z' }]
+  const deletions = [{ key: 'm1', emittedAt: '2026-01-01T00:00:00.000Z' }]
 
-  const second = background.write(source, gone).catch(() => {
-    renameSync(whole, file)
-    return background.write(source, gone)
+  const retriedWrite = background.write(source, deletions).catch(() => {
+    renameSync(intactCopy, file)
+    return background.write(source, deletions)
   })
 
-  await expect(second).resolves.toMatchObject({ same: 1 })
-  await expect(background.write(source, gone)).resolves.toMatchObject({ same: 1 })
+  await expect(retriedWrite).resolves.toMatchObject({ same: 1 })
+  await expect(background.write(source, deletions)).resolves.toMatchObject({ same: 1 })
 })
 
-test('what an owner writes is on the disk before it is said to be done', async () => {
+test('owner writes are synced to disk before they are acknowledged', async () => {
   const connections = watchConnections()
 
   await aRecordStore()
 
-  // SQLite's number for "full".
+  // 2 is SQLite's value for FULL.
   expect(connections.at(-1)?.prepare('pragma synchronous').get()).toMatchObject({ synchronous: 2 })
 })
 

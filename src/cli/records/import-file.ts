@@ -33,9 +33,8 @@ export async function importFile(store: OwnerStore, flags: ImportFlags): Promise
   const stream = findStream(declared?.streams ?? store.streams, flags)
   if (declared)
     for (const one of redeclareStream(store, stream, declared.file)) printMessage(toLine(one))
-  const { signal, ...interruption } = listenForInterrupt()
-  const result = await importLines(store, stream, flags, signal).finally(interruption.end)
-  if (signal.aborted) {
+  const result = await importLines(store, stream, flags)
+  if (!result) {
     printMessage(
       'Stopped. The lines imported so far are in the store; run the same command to continue.',
     )
@@ -59,12 +58,12 @@ function listenForInterrupt(): { readonly signal: AbortSignal; end(): void } {
   return { signal: controller.signal, end: () => void process.off('SIGINT', abort) }
 }
 
+/** `undefined` when interrupted. */
 async function importLines(
   store: OwnerStore,
   stream: Stream,
   flags: ImportFlags,
-  signal: AbortSignal,
-): Promise<ImportResult> {
+): Promise<ImportResult | undefined> {
   const { file, connection: id, label, again } = flags
   const connection = toConnection(store.sources, { id, connector: stream.connector, label })
   const part = findExportPart(file, { stream: stream.name, connection: id })
@@ -74,7 +73,9 @@ async function importLines(
   if (!hasSource(store, stream, id) && !hasRecords(file, stream, Date.now()))
     return dryImport({ file, stream, now: Date.now(), onRejected })
   const progress = createProgressBar(file)
-  return importRecords({
+  // Not earlier: no signal handler runs during the synchronous scans above, so Ctrl-C must keep its default.
+  const { signal, ...interruption } = listenForInterrupt()
+  const result = await importRecords({
     store: flags.store,
     writer: store,
     source: store.open(stream, connection),
@@ -85,7 +86,11 @@ async function importLines(
     now: Date.now,
     onProgress: progress.show,
     onRejected,
-  }).finally(progress.end)
+  }).finally(() => {
+    interruption.end()
+    progress.end()
+  })
+  return signal.aborted ? undefined : result
 }
 
 function toSummary(result: ImportResult): string {
