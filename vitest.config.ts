@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** What measures, floods or repeats for minutes: `npm run soak`. */
+/** Soak tests measure, flood or repeat for minutes: `npm run soak`. */
 const isSoak = process.env.SOAK !== undefined
 const soaks = isSoak ? [] : ['test/**/*.soak.test.ts']
 
@@ -10,19 +10,19 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...soaks],
-    // The command line is tested as users get it: built.
+    // Tests of the command line run the built program.
     globalSetup: ['test/support/build.ts'],
     setupFiles: ['test/support/setup.ts'],
-    // Deadlines are for what never happens: a busy machine is no failure.
+    // Timeouts detect hangs only: a busy machine must not fail a test.
     testTimeout: isSoak ? 600_000 : 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000, interval: 10 } },
-    // Files share a process and its modules: importing them anew for each file cost as much as the tests.
+    // Test files share processes and modules: importing them for each file took as long as the tests.
     pool: 'forks',
     isolate: false,
     restoreMocks: true,
     unstubEnvs: true,
-    // Much of a run is waiting for processes of its own: as many as CI has cores, whatever vitest would dare.
+    // The number of CI cores. vitest's default would be lower, but tests mostly wait for child processes.
     maxWorkers: 2,
   },
 })

@@ -2,73 +2,73 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { fillLedger } from './fill-ledger.mjs'
 
-/** @typedef {'floor' | 'mcpserver' | 'lowlevel' | 'drawbridge' | 'plain' | 'ruled'} Who */
+/** @typedef {'floor' | 'mcpserver' | 'lowlevel' | 'drawbridge' | 'ungoverned' | 'governed'} ContestantName */
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url))
-const contestant = (file) => here(`contestants/${file}.mjs`)
-export const product = here('../dist/cli/main.js')
-export const fixtures = here('.fixtures')
+const toPath = (path) => fileURLToPath(new URL(path, import.meta.url))
+const contestantFile = (file) => toPath(`contestants/${file}.mjs`)
+export const product = toPath('../dist/cli/main.js')
+export const fixtures = toPath('.fixtures')
 
 /** The arguments of `node` for each contestant and transport. */
 export const commands = {
   floor: {
-    http: (tools, port) => [contestant('floor-http'), tools, port],
-    stdio: (tools) => [contestant('floor-stdio'), tools],
+    http: (tools, port) => [contestantFile('floor-http'), tools, port],
+    stdio: (tools) => [contestantFile('floor-stdio'), tools],
   },
   mcpserver: {
-    http: (tools, port) => [contestant('sdk-http'), 'mcpserver', tools, port],
-    stdio: (tools) => [contestant('sdk-stdio'), tools],
+    http: (tools, port) => [contestantFile('sdk-http'), 'mcpserver', tools, port],
+    stdio: (tools) => [contestantFile('sdk-stdio'), tools],
   },
   lowlevel: {
-    http: (tools, port) => [contestant('sdk-http'), 'lowlevel', tools, port],
+    http: (tools, port) => [contestantFile('sdk-http'), 'lowlevel', tools, port],
   },
   drawbridge: {
     http: async (tools, port) => [product, 'serve', await toFixture(tools), '--port', port],
     stdio: async (tools) => [product, 'serve', await toFixture(tools), '--stdio'],
   },
-  /** Our own edge with a pipeline that promises nothing. */
-  plain: {
-    http: (tools, port) => [contestant('plain-http'), tools, port],
+  /** Drawbridge's HTTP edge with a minimal pipeline. */
+  ungoverned: {
+    http: (tools, port) => [contestantFile('ungoverned-http'), tools, port],
   },
-  /** A tool under every kind of rule, over a ledger that already remembers so many runs. */
-  ruled: {
-    http: async (tools, port, { effect, remembered }) => [
+  /** A tool with every kind of rule, over a ledger that already holds `ledgerRuns` runs. */
+  governed: {
+    http: async (tools, port, { effect, ledgerRuns }) => [
       product,
       'serve',
-      await toFixture(tools, effect, remembered),
+      await toFixture(tools, effect, ledgerRuns),
       '--port',
       port,
     ],
   },
 }
 
-/** What an earlier run left, ledgers above all, must not weigh on this one. */
+/** Removes files of earlier runs: a ledger with old entries would be slower. */
 export const clearFixtures = () => {
   rmSync(fixtures, { recursive: true, force: true })
   mkdirSync(fixtures)
 }
 
-/** So large that nothing is ever refused: what is measured is the looking. */
-const limited = {
+/** Limits are too large to refuse a call: the benchmark measures the cost of checking them. */
+const rateRule = {
   match: '*',
   permissions: ['bench:call'],
   rates: [{ calls: 1e9, seconds: 1 }],
 }
-const counted = { match: '*', budgets: [{ limit: 1e9, unit: 'calls', per: 'caller' }] }
+const budgetRule = { match: '*', budgets: [{ limit: 1e9, unit: 'calls', per: 'caller' }] }
 
-let made = 0
+let fixtureCount = 0
 
-/** A folder of its own for every instance: two servers must not share one ledger. */
-const toFixture = async (tools, effect = 'analysis', remembered = 0) => {
-  const folder = `${fixtures}/${++made}-${tools}-tools`
+/** Creates a folder per instance: two servers must not share one ledger. */
+const toFixture = async (tools, effect = 'analysis', ledgerRuns = 0) => {
+  const folder = `${fixtures}/${++fixtureCount}-${tools}-tools`
   mkdirSync(folder, { recursive: true })
-  const rules = JSON.stringify(effect === 'write' ? [limited, counted] : [limited])
-  const policy = remembered > 0 ? `policy:\n  rules: ${rules}\n` : ''
+  const rules = JSON.stringify(effect === 'write' ? [rateRule, budgetRule] : [rateRule])
+  const policy = ledgerRuns > 0 ? `policy:\n  rules: ${rules}\n` : ''
   writeFileSync(
     `${folder}/drawbridge.yaml`,
     `name: bench\nversion: 1.0.0\nsources:\n  - definitions: ./tools.mjs\n${policy}`,
   )
-  if (remembered > 0) await fillLedger(`${folder}/drawbridge.db`, remembered)
+  if (ledgerRuns > 0) await fillLedger(`${folder}/drawbridge.db`, ledgerRuns)
   writeFileSync(
     `${folder}/tools.mjs`,
     `import { defineTool, z } from 'drawbridge-mcp'

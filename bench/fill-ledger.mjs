@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 
-const built = new URL('../dist/storage/ledger/sqlite-ledger.js', import.meta.url)
-const { SqliteLedger } = existsSync(built) ? await import(built.href) : {}
+const ledgerModule = new URL('../dist/storage/ledger/sqlite-ledger.js', import.meta.url)
+const batchSize = 10_000
+const { SqliteLedger } = existsSync(ledgerModule) ? await import(ledgerModule.href) : {}
 
-/** A ledger with a past: each run by another caller, with its key, its charge and its approval. */
+/** Writes `count` runs, each by another caller, with an idempotency key, a charge and an approval. */
 export const fillLedger = async (file, count) => {
   const at = Date.now()
   const ledger = new SqliteLedger({
@@ -17,9 +18,9 @@ export const fillLedger = async (file, count) => {
       throw error
     },
   })
-  for (let done = 0; done < count; done += 10_000)
+  for (let start = 0; start < count; start += batchSize)
     await ledger.write((writer) => {
-      for (let index = done; index < Math.min(count, done + 10_000); index++) {
+      for (let index = start; index < Math.min(count, start + batchSize); index++) {
         const id = `run-${index}`
         const caller = `caller-${index}`
         writer.beginRun({

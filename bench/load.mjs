@@ -2,49 +2,49 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 
 /**
- * @typedef {{ seconds: number, limit?: number }} Dose stops sending at whichever comes first
- * @typedef {{ done: number, errors: number, latencies: number[] }} Load
+ * @typedef {{ seconds: number, limit?: number }} Duration sending stops at the first of both limits
+ * @typedef {{ done: number, errors: number, latencies: number[] }} LoadResult latencies in ms
  */
 
-const patience = 60_000
+const answerTimeoutMs = 60_000
 
 /**
- * Closed loop over raw sockets, one request in flight on each: the client of a benchmark must
- * cost less than the fastest server. Ends when everything sent is answered, so that CPU time
- * and requests cover the same work.
+ * Closed loop over raw sockets with one request in flight on each: the load generator must cost
+ * less than the fastest server. Resolves when all requests are answered, so that CPU time and
+ * request count cover the same work.
  *
- * @param {{ port: number, requests: { bytes: Buffer, counters: number[] }[], dose: Dose,
+ * @param {{ port: number, requests: { bytes: Buffer, counters: number[] }[], duration: Duration,
  *   onConnected: () => void }} options
- * @returns {Promise<Load>}
+ * @returns {Promise<LoadResult>}
  */
-export const loadHttp = async ({ port, requests, dose, onConnected }) => {
+export const loadHttp = async ({ port, requests, duration, onConnected }) => {
   const sockets = requests.map(() => connect({ port, host: '127.0.0.1', noDelay: true }))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   onConnected()
 
-  const load = { done: 0, errors: 0, latencies: [] }
-  const mayGoOn = toStop(dose)
+  const result = { done: 0, errors: 0, latencies: [] }
+  const maySend = createLimit(duration)
   const drive = (socket, { bytes: request, counters }) =>
     new Promise((resolve, reject) => {
       const read = responseReader()
       let sentAt = 0
       const send = () => {
-        if (!mayGoOn()) return resolve()
+        if (!maySend()) return resolve()
         sentAt = performance.now()
-        for (const place of counters) countUp(request, place)
+        for (const offset of counters) increment(request, offset)
         socket.write(request)
       }
       socket.on('data', (bytes) => {
         const status = read(bytes)
         if (status === undefined) return
-        load.latencies.push(performance.now() - sentAt)
-        load.done++
-        if (status !== 200) load.errors++
+        result.latencies.push(performance.now() - sentAt)
+        result.done++
+        if (status !== 200) result.errors++
         send()
       })
-      socket.setTimeout(patience, () => reject(new Error('no answer')))
+      socket.setTimeout(answerTimeoutMs, () => reject(new Error('No answer within the timeout.')))
       socket.on('error', reject)
-      socket.on('close', () => reject(new Error('the server closed a connection in use')))
+      socket.on('close', () => reject(new Error('The server closed a connection in use.')))
       send()
     })
 
@@ -53,33 +53,33 @@ export const loadHttp = async ({ port, requests, dose, onConnected }) => {
   } finally {
     for (const socket of sockets) socket.destroy()
   }
-  return load
+  return result
 }
 
-/** The digits from a place on, as a number, plus one. */
-const countUp = (bytes, place) => {
-  let at = place
+/** Adds one to the decimal number at an offset, in place. */
+const increment = (bytes, offset) => {
+  let at = offset
   while (bytes[at + 1] >= 0x30 && bytes[at + 1] <= 0x39) at++
   for (; bytes[at] === 0x39; at--) bytes[at] = 0x30
   bytes[at]++
 }
 
 /**
- * Keeps `outstanding` lines on their way. Answers are taken to come in order: good enough for
- * latencies, and the ids are checked before and after a scenario.
+ * Keeps `outstanding` requests in flight. Latencies assume that answers arrive in order; ids are
+ * checked before and after a scenario.
  *
  * @param {{ child: import('node:child_process').ChildProcess, toLine: (id: number) => string,
- *   outstanding: number, dose: Dose }} options
- * @returns {Promise<Load>}
+ *   outstanding: number, duration: Duration }} options
+ * @returns {Promise<LoadResult>}
  */
-export const loadStdio = async ({ child, toLine, outstanding, dose }) => {
-  const load = { done: 0, errors: 0, latencies: [] }
-  const mayGoOn = toStop(dose)
+export const loadStdio = async ({ child, toLine, outstanding, duration }) => {
+  const result = { done: 0, errors: 0, latencies: [] }
+  const maySend = createLimit(duration)
   const sentAt = []
   let sent = 0
   const send = (count) => {
     let lines = ''
-    for (let free = count; free > 0 && mayGoOn(); free--) {
+    for (let remaining = count; remaining > 0 && maySend(); remaining--) {
       sentAt.push(performance.now())
       lines += toLine(++sent)
     }
@@ -87,43 +87,46 @@ export const loadStdio = async ({ child, toLine, outstanding, dose }) => {
   }
 
   await new Promise((resolve, reject) => {
-    const slow = setTimeout(() => reject(new Error('no answer')), dose.seconds * 1000 + patience)
+    const timeout = setTimeout(
+      () => reject(new Error('No answer within the timeout.')),
+      duration.seconds * 1000 + answerTimeoutMs,
+    )
     const onData = (bytes) => {
       const now = performance.now()
-      const before = load.done
+      const doneBefore = result.done
       for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) {
-        load.latencies.push(now - sentAt[load.done++])
+        result.latencies.push(now - sentAt[result.done++])
       }
-      send(load.done - before)
-      if (load.done < sent) return
-      clearTimeout(slow)
+      send(result.done - doneBefore)
+      if (result.done < sent) return
+      clearTimeout(timeout)
       child.stdout.off('data', onData)
       resolve()
     }
     child.stdout.on('data', onData)
     send(outstanding)
   })
-  return load
+  return result
 }
 
-/** @param {Dose} dose */
-const toStop = ({ seconds, limit = Number.POSITIVE_INFINITY }) => {
-  const until = performance.now() + seconds * 1000
-  let left = limit
-  return () => left-- > 0 && performance.now() < until
+/** @param {Duration} duration */
+const createLimit = ({ seconds, limit = Number.POSITIVE_INFINITY }) => {
+  const deadline = performance.now() + seconds * 1000
+  let remaining = limit
+  return () => remaining-- > 0 && performance.now() < deadline
 }
 
 /**
- * Finds the end of a response, by content-length or by the last chunk. JSON and SSE hold no
- * carriage return, so the bytes of a last chunk cannot stand inside a body.
+ * Finds the end of a response by Content-Length or by the last chunk. JSON and SSE bodies contain
+ * no carriage return, so the bytes of a last chunk cannot occur inside a body.
  *
- * @returns {(bytes: Buffer) => number | undefined} the status, once the response is whole
+ * @returns {(bytes: Buffer) => number | undefined} the status, once the response is complete
  */
 const responseReader = () => {
   const lastChunk = '\r\n0\r\n\r\n'
   let head = ''
   let status
-  let bodyLeft
+  let bytesLeft
   let tail = ''
 
   return (bytes) => {
@@ -133,21 +136,21 @@ const responseReader = () => {
       const end = head.indexOf('\r\n\r\n')
       if (end < 0) return undefined
       status = Number(head.slice(9, 12))
-      bodyLeft = /content-length: *(\d+)/i.exec(head.slice(0, end))?.[1]
-      if (bodyLeft !== undefined) bodyLeft = Number(bodyLeft)
+      bytesLeft = /content-length: *(\d+)/i.exec(head.slice(0, end))?.[1]
+      if (bytesLeft !== undefined) bytesLeft = Number(bytesLeft)
       body = head.length - end - 4
     }
-    if (bodyLeft === undefined) {
+    if (bytesLeft === undefined) {
       tail = (tail + bytes.latin1Slice(Math.max(0, bytes.length - 7))).slice(-7)
       if (tail !== lastChunk) return undefined
     } else {
-      bodyLeft -= body
-      if (bodyLeft > 0) return undefined
+      bytesLeft -= body
+      if (bytesLeft > 0) return undefined
     }
-    const whole = status
+    const completeStatus = status
     head = ''
     status = undefined
     tail = ''
-    return whole
+    return completeStatus
   }
 }

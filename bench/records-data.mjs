@@ -1,15 +1,15 @@
 import { declareStream, streamShape } from '../dist/sources/records/model/declare-stream.js'
 
-/** Four accounts of five streams each; the first has a quarter of all records, the others share. */
+/** Four connections with five streams each; `largestSource` has a quarter of all records. */
 export const connections = ['work', 'home', 'shop', 'club']
 export const streamNames = ['messages', 'orders', 'payments', 'notes', 'visits']
-export const largest = { connection: 'work', stream: 'messages' }
+export const largestSource = { connection: 'work', stream: 'messages' }
 
 const ranges = ['gte', 'gt', 'lte', 'lt']
 
 export const streams = new Map(
   streamNames.map((name) => {
-    const declared = declareStream(
+    const declaration = declareStream(
       name,
       'mail',
       streamShape.parse({
@@ -46,11 +46,11 @@ export const streams = new Map(
         },
       }),
     )
-    return [name, declared.stream]
+    return [name, declaration.stream]
   }),
 )
 
-/** All but the last: a page is a projection of what is granted. */
+/** All fields except `private_note`, so that reads have to project records to the grant. */
 export const grantedFields = [
   'id',
   'sent_at',
@@ -64,13 +64,13 @@ export const grantedFields = [
   'body',
 ]
 
-/** How many records a source has when all have so many. */
-export const sizeOf = (connection, stream, records) =>
-  connection === largest.connection && stream === largest.stream
+/** Number of records of one source in a store of `records` records. */
+export const countRecords = (connection, stream, records) =>
+  connection === largestSource.connection && stream === largestSource.stream
     ? Math.floor(records / 4)
     : Math.floor((records * 3) / 4 / (connections.length * streamNames.length - 1))
 
-/** The same numbers from the same seed on every machine. */
+/** Mulberry32: a seeded generator, so that every machine has the same records. */
 export function createRandom(seed) {
   let state = seed >>> 0
   return () => {
@@ -88,10 +88,10 @@ const vocabulary = Array.from(
     syllables[n % 12] + syllables[Math.floor(n / 12) % 12] + (syllables[Math.floor(n / 144)] ?? ''),
 )
 const statuses = ['open', 'done', 'late', 'void']
-const from = Date.UTC(2016, 0, 1)
-const until = Date.UTC(2026, 0, 1)
+const startMs = Date.UTC(2016, 0, 1)
+const endMs = Date.UTC(2026, 0, 1)
 
-/** About 420 bytes: "the" in 77 % of them, "meeting" in 4 %, "zephyrine" in 0.3 %. */
+/** A record of about 420 bytes: 77 % contain "the", 4 % "meeting", 0.3 % "zephyrine". */
 export function createRecord(random, id) {
   const pick = (list) => list[Math.floor(random() * list.length)]
   const words = (count) => Array.from({ length: count }, () => pick(vocabulary))
@@ -101,7 +101,9 @@ export function createRecord(random, id) {
   if (random() < 0.003) body[9] = 'zephyrine'
   return {
     id,
-    sent_at: new Date(from + Math.floor((random() * (until - from)) / 1000) * 1000).toISOString(),
+    sent_at: new Date(
+      startMs + Math.floor((random() * (endMs - startMs)) / 1000) * 1000,
+    ).toISOString(),
     channel: `channel-${Math.floor(random() * 40)}`,
     status: pick(statuses),
     author: `person-${Math.floor(random() * 2000)}@example.org`,

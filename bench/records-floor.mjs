@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** The driver the store uses here, without anything around it. */
+/** Opens a file with the SQLite driver that the store uses on this version of Node. */
 export function openDriver(file) {
   const builtIn = process.getBuiltinModule?.('node:sqlite')
   if (builtIn) return new builtIn.DatabaseSync(file)
@@ -10,8 +10,8 @@ export function openDriver(file) {
 
 const columnsOf = ({ fields }) => new Map(fields.map(({ name, n }) => [name, `f${n}`]))
 
-/** What somebody would write by hand for one source whose tables they know: no grant, no cursor. */
-export function createFloor(database, source, all) {
+/** Hand-written SQL for one source with known tables, without grant and cursor. */
+export function createFloor(database, source, sources) {
   const table = `r${source.n}`
   const column = columnsOf(source.stream)
   const [at, channel, amount, status, author] = [
@@ -27,16 +27,16 @@ export function createFloor(database, source, all) {
   const pageSince = database.prepare(
     `select id, key, at, body, ${at} from ${table} where ${at} >= ? order by ${at} desc, key desc limit 51`,
   )
-  // Every body is parsed: a page is fifty records, not fifty texts.
+  // Bodies are parsed, because a page consists of records and not of strings.
   const parse = (rows) =>
     rows
       .slice(0, 50)
-      .map(({ key, at: emitted, body }) => ({ key, emitted, data: JSON.parse(body) }))
-  const one = (sql) => {
+      .map(({ key, at: emittedAt, body }) => ({ key, emittedAt, data: JSON.parse(body) }))
+  const prepare = (sql) => {
     const statement = database.prepare(sql)
     return (...values) => statement.all(...values)
   }
-  const ranked = all.map(({ n }) => ({
+  const indexes = sources.map(({ n }) => ({
     n,
     find: database.prepare(
       `select rowid as id, rank from s${n} where s${n} match ? order by rank limit 10`,
@@ -45,31 +45,31 @@ export function createFloor(database, source, all) {
   }))
   return {
     page: () => parse(page.all()),
-    pageSince: (from) => parse(pageSince.all(from)),
-    byChannel: one(
+    pageSince: (since) => parse(pageSince.all(since)),
+    byChannel: prepare(
       `select ${channel}, count(*), sum(${amount}) from ${table} group by 1 order by 2 desc`,
     ),
-    byMonth: one(
+    byMonth: prepare(
       `select strftime('%Y-%m', ${at} / 1000, 'unixepoch') as month, count(*), sum(${amount}) from ${table} group by 1 order by 1`,
     ),
-    byDay: one(
+    byDay: prepare(
       `select strftime('%Y-%m-%d', ${at} / 1000, 'unixepoch') as day, count(*) from ${table} group by 1 order by 1`,
     ),
-    count: one(`select count(*) from ${table} where ${status} = ? and ${amount} >= ?`),
-    distinct: one(`select count(distinct ${author}) from ${table}`),
+    count: prepare(`select count(*) from ${table} where ${status} = ? and ${amount} >= ?`),
+    distinct: prepare(`select count(distinct ${author}) from ${table}`),
     search(term) {
-      const found = ranked.flatMap((index) =>
+      const matches = indexes.flatMap((index) =>
         index.find.all(term).map(({ id, rank }) => ({ index, id, rank })),
       )
-      found.sort((a, b) => a.rank - b.rank)
-      return found.slice(0, 10).flatMap(({ index, id }) => parse(index.read.all(id)))
+      matches.sort((a, b) => a.rank - b.rank)
+      return matches.slice(0, 10).flatMap(({ index, id }) => parse(index.read.all(id)))
     },
   }
 }
 
 /**
- * A bare loader: the same tables, indexes and full-text index, from the same lines of JSON. It folds no
- * words, looks for no former version, and keeps no changes, no bookmark and no columns.
+ * A minimal loader: the same tables, indexes and full-text index from the same lines of JSON, without
+ * word folding, former versions, change log, bookmarks and column segments.
  */
 export function createLoader(database, { n, stream }) {
   const scalars = stream.fields.filter(({ type }) => type !== 'other')

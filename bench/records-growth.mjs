@@ -1,9 +1,9 @@
-import { largest } from './records-data.mjs'
+import { largestSource } from './records-data.mjs'
 import { compare } from './records-measure.mjs'
 import { findDeepCursor, openStore } from './records-reads.mjs'
-import { fillStore, giveGrants, removeStore, toFile } from './records-store.mjs'
+import { createGrants, fillStore, removeStore, toFile } from './records-store.mjs'
 
-/** The same reads of a small store and of a large one, taking turns. */
+/** Compares reads of a small store with reads of a large one, interleaved. */
 export async function measureGrowth() {
   const files = [toFile('records-100k'), toFile('records-3m')]
   try {
@@ -17,19 +17,19 @@ export async function compareStores(files) {
   const [small, large] = await Promise.all(
     files.map(async (file, index) => {
       fillStore(file, [100_000, 3_000_000][index])
-      return openStore(file, giveGrants(file))
+      return openStore(file, createGrants(file))
     }),
   )
-  const place = { connection: largest.connection, stream: largest.stream }
-  const page = { ...place, fields: ['id', 'sent_at', 'channel', 'amount', 'subject'], limit: 50 }
-  const [shallow, deep] = [await findDeepCursor(small), await findDeepCursor(large)]
-  const options = { rounds: 25, runs: 40, warm: 40 }
-  const toRow = (what, { small: floor, large: ours }, asked) => ({
-    what: `${what}, 3M against 100k`,
+  const source = { connection: largestSource.connection, stream: largestSource.stream }
+  const page = { ...source, fields: ['id', 'sent_at', 'channel', 'amount', 'subject'], limit: 50 }
+  const [smallCursor, largeCursor] = [await findDeepCursor(small), await findDeepCursor(large)]
+  const options = { rounds: 25, runs: 40, warmUpRounds: 40 }
+  const toRow = (title, { small: floor, large: ours }, target) => ({
+    title: `${title}, 3M against 100k`,
     floor,
     ours,
     ratio: ours / floor,
-    asked,
+    target,
   })
   const rows = [
     toRow(
@@ -41,8 +41,8 @@ export async function compareStores(files) {
       'a deep page of 50',
       await compare(
         {
-          small: () => small.page({ ...page, cursor: shallow }),
-          large: () => large.page({ ...page, cursor: deep }),
+          small: () => small.page({ ...page, cursor: smallCursor }),
+          large: () => large.page({ ...page, cursor: largeCursor }),
         },
         options,
       ),

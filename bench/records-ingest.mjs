@@ -3,14 +3,19 @@ import { importRecords } from '../dist/runtime/records/import-records.js'
 import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
-import { busyBlock, cleanUp, longestBlock, quantile } from './records-measure.mjs'
+import {
+  collectGarbage,
+  measureBusyBlock,
+  measureLongestBlock,
+  quantile,
+} from './records-measure.mjs'
 import { removeStore, toFile } from './records-store.mjs'
 
 const records = 60_000
 const rounds = 5
 const stream = streams.get('messages')
 
-/** The same file into a new store, by hand and as an import does it, taking turns. */
+/** Loads the same file into a new store with the minimal loader and with an import, interleaved. */
 export async function measureIngest() {
   const lines = toFile('records-lines').replace(/db$/, 'ndjson')
   const random = createRandom(7)
@@ -24,23 +29,23 @@ export async function measureIngest() {
   const blocks = []
   try {
     for (let round = 0; round < rounds; round++)
-      for (const who of ['floor', 'ours', 'blocks']) {
-        const file = toFile(`records-${who}`)
+      for (const contestant of ['floor', 'ours', 'blocks']) {
+        const file = toFile(`records-${contestant}`)
         const writer = new RecordWriter(file, Date.now)
         writer.declare(stream)
         const source = writer.open(stream, { id: 'work', connector: 'mail' })
-        const load = who === 'floor' ? byHand : asImport
+        const load = contestant === 'floor' ? loadMinimally : loadByImport
         const work = () => load({ file, writer, source, lines })
-        await cleanUp('major')
-        const before = process.cpuUsage()
-        // Looking for blocks costs time of its own: that is another run.
-        if (who === 'blocks') blocks.push(await longestBlock(work))
+        await collectGarbage('major')
+        const cpuBefore = process.cpuUsage()
+        // Measuring blocks costs CPU time, so it has a run of its own.
+        if (contestant === 'blocks') blocks.push(await measureLongestBlock(work))
         else {
           await work()
-          const { user, system } = process.cpuUsage(before)
-          rates[who].push((records / (user + system)) * 1e6)
+          const { user, system } = process.cpuUsage(cpuBefore)
+          rates[contestant].push((records / (user + system)) * 1e6)
         }
-        if (writer.count(source) !== records) throw new Error('not all records are there')
+        if (writer.count(source) !== records) throw new Error('Not all records were imported.')
         writer.close()
         await removeStore(file)
       }
@@ -48,35 +53,35 @@ export async function measureIngest() {
     await rm(lines, { force: true })
   }
   const [floor, ours] = [quantile(rates.floor, 0.5), quantile(rates.ours, 0.5)]
-  const longest = quantile(blocks, 0.5)
+  const longestMs = quantile(blocks, 0.5)
   console.error(
-    `a loop beside a thread that only counts waits up to ${(await busyBlock(3000)).toFixed(1)} ms`,
+    `an idle event loop beside a busy thread is blocked up to ${(await measureBusyBlock(3000)).toFixed(1)} ms`,
   )
   return [
     {
-      what: 'ingest, records per second of CPU',
+      title: 'ingest, records per second of CPU',
       floor,
       ours,
       ratio: ours / floor,
-      asked: 0.7,
+      target: 0.7,
       atLeast: true,
       unit: '/s',
     },
-    { what: 'loop blocked by an import', ours: longest, ratio: longest, asked: 20 },
+    { title: 'longest block by an import', ours: longestMs, ratio: longestMs, target: 20 },
   ]
 }
 
-async function byHand({ file, source, lines }) {
+async function loadMinimally({ file, source, lines }) {
   const driver = openDriver(file)
   driver.exec('pragma synchronous = normal')
   driver.exec('pragma cache_size = -65536')
   const load = createLoader(driver, source)
-  const all = (await readFile(lines, 'utf8')).split('\n')
-  for (let at = 0; at < all.length; at += 1000) load(all.slice(at, at + 1000))
+  const allLines = (await readFile(lines, 'utf8')).split('\n')
+  for (let at = 0; at < allLines.length; at += 1000) load(allLines.slice(at, at + 1000))
   driver.close()
 }
 
-async function asImport({ file, writer, source, lines }) {
+async function loadByImport({ file, writer, source, lines }) {
   await importRecords({
     writer,
     store: file,

@@ -3,40 +3,44 @@ import { queryRecords } from '../dist/sources/records/query/query-records.js'
 import { openReader } from '../dist/sources/records/reading/reader.js'
 import { searchRecords } from '../dist/sources/records/search/search-records.js'
 import { SqliteRecords } from '../dist/storage/records/sqlite-records.js'
-import { largest } from './records-data.mjs'
+import { largestSource } from './records-data.mjs'
 import { createFloor, openDriver } from './records-floor.mjs'
-import { compare, longestBlock } from './records-measure.mjs'
+import { compare, measureLongestBlock, quantile } from './records-measure.mjs'
 import { since } from './records-store.mjs'
 
-const projected = ['id', 'sent_at', 'channel', 'amount', 'subject']
-const place = { connection: largest.connection, stream: largest.stream }
-const pageQuery = { ...place, fields: projected, limit: 50 }
+const projectedFields = ['id', 'sent_at', 'channel', 'amount', 'subject']
+const source = { connection: largestSource.connection, stream: largestSource.stream }
+const pageQuery = { ...source, fields: projectedFields, limit: 50 }
 
-/** Every read opens its grant anew, as every call does. */
+/** Opens the grant for every read, as every call does. */
 export function openStore(file, grants) {
   const store = new SqliteRecords(file, Date.now, console.error)
-  const read = (grant, how) => async (query) => {
-    const reader = openReader(grants[grant].given.id, { store, now: Date.now, patience: 60_000 })
-    const answer = await how(reader, query)
+  const read = (grant, readRecords) => async (query) => {
+    const reader = openReader(grants[grant].grantPackage.id, {
+      store,
+      now: Date.now,
+      timeoutMs: 60_000,
+    })
+    const answer = await readRecords(reader, query)
     if (answer.kind === 'failed') throw new Error(answer.failure.message)
     return answer
   }
   return {
     store,
-    page: read('whole', queryRecords),
+    page: read('unlimited', queryRecords),
     pageSince: read('since', queryRecords),
-    aggregate: read('whole', aggregateRecords),
+    aggregate: read('unlimited', aggregateRecords),
     aggregateSince: read('since', aggregateRecords),
-    search: read('whole', searchRecords),
+    search: read('unlimited', searchRecords),
   }
 }
 
-/** A cursor more than half way down. */
+/** Pages through a share of the largest source, and returns the cursor. */
 export async function findDeepCursor({ page }, share = 0.6) {
-  const { count } = await page({ ...place, limit: 1, count: 'exact' })
+  const { count } = await page({ ...source, limit: 1, count: 'exact' })
   let cursor
   for (let at = 0; at < count * share; at += 100)
-    cursor = (await page({ ...place, limit: 100, ...(cursor && { cursor }) })).nextCursor
+    cursor = (await page({ ...source, limit: 100, ...(cursor && { cursor }) })).nextCursor
   return cursor
 }
 
@@ -45,65 +49,67 @@ export async function measureReads(file, grants) {
   const driver = openDriver(file)
   driver.exec('pragma cache_size = -65536')
   const sources = ours.store.sources()
-  const source = sources.find(
+  const largest = sources.find(
     ({ connection, stream }) =>
-      connection.id === largest.connection && stream.name === largest.stream,
+      connection.id === largestSource.connection && stream.name === largestSource.stream,
   )
-  const floor = createFloor(driver, source, sources)
+  const floor = createFloor(driver, largest, sources)
   const rows = []
-  const add = async (what, asked, contestants, options) => {
-    const { floor: least, ours: mine } = await compare(contestants, options)
-    rows.push({ what, floor: least, ours: mine, ratio: mine / least, asked })
-    console.error(`${what}: ${least.toFixed(3)} ${mine.toFixed(3)} ${(mine / least).toFixed(3)}`)
+  const add = async (title, target, contestants, options) => {
+    const { floor: floorMs, ours: oursMs } = await compare(contestants, options)
+    rows.push({ title, floor: floorMs, ours: oursMs, ratio: oursMs / floorMs, target })
+    console.error(
+      `${title}: ${floorMs.toFixed(3)} ${oursMs.toFixed(3)} ${(oursMs / floorMs).toFixed(3)}`,
+    )
   }
-  const many = { rounds: 25, runs: 40, warm: 40 }
-  const few = { rounds: 9, warm: 4 }
+  const fastRead = { rounds: 25, runs: 40, warmUpRounds: 40 }
+  const slowRead = { rounds: 9, warmUpRounds: 4 }
 
-  await add('a page of 50', 1.5, { floor: floor.page, ours: () => ours.page(pageQuery) }, many)
+  await add('a page of 50', 1.5, { floor: floor.page, ours: () => ours.page(pageQuery) }, fastRead)
   await add(
     'a page of 50, grant with a time range',
     1.5,
     { floor: () => floor.pageSince(Date.parse(since)), ours: () => ours.pageSince(pageQuery) },
-    many,
+    fastRead,
   )
   const cursor = await findDeepCursor(ours)
-  const deepQuery = { ...place, limit: 50, cursor }
-  const firstQuery = { ...place, limit: 50 }
+  const deepQuery = { ...source, limit: 50, cursor }
+  const firstQuery = { ...source, limit: 50 }
   await add(
     'a deep page against the first',
     1.2,
     { floor: () => ours.page(firstQuery), ours: () => ours.page(deepQuery) },
-    many,
+    fastRead,
   )
 
-  const amount = { ...place, metric: 'sum', field: 'amount', limit: 100 }
+  const amount = { ...source, metric: 'sum', field: 'amount', limit: 100 }
   const monthly = { ...amount, groupByTime: 'sent_at', granularity: 'month' }
   const rome = { ...monthly, timeZone: 'Europe/Rome' }
-  const questions = {
+  const aggregates = {
     'sum by channel': [floor.byChannel, { ...amount, groupBy: 'channel' }],
     'sum by month': [floor.byMonth, monthly],
     'sum by month in Europe/Rome': [floor.byMonth, rome],
     'count by day in Asia/Kathmandu': [
       floor.byDay,
-      // biome-ignore format: one question
-      { ...place, metric: 'count', groupByTime: 'sent_at', granularity: 'day', timeZone: 'Asia/Kathmandu' },
+      // biome-ignore format: one query
+      { ...source, metric: 'count', groupByTime: 'sent_at', granularity: 'day', timeZone: 'Asia/Kathmandu' },
     ],
     'count with two conditions': [
       () => floor.count('open', 500),
-      { ...place, metric: 'count', filter: { status: 'open', amount: { gte: 500 } } },
+      { ...source, metric: 'count', filter: { status: 'open', amount: { gte: 500 } } },
     ],
     'count of distinct authors': [
       floor.distinct,
-      { ...place, metric: 'count_distinct', field: 'author' },
+      { ...source, metric: 'count_distinct', field: 'author' },
     ],
   }
-  for (const [what, [sql, query]] of Object.entries(questions))
-    await add(what, 0.05, { floor: sql, ours: () => ours.aggregate(query) }, few)
+  for (const [title, [sql, query]] of Object.entries(aggregates))
+    await add(title, 0.05, { floor: sql, ours: () => ours.aggregate(query) }, slowRead)
   await add(
     'sum by month, grant with a time range',
     0.05,
     { floor: floor.byMonth, ours: () => ours.aggregateSince(monthly) },
-    few,
+    slowRead,
   )
   await add(
     'Europe/Rome against UTC',
@@ -112,7 +118,7 @@ export async function measureReads(file, grants) {
     { rounds: 25, runs: 3 },
   )
 
-  for (const [term, share, asked] of [
+  for (const [term, share, target] of [
     ['quillwort', 'none', undefined],
     ['zephyrine', '0.3 %', undefined],
     ['meeting', '4 %', 0.15],
@@ -120,25 +126,25 @@ export async function measureReads(file, grants) {
   ])
     await add(
       `search over 20 sources, a word in ${share}`,
-      asked,
+      target,
       { floor: () => floor.search(term), ours: () => ours.search({ q: term }) },
       { rounds: term === 'the' ? 5 : 9, runs: term === 'the' ? 1 : 3 },
     )
 
-  const blocks = {
+  const blockingReads = {
     'a page': () => ours.page(firstQuery),
     'an aggregate': () => ours.aggregate(rome),
     'a search': () => ours.search({ q: 'the', limit: 100 }),
-    'an aggregate in a new process': () => {
-      const fresh = openStore(file, grants)
-      return fresh.aggregate(rome).finally(() => fresh.store.close())
+    'the first aggregate of a new connection': () => {
+      const newStore = openStore(file, grants)
+      return newStore.aggregate(rome).finally(() => newStore.store.close())
     },
   }
-  for (const [what, work] of Object.entries(blocks)) {
+  for (const [title, work] of Object.entries(blockingReads)) {
     const times = []
-    for (let round = 0; round < 9; round++) times.push(await longestBlock(work))
-    const longest = times.sort((a, b) => a - b)[4]
-    rows.push({ what: `loop blocked by ${what}`, ours: longest, ratio: longest, asked: 20 })
+    for (let round = 0; round < 9; round++) times.push(await measureLongestBlock(work))
+    const longestMs = quantile(times, 0.5)
+    rows.push({ title: `longest block by ${title}`, ours: longestMs, ratio: longestMs, target: 20 })
   }
   driver.close()
   ours.store.close()

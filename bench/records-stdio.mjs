@@ -6,20 +6,20 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { SqliteRecords } from '../dist/storage/records/sqlite-records.js'
-import { largest } from './records-data.mjs'
+import { largestSource } from './records-data.mjs'
 import { quantile } from './records-measure.mjs'
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-const warm = 500
-const [rounds, calls] = [20, 100]
+const warmUpCalls = 500
+const [rounds, callsPerRound] = [20, 100]
 const fields = ['id', 'sent_at', 'channel', 'amount', 'subject']
-const place = { connection_id: largest.connection, stream: largest.stream }
-/** What mcp-sqlite 1.0.9 took where the figures come from: for machines where it is not installed. */
-const known = { page: [0.94, 1.3], one: [0.58, 0.72] }
+const source = { connection_id: largestSource.connection, stream: largestSource.stream }
+/** p10 and p50 of mcp-sqlite 1.0.9 in milliseconds, for machines where it is not installed. */
+const peerMs = { page: [0.94, 1.3], record: [0.58, 0.72] }
 
 /**
- * One call after the other, each waited for, as an agent does it. `peer` is a folder that has mcp-sqlite
- * in its node_modules: then it answers the same questions from the same file, taking turns.
+ * Sequential calls, like those of an agent. `peer` is a folder with mcp-sqlite in its node_modules,
+ * which then answers the same requests from the same file, interleaved.
  */
 export async function measureStdio(file, grants, peer) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-records-'))
@@ -30,28 +30,30 @@ export async function measureStdio(file, grants, peer) {
   const ours = {
     ...start([main, 'serve', 'drawbridge.yaml', '--stdio'], {
       cwd: folder,
-      env: { ...process.env, DRAWBRIDGE_TOKEN: grants.whole.token },
+      env: { ...process.env, DRAWBRIDGE_TOKEN: grants.unlimited.token },
     }),
-    page: ['query_records', { ...place, fields, limit: 50 }],
-    one: ['fetch', { id: 'work/messages:messages-7' }],
+    page: ['query_records', { ...source, fields, limit: 50 }],
+    record: ['fetch', { id: 'work/messages:messages-7' }],
   }
   const servers = peer ? { peer: startPeer(peer, file), ours } : { ours }
   try {
     const rows = []
     for (const server of Object.values(servers)) await initialize(server)
-    for (const [what, question] of [
+    for (const [title, request] of [
       ['a page of 50 over stdio', 'page'],
-      ['one record over stdio', 'one'],
+      ['one record over stdio', 'record'],
     ]) {
-      const times = await takeTurns(servers, question)
-      for (const [at, share] of [0.1, 0.5].entries()) {
-        const [floor, mine] = [times.peer, times.ours].map((list) => list && quantile(list, share))
+      const times = await measureLatencies(servers, request)
+      for (const [index, share] of [0.1, 0.5].entries()) {
+        const [floor, oursMs] = [times.peer, times.ours].map(
+          (list) => list && quantile(list, share),
+        )
         rows.push({
-          what: `${what}, p${share * 100}${peer ? ', against mcp-sqlite' : ''}`,
+          title: `${title}, p${share * 100}${peer ? ', against mcp-sqlite' : ''}`,
           ...(peer && { floor }),
-          ours: mine,
-          ratio: peer ? mine / floor : mine,
-          asked: peer ? 1 : known[question][at],
+          ours: oursMs,
+          ratio: peer ? oursMs / floor : oursMs,
+          target: peer ? 1 : peerMs[request][index],
         })
       }
     }
@@ -62,15 +64,18 @@ export async function measureStdio(file, grants, peer) {
   }
 }
 
-/** The same page and record, by SQL that knows the tables. */
+/** Requests the same page and record with hand-written SQL. */
 function startPeer(folder, file) {
   const store = new SqliteRecords(file, Date.now, console.error)
   const { n, stream } = store
     .sources()
-    .find((one) => one.connection.id === largest.connection && one.stream.name === largest.stream)
+    .find(
+      ({ connection, stream }) =>
+        connection.id === largestSource.connection && stream.name === largestSource.stream,
+    )
   store.close()
   const columns = fields.map((name) => {
-    const field = stream.fields.find((one) => one.name === name)
+    const field = stream.fields.find((candidate) => candidate.name === name)
     return `f${field.n} as ${name}`
   })
   const server = createRequire(path.join(folder, 'package.json')).resolve('mcp-sqlite')
@@ -80,12 +85,12 @@ function startPeer(folder, file) {
       'query',
       { sql: `select ${columns} from r${n} order by sent_at desc, key desc limit 50` },
     ],
-    one: ['query', { sql: `select body from r${n} where key = ?`, values: ['messages-7'] }],
+    record: ['query', { sql: `select body from r${n} where key = ?`, values: ['messages-7'] }],
   }
 }
 
-function start(words, options = {}) {
-  const child = spawn(process.execPath, words, { ...options, stdio: ['pipe', 'pipe', 'inherit'] })
+function start(args, options = {}) {
+  const child = spawn(process.execPath, args, { ...options, stdio: ['pipe', 'pipe', 'inherit'] })
   return { child, call: createCaller(child) }
 }
 
@@ -98,36 +103,36 @@ async function initialize({ child, call }) {
   child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
 }
 
-async function takeTurns(servers, question) {
+async function measureLatencies(servers, request) {
   const times = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
   const run = async (name, count) => {
-    const { call, [question]: words } = servers[name]
-    const [tool, input] = words
-    const taken = []
-    for (let at = 0; at < count; at++) {
-      const began = performance.now()
+    const { call, [request]: toolCall } = servers[name]
+    const [tool, input] = toolCall
+    const latenciesMs = []
+    for (let index = 0; index < count; index++) {
+      const sentAt = performance.now()
       const answer = await call('tools/call', { name: tool, arguments: input })
-      taken.push(performance.now() - began)
+      latenciesMs.push(performance.now() - sentAt)
       if (answer.error || answer.result.isError) throw new Error(JSON.stringify(answer))
     }
-    return taken
+    return latenciesMs
   }
-  for (const name of Object.keys(servers)) await run(name, warm)
+  for (const name of Object.keys(servers)) await run(name, warmUpCalls)
   for (let round = 0; round < rounds; round++)
-    for (const name of Object.keys(servers)) times[name].push(...(await run(name, calls)))
+    for (const name of Object.keys(servers)) times[name].push(...(await run(name, callsPerRound)))
   return times
 }
 
 function createCaller({ stdin, stdout }) {
-  let waiting
+  let resolveAnswer
   createInterface({ input: stdout }).on('line', (line) => {
     const message = JSON.parse(line)
-    if (message.id !== undefined) waiting?.(message)
+    if (message.id !== undefined) resolveAnswer?.(message)
   })
   let id = 0
   return (method, params) =>
     new Promise((resolve) => {
-      waiting = resolve
+      resolveAnswer = resolve
       stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params })}\n`)
     })
 }

@@ -3,14 +3,14 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { createGrant } from '../dist/sources/records/grants/issue-tokens.js'
-import { toEntry } from '../dist/sources/records/import/to-entry.js'
+import { toRecordEntry } from '../dist/sources/records/import/to-entry.js'
 import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import {
   connections,
+  countRecords,
   createRandom,
   createRecord,
   grantedFields,
-  sizeOf,
   streamNames,
   streams,
 } from './records-data.mjs'
@@ -21,10 +21,10 @@ const batchSize = 1000
 export const toFile = (name) => path.join(os.tmpdir(), `drawbridge-${name}-${process.pid}.db`)
 
 export const removeStore = async (file) => {
-  for (const ending of ['', '-wal', '-shm']) await rm(`${file}${ending}`, { force: true })
+  for (const suffix of ['', '-wal', '-shm']) await rm(`${file}${suffix}`, { force: true })
 }
 
-/** Fills a store as an import does, stream after stream; one that is there already is taken as it is. */
+/** Fills a store stream by stream, like an import. An existing store is used without changes. */
 export function fillStore(file, records) {
   if (existsSync(file)) return
   const random = createRandom(6)
@@ -34,13 +34,13 @@ export function fillStore(file, records) {
     writer.declare(stream)
     for (const connection of connections) {
       const source = writer.open(stream, { id: connection, connector: 'mail' })
-      const size = sizeOf(connection, name, records)
+      const size = countRecords(connection, name, records)
       for (let at = 0; at < size; at += batchSize) {
         const length = Math.min(batchSize, size - at)
         writer.write(
           source,
           Array.from({ length }, (_, n) =>
-            toEntry(stream, createRecord(random, `${name}-${at + n}`), emittedAt),
+            toRecordEntry(stream, createRecord(random, `${name}-${at + n}`), emittedAt),
           ),
         )
       }
@@ -49,10 +49,10 @@ export function fillStore(file, records) {
   writer.close()
 }
 
-/** A grant over all sources, and the same with a time range. */
-export function giveGrants(file) {
+/** A grant for all sources, and the same with a time range. */
+export function createGrants(file) {
   const writer = new RecordWriter(file, Date.now)
-  const give = (terms) =>
+  const grant = (terms) =>
     createGrant(
       writer,
       {
@@ -62,7 +62,7 @@ export function giveGrants(file) {
       },
       Date.now(),
     )
-  const grants = { whole: give({}), since: give({ since }) }
+  const grants = { unlimited: grant({}), since: grant({ since }) }
   writer.close()
   return grants
 }

@@ -1,11 +1,11 @@
-// What reading and writing records costs, in ratios to hand-written SQL on the same driver and file.
+// Cost of reading and writing records, as ratios to hand-written SQL on the same driver and file.
 import { parseArgs } from 'node:util'
 import { measureGrowth } from './records-growth.mjs'
 import { measureIngest } from './records-ingest.mjs'
-import { idleBlock, printTable } from './records-measure.mjs'
+import { measureIdleBlock, printTable } from './records-measure.mjs'
 import { measureReads } from './records-reads.mjs'
 import { measureStdio } from './records-stdio.mjs'
-import { fillStore, giveGrants, removeStore, toFile } from './records-store.mjs'
+import { createGrants, fillStore, removeStore, toFile } from './records-store.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -17,21 +17,23 @@ const { values } = parseArgs({
   },
 })
 const records = Number(values.records)
-const isWanted = (part) => values.only === undefined || values.only === part
+const isSelected = (part) => values.only === undefined || values.only === part
 const file = values.store ?? toFile('records')
 
 try {
-  const began = performance.now()
+  const startedAt = performance.now()
   fillStore(file, records)
-  const grants = giveGrants(file)
+  const grants = createGrants(file)
   console.error(
-    `${records.toLocaleString('en')} records in ${((performance.now() - began) / 1000).toFixed(0)} s; Node ${process.version}`,
+    `${records.toLocaleString('en')} records in ${((performance.now() - startedAt) / 1000).toFixed(0)} s; Node ${process.version}`,
   )
-  console.error(`a loop that does nothing waits up to ${(await idleBlock(2000)).toFixed(1)} ms`)
+  console.error(
+    `an idle event loop is blocked up to ${(await measureIdleBlock(2000)).toFixed(1)} ms`,
+  )
   const rows = []
-  if (isWanted('reads')) rows.push(...(await measureReads(file, grants)))
-  if (isWanted('stdio')) rows.push(...(await measureStdio(file, grants, values.peer)))
-  if (isWanted('ingest')) rows.push(...(await measureIngest()))
+  if (isSelected('reads')) rows.push(...(await measureReads(file, grants)))
+  if (isSelected('stdio')) rows.push(...(await measureStdio(file, grants, values.peer)))
+  if (isSelected('ingest')) rows.push(...(await measureIngest()))
   if (values.growth) rows.push(...(await measureGrowth()))
   printTable(rows)
 } finally {

@@ -5,8 +5,8 @@ const labels = {
   drawbridge: '**Drawbridge**',
   lowlevel: 'SDK `Server`',
   mcpserver: 'SDK `McpServer`',
-  plain: 'Drawbridge without governance',
-  ruled: '**Drawbridge**, under rules',
+  ungoverned: 'Drawbridge without governance',
+  governed: '**Drawbridge**, with rules',
 }
 
 /**
@@ -18,25 +18,27 @@ const labels = {
  */
 export const toTiming = (row, rounds) => ({
   row,
-  cpuMicros: quietQuarter(rounds.map(toCpuMicros)),
+  cpuMicros: lowerQuartile(rounds.map(toCpuMicros)),
   cpuMicrosOfRounds: rounds.map(toCpuMicros),
-  perSecond: 1 / quietQuarter(rounds.map((round) => round.seconds / round.done)),
-  p50: quietQuarter(rounds.map((round) => quantile(round.latencies, 0.5))),
-  p99: quietQuarter(rounds.map((round) => quantile(round.latencies, 0.99))),
+  perSecond: 1 / lowerQuartile(rounds.map((round) => round.seconds / round.done)),
+  p50: lowerQuartile(rounds.map((round) => quantile(round.latencies, 0.5))),
+  p99: lowerQuartile(rounds.map((round) => quantile(round.latencies, 0.99))),
 })
 
 const toCpuMicros = ({ cpuSeconds, done }) => (cpuSeconds / done) * 1e6
 
-/** The quarter that others on the machine disturbed least, without trusting the one best round. */
-export const quietQuarter = (values) => quantile(values, 0.25)
+/** The 25th percentile: less sensitive to other load than the median, and to luck than the minimum. */
+export const lowerQuartile = (values) => quantile(values, 0.25)
 
 const quantile = (values, share) =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)]
 
 /** @param {Timing[]} timings */
 export const toTimingTable = (timings) => {
-  const find = (who, { era, tools }) =>
-    timings.find(({ row }) => row.who === who && row.era === era && row.tools === tools)
+  const find = (contestant, { era, tools }) =>
+    timings.find(
+      ({ row }) => row.contestant === contestant && row.era === era && row.tools === tools,
+    )
   const bySize = [...timings].sort((a, b) => a.row.tools - b.row.tools)
   return toTable(
     // biome-ignore format: table
@@ -46,7 +48,7 @@ export const toTimingTable = (timings) => {
       const floor = find('floor', timing.row)
       const sdk = find('mcpserver', timing.row)
       return [
-        `${labels[timing.row.who]}${toDetail(timing.row)}`,
+        `${labels[timing.row.contestant]}${toDetail(timing.row)}`,
         timing.row.era,
         timing.row.tools.toLocaleString('en'),
         toNumber(timing.cpuMicros),
@@ -62,17 +64,19 @@ export const toTimingTable = (timings) => {
   )
 }
 
-const toDetail = ({ effect, remembered }) =>
-  remembered === undefined
+const toDetail = ({ effect, ledgerRuns }) =>
+  ledgerRuns === undefined
     ? ''
-    : `, ${effect === 'write' ? 'durable effect' : 'read'}, ledger of ${remembered.toLocaleString('en')}`
+    : `, ${effect === 'write' ? 'durable effect' : 'read'}, ledger of ${ledgerRuns.toLocaleString('en')}`
 
 export const toStartUpTable = (startUps) => {
-  const { floor, mcpserver } = Object.fromEntries(startUps.map((s) => [s.who, s.milliseconds]))
+  const { floor, mcpserver } = Object.fromEntries(
+    startUps.map((startUp) => [startUp.contestant, startUp.milliseconds]),
+  )
   return toTable(
     ['contestant', 'ms', 'time ÷ floor', 'time ÷ McpServer'],
-    startUps.map(({ who, milliseconds }) => [
-      labels[who],
+    startUps.map(({ contestant, milliseconds }) => [
+      labels[contestant],
       toNumber(milliseconds),
       toNumber(milliseconds / floor),
       toNumber(milliseconds / mcpserver),
@@ -82,11 +86,11 @@ export const toStartUpTable = (startUps) => {
 
 export const toMemoryTable = (memories) => {
   const sdk = ({ transport }) =>
-    memories.find(({ row }) => row.who === 'mcpserver' && row.transport === transport)
+    memories.find(({ row }) => row.contestant === 'mcpserver' && row.transport === transport)
   return toTable(
     ['contestant', 'transport', 'MB idle', 'MB after the load', 'memory ÷ McpServer'],
     memories.map(({ row, idle, loaded }) => [
-      labels[row.who],
+      labels[row.contestant],
       row.transport,
       toNumber(idle),
       toNumber(loaded),
@@ -95,24 +99,24 @@ export const toMemoryTable = (memories) => {
   )
 }
 
-/** @param {Record<string, Timing[]>} timings by scenario; targets of others are left out */
+/** @param {Record<string, Timing[]>} timings by scenario; other scenarios' targets are left out */
 export const toVerdicts = (timings) =>
   targets
     .filter((target) => timings[target.scenario])
     .map((target) => {
-      const cpu = (wanted) =>
+      const cpuOf = (selected) =>
         timings[target.scenario].find(({ row }) =>
-          Object.entries(wanted).every(([key, value]) => row[key] === value),
+          Object.entries(selected).every(([key, value]) => row[key] === value),
         ).cpuMicros
-      const measured = cpu(target.against) / cpu(target.of)
+      const measured = cpuOf(target.against) / cpuOf(target.of)
       return { ...target, measured, met: measured >= target.atLeast }
     })
 
 export const toVerdictTable = (verdicts) =>
   toTable(
     ['target, by CPU time', 'at least', 'measured', 'met'],
-    verdicts.map(({ says, atLeast, measured, met }) => [
-      says,
+    verdicts.map(({ title, atLeast, measured, met }) => [
+      title,
       `${atLeast} ×`,
       `${toNumber(measured)} ×`,
       met ? 'yes' : '**no**',
@@ -124,7 +128,7 @@ const toTable = (head, rows) =>
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n')
 
-/** Two digits that count, whole numbers from 100 on: more would pretend to a precision. */
+/** Two or three significant digits: the measurements are not more precise. */
 const toNumber = (value) => {
   if (value === undefined) return '–'
   if (value >= 100) return Math.round(value).toLocaleString('en')

@@ -3,27 +3,27 @@ import { serverInfo, toToolName } from './contestants/tools.mjs'
 
 /** @typedef {'2026-07-28' | '2025-11-25'} Era */
 
-const said = 'All contestants answer this.'
+const echoText = 'All contestants answer this.'
 
-/** Counted up in place by whoever sends it: an effect that is asked for twice happens once. */
+/** Incremented in place by the load generator: idempotency would replay an identical write. */
 const counter = '0'.repeat(12)
 
-const toText = ({ effect }) => (effect === 'write' ? `Effect ${counter}.` : said)
+const toText = ({ effect }) => (effect === 'write' ? `Effect ${counter}.` : echoText)
 
-/** Ids are spliced in by the caller: a connection with many outstanding calls needs many. */
+/** A message without an id: the caller adds one per request. */
 export const toMessage = (row) => {
   const { era, method } = row
   const key = row.effect === 'write' && { 'dev.drawbridge/idempotency-key': `key-${counter}` }
   const params = {
-    ...calls[method](row),
+    ...paramsByMethod[method](row),
     ...(era === '2026-07-28' && { _meta: { ...envelope, ...key } }),
   }
   return { jsonrpc: '2.0', method, params }
 }
 
-const calls = {
+const paramsByMethod = {
   'tools/list': () => ({}),
-  // The middle one: neither the first nor the last that a scan would find.
+  // The tool in the middle, which is neither best nor worst case of a linear scan.
   'tools/call': (row) => ({ name: toToolName(row.tools >> 1), arguments: { text: toText(row) } }),
 }
 
@@ -42,18 +42,18 @@ export const toHeaders = ({ era, method, tools, session }) => ({
   ...(session && { 'mcp-session-id': session }),
 })
 
-/** What a 2025 client says first; the second message has no answer. */
-export const opening = [
+/** The first messages of a 2025 client; the second one is a notification. */
+export const handshake = [
   {
     jsonrpc: '2.0',
-    id: 'opening',
+    id: 'handshake',
     method: 'initialize',
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: serverInfo },
   },
   { jsonrpc: '2.0', method: 'notifications/initialized' },
 ]
 
-/** The bytes of one HTTP request, whole, so that the load generator does nothing but send. */
+/** The bytes of one complete HTTP request, so that the load generator only has to send them. */
 export const toHttpBytes = (request) => {
   const body = JSON.stringify({ ...toMessage(request), id: 1 })
   const headers = { ...toHeaders(request), 'content-length': Buffer.byteLength(body) }
@@ -62,29 +62,29 @@ export const toHttpBytes = (request) => {
   return Buffer.from(`POST /mcp HTTP/1.1\r\n${host}${head.join('')}\r\n${body}`)
 }
 
-/** Where the digits are that must differ from one request to the next, and what they begin with. */
+/** Offsets of the counters in a request. Their first digits become the connection's number. */
 export const toCounters = (bytes, connection) => {
-  const places = []
+  const offsets = []
   for (let at = bytes.indexOf(counter); at >= 0; at = bytes.indexOf(counter, at + 1))
-    places.push(at)
-  for (const at of places) bytes.write(String(connection).padStart(3, '0'), at)
-  return places
+    offsets.push(at)
+  for (const at of offsets) bytes.write(String(connection).padStart(3, '0'), at)
+  return offsets
 }
 
-/** The message in a body, which is JSON or the one event of a stream. */
+/** Parses the message in a body, which is JSON or an SSE stream with one event. */
 export const toAnswer = (body) => JSON.parse(/^data: (\{.*)$/m.exec(body)?.[1] ?? body)
 
-/** Throws unless this is the answer that all contestants owe: speed counts only with it. */
+/** Throws if the answer differs from the one that all contestants have to give. */
 export const checkAnswer = (row, answer) => {
-  const { who, method } = row
-  if (!answered[method](answer.result ?? {}, row)) {
+  const { contestant, method } = row
+  if (!isCorrect[method](answer.result ?? {}, row)) {
     throw new Error(
-      `${who} gave a wrong answer to ${method}: ${JSON.stringify(answer).slice(0, 400)}`,
+      `${contestant} gave a wrong answer to ${method}: ${JSON.stringify(answer).slice(0, 400)}`,
     )
   }
 }
 
-const answered = {
+const isCorrect = {
   'tools/list': (result, { tools }) => {
     const names = new Set(result.tools?.map((tool) => tool.name))
     const first = result.tools?.[0]?.inputSchema

@@ -1,4 +1,4 @@
-// What routing costs in process: five candidates, one call after the other and 64 at a time.
+// Cost of in-process routing with five candidates: sequential, and 64 calls concurrently.
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -9,7 +9,7 @@ import { SqliteExecutionLog } from '../dist/storage/ledger/sqlite-execution-log.
 
 const calls = Number(process.argv[2] ?? 10_000)
 
-const agents = (effects) =>
+const createAgents = (effects) =>
   Array.from({ length: 5 }, (_, index) => ({
     name: `agent-${index}`,
     capabilities: [{ intent: 'Look', description: 'Looks.', effects }],
@@ -18,7 +18,7 @@ const agents = (effects) =>
 
 async function measure(title, effects, file) {
   const ledger = file && openLedger({ file, keepRunsMs: 86_400_000, onError: console.error })
-  const source = intentSource(agents(effects))
+  const source = intentSource(createAgents(effects))
   source.connect({ ...(ledger && { log: new SqliteExecutionLog(ledger, Date.now) }) })
   const { capabilities } = await source.read()
   const [look] = capabilities
@@ -33,21 +33,21 @@ async function measure(title, effects, file) {
       cancellation: new Cancellation(),
     })
   for (let count = 0; count < 1000; count++) await call()
-  const times = []
-  const alone = Math.min(calls, effects === 'read_only' ? calls : 1000)
-  for (let count = 0; count < alone; count++) {
-    const began = performance.now()
+  const timesUs = []
+  const sequentialCalls = Math.min(calls, effects === 'read_only' ? calls : 1000)
+  for (let count = 0; count < sequentialCalls; count++) {
+    const startedAt = performance.now()
     await call()
-    times.push((performance.now() - began) * 1000)
+    timesUs.push((performance.now() - startedAt) * 1000)
   }
-  times.sort((a, b) => a - b)
-  const began = performance.now()
+  timesUs.sort((a, b) => a - b)
+  const startedAt = performance.now()
   for (let count = 0; count < calls; count += 64)
     await Promise.all(Array.from({ length: 64 }, call))
-  const rate = (calls / (performance.now() - began)) * 1000
-  const at = (share) => times[Math.floor(times.length * share)].toFixed(0)
+  const perSecond = (calls / (performance.now() - startedAt)) * 1000
+  const quantile = (share) => timesUs[Math.floor(timesUs.length * share)].toFixed(0)
   console.log(
-    `${title.padEnd(34)} p50 ${at(0.5)} µs, p99 ${at(0.99)} µs alone; ${Math.round(rate)}/s, 64 at a time`,
+    `${title.padEnd(34)} p50 ${quantile(0.5)} µs, p99 ${quantile(0.99)} µs sequential; ${Math.round(perSecond)}/s, 64 concurrent`,
   )
   await ledger?.close()
 }
@@ -56,4 +56,4 @@ const file = path.join(os.tmpdir(), `drawbridge-routing-${process.pid}.db`)
 await measure('without a log', 'read_only')
 await measure('reads, written before the answer', 'read_only', file)
 await measure('effects, synced before the agent', 'irreversible', file)
-for (const ending of ['', '-wal', '-shm']) await rm(`${file}${ending}`, { force: true })
+for (const suffix of ['', '-wal', '-shm']) await rm(`${file}${suffix}`, { force: true })

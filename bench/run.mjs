@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { clearFixtures, commands, product } from './commands.mjs'
 import * as report from './report.mjs'
 import { checkAnswer } from './requests.mjs'
-import { memory, startUps, timed } from './scenarios.mjs'
-import { open, startUp } from './subjects.mjs'
+import { memory, startUps, timedScenarios } from './scenarios.mjs'
+import { measureStartUp, open } from './subjects.mjs'
 
 const { values: options } = parseArgs({
   options: {
@@ -18,13 +18,13 @@ const { values: options } = parseArgs({
 })
 
 const rounds = options.quick ? 1 : 9
-// CPU time is counted in ticks of 10 ms: a second keeps their rounding at one percent.
-const roundDose = { seconds: options.quick ? 0.4 : 1 }
-// A quick run is too short to judge by; it shows that everybody still gives the right answer.
+// The kernel counts CPU time in ticks of 10 ms: in one second their rounding error is 1 %.
+const roundDuration = { seconds: options.quick ? 0.4 : 1 }
+// A quick run is too short for targets; it shows that all contestants answer correctly.
 const isGated = !options.quick && !options['no-gate']
 const quickWarmUp = { seconds: 0.3 }
 const memoryCalls = options.quick ? 1000 : memory.calls
-const settling = 60
+const settleMs = 60
 
 const main = async () => {
   checkPreconditions()
@@ -33,13 +33,15 @@ const main = async () => {
   console.log(`${machine}\n`)
 
   const timings = {}
-  for (const [name, scenario] of Object.entries(timed).filter(([name]) => isWanted(name))) {
-    timings[name] = await timeFairly(name, scenario)
+  for (const [name, scenario] of Object.entries(timedScenarios).filter(([name]) =>
+    isSelected(name),
+  )) {
+    timings[name] = await measureTimings(name, scenario)
     show(scenario.title, report.toTimingTable(timings[name]))
   }
-  const starts = isWanted('start-up') ? await runStartUps() : undefined
+  const starts = isSelected('start-up') ? await runStartUps() : undefined
   if (starts) show(startUps.title, report.toStartUpTable(starts))
-  const memories = isWanted('memory') ? await runMemory() : undefined
+  const memories = isSelected('memory') ? await runMemory() : undefined
   if (memories)
     show(
       `${memory.title} ${memoryCalls.toLocaleString('en')} calls`,
@@ -49,37 +51,40 @@ const main = async () => {
   if (verdicts.length > 0) show('Targets', report.toVerdictTable(verdicts))
 
   if (options.json) {
-    const everything = { machine, timings, startUps: starts, memory: memories, verdicts }
-    writeFileSync(options.json, `${JSON.stringify(everything, null, 2)}\n`)
+    const results = { machine, timings, startUps: starts, memory: memories, verdicts }
+    writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`)
   }
   process.exit(isGated && verdicts.some(({ met }) => !met) ? 1 : 0)
 }
 
 const checkPreconditions = () => {
-  const known = [...Object.keys(timed), 'start-up', 'memory']
-  const unknown = options.scenario?.find((name) => !known.includes(name))
-  if (unknown) throw new Error(`no scenario ${unknown}; there are ${known.join(', ')}`)
-  if (!existsSync(product)) throw new Error(`${product} is missing: npm run build`)
-  if (!existsSync('/proc/self/stat')) throw new Error('CPU time is read from /proc: needs Linux')
+  const available = [...Object.keys(timedScenarios), 'start-up', 'memory']
+  const unknown = options.scenario?.find((name) => !available.includes(name))
+  if (unknown) throw new Error(`Unknown scenario ${unknown}. Available: ${available.join(', ')}.`)
+  if (!existsSync(product)) throw new Error(`${product} is missing. Run: npm run build`)
+  if (!existsSync('/proc/self/stat'))
+    throw new Error('CPU time is read from /proc, which needs Linux.')
 }
 
-const isWanted = (name) => !options.scenario || options.scenario.includes(name)
+const isSelected = (name) => !options.scenario || options.scenario.includes(name)
 const show = (title, table) => console.log(`### ${title}\n\n${table}\n`)
 const toMachine = () =>
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0].model}), load ` +
   `${loadavg()[0].toFixed(1)} before, ${new Date().toISOString().slice(0, 10)}; ` +
-  (options.quick ? 'quick: cold, not to judge by' : `${rounds} interleaved rounds of 1 s`)
+  (options.quick
+    ? 'quick run without warm-up: not representative'
+    : `${rounds} interleaved rounds of 1 s`)
 
 /**
- * On a busy machine two equal servers were seen 13 % apart over nine rounds. Before a target
- * counts as missed, the scenario runs again in new processes, and all rounds count together.
+ * Repeats a scenario that misses a target, in new processes, and combines all rounds: on a busy
+ * machine two equal servers differed by 13 % over nine rounds.
  */
-const timeFairly = async (name, scenario) => {
-  const first = await runTimed(scenario)
+const measureTimings = async (name, scenario) => {
+  const first = await runRounds(scenario)
   const timings = toTimings(scenario, first)
   if (!isGated || report.toVerdicts({ [name]: timings }).every(({ met }) => met)) return timings
-  console.error(`${name}: a target is missed, measuring again`)
-  const second = await runTimed(scenario)
+  console.error(`${name}: a target is missed, the scenario runs again`)
+  const second = await runRounds(scenario)
   return toTimings(
     scenario,
     first.map((rounds, index) => [...rounds, ...second[index]]),
@@ -89,9 +94,11 @@ const timeFairly = async (name, scenario) => {
 const toTimings = ({ rows }, results) =>
   rows.map((row, index) => report.toTiming(row, results[index]))
 
-/** All contestants are up at once and take turns, so that a busy minute hits them alike. */
-const runTimed = async ({ warmUp, rows }) => {
-  const subjects = await Promise.all(rows.map((row) => open(options.quick ? toSmall(row) : row)))
+/** Runs all contestants at the same time in interleaved rounds, so that other load affects all. */
+const runRounds = async ({ warmUp, rows }) => {
+  const subjects = await Promise.all(
+    rows.map((row) => open(options.quick ? withSmallLedger(row) : row)),
+  )
   await checkAll(subjects)
   for (const subject of subjects) await subject.run(options.quick ? quickWarmUp : warmUp)
 
@@ -99,7 +106,7 @@ const runTimed = async ({ warmUp, rows }) => {
   for (let round = 0; round < rounds; round++) {
     for (const [index, subject] of subjects.entries()) {
       if (round >= (subject.row.rounds ?? rounds)) continue
-      results[index].push(await runClean(subject, roundDose))
+      results[index].push(await runWithoutErrors(subject, roundDuration))
     }
   }
 
@@ -108,35 +115,39 @@ const runTimed = async ({ warmUp, rows }) => {
   return results
 }
 
-/** Filling a large ledger takes a minute, and a quick run judges nothing by it. */
-const toSmall = (row) =>
-  row.remembered === undefined ? row : { ...row, remembered: Math.min(row.remembered, 1000) }
+/** Limits the ledger of a quick run: filling a large one takes a minute. */
+const withSmallLedger = (row) =>
+  row.ledgerRuns === undefined ? row : { ...row, ledgerRuns: Math.min(row.ledgerRuns, 1000) }
 
-/** Before and after: a server that began to refuse would otherwise look fast. */
+/** Called before and after the rounds: a server that starts to refuse calls would look fast. */
 const checkAll = async (subjects) => {
   for (const { row, ask } of subjects) checkAnswer(row, await ask())
 }
 
-const runClean = async ({ row, run }, dose) => {
-  // What a server puts off, such as writing its audit, still counts as its work.
-  const round = await run(dose, () => sleep(settling))
-  if (round.errors > 0) throw new Error(`${row.who}: ${round.errors} answers were not 200`)
+const runWithoutErrors = async ({ row, run }, duration) => {
+  // Deferred work, such as audit writes, counts as well.
+  const round = await run(duration, () => sleep(settleMs))
+  if (round.errors > 0)
+    throw new Error(`${row.contestant}: ${round.errors} answers had another status than 200.`)
   return round
 }
 
 const runStartUps = async () => {
-  const contestants = []
-  for (const who of startUps.names)
-    contestants.push({ who, command: await commands[who].stdio(1), times: [] })
-  // The first start fills the disk cache and makes the ledger: it is checked, not timed.
+  const runs = []
+  for (const contestant of startUps.contestants)
+    runs.push({ contestant, command: await commands[contestant].stdio(1), times: [] })
+  // The first start fills the disk cache and creates the ledger: it is checked, but not timed.
   for (let round = 0; round <= (options.quick ? 3 : startUps.rounds); round++) {
-    for (const { who, command, times } of contestants) {
-      const { milliseconds, answer } = await startUp(command)
-      checkAnswer({ who, method: 'tools/list', tools: 1 }, answer)
+    for (const { contestant, command, times } of runs) {
+      const { milliseconds, answer } = await measureStartUp(command)
+      checkAnswer({ contestant, method: 'tools/list', tools: 1 }, answer)
       if (round > 0) times.push(milliseconds)
     }
   }
-  return contestants.map(({ who, times }) => ({ who, milliseconds: report.quietQuarter(times) }))
+  return runs.map(({ contestant, times }) => ({
+    contestant,
+    milliseconds: report.lowerQuartile(times),
+  }))
 }
 
 const runMemory = async () => {
@@ -144,16 +155,16 @@ const runMemory = async () => {
   for (const row of memory.rows) {
     const subject = await open(row)
     await checkAll([subject])
-    await sleep(settling)
+    await sleep(settleMs)
     const idle = subject.residentMegabytes()
-    await runClean(subject, { limit: memoryCalls, seconds: 120 })
+    await runWithoutErrors(subject, { limit: memoryCalls, seconds: 120 })
     results.push({ row, idle, loaded: subject.residentMegabytes() })
     await subject.close()
   }
   return results
 }
 
-// 1 is for missed targets only.
+// Exit code 1 is reserved for missed targets.
 await main().catch((error) => {
   console.error(error.message)
   process.exit(2)

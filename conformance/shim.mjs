@@ -1,4 +1,4 @@
-// The suite imports `globSync`, which Node 20 does not have and which testing a server never calls.
+// The suite imports `globSync`, which Node 20 lacks. Server tests never call it.
 import { register } from 'node:module'
 
 const hooks = `

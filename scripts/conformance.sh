@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Runs the official conformance suite, both generations of it, against examples/conformance.
-# Every scenario that a server must pass has to pass without a warning. `npm run conformance`.
+# Runs both generations of the official conformance suite against examples/conformance.
+# Every scenario required of a server has to pass without a warning. `npm run conformance`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 suite=conformance
-results=.conformance # stays for whoever wants to know more
+results=.conformance # kept after the run, for its logs
 server=
 
-finish() {
+stop_server() {
   if [ -n "$server" ]; then
     kill "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
   fi
 }
-trap finish EXIT
+trap stop_server EXIT
 
 rm -rf $results && mkdir $results
 [ -f dist/cli/main.js ] || npm run build
-# npm writes this file last, so it tells a finished installation of these very versions.
+# npm writes this file last: a newer one means that the locked versions are completely installed.
 [ $suite/node_modules/.package-lock.json -nt $suite/package-lock.json ] ||
   npm ci --prefix $suite --no-audit --no-fund --loglevel error
 
@@ -30,19 +30,19 @@ until url=$(grep -om1 'http://[^ ]*/mcp' "$log"); do
   sleep 0.1
 done
 
-missed=0
+failed=0
 # run NAME GENERATION SCENARIOS ARGUMENTS…
 run() {
   local name=$1 generation=$2 scenarios=$3 out=$results/$1
   shift 3
   mkdir "$out"
   node --import "./$suite/shim.mjs" "$suite/node_modules/conformance-$generation/dist/index.js" \
-    server --url "$url" "$@" -o "$out" >"$out.log" 2>&1 || missed=1
-  node $suite/gate.mjs "$name" "$out" "$scenarios" || missed=1
+    server --url "$url" "$@" -o "$out" >"$out.log" 2>&1 || failed=1
+  node $suite/gate.mjs "$name" "$out" "$scenarios" || failed=1
 }
 
 run 2026-07-28 0.2 40 --requirements 2026-07-28
 run 2025-11-25 0.2 33 --requirements 2025-11-25
 run 2025-all   0.1 32 --suite all
-[ $missed = 0 ] || echo "The suite's own words are in $results/*.log" >&2
-exit $missed
+[ $failed = 0 ] || echo "The output of the suite is in $results/*.log" >&2
+exit $failed

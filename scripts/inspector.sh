@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# MCP Inspector's command line, an independent client, lists and calls over both transports and in
-# both eras. `npm run inspector`.
+# Tests the server with an independent client: the command line of MCP Inspector lists and calls
+# tools over both transports and in both protocol eras. `npm run inspector`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 home=$PWD/.inspector
 log=$home/server.log
 server=
-finish() { [ -z "$server" ] || kill "$server" 2>/dev/null || true; }
-trap finish EXIT
+stop_server() { [ -z "$server" ] || kill "$server" 2>/dev/null || true; }
+trap stop_server EXIT
 
 mkdir -p "$home"
 [ -f dist/cli/main.js ] || npm run build
-# Without a lock file: some of its platform packages cannot be locked.
+# No lock file: some platform packages cannot be locked.
 [ -d "$home/node_modules/@modelcontextprotocol/inspector" ] ||
   npm install --prefix "$home" --no-package-lock --no-audit --no-fund --loglevel error \
     @modelcontextprotocol/inspector@2.12.0
@@ -44,5 +44,5 @@ for name in http-2026 http-2025 stdio-2026 stdio-2025; do
   inspect $name --method tools/call --tool-name convert_units \
     --tool-args-json '{"value":1,"from":"mile","to":"foot"}' |
     grep -q '"structuredContent":{"value":5280,"unit":"foot"}'
-  echo "inspector, $name: lists and calls"
+  echo "inspector, $name: tools/list and tools/call passed"
 done

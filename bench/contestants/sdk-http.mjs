@@ -19,12 +19,12 @@ const openSession = async () => {
   return transport
 }
 
-// Routed by header and not by `isLegacyRequest`, which clones and parses the body: of the ways
-// to serve both eras this is the cheapest, and the SDK should be measured at its best.
+// Routing by header is the cheapest way to serve both eras (`isLegacyRequest` clones and parses the
+// body), and the SDK should be measured at its best.
 createServer(async (request, response) => {
   const session = sessions.get(request.headers['mcp-session-id'])
   if (session) return session.handleRequest(request, response)
-  const opening = request.headers['mcp-protocol-version'] === undefined
-  if (opening) return (await openSession()).handleRequest(request, response)
+  const isInitialize = request.headers['mcp-protocol-version'] === undefined
+  if (isInitialize) return (await openSession()).handleRequest(request, response)
   return modern(request, response)
 }).listen(Number(port), '127.0.0.1')

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { serverInfo, toResult, toTools } from './tools.mjs'
 
 /**
- * A factory as the SDK's documentation writes it: the schemas are made where the tool is
- * registered, so the cost of making them is the SDK's recipe, not ours.
+ * The factory from the SDK's documentation, which creates the schemas where the tool is registered,
+ * for every request.
  */
 export const mcpServer = (count) => {
   const tools = toTools(count)
@@ -21,7 +21,7 @@ export const mcpServer = (count) => {
   }
 }
 
-/** The SDK without schemas: nothing is validated, the list is made once. */
+/** The SDK's low-level server: no validation, and the list is created once. */
 export const lowLevelServer = (count) => {
   const tools = toTools(count)
   const names = new Set(tools.map((tool) => tool.name))
@@ -29,7 +29,7 @@ export const lowLevelServer = (count) => {
     const server = new Server(serverInfo, { capabilities: { tools: {} } })
     server.setRequestHandler('tools/list', async () => ({ tools }))
     server.setRequestHandler('tools/call', async ({ params }) => {
-      if (!names.has(params.name)) throw new Error(`no tool ${params.name}`)
+      if (!names.has(params.name)) throw new Error(`Unknown tool ${params.name}`)
       return toResult(params.arguments.text)
     })
     return server

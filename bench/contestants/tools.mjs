@@ -1,4 +1,4 @@
-/** The tools every contestant serves; imports nothing, so that the floor starts as a floor. */
+/** The tools every contestant serves. Imports nothing, to keep the floor's start-up time minimal. */
 export const toTools = (count) =>
   Array.from({ length: count }, (_, index) => ({
     name: toToolName(index),

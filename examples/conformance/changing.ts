@@ -8,22 +8,22 @@ import {
 } from 'drawbridge-mcp'
 
 /**
- * A source of one's own, whose offer changes while it is served. `read` says what there is now, and
- * `watch` is told whom to call when it is due to be read again; all else happens by itself.
+ * A custom source whose tools and prompts change while it is served. `read` returns the present
+ * definitions; `watch` receives the listener to call when Drawbridge should read them again.
  */
 let announce: (change: Change) => void = () => {}
-let toolIsThere = false
-let promptIsThere = false
+let hasTool = false
+let hasPrompt = false
 
 const changeTools = defineTool({
   name: 'test_trigger_tool_change',
   description: 'Makes a tool appear, or disappear again.',
   category: 'write',
-  // The suite calls it again and again, and means it each time.
+  // The suite repeats this call with equal arguments: each one has to take effect.
   effects: { repeatable: true },
   schema: z.object({}),
   execute: () => {
-    toolIsThere = !toolIsThere
+    hasTool = !hasTool
     announce({ kind: 'reading' })
     return 'The list of tools has changed.'
   },
@@ -33,17 +33,17 @@ const changePrompts = defineTool({
   name: 'test_trigger_prompt_change',
   description: 'Makes a prompt appear, or disappear again.',
   category: 'write',
-  // The suite calls it again and again, and means it each time.
+  // The suite repeats this call with equal arguments: each one has to take effect.
   effects: { repeatable: true },
   schema: z.object({}),
   execute: () => {
-    promptIsThere = !promptIsThere
+    hasPrompt = !hasPrompt
     announce({ kind: 'reading' })
     return 'The list of prompts has changed.'
   },
 })
 
-const tool = defineTool({
+const temporaryTool = defineTool({
   name: 'test_passing_tool',
   description: 'Is here now, and may be gone soon.',
   category: 'analysis',
@@ -51,22 +51,22 @@ const tool = defineTool({
   execute: () => 'Still here.',
 })
 
-const prompt = definePrompt({
+const temporaryPrompt = definePrompt({
   name: 'test_passing_prompt',
   description: 'Is here now, and may be gone soon.',
   render: () => 'Still here.',
 })
 
-const present = () => [
+const listDefinitions = () => [
   changeTools,
   changePrompts,
-  ...(toolIsThere ? [tool] : []),
-  ...(promptIsThere ? [prompt] : []),
+  ...(hasTool ? [temporaryTool] : []),
+  ...(hasPrompt ? [temporaryPrompt] : []),
 ]
 
 export default {
   id: 'changing.ts',
-  read: () => definitionSource(present(), 'changing.ts').read(),
+  read: () => definitionSource(listDefinitions(), 'changing.ts').read(),
   watch: (listener) => {
     announce = listener
     return () => {

@@ -1,5 +1,5 @@
-/** The smallest of their kind: one red dot, and one sample of silence. */
-export const dot = {
+/** Minimal files: a PNG image of one red pixel, and a WAV file with one sample of silence. */
+export const redPixel = {
   data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==',
   mimeType: 'image/png',
 }

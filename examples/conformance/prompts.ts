@@ -1,5 +1,5 @@
 import { ask, definePrompt } from 'drawbridge-mcp'
-import { dot } from './media.ts'
+import { redPixel } from './media.ts'
 
 export const simple = definePrompt({
   name: 'test_simple_prompt',
@@ -48,12 +48,12 @@ export const withImage = definePrompt({
   name: 'test_prompt_with_image',
   description: 'An image, and what to do with it.',
   render: () => [
-    { role: 'user', content: { type: 'image', ...dot } },
+    { role: 'user', content: { type: 'image', ...redPixel } },
     { role: 'user', content: { type: 'text', text: 'Please analyze the image above.' } },
   ],
 })
 
-export const asking = definePrompt({
+export const withQuestion = definePrompt({
   name: 'test_input_required_result_prompt',
   description: 'Asks a person what it is about before it is rendered.',
   render: (_, { answers }) => {

@@ -1,5 +1,5 @@
 import { defineView } from 'drawbridge-mcp'
-import { dot } from './media.ts'
+import { redPixel } from './media.ts'
 
 export const text = defineView({
   uri: 'test://static-text',
@@ -13,8 +13,8 @@ export const binary = defineView({
   uri: 'test://static-binary',
   name: 'static_binary',
   description: 'An image that never changes.',
-  mimeType: dot.mimeType,
-  read: () => ({ uri: 'test://static-binary', blob: dot.data }),
+  mimeType: redPixel.mimeType,
+  read: () => ({ uri: 'test://static-binary', blob: redPixel.data }),
 })
 
 export const watched = defineView({

@@ -20,7 +20,7 @@ const cwd = await aSharedProject({
   }),
 })
 
-const folder = await aSharedProject({
+const approvalProject = await aSharedProject({
   'drawbridge.yaml': aConfig('policy: { rules: [{ match: pay, approval: true }] }\n'),
   'tools/pay.ts': aToolModule({ name: 'pay' }),
 })
@@ -30,18 +30,18 @@ describe('drawbridge call', () => {
     ['with arguments', ['call', 'add', '{"a":2,"b":3}'], '', '{"sum":5}\n'],
     ['without arguments', ['call', 'add'], '', '{"sum":2}\n'],
     ['with arguments from standard input', ['call', 'add', '-'], '{"a":40}\n', '{"sum":41}\n'],
-    ['in a named place', ['call', '.', 'add', '{"a":2}'], '', '{"sum":3}\n'],
+    ['with a folder', ['call', '.', 'add', '{"a":2}'], '', '{"sum":3}\n'],
     [
-      'in a module, with its flag first',
+      'with a module and a leading flag',
       ['call', '--mount', '/mcp', 'tools/add.ts', 'add', '-'],
       '{"b":9}',
       '{"sum":10}\n',
     ],
-  ])('prints what the tool answers, %s', async (_, words, input, answer) => {
-    expect(await drawbridge(words, { cwd, input })).toEqual({ code: 0, stdout: answer, stderr: '' })
+  ])('prints the answer of the tool, called %s', async (_, args, input, answer) => {
+    expect(await drawbridge(args, { cwd, input })).toEqual({ code: 0, stdout: answer, stderr: '' })
   })
 
-  test('prints the whole result for machines', async () => {
+  test('--json prints the whole result', async () => {
     const { code, stdout } = await drawbridge(['call', 'add', '{"a":2}', '--json'], { cwd })
 
     expect(code).toBe(0)
@@ -52,20 +52,20 @@ describe('drawbridge call', () => {
     })
   })
 
-  test('ends with 1 when the tool says no, and prints why', async () => {
+  test('exits with 1 when the tool returns an error, and prints the error', async () => {
     const { code, stdout } = await drawbridge(['call', 'refuse'], { cwd })
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: 'Error: No such order.\n' })
   })
 
-  test('ends with 1 when the arguments are wrong, and says which', async () => {
+  test('exits with 1 when an argument is invalid, and names the argument', async () => {
     const { code, stdout } = await drawbridge(['call', 'add', '{"a":"two"}'], { cwd })
 
     expect(code).toBe(1)
     expect(stdout).toContain('/a')
   })
 
-  test('ends with 1 when the tool breaks: the cause is in the log and not in the answer', async () => {
+  test('exits with 1 when the tool throws: the cause is in the log and not in the answer', async () => {
     const { code, stdout, stderr } = await drawbridge(['call', 'fail', '--json'], { cwd })
     const callId = JSON.parse(stdout)._meta['dev.drawbridge/call-id']
 
@@ -75,28 +75,28 @@ describe('drawbridge call', () => {
     expect(stderr).toContain(callId)
   })
 
-  test('ends with 1 when there is no such tool, and says how to find one', async () => {
+  test('exits with 1 for an unknown tool, and refers to `drawbridge list`', async () => {
     const { code, stdout, stderr } = await drawbridge(['call', 'no_such_tool'], { cwd })
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/no_such_tool.*drawbridge list/)
   })
 
-  test('prints nothing but the answer to standard output, whatever the tool prints', async () => {
+  test('prints only the answer to standard output, even when the tool prints, too', async () => {
     const { stdout, stderr } = await drawbridge(['call', 'chatty'], { cwd })
 
     expect(stdout).toBe('thought\n')
     expect(stderr).toBe('thinking\nstill thinking\n')
   })
 
-  test('says the whole command that approves it to whoever made the call, and no path to a model', async () => {
-    const asked = await drawbridge(['call', folder, 'pay'])
-    const [said = ''] = asked.stderr.match(/^drawbridge approvals .*$/m) ?? []
-    const approved = await drawbridge(said.split(' ').slice(1))
+  test('prints the full approval command to standard error, and no path in the answer', async () => {
+    const call = await drawbridge(['call', approvalProject, 'pay'])
+    const [command = ''] = call.stderr.match(/^drawbridge approvals .*$/m) ?? []
+    const approval = await drawbridge(command.split(' ').slice(1))
 
-    expect(asked.code).toBe(1)
-    expect(asked.stdout).toContain("in the folder of the server's configuration")
-    expect(asked.stdout).not.toContain(folder)
-    expect(approved).toMatchObject({ code: 0, stderr: '' })
+    expect(call.code).toBe(1)
+    expect(call.stdout).toContain("in the folder of the server's configuration")
+    expect(call.stdout).not.toContain(approvalProject)
+    expect(approval).toMatchObject({ code: 0, stderr: '' })
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
-/** A line of the file, and what must be said of which column of it. */
+/** A line of the file, the column of its error, and the message. */
 const lines: readonly (readonly [string, string, RegExp] | readonly [string])[] = [
   ['nmae: acme', '1', /"nmae".*"name"/],
   ['quux: 1', '1', /"quux"/],
@@ -31,15 +31,15 @@ const lines: readonly (readonly [string, string, RegExp] | readonly [string])[] 
   ['  - defnitions: ./tools/*.ts', '5', /definitions/],
 ]
 
-/** Files that are wrong in one way, and what is said of them. */
-const broken: Readonly<Record<string, { text: string; says: RegExp }>> = {
-  'broken YAML': { text: 'name: acme\nhttp: [1, 2\n', says: /:[23]:\d+ / },
-  'a key twice': { text: 'name: acme\nname: other\n', says: /:2:1 .*unique/i },
-  'no mapping at all': { text: '- name\n', says: /:1:1 / },
-  'an empty list of tokens': { text: 'http:\n  tokens: []\n', says: /:2:11 .*tokens/ },
-  'a name of the environment that is not there': {
+/** Files with one error each, and its message. */
+const invalidFiles: Readonly<Record<string, { text: string; message: RegExp }>> = {
+  'invalid YAML': { text: 'name: acme\nhttp: [1, 2\n', message: /:[23]:\d+ / },
+  'a duplicate key': { text: 'name: acme\nname: other\n', message: /:2:1 .*unique/i },
+  'a list instead of a mapping': { text: '- name\n', message: /:1:1 / },
+  'an empty list of tokens': { text: 'http:\n  tokens: []\n', message: /:2:11 .*tokens/ },
+  'an unset environment variable': {
     text: 'name: env://NO_SUCH_NAME\n',
-    says: /:1:7 .*env:\/\/NO_SUCH_NAME/,
+    message: /:1:7 .*env:\/\/NO_SUCH_NAME/,
   },
 }
 const toFile = (name: string) => `${name.replaceAll(' ', '-')}.yaml`
@@ -55,49 +55,55 @@ const folder = await aSharedProject({
     body: 'return "it is " + process.env.GREETING_OF_OURS + " and " + process.env.OUR_API_KEY',
   }),
   'wrong.yaml': lines.map(([line]) => `${line}\n`).join(''),
-  ...Object.fromEntries(Object.entries(broken).map(([name, { text }]) => [toFile(name), text])),
+  ...Object.fromEntries(
+    Object.entries(invalidFiles).map(([name, { text }]) => [toFile(name), text]),
+  ),
 })
 
-describe('a configuration that cannot be understood ends with 2', () => {
-  test('and says every complaint at once, each with its place and the nearest key', async () => {
+describe('an invalid configuration makes the command exit with 2', () => {
+  test('and reports all errors at once, each with its position and the most similar key', async () => {
     const file = path.join(folder, 'wrong.yaml')
 
     const { code, stdout, stderr } = await drawbridge(['check', '--json', file])
-    const complaints = stderr.trim().split('\n').sort(byPlace)
+    const errors = stderr.trim().split('\n').sort(byLineNumber)
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(complaints).toEqual(
-      lines.flatMap(([, column, words], index) =>
-        words ? [expect.stringMatching(`^${file}:${index + 1}:${column} .*${words.source}`)] : [],
+    expect(errors).toEqual(
+      lines.flatMap(([, column, message], index) =>
+        message
+          ? [expect.stringMatching(`^${file}:${index + 1}:${column} .*${message.source}`)]
+          : [],
       ),
     )
   })
 
-  test.each(Object.keys(broken))('and one clear line for %s', async (name) => {
+  test.each(Object.keys(invalidFiles))('and prints one line for %s', async (name) => {
     const { stdout, stderr, code } = await drawbridge(['check', toFile(name)], { cwd: folder })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(broken[name]?.says ?? '')])
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(invalidFiles[name]?.message ?? ''),
+    ])
     expect(stderr).toContain(path.join(folder, toFile(name)))
   })
 })
 
-describe('what is served can be', () => {
+describe('the target of a command can be', () => {
   test.each([
-    ['the folder one is in', []],
+    ['the current folder', []],
     ['a folder', ['.']],
-    ['a file', ['drawbridge.yaml']],
+    ['a configuration file', ['drawbridge.yaml']],
     ['a module', ['tools/ping.ts']],
-    ['a configuration further down, whose paths start from it', ['deep/er']],
-  ])('%s', async (_, words) => {
-    const { code, stdout } = await drawbridge(['list', ...words, '--json'], { cwd: folder })
+    ['a nested folder, whose configuration has relative paths', ['deep/er']],
+  ])('%s', async (_, args) => {
+    const { code, stdout } = await drawbridge(['list', ...args, '--json'], { cwd: folder })
 
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject([{ id: 'ping' }])
   })
 })
 
-test('a value of the environment never leaves in an answer', async () => {
+test('values of environment variables are redacted from answers', async () => {
   const env = { GREETING_OF_OURS: 'value-from-outside', OUR_API_KEY: 'key-from-outside' }
 
   const { stdout } = await drawbridge(['call', 'secretive.yaml', 'leak'], { cwd: folder, env })
@@ -105,5 +111,5 @@ test('a value of the environment never leaves in an answer', async () => {
   expect(stdout).toBe('it is [withheld] and [withheld]\n')
 })
 
-const placeOf = (line: string) => Number(line.match(/:(\d+):\d+ /)?.[1])
-const byPlace = (a: string, b: string) => placeOf(a) - placeOf(b)
+const lineNumberOf = (line: string) => Number(line.match(/:(\d+):\d+ /)?.[1])
+const byLineNumber = (a: string, b: string) => lineNumberOf(a) - lineNumberOf(b)

@@ -8,7 +8,7 @@ import { drawbridge } from '../support/run-cli.ts'
 
 const files = { 'drawbridge.yaml': aConfig(), 'tools/ping.ts': aToolModule({ name: 'ping' }) }
 
-/** Where each client keeps its servers, from the folder of the project (which is also the home). */
+/** Configuration files of the clients, relative to the project folder (which is also the home). */
 const clients = [
   { client: 'claude-code', file: '.mcp.json', key: 'mcpServers' },
   { client: 'cursor', file: '.cursor/mcp.json', key: 'mcpServers' },
@@ -16,78 +16,80 @@ const clients = [
   { client: 'claude-desktop', file: 'Claude/claude_desktop_config.json', key: 'mcpServers' },
 ]
 
-const connect = (cwd: string, ...words: string[]) =>
-  drawbridge(['connect', ...words], { cwd, env: { HOME: cwd, XDG_CONFIG_HOME: cwd, APPDATA: cwd } })
-const forEachClient = (look: (client: (typeof clients)[number]) => Promise<void>) =>
-  Promise.all(clients.map(look))
-const read = async (file: string) => JSON.parse(await readFile(file, 'utf8'))
+const connect = (cwd: string, ...args: string[]) =>
+  drawbridge(['connect', ...args], { cwd, env: { HOME: cwd, XDG_CONFIG_HOME: cwd, APPDATA: cwd } })
+const forEachClient = (check: (client: (typeof clients)[number]) => Promise<void>) =>
+  Promise.all(clients.map(check))
+const readJson = async (file: string) => JSON.parse(await readFile(file, 'utf8'))
 
 describe('drawbridge connect', () => {
-  test('of several mounts connects the one that is named, with the token it asks for', async () => {
+  test('--mount and --url select one of several mounts, with a token placeholder if it needs one', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig('  - { records: ./people.db, mount: /mcp/people }\n'),
       'tools/ping.ts': aToolModule({ name: 'ping' }),
     })
-    const entryOf = async (...words: string[]) =>
-      JSON.parse((await connect(cwd, 'claude-desktop', ...words)).stdout).mcpServers.acme
+    const entryOf = async (...args: string[]) =>
+      JSON.parse((await connect(cwd, 'claude-desktop', ...args)).stdout).mcpServers.acme
 
-    const [usual, people, running, nowhere] = await Promise.all([
+    const [defaultMount, people, running, unknownMount] = await Promise.all([
       entryOf(),
       entryOf('--mount', '/mcp/people'),
       entryOf('--url', 'http://127.0.0.1:4747/mcp/people'),
       connect(cwd, 'claude-desktop', '--mount', '/mcp/pepole'),
     ])
 
-    expect(usual).not.toHaveProperty('env')
+    expect(defaultMount).not.toHaveProperty('env')
     expect(people).toMatchObject({ env: { DRAWBRIDGE_TOKEN: 'the token of a grant' } })
     expect(people.args.slice(-2)).toEqual(['--mount', '/mcp/people'])
     expect(running).toMatchObject({ headers: { Authorization: 'Bearer the token of a grant' } })
-    expect(nowhere).toMatchObject({ code: 2 })
-    expect(nowhere.stderr).toContain('There is no mount /mcp/pepole. Available: /mcp, /mcp/people.')
+    expect(unknownMount).toMatchObject({ code: 2 })
+    expect(unknownMount.stderr).toContain(
+      'There is no mount /mcp/pepole. Available: /mcp, /mcp/people.',
+    )
   })
 
-  test('asks for no grant where the configuration holds the one that records elsewhere are read with', async () => {
+  test('needs no grant when the configuration has a token for a remote records server', async () => {
     const cwd = await aProject({
       'drawbridge.yaml':
         'sources: [{ records: { server: "http://127.0.0.1:1", token: env://FAR_TOKEN } }]\n',
     })
 
-    const words = ['connect', 'claude-desktop']
-    const { stdout, stderr } = await drawbridge(words, { cwd, env: { FAR_TOKEN: 'far' } })
+    const args = ['connect', 'claude-desktop']
+    const { stdout, stderr } = await drawbridge(args, { cwd, env: { FAR_TOKEN: 'far' } })
 
     expect(JSON.parse(stdout).mcpServers.drawbridge).not.toHaveProperty('env.DRAWBRIDGE_TOKEN')
     expect(stderr).not.toContain('grants create')
     expect(stderr).toContain('The server needs FAR_TOKEN in its environment')
   })
 
-  test('a second time leaves what else somebody has put into its environment', async () => {
+  test('--write keeps the environment variables that a user has added to the entry', async () => {
     const cwd = await aProject(files)
     const file = path.join(cwd, '.mcp.json')
     await connect(cwd, 'claude-code', '--write')
-    const settings = await read(file)
+    const settings = await readJson(file)
     settings.mcpServers.acme.env = { FAR_TOKEN: 'far' }
     await put(file, JSON.stringify(settings))
 
     await connect(cwd, 'claude-code', '--write')
 
-    expect((await read(file)).mcpServers.acme.env).toEqual({ FAR_TOKEN: 'far' })
+    expect((await readJson(file)).mcpServers.acme.env).toEqual({ FAR_TOKEN: 'far' })
   })
 
-  test('a second time leaves the token that somebody has put there', async () => {
+  test('--write keeps the token that a user has entered', async () => {
     const cwd = await aProject({ 'drawbridge.yaml': 'sources: [{ records: ./people.db }]\n' })
     const file = path.join(cwd, '.mcp.json')
     const first = await connect(cwd, 'claude-code', '--write')
-    const mine = (await readFile(file, 'utf8')).replace('the token of a grant', 'drb_mine')
-    await put(file, mine)
+    const edited = (await readFile(file, 'utf8')).replace('the token of a grant', 'drb_mine')
+    await put(file, edited)
 
     const second = await connect(cwd, 'claude-code', '--write')
 
-    expect(await readFile(file, 'utf8')).toBe(mine)
+    expect(await readFile(file, 'utf8')).toBe(edited)
     expect(first.stderr).toContain('The token is missing')
     expect(second.stderr).toMatch(/\.mcp\.json\. Start claude in this folder\.\n$/)
   })
 
-  test('prints what belongs where, and writes nothing', async () => {
+  test('prints the entry and the path of its file, and writes nothing', async () => {
     const cwd = await aProject(files)
 
     await forEachClient(async ({ client, file, key }) => {
@@ -102,7 +104,7 @@ describe('drawbridge connect', () => {
     })
   })
 
-  test('--write makes the file where there is none', async () => {
+  test('--write creates a missing file', async () => {
     const cwd = await aProject(files)
 
     await forEachClient(async ({ client, file, key }) => {
@@ -110,11 +112,13 @@ describe('drawbridge connect', () => {
 
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
       expect(stderr).toContain(path.join(cwd, file))
-      expect(await read(path.join(cwd, file))).toMatchObject({ [key]: { acme: { type: 'stdio' } } })
+      expect(await readJson(path.join(cwd, file))).toMatchObject({
+        [key]: { acme: { type: 'stdio' } },
+      })
     })
   })
 
-  test('--write keeps everything else in the file, and the former file beside it', async () => {
+  test('--write keeps everything else in the file, and a backup of the previous file', async () => {
     const cwd = await aProject(files)
 
     await forEachClient(async ({ client, file, key }) => {
@@ -124,7 +128,7 @@ describe('drawbridge connect', () => {
       await put(path.join(cwd, file), text)
 
       await connect(cwd, client, '--write')
-      const after = await read(path.join(cwd, file))
+      const after = await readJson(path.join(cwd, file))
 
       expect(after).toEqual({
         ...before,
@@ -137,37 +141,37 @@ describe('drawbridge connect', () => {
 })
 
 describe('drawbridge connect --write', () => {
-  test('leaves a file alone that it cannot merge into, and says so in one line', async () => {
-    const odd: Readonly<Record<string, string>> = {
-      'no JSON': '{ "mcpServers": { "other": {}, } }',
+  test('does not change a file that it cannot merge into, and prints one line', async () => {
+    const unmergeable: Readonly<Record<string, string>> = {
+      'invalid JSON': '{ "mcpServers": { "other": {}, } }',
       'with comments': '// mine\n{ "mcpServers": {} }',
       empty: '',
-      'no object': '[{ "mcpServers": {} }]',
+      'an array': '[{ "mcpServers": {} }]',
       null: 'null',
-      'no servers where servers belong': '{ "mcpServers": "none" }',
-      'a list where servers belong': '{ "mcpServers": [] }',
+      'a string as servers': '{ "mcpServers": "none" }',
+      'an array as servers': '{ "mcpServers": [] }',
     }
 
-    const found = await Promise.all(
-      Object.entries(odd).map(async ([name, text]) => {
+    const results = await Promise.all(
+      Object.entries(unmergeable).map(async ([name, text]) => {
         const cwd = await aProject({ ...files, '.mcp.json': text })
         const { code, stderr } = await connect(cwd, 'claude-code', '--write')
-        const left = await readFile(path.join(cwd, '.mcp.json'), 'utf8')
-        return [name, { code, left, lines: stderr.trim().split('\n') }]
+        const content = await readFile(path.join(cwd, '.mcp.json'), 'utf8')
+        return [name, { code, content, lines: stderr.trim().split('\n') }]
       }),
     )
 
-    expect(Object.fromEntries(found)).toEqual(
+    expect(Object.fromEntries(results)).toEqual(
       Object.fromEntries(
-        Object.entries(odd).map(([name, left]) => [
+        Object.entries(unmergeable).map(([name, content]) => [
           name,
-          { code: 2, left, lines: [expect.stringContaining('.mcp.json')] },
+          { code: 2, content, lines: [expect.stringContaining('.mcp.json')] },
         ]),
       ),
     )
   })
 
-  test('twice gives the same file, and still has what was there before the first time', async () => {
+  test('is idempotent, and the backup is the file from before the first run', async () => {
     const text = '{ "mcpServers": { "other": { "command": "other" } } }'
     const cwd = await aProject({ ...files, '.mcp.json': text })
 
@@ -180,8 +184,8 @@ describe('drawbridge connect --write', () => {
   })
 })
 
-describe('what drawbridge connect prints', () => {
-  test('starts this server, wherever the client starts it', async () => {
+describe('the entry that drawbridge connect prints', () => {
+  test('starts the server from any working directory', async () => {
     const cwd = await aProject(files)
     const { stdout } = await connect(cwd, 'claude-code')
     const { command, args } = JSON.parse(stdout).mcpServers.acme
@@ -193,7 +197,7 @@ describe('what drawbridge connect prints', () => {
     expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
   })
 
-  test('--url and --name are for a server that already runs', async () => {
+  test('--url and --name connect to a running server', async () => {
     const cwd = await aProject(files)
     const url = 'http://127.0.0.1:4747/mcp'
 
@@ -202,7 +206,7 @@ describe('what drawbridge connect prints', () => {
     expect(JSON.parse(stdout)).toEqual({ mcpServers: { here: { type: 'http', url } } })
   })
 
-  test('does not ask for a configuration where a url says it all', async () => {
+  test('--url and --name need no configuration', async () => {
     const cwd = await aProject({})
     const url = 'http://127.0.0.1:4747/mcp'
 

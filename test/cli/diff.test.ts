@@ -19,7 +19,7 @@ const cwd = await aSharedProject({
 })
 
 describe('drawbridge diff', () => {
-  test('says what widened and what breaks, tool by tool, and ends with 1', async () => {
+  test('prints widening and breaking changes per tool, and exits with 1', async () => {
     const { code, stdout, stderr } = await drawbridge(['diff', 'old', 'new'], { cwd })
 
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' })
@@ -30,7 +30,7 @@ describe('drawbridge diff', () => {
       'track',
       expect.stringMatching(/^\d+ changes, \d breaking, \d widening$/),
     ])
-    for (const said of [
+    for (const line of [
       /widening .*\/policy\/mode: Rules are only observed/,
       /widening .*\/rules\/permissions: .*refund/,
       /widening .*\/rules\/approval: Calls no longer require/,
@@ -38,18 +38,18 @@ describe('drawbridge diff', () => {
       /breaking, narrowing .*\/input\/required: reason/,
       /breaking, narrowing .*It was removed/,
     ])
-      expect(stdout).toMatch(said)
+      expect(stdout).toMatch(line)
   })
 
-  test('--json prints an array whose items have ids, the same bytes every time', async () => {
+  test('--json prints an array whose items have ids, with the same bytes every time', async () => {
     const [first, second] = await Promise.all(
       [1, 2].map(() => drawbridge(['diff', 'old', 'new', '--json'], { cwd })),
     )
 
     expect(second).toEqual(first)
-    const found = JSON.parse(first?.stdout ?? '') as { id: string }[]
-    expect(new Set(found.map(({ id }) => id)).size).toBe(found.length)
-    expect(found).toContainEqual({
+    const changes = JSON.parse(first?.stdout ?? '') as { id: string }[]
+    expect(new Set(changes.map(({ id }) => id)).size).toBe(changes.length)
+    expect(changes).toContainEqual({
       id: expect.any(String),
       mount: '/mcp',
       noun: 'capability',
@@ -62,7 +62,7 @@ describe('drawbridge diff', () => {
     })
   })
 
-  test('with itself, nothing changed', async () => {
+  test('reports no changes between a configuration and itself', async () => {
     expect(await drawbridge(['diff', 'old', 'old'], { cwd })).toEqual({
       code: 0,
       stdout: '0 changes, 0 breaking, 0 widening\n',
@@ -70,30 +70,30 @@ describe('drawbridge diff', () => {
     })
   })
 
-  test('other words alone end with 0', async () => {
+  test('exits with 0 when only a description has changed', async () => {
     const { code, stdout } = await drawbridge(['diff', 'ping.ts', 'reworded.ts'], { cwd })
 
     expect(code).toBe(0)
     expect(stdout).toMatch(/neutral .*\/description.*Says pong/)
   })
 
-  test('a permission more breaks those who do not hold it; the other way round it widens', async () => {
-    const there = await drawbridge(['diff', 'ping.ts', 'tighter.ts'], { cwd })
-    const back = await drawbridge(['diff', 'tighter.ts', 'ping.ts'], { cwd })
+  test('an added permission is a breaking change; a removed one is a widening change', async () => {
+    const added = await drawbridge(['diff', 'ping.ts', 'tighter.ts'], { cwd })
+    const removed = await drawbridge(['diff', 'tighter.ts', 'ping.ts'], { cwd })
 
-    expect([there.code, back.code]).toEqual([1, 1])
-    expect(there.stdout).toMatch(/1 change, 1 breaking, 0 widening/)
-    expect(back.stdout).toMatch(/1 change, 0 breaking, 1 widening/)
+    expect([added.code, removed.code]).toEqual([1, 1])
+    expect(added.stdout).toMatch(/1 change, 1 breaking, 0 widening/)
+    expect(removed.stdout).toMatch(/1 change, 0 breaking, 1 widening/)
   })
 
   test.each([
     ['diff old', /NEW/i],
     ['diff old nowhere', /nowhere does not exist/],
     ['diff old new more', /more/],
-  ])('drawbridge %s could not run: 2 and one line', async (line, says) => {
+  ])('`drawbridge %s` exits with 2 and prints one line', async (line, message) => {
     const { code, stdout, stderr } = await drawbridge(line.split(' '), { cwd })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(says)])
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(message)])
   })
 })

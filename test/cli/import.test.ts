@@ -16,7 +16,7 @@ const aShop = () =>
   aProject({ 'api.yaml': api, 'old.yaml': 'swagger: "2.0"\n', 'agent.yaml': 'mine\n' })
 
 describe('drawbridge import openapi', () => {
-  test('prints a draft, and says how much of it is to be reviewed', async () => {
+  test('prints a draft, and the number of places to review', async () => {
     const cwd = await aShop()
 
     const { code, stdout, stderr } = await drawbridge(['import', 'openapi', 'api.yaml'], { cwd })
@@ -29,22 +29,26 @@ describe('drawbridge import openapi', () => {
     expect(stderr).toMatch(/^2 capabilities, \d+ places to review\.\n$/)
   })
 
-  test('--out writes it, but never over a file that is there, unless --force', async () => {
+  test('--out does not overwrite an existing file without --force', async () => {
     const cwd = await aShop()
     const { stdout: draft } = await drawbridge(['import', 'openapi', 'api.yaml'], { cwd })
-    const words = ['import', 'openapi', 'api.yaml', '--out', 'agent.yaml']
-    const kept = () => readFile(path.join(cwd, 'agent.yaml'), 'utf8')
+    const args = ['import', 'openapi', 'api.yaml', '--out', 'agent.yaml']
+    const readManifest = () => readFile(path.join(cwd, 'agent.yaml'), 'utf8')
 
-    const refused = await drawbridge(words, { cwd })
-    expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/--force/) })
-    expect(await kept()).toBe('mine\n')
+    const withoutForce = await drawbridge(args, { cwd })
+    expect(withoutForce).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/--force/),
+    })
+    expect(await readManifest()).toBe('mine\n')
 
-    const forced = await drawbridge([...words, '--force'], { cwd })
-    expect(forced).toMatchObject({ code: 0, stdout: '' })
-    expect(await kept()).toBe(draft)
+    const withForce = await drawbridge([...args, '--force'], { cwd })
+    expect(withForce).toMatchObject({ code: 0, stdout: '' })
+    expect(await readManifest()).toBe(draft)
   })
 
-  test('--json has the manifest and the reviews with ids', async () => {
+  test('--json prints the manifest and the review items with ids', async () => {
     const cwd = await aShop()
 
     const { stdout } = await drawbridge(['import', 'openapi', 'api.yaml', '--json'], { cwd })
@@ -57,16 +61,16 @@ describe('drawbridge import openapi', () => {
   test.each([
     ['old.yaml', /old\.yaml:1:10 .*Swagger/],
     ['nowhere.yaml', /nowhere\.yaml does not exist/],
-  ])('%s cannot be imported: 2 and one line', async (file, says) => {
+  ])('exits with 2 and prints one line for %s', async (file, message) => {
     const { code, stdout, stderr } = await drawbridge(['import', 'openapi', file], {
       cwd: await aShop(),
     })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(says)])
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(message)])
   })
 
-  test('another format is refused with those there are', async () => {
+  test('an unknown format is refused with a list of the known ones', async () => {
     const { code, stderr } = await drawbridge(['import', 'raml', 'api.yaml'], {
       cwd: await aShop(),
     })

@@ -13,11 +13,11 @@ const cwd = await aSharedProject({
   }),
   'tools/read.ts': aToolModule({ name: 'read_order' }),
   'more/other.ts': aToolModule({ name: 'other' }),
-  'more/broken.ts': 'throw new Error("away")',
+  'more/broken.ts': 'throw new Error("database is down")',
 })
 
 describe('drawbridge list', () => {
-  test('names every capability with effects, rules, mount and origin, in order', async () => {
+  test('prints every capability with effects, rules, mount and origin, sorted', async () => {
     const { code, stdout, stderr } = await drawbridge(['list'], { cwd })
     const lines = stdout.trim().split('\n')
 
@@ -28,10 +28,10 @@ describe('drawbridge list', () => {
       'more_other',
     ])
     expect(lines[1]).toMatch(/writes, irreversible.*needs orders:write.*\/mcp .*write\.ts/)
-    expect(stderr).toMatch(/broken\.ts.*away/)
+    expect(stderr).toMatch(/broken\.ts.*database is down/)
   })
 
-  test('prints an array with ids for machines', async () => {
+  test('--json prints an array whose items have ids', async () => {
     const { stdout } = await drawbridge(['list', '--json'], { cwd })
 
     expect(JSON.parse(stdout)).toMatchObject([
@@ -48,7 +48,7 @@ describe('drawbridge list', () => {
     ])
   })
 
-  test('--tools prints exactly what a client gets, on every mount', async () => {
+  test('--tools prints the same tools/list result that clients get, on every mount', async () => {
     const server = await startServing([], { cwd })
 
     for (const mount of ['/mcp', '/mcp/more']) {

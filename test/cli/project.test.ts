@@ -18,7 +18,7 @@ const capabilities = [
   aWritingCapability(),
   { id: 'over-http', protocols: ['HTTP'], name: 'Over HTTP' },
 ]
-const everywhere = aManifest({
+const manifest = aManifest({
   identity: { description: `Refunds orders. ${'It says so at length. '.repeat(10)}` },
   capabilities,
   interfaces: [
@@ -39,9 +39,9 @@ export default { 'refund-order': () => ({ refunded: true }), 'over-http': () => 
 `
 
 const cwd = await aSharedProject({
-  'agent.yaml': toYaml(everywhere),
-  'agent.json': toJson(everywhere),
-  'odd-name.txt': toYaml(everywhere),
+  'agent.yaml': toYaml(manifest),
+  'agent.json': toJson(manifest),
+  'odd-name.txt': toYaml(manifest),
   'invalid.yaml': toYaml(aManifest({ identity: { type: 'robot' } })),
   'unknown.yaml': toYaml(aManifest({ more: { 'x-acme': 1 } })),
   'broken.yaml': 'schema_version: "0.1"\nidentity: {\n',
@@ -60,30 +60,30 @@ sources:
   'none/drawbridge.yaml': `sources:\n  - definitions: ./*.ts\n`,
   'bad/drawbridge.yaml': `sources:\n  - manifest: ../agent.yaml\n    extensions: [acme]\n`,
   'handlers.ts': handlers,
-  'away.yaml': toYaml(
+  'unreachable.yaml': toYaml(
     aManifest({ interfaces: [anInterface({ endpoint: 'http://127.0.0.1:9/mcp', auth: 'none' })] }),
   ),
   'upstream/agent.yaml': toYaml(aManifest()),
 })
 
-const run = (...words: string[]) => drawbridge(words, { cwd })
+const run = (...args: string[]) => drawbridge(args, { cwd })
 
 describe('drawbridge project', () => {
-  test('says 0, prints one line of canonical JSON, and its warnings elsewhere', async () => {
+  test('prints one line of canonical JSON, and its warnings to standard error', async () => {
     const { code, stdout, stderr } = await run('project', 'agent.yaml')
-    const printed = JSON.parse(stdout)
+    const projection = JSON.parse(stdout)
 
     expect(code).toBe(0)
     expect(stdout.split('\n')).toHaveLength(2)
-    expect(Object.keys(printed)).toEqual(Object.keys(printed).sort())
-    expect(printed.tools.map(({ name }: { name: string }) => name)).toEqual([
+    expect(Object.keys(projection)).toEqual(Object.keys(projection).sort())
+    expect(projection.tools.map(({ name }: { name: string }) => name)).toEqual([
       'look-up-order',
       'refund-order',
     ])
     expect(stderr).toMatch(/^warning .*agent\.yaml:\d+:\d+ permission_undeclared: /m)
   })
 
-  test('prints the same for YAML, JSON and any other name of the file', async () => {
+  test('prints the same for YAML, JSON and a file with another extension', async () => {
     const [yaml, json, odd] = await Promise.all(
       ['agent.yaml', 'agent.json', 'odd-name.txt'].map((file) => run('project', file)),
     )
@@ -92,14 +92,14 @@ describe('drawbridge project', () => {
     expect(odd?.stdout).toBe(yaml?.stdout)
   })
 
-  test('--all also prints what is not offered over MCP', async () => {
+  test('--all includes capabilities that are not offered over MCP', async () => {
     const { code, stdout } = await run('project', 'agent.yaml', '--all')
 
     expect(code).toBe(0)
     expect(JSON.parse(stdout).tools).toHaveLength(3)
   })
 
-  test('of a configuration follows what it says: all, extensions', async () => {
+  test('uses `all` and `extensions` of the configuration', async () => {
     const [all, extended] = await Promise.all([run('project', 'one'), run('project', 'extended')])
 
     expect(JSON.parse(all.stdout).tools).toHaveLength(3)
@@ -108,7 +108,7 @@ describe('drawbridge project', () => {
     })
   })
 
-  test('--no-all overrules the configuration', async () => {
+  test('--no-all overrides the configuration', async () => {
     const { stdout } = await run('project', 'one', '--no-all')
 
     expect(JSON.parse(stdout).tools).toHaveLength(2)
@@ -118,33 +118,36 @@ describe('drawbridge project', () => {
     ['invalid.yaml', /error .*invalid\.yaml:\d+:\d+ manifest_invalid: .*\/identity\/type/],
     ['unknown.yaml', /error .*unknown\.yaml:\d+:\d+ field_unknown: .*\/x-acme/],
     ['broken.yaml', /error .*broken\.yaml:\d+:\d+ manifest_unreadable: /],
-  ])('says 1 of %s, what is wrong and where, and prints nothing', async (file, says) => {
-    const { code, stdout, stderr } = await run('project', file)
+  ])(
+    'exits with 1 for %s, and prints cause and position to standard error',
+    async (file, message) => {
+      const { code, stdout, stderr } = await run('project', file)
 
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(says)
-  })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(message)
+    },
+  )
 
   test.each([
-    ['a target there is not', ['agent.yaml', '--to', 'yaml'], /mcp, server-json, a2a/],
+    ['an unknown target', ['agent.yaml', '--to', 'yaml'], /mcp, server-json, a2a/],
     ['a flag without its value', ['agent.yaml', '--to'], /--to needs a value/],
-    ['a flag there is not', ['agent.yaml', '--form', 'mcp'], /Unknown flag --form/],
+    ['an unknown flag', ['agent.yaml', '--form', 'mcp'], /Unknown flag --form/],
     ['two files', ['agent.yaml', 'agent.json'], /agent\.json/],
-    ['a file there is not', ['nowhere.yaml'], /nowhere\.yaml does not exist/],
+    ['a missing file', ['nowhere.yaml'], /nowhere\.yaml does not exist/],
     ['a folder without a configuration', ['upstream'], /no drawbridge\.yaml/],
     ['a configuration with two manifests', ['two'], /2 manifests/],
-    ['a configuration without any', ['none'], /0 manifests/],
-    ['a configuration that is wrong', ['bad'], /x-acme/],
+    ['a configuration without manifests', ['none'], /0 manifests/],
+    ['an invalid configuration', ['bad'], /x-acme/],
     ['server-json without a namespace', ['agent.yaml', '--to', 'server-json'], /--namespace/],
-  ])('says 2 of %s, and what would make sense', async (_, words, says) => {
-    const { code, stdout, stderr } = await run('project', ...words)
+  ])('exits with 2 for %s, and prints how to correct it', async (_, args, message) => {
+    const { code, stdout, stderr } = await run('project', ...args)
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(says)
+    expect(stderr).toMatch(message)
     expect(stderr).not.toMatch(/^\s+at /m)
   })
 
-  test('--help says what there is', async () => {
+  test('--help lists the flags', async () => {
     const { code, stdout } = await run('project', '--help')
 
     expect(code).toBe(0)
@@ -153,9 +156,9 @@ describe('drawbridge project', () => {
 })
 
 describe('drawbridge project --to server-json', () => {
-  test('prints the entry of a registry, with the digest of the manifest', async () => {
-    const words = ['agent.yaml', '--to', 'server-json', '--namespace', 'com.acme']
-    const { code, stdout, stderr } = await run('project', ...words)
+  test('prints a registry entry, with the digest of the manifest', async () => {
+    const args = ['agent.yaml', '--to', 'server-json', '--namespace', 'com.acme']
+    const { code, stdout, stderr } = await run('project', ...args)
     const entry = JSON.parse(stdout)
 
     expect(code).toBe(0)
@@ -172,19 +175,19 @@ describe('drawbridge project --to server-json', () => {
     expect(stdout).toMatch(/sha256:[0-9a-f]{64}/)
   })
 
-  test('takes the namespace of the configuration, unless another is said', async () => {
-    const [own, other] = await Promise.all([
+  test('takes the namespace of the configuration, unless --namespace overrides it', async () => {
+    const [configured, overridden] = await Promise.all([
       run('project', 'one', '--to', 'server-json'),
       run('project', 'one', '--to=server-json', '--namespace=org.other'),
     ])
 
-    expect(JSON.parse(own.stdout).name).toBe('com.acme/order-desk')
-    expect(JSON.parse(other.stdout).name).toBe('org.other/order-desk')
+    expect(JSON.parse(configured.stdout).name).toBe('com.acme/order-desk')
+    expect(JSON.parse(overridden.stdout).name).toBe('org.other/order-desk')
   })
 
-  test('says 1 of a namespace that is none', async () => {
-    const words = ['agent.yaml', '--to', 'server-json', '--namespace', 'not reverse dns']
-    const { code, stdout, stderr } = await run('project', ...words)
+  test('exits with 1 for an invalid namespace', async () => {
+    const args = ['agent.yaml', '--to', 'server-json', '--namespace', 'not reverse dns']
+    const { code, stdout, stderr } = await run('project', ...args)
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain('reverse DNS')
@@ -203,7 +206,7 @@ describe('drawbridge project --to a2a', () => {
     })
   })
 
-  test('says 1 where there is no A2A interface', async () => {
+  test('exits with 1 for a manifest without an A2A interface', async () => {
     const { code, stdout, stderr } = await run('project', 'upstream/agent.yaml', '--to', 'a2a')
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -211,22 +214,22 @@ describe('drawbridge project --to a2a', () => {
   })
 })
 
-describe('a manifest as what other verbs are pointed at', () => {
-  test('check counts its tools and says its warnings', async () => {
+describe('other commands with a manifest as target', () => {
+  test('check counts its tools and its warnings', async () => {
     const { code, stdout } = await run('check', 'one')
 
     expect(code).toBe(0)
     expect(stdout).toMatch(/^3 tools, 0 errors, \d+ warnings$/m)
   })
 
-  test('check of the file alone finds its tools, too', async () => {
+  test('check accepts the manifest file itself', async () => {
     const { code, stdout } = await run('check', 'upstream/agent.yaml')
 
     expect(code).toBe(0)
     expect(stdout).toMatch(/^1 tool, 0 errors/m)
   })
 
-  test('check says 1 of one that is wrong, for machines with its pointer', async () => {
+  test('check --json exits with 1 for an invalid manifest, and prints its pointer', async () => {
     const { code, stdout } = await run('check', 'invalid.yaml', '--json')
 
     expect(code).toBe(1)
@@ -247,7 +250,7 @@ describe('a manifest as what other verbs are pointed at', () => {
     expect(stdout).toMatch(/desk[_.-]refund-order .*writes.*needs orders\.write/)
   })
 
-  test('list --tools is what clients get', async () => {
+  test('list --tools prints the tools that clients get', async () => {
     const { stdout } = await run('list', 'upstream/agent.yaml', '--tools')
 
     expect(JSON.parse(stdout).tools).toMatchObject([
@@ -255,23 +258,23 @@ describe('a manifest as what other verbs are pointed at', () => {
     ])
   })
 
-  test('call reaches a handler', async () => {
-    const { stdout: listed } = await run('list', 'one')
-    const [name = ''] = listed.match(/\S*look-up-order/) ?? []
+  test('call runs a handler', async () => {
+    const { stdout: list } = await run('list', 'one')
+    const [name = ''] = list.match(/\S*look-up-order/) ?? []
     const { code, stdout } = await run('call', 'one', name, '{"order":"A-1"}')
 
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toEqual({ order: 'A-1' })
   })
 
-  test('call of an agent that is not there says 1 and why', async () => {
-    const { code, stdout } = await run('call', 'away.yaml', 'look-up-order')
+  test('call exits with 1 and prints the cause when the agent is unreachable', async () => {
+    const { code, stdout } = await run('call', 'unreachable.yaml', 'look-up-order')
 
     expect(code).toBe(1)
     expect(stdout).toMatch(/\S/)
   })
 
-  test('serve serves it, under its own name', async () => {
+  test('serve uses the name and version of the manifest', async () => {
     const { url } = await startServing(['agent.yaml'], { cwd })
     const client = await aModernClient(url)
 
@@ -280,7 +283,7 @@ describe('a manifest as what other verbs are pointed at', () => {
     expect(tools.map(({ name }) => name)).toEqual(['look-up-order', 'refund-order'])
   })
 
-  test('looking leaves no file behind', async () => {
+  test('check, list and project create no ledger file', async () => {
     await run('check', 'upstream/agent.yaml')
     await run('list', 'upstream/agent.yaml')
     await run('project', 'upstream/agent.yaml')

@@ -8,7 +8,7 @@ import { drawbridge, startDrawbridge, startServing } from '../support/run-cli.ts
 const ping = { 'tools/ping.ts': aToolModule({ name: 'ping' }) }
 
 describe('drawbridge serve', () => {
-  test('says what it serves, where, and how to connect, and nothing on standard output', async () => {
+  test('prints mounts, tools and connect commands to standard error, nothing to standard output', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig('  - { definitions: ./more.ts, mount: /mcp/more }\n'),
       ...ping,
@@ -24,13 +24,13 @@ describe('drawbridge serve', () => {
     expect(server.stderr()).toContain(`${base}/mcp/more  1 tool`)
     expect(server.stderr()).toMatch(/^ +ping$/m)
     expect(server.stderr()).toContain(`claude mcp add --transport http acme ${base}/mcp\n`)
-    // Two servers of one name would push each other out of the client.
-    const added = [...server.stderr().matchAll(/claude mcp add --transport http (\S+)/g)]
-    expect(new Set(added.map(([, name]) => name)).size).toBe(2)
+    // A client replaces an entry when a second one is added with the same name.
+    const commands = [...server.stderr().matchAll(/claude mcp add --transport http (\S+)/g)]
+    expect(new Set(commands.map(([, name]) => name)).size).toBe(2)
     expect(server.stdout()).toBe('')
   })
 
-  test('says how to show a token where one is asked for', async () => {
+  test('prints the authorization header for a mount that needs a token', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig('  - { records: ./people.db, mount: /mcp/people }\n'),
       ...ping,
@@ -43,7 +43,7 @@ describe('drawbridge serve', () => {
     expect(server.stderr()).toMatch(/\/mcp\/people --header "Authorization: Bearer TOKEN"$/m)
   })
 
-  test('does not speak of /mcp when everything is elsewhere', async () => {
+  test('does not print /mcp when nothing is mounted there', async () => {
     const cwd = await aProject({
       'records.yaml': 'sources:\n  - records: ./personal.db\n    mount: /mcp/records\n',
     })
@@ -55,7 +55,7 @@ describe('drawbridge serve', () => {
     expect(server.stderr()).not.toMatch(/\/mcp\s/)
   })
 
-  test('says once that a NATS server is not there, and serves all the same', async () => {
+  test('reports an unreachable NATS server once, and serves the other sources', async () => {
     const nats = '  - intents: { node: shop, discover: { url: "nats://127.0.0.1:1/shop" } }\n'
     const cwd = await aProject({ 'drawbridge.yaml': aConfig(nats), ...ping })
 
@@ -67,7 +67,7 @@ describe('drawbridge serve', () => {
     expect(server.stderr().match(/NATS at/g)).toHaveLength(1)
   })
 
-  test('serves one module without any configuration', async () => {
+  test('serves one module without a configuration', async () => {
     const cwd = await aProject(ping)
 
     const server = await startServing(['tools/ping.ts'], { cwd })
@@ -76,32 +76,32 @@ describe('drawbridge serve', () => {
     expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
   })
 
-  test('serves the good neighbours of broken modules in both eras, and says what is broken', async () => {
+  test('serves the valid modules in both protocol eras, and reports the invalid ones', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig(),
       ...ping,
-      'tools/throws.ts': 'throw new Error("the database is away")',
+      'tools/throws.ts': 'throw new Error("the database is down")',
       'tools/empty.ts': 'export const nothing = 1',
       'tools/prints.ts': `console.log('noise')\n${aToolModule({ name: 'prints' })}`,
     })
 
     const server = await startServing([], { cwd })
     const modern = await aModernClient(server.url)
-    const former = await aClientOf2025(server.url)
+    const legacy = await aClientOf2025(server.url)
     const namesOf = ({ tools }: { tools: { name: string }[] }) => tools.map(({ name }) => name)
 
     expect(namesOf(await modern.listTools())).toEqual(['ping', 'prints'])
-    expect(namesOf(await former.listTools())).toEqual(['ping', 'prints'])
-    expect(server.stderr()).toMatch(/throws\.ts.*the database is away/)
+    expect(namesOf(await legacy.listTools())).toEqual(['ping', 'prints'])
+    expect(server.stderr()).toMatch(/throws\.ts.*the database is down/)
     expect(server.stderr()).toMatch(/empty\.ts exports no definition/)
     expect(server.stderr()).toMatch(/prints\.ts writes to standard output/)
     expect(server.stdout()).toBe('')
   })
 
-  test('serves the good neighbours of a source that does not load', async () => {
+  test('serves the other sources when one does not load', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig('  - source: ./mine.ts\n'),
-      'mine.ts': 'throw new Error("the database is away")',
+      'mine.ts': 'throw new Error("the database is down")',
       ...ping,
     })
 
@@ -109,10 +109,10 @@ describe('drawbridge serve', () => {
     const client = await aModernClient(server.url)
 
     expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])
-    expect(server.stderr()).toMatch(/mine\.ts.*the database is away/)
+    expect(server.stderr()).toMatch(/mine\.ts.*the database is down/)
   })
 
-  test('keeps standard output for the protocol over stdio, whatever modules and tools print', async () => {
+  test('--stdio keeps standard output for the protocol, even when modules and tools print', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig(),
       'tools/noisy.ts': `console.log('on import')\nprocess.stdout.write('raw\\n')\n${aToolModule({
@@ -123,16 +123,16 @@ describe('drawbridge serve', () => {
     const call = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'noisy' } }
     const input = [anInitialize(1), call].map((message) => `${JSON.stringify(message)}\n`).join('')
 
-    const server = await startStdio(cwd, input)
+    const lines = await readStdioAnswers(cwd, input)
 
-    expect(server.map((line) => JSON.parse(line).id)).toEqual([1, 2])
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([1, 2])
   })
 
-  test('says in one line that a port is taken, and ends with 2', async () => {
-    const taken = net.createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => taken.once('listening', resolve))
-    onTestFinished(() => void taken.close())
-    const { port } = taken.address() as net.AddressInfo
+  test('exits with 2 and prints one line when the port is in use', async () => {
+    const occupant = net.createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => occupant.once('listening', resolve))
+    onTestFinished(() => void occupant.close())
+    const { port } = occupant.address() as net.AddressInfo
     const cwd = await aProject({ 'drawbridge.yaml': aConfig(), ...ping })
 
     const { code, stderr } = await drawbridge(['serve', '--port', String(port)], { cwd })
@@ -142,8 +142,8 @@ describe('drawbridge serve', () => {
   })
 })
 
-describe('modules', () => {
-  test('that import the same one share what is in it', async () => {
+describe('modules of definitions', () => {
+  test('share the state of a module that they import', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig('  - definitions: ./more.ts\n'),
       'store.ts': 'export const notes: string[] = []\n',
@@ -162,7 +162,7 @@ describe('modules', () => {
       })
   })
 
-  test('may be gathered in another one that exports them again', async () => {
+  test('can be re-exported by an index module without duplicates', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig(),
       ...ping,
@@ -175,16 +175,16 @@ describe('modules', () => {
   })
 })
 
-/** Every line that comes back before the last request is answered. */
-async function startStdio(cwd: string, input: string): Promise<string[]> {
-  const started = startDrawbridge(['serve', '--stdio'], { cwd })
-  started.process.stdin.write(input)
+/** All lines on standard output until the last request is answered. */
+async function readStdioAnswers(cwd: string, input: string): Promise<string[]> {
+  const server = startDrawbridge(['serve', '--stdio'], { cwd })
+  server.process.stdin.write(input)
   const requests = input.trim().split('\n').length
   await new Promise<void>((resolve) => {
-    started.process.stdout.on('data', () => {
-      if (started.stdout().split('\n').length > requests) resolve()
+    server.process.stdout.on('data', () => {
+      if (server.stdout().split('\n').length > requests) resolve()
     })
-    started.exited.then(() => resolve())
+    server.exited.then(() => resolve())
   })
-  return started.stdout().trim().split('\n')
+  return server.stdout().trim().split('\n')
 }

@@ -5,7 +5,7 @@ import { drawbridge } from '../support/run-cli.ts'
 const toHash = (secret: string) => `sha256:${createHash('sha256').update(secret).digest('hex')}`
 
 describe('drawbridge token', () => {
-  test('prints the token alone to standard output, and the line with its digest beside it', async () => {
+  test('prints only the token to standard output, and its digest to standard error', async () => {
     const { code, stdout, stderr } = await drawbridge(['token', '--subject', 'ann'])
     const token = stdout.trim()
 
@@ -15,7 +15,7 @@ describe('drawbridge token', () => {
     expect(stderr).not.toContain(token)
   })
 
-  test('prints all of it for machines', async () => {
+  test('--json prints token, digest, subject and scopes', async () => {
     const { stdout } = await drawbridge([
       'token',
       '--subject',
@@ -29,7 +29,7 @@ describe('drawbridge token', () => {
     expect(entry).toEqual({ hash: toHash(token), subject: 'ann', scopes: ['a:read', 'b:*'] })
   })
 
-  test('takes scopes as people write them', async () => {
+  test('ignores spaces and a trailing comma in --scopes', async () => {
     const { stdout } = await drawbridge([
       'token',
       '--subject',
@@ -42,7 +42,7 @@ describe('drawbridge token', () => {
     expect(JSON.parse(stdout).scopes).toEqual(['a:read', 'b:*'])
   })
 
-  test('never mints the same one twice', async () => {
+  test('creates a different token every time', async () => {
     const mint = async () => (await drawbridge(['token', '--subject', 'ann'])).stdout
 
     expect(await mint()).not.toBe(await mint())

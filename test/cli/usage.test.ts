@@ -8,7 +8,7 @@ const cwd = await aSharedProject({
   'tools/ping.ts': aToolModule({ name: 'ping' }),
 })
 
-describe('what makes no sense ends with 2 and one clear line', () => {
+describe('an invalid command line exits with 2 and prints one line', () => {
   test.each([
     ['srve', /srve/],
     ['list --jsn', /--jsn.*--json/],
@@ -29,23 +29,23 @@ describe('what makes no sense ends with 2 and one clear line', () => {
     ['connect emacs', /emacs.*claude-code/],
     ['token', /--subject/],
     ['token --subject', /--subject/],
-  ])('drawbridge %s', async (line, says) => {
+  ])('drawbridge %s', async (line, message) => {
     const { code, stdout, stderr } = await drawbridge(line.split(' '), { cwd })
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(says)])
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(message)])
   })
 })
 
 describe('help', () => {
   test.each([[[]], [['--help']]])(
-    'drawbridge %j names every verb, in plain text where nobody looks at a terminal',
-    async (words) => {
-      const { code, stdout } = await drawbridge(words)
+    'drawbridge %j lists every command, without colors when the output is not a terminal',
+    async (args) => {
+      const { code, stdout } = await drawbridge(args)
 
       expect(code).toBe(0)
-      for (const verb of ['serve', 'check', 'list', 'call', 'connect', 'token'])
-        expect(stdout).toContain(verb)
+      for (const command of ['serve', 'check', 'list', 'call', 'connect', 'token'])
+        expect(stdout).toContain(command)
       expect(stdout).not.toContain('\u001b')
     },
   )
@@ -57,21 +57,21 @@ describe('help', () => {
     ['call', ['--json', '--mount', '"-"']],
     ['connect', ['--write', '--url', '--name', 'claude-desktop']],
     ['token', ['--subject', '--scopes', '--json']],
-  ])('drawbridge %s --help names its flags, and does nothing', async (verb, flags) => {
-    const { code, stdout, stderr } = await drawbridge([verb, '--help'])
+  ])('drawbridge %s --help lists its flags, and does nothing else', async (command, flags) => {
+    const { code, stdout, stderr } = await drawbridge([command, '--help'])
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const flag of flags) expect(stdout).toContain(flag)
   })
 
-  test('--version is the version of the package', async () => {
+  test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile('package.json', 'utf8'))
 
     expect(await drawbridge(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 })
 
-test('--json is understood by every verb that prints, connect too', async () => {
+test('connect accepts --json', async () => {
   const { code, stdout } = await drawbridge(['connect', 'cursor', '--json'], { cwd })
 
   expect(code).toBe(0)

@@ -17,54 +17,53 @@ import { type Serving, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aModernRequest, answerOf, post } from '../support/wire.ts'
 
-const version = (number: number) =>
+const moduleOfVersion = (number: number) =>
   aToolModule({ name: 'ping', description: `Version ${number}.`, body: `return ${number}` })
-const files = { 'drawbridge.yaml': aConfig(), 'tools/ping.ts': version(1) }
-const broken = 'export default {\n  name: ,\n}\n'
+const files = { 'drawbridge.yaml': aConfig(), 'tools/ping.ts': moduleOfVersion(1) }
+const invalidModule = 'export default {\n  name: ,\n}\n'
 
-/** What a client sees now. */
 async function descriptionsAt(url: string): Promise<string[]> {
   const { result } = await answerOf(await post(url, aModernRequest('tools/list')))
   return result.tools.map(({ description }: { description: string }) => description)
 }
 
-/** Settles when the server has said this once more than it had before. */
-function again(server: Serving, words: string): Promise<unknown> {
-  const times = server.stderr().split(words).length
-  return server.said(new RegExp(`(?:${words}[^]*){${times}}`))
+/** Resolves when the server has printed the text once more than at the time of the call. */
+function printedAgain(server: Serving, text: string): Promise<unknown> {
+  const count = server.stderr().split(text).length
+  return server.said(new RegExp(`(?:${text}[^]*){${count}}`))
 }
 
-const reloaded = (server: Serving) => again(server, 'Reloaded')
-const refused = (server: Serving) => again(server, 'Not reloaded')
+const nextReload = (server: Serving) => printedAgain(server, 'Reloaded')
+const nextRefusal = (server: Serving) => printedAgain(server, 'Not reloaded')
 
-const hearModern = (client: Client) =>
+const nextModernNotification = (client: Client) =>
   new Promise<void>((resolve) => {
     client.setNotificationHandler('notifications/tools/list_changed', () => resolve())
   })
-const hear2025 = (client: ClientV1) =>
+const nextLegacyNotification = (client: ClientV1) =>
   new Promise<void>((resolve) => {
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
   })
 
 describe('a valid edit', () => {
-  test('is told to the clients of both eras over HTTP, who then see the new version', async () => {
+  test('is announced to clients of both eras over HTTP, which then see the new version', async () => {
     const cwd = await aProject(files)
     const server = await startServing(['--watch'], { cwd })
-    const [modern, former] = [await aModernClient(server.url), await aClientOf2025(server.url)]
+    const [modern, legacy] = [await aModernClient(server.url), await aClientOf2025(server.url)]
     await modern.listen({ toolsListChanged: true })
-    const told = [hearModern(modern), hear2025(former)]
+    const notifications = [nextModernNotification(modern), nextLegacyNotification(legacy)]
 
-    await put(path.join(cwd, 'tools/ping.ts'), version(2))
-    await Promise.all(told)
+    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await Promise.all(notifications)
 
     expect((await modern.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
-    expect((await former.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
+    expect((await legacy.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
     expect(await modern.callTool({ name: 'ping', arguments: {} })).toMatchObject({
       content: [{ text: '2' }],
     })
   })
 
-  test('is told to the clients of both eras over stdio', async () => {
+  test('is announced to clients of both eras over stdio', async () => {
     const cwd = await aProject(files)
     const command = {
       command: process.execPath,
@@ -73,51 +72,51 @@ describe('a valid edit', () => {
     }
     const identity = { name: 'test', version: '1.0.0' }
     const modern = new Client(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
-    const former = new ClientV1(identity)
+    const legacy = new ClientV1(identity)
     onTestFinished(async () => {
-      await Promise.all([modern.close(), former.close()])
+      await Promise.all([modern.close(), legacy.close()])
     })
     await modern.connect(new StdioClientTransport(command))
-    await former.connect(new StdioV1(command))
+    await legacy.connect(new StdioV1(command))
     await modern.listen({ toolsListChanged: true })
-    const told = [hearModern(modern), hear2025(former)]
+    const notifications = [nextModernNotification(modern), nextLegacyNotification(legacy)]
 
-    await put(path.join(cwd, 'tools/ping.ts'), version(2))
-    await Promise.all(told)
+    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await Promise.all(notifications)
 
     expect((await modern.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
-    expect((await former.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
+    expect((await legacy.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
   })
 
-  test('takes effect though it changes only what a tool does and nothing that clients can see', async () => {
+  test('takes effect when it changes only the code of a tool, and no definition', async () => {
     const cwd = await aProject({
       'drawbridge.yaml': aConfig(),
       'tools/ping.ts': aToolModule({ name: 'ping', body: 'return "before"' }),
     })
     const server = await startServing(['--watch'], { cwd })
-    const [modern, former] = [await aModernClient(server.url), await aClientOf2025(server.url)]
+    const [modern, legacy] = [await aModernClient(server.url), await aClientOf2025(server.url)]
 
-    const done = reloaded(server)
+    const reload = nextReload(server)
     const edited = aToolModule({ name: 'ping', body: 'return "after"' })
     await put(path.join(cwd, 'tools/ping.ts'), edited)
-    await done
+    await reload
 
-    for (const client of [modern, former])
+    for (const client of [modern, legacy])
       expect(await client.callTool({ name: 'ping', arguments: {} })).toMatchObject({
         content: [{ text: 'after' }],
       })
   })
 
-  test('is noticed when a file is new, and when one is gone', async () => {
+  test('is detected when a file is added, and when one is removed', async () => {
     const cwd = await aProject(files)
     const server = await startServing(['--watch'], { cwd })
     const pong = path.join(cwd, 'tools/pong.ts')
 
-    const added = reloaded(server)
+    const added = nextReload(server)
     await put(pong, aToolModule({ name: 'pong', description: 'New.' }))
     await added
     const afterAdding = await descriptionsAt(server.url)
-    const removed = reloaded(server)
+    const removed = nextReload(server)
     await rm(pong)
     await removed
 
@@ -125,7 +124,7 @@ describe('a valid edit', () => {
     expect(await descriptionsAt(server.url)).toEqual(['Version 1.'])
   })
 
-  test('is noticed every time a file is replaced by another, as git and most editors do', async () => {
+  test('is detected when a file is replaced by rename, as git and most editors do', async () => {
     const [cwd, elsewhere] = [await aProject(files), await aProject({})]
     const server = await startServing(['--watch'], { cwd })
     const file = path.join(cwd, 'tools/ping.ts')
@@ -133,8 +132,8 @@ describe('a valid edit', () => {
       writeFileSync(from, text)
       renameSync(from, file)
     }
-    // At once, as it is done there: whoever watches has no time to look in between.
-    const ways = [
+    // Synchronous: the watcher gets no event between removal and replacement.
+    const replacements = [
       rename(path.join(cwd, 'tools/.ping.ts.swp')),
       rename(path.join(elsewhere, 'ping.ts')),
       (text: string) => {
@@ -144,19 +143,19 @@ describe('a valid edit', () => {
       rename(path.join(elsewhere, 'ping.ts')),
       (text: string) => writeFileSync(file, text),
     ]
-    const seen: string[] = []
+    const descriptions: string[] = []
 
-    for (const [index, replace] of ways.entries()) {
-      const done = reloaded(server)
-      replace(version(index + 2))
-      await done
-      seen.push(...(await descriptionsAt(server.url)))
+    for (const [index, replace] of replacements.entries()) {
+      const reload = nextReload(server)
+      replace(moduleOfVersion(index + 2))
+      await reload
+      descriptions.push(...(await descriptionsAt(server.url)))
     }
 
-    expect(seen).toEqual(ways.map((_, index) => `Version ${index + 2}.`))
+    expect(descriptions).toEqual(replacements.map((_, index) => `Version ${index + 2}.`))
   })
 
-  test('is noticed in what a tool imports, and in what lies outside of the folder', async () => {
+  test('is detected in imported modules, and in files outside of the folder', async () => {
     const folder = await aProject({
       'here/drawbridge.yaml': aConfig('  - definitions: ../there/*.ts\n'),
       'here/words.ts': 'export const words = "Before."\n',
@@ -164,12 +163,12 @@ describe('a valid edit', () => {
       'there/pong.ts': aToolModule({ name: 'pong', description: 'Before.' }),
     })
     const server = await startServing(['here', '--watch'], { cwd: folder })
-    const inside = reloaded(server)
+    const inside = nextReload(server)
     await put(path.join(folder, 'here/words.ts'), 'export const words = "After."\n')
     await inside
     const afterInside = await descriptionsAt(server.url)
 
-    const outside = reloaded(server)
+    const outside = nextReload(server)
     const edited = aToolModule({ name: 'pong', description: 'After.' })
     await put(path.join(folder, 'there/pong.ts'), edited)
     await outside
@@ -178,7 +177,7 @@ describe('a valid edit', () => {
     expect(await descriptionsAt(server.url)).toEqual(['After.', 'After.'])
   })
 
-  test('does not disturb a call in flight: it ends as what it began as', async () => {
+  test('does not affect a call in flight, which completes with the version that it started with', async () => {
     const slow = (number: number) =>
       aToolModule({
         name: 'slow',
@@ -201,104 +200,108 @@ describe('a valid edit', () => {
 
     const inFlight = call('slow')
     await server.said(/began\s+began/)
-    const done = reloaded(server)
+    const reload = nextReload(server)
     await put(path.join(cwd, 'tools/slow.ts'), slow(2))
-    await done
+    await reload
     await call('release')
 
     expect(await inFlight).toMatchObject(answer('1'))
     expect(await call('slow')).toMatchObject(answer('2'))
   })
 
-  test('lets go of a former source only when its last call has ended', async () => {
-    const [began, gate] = [new Latch(), new Latch()]
-    let closed = false
+  test('closes the replaced source only when its last call has ended', async () => {
+    const [started, gate] = [new Latch(), new Latch()]
+    let isClosed = false
     const slow = defineTool({
       name: 'slow',
       description: 'Needs its source until it ends.',
       category: 'read',
       schema: z.object({}),
       execute: async () => {
-        began.open()
+        started.open()
         await gate.opened
-        return closed ? 'the source was closed' : 'all was well'
+        return isClosed ? 'the source was closed' : 'the source was open'
       },
     })
-    const former: Source = {
+    const replaced: Source = {
       ...definitionSource([slow]),
       close: async () => {
-        closed = true
+        isClosed = true
       },
     }
-    const { bridge } = await serveHere({ sources: [former] })
+    const { bridge } = await serveHere({ sources: [replaced] })
 
-    const calling = bridge.call('slow')
-    await began.opened
+    const call = bridge.call('slow')
+    await started.opened
     await bridge.replace([])
     gate.open()
 
-    expect(await calling).toMatchObject({ content: [{ text: 'all was well' }] })
-    await eventually(() => expect(closed).toBe(true))
+    expect(await call).toMatchObject({ content: [{ text: 'the source was open' }] })
+    await eventually(() => expect(isClosed).toBe(true))
   })
 })
 
 describe('an invalid edit', () => {
-  test('of a module leaves the old version serving, says why and where, and can be repaired', async () => {
+  test('of a module keeps the previous version, reports cause and position, and can be corrected', async () => {
     const cwd = await aProject(files)
     const server = await startServing(['--watch'], { cwd })
 
-    const no = refused(server)
-    await put(path.join(cwd, 'tools/ping.ts'), broken)
-    await no
-    const meanwhile = await descriptionsAt(server.url)
-    const said = server.stderr()
-    const yes = reloaded(server)
-    await put(path.join(cwd, 'tools/ping.ts'), version(2))
-    await yes
+    const refusal = nextRefusal(server)
+    await put(path.join(cwd, 'tools/ping.ts'), invalidModule)
+    await refusal
+    const afterInvalidEdit = await descriptionsAt(server.url)
+    const output = server.stderr()
+    const reload = nextReload(server)
+    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await reload
 
-    expect(meanwhile).toEqual(['Version 1.'])
-    expect(said).toMatch(/tools\/ping\.ts/)
+    expect(afterInvalidEdit).toEqual(['Version 1.'])
+    expect(output).toMatch(/tools\/ping\.ts/)
     expect(await descriptionsAt(server.url)).toEqual(['Version 2.'])
   })
 
-  test('of the configuration leaves the old one serving, and says where', async () => {
+  test('of the configuration keeps the previous one, and reports the position', async () => {
     const cwd = await aProject(files)
     const server = await startServing(['--watch'], { cwd })
 
-    const no = refused(server)
+    const refusal = nextRefusal(server)
     await put(path.join(cwd, 'drawbridge.yaml'), `${aConfig()}polcy: {}\n`)
-    await no
+    await refusal
 
     expect(await descriptionsAt(server.url)).toEqual(['Version 1.'])
     expect(server.stderr()).toMatch(/drawbridge\.yaml:5:1 .*"polcy".*"policy"/)
   })
 
-  test('on one mount changes nothing on any', async () => {
+  test('on one mount changes nothing on the other mounts', async () => {
     const config = `sources:
   - definitions: ./tools/*.ts
   - { definitions: ./more/*.ts, mount: /mcp/more }
 `
-    const cwd = await aProject({ ...files, 'drawbridge.yaml': config, 'more/pong.ts': version(1) })
+    const cwd = await aProject({
+      ...files,
+      'drawbridge.yaml': config,
+      'more/pong.ts': moduleOfVersion(1),
+    })
     const server = await startServing(['--watch'], { cwd })
 
-    const no = refused(server)
-    await put(path.join(cwd, 'more/pong.ts'), broken)
-    await put(path.join(cwd, 'tools/ping.ts'), version(2))
-    await no
+    const refusal = nextRefusal(server)
+    await put(path.join(cwd, 'more/pong.ts'), invalidModule)
+    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await refusal
 
     expect(await descriptionsAt(server.url)).toEqual(['Version 1.'])
     expect(await descriptionsAt(`${server.url}/more`)).toEqual(['Version 1.'])
   })
 })
 
-test('no call fails while it reloads again and again, and none goes back to an older version', async () => {
+test('no call fails during repeated reloads, and none gets an older version than the call before', async () => {
   const cwd = await aProject(files)
   const server = await startServing(['--watch'], { cwd })
   const clients = [await aModernClient(server.url), await aClientOf2025(server.url)]
-  let over = false
-  const calling = clients.map(async (client) => {
+  let isOver = false
+  const callLoops = clients.map(async (client) => {
     const answers: number[] = []
-    while (!over) {
+    while (!isOver) {
       const { content } = (await client.callTool({ name: 'ping', arguments: {} })) as {
         content: { text: string }[]
       }
@@ -308,21 +311,21 @@ test('no call fails while it reloads again and again, and none goes back to an o
   })
 
   for (let number = 2; number <= 9; number++) {
-    const bad = number % 4 === 0
-    const done = bad ? refused(server) : reloaded(server)
-    await put(path.join(cwd, 'tools/ping.ts'), bad ? broken : version(number))
-    await done
+    const isInvalid = number % 4 === 0
+    const reload = isInvalid ? nextRefusal(server) : nextReload(server)
+    await put(path.join(cwd, 'tools/ping.ts'), isInvalid ? invalidModule : moduleOfVersion(number))
+    await reload
   }
-  over = true
+  isOver = true
 
-  for (const answers of await Promise.all(calling)) {
+  for (const answers of await Promise.all(callLoops)) {
     expect(answers).toEqual([...answers].sort((a, b) => a - b))
     expect(new Set(answers).size).toBeGreaterThan(3)
     expect(answers).not.toContain(Number.NaN)
   }
 })
 
-test('a token that is taken out of the configuration is locked out, or it is said that this needs a restart', async () => {
+test('a token removed from the configuration is rejected, or a restart is reported as necessary', async () => {
   const entry = (subject: string) => {
     const hash = createHash('sha256').update(`of-${subject}`).digest('hex')
     return `    - { hash: "sha256:${hash}", subject: ${subject}, scopes: [] }\n`
@@ -334,9 +337,9 @@ test('a token that is taken out of the configuration is locked out, or it is sai
   })
   const server = await startServing(['--watch'], { cwd })
 
-  const done = reloaded(server)
+  const reload = nextReload(server)
   await put(path.join(cwd, 'drawbridge.yaml'), aConfig(`http:\n  tokens:\n${bob}`))
-  await done
+  await reload
 
   const { status } = await post(server.url, aModernRequest('tools/list'), {
     authorization: 'Bearer of-ann',
@@ -344,7 +347,7 @@ test('a token that is taken out of the configuration is locked out, or it is sai
   expect(status === 401 || /restart/i.test(server.stderr())).toBe(true)
 })
 
-test('what a tool writes beside its configuration is no reason to reload', async () => {
+test('files that a tool writes beside its configuration cause no reload', async () => {
   const cwd = await aProject({
     'drawbridge.yaml': aConfig(),
     'tools/note.ts': `import { appendFileSync } from 'node:fs'
@@ -359,7 +362,7 @@ ${aToolModule({
   const note = () => client.callTool({ name: 'note', arguments: {} })
 
   await note()
-  // Longer than it takes to notice a change: there is nothing to wait for when nothing happens.
+  // Longer than the watcher's debounce: the absence of a reload has no event to wait for.
   await aWhile(600)
 
   expect(await note()).toMatchObject({ content: [{ text: '2' }] })

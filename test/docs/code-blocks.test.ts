@@ -12,8 +12,8 @@ import { repository } from '../support/spawn-server.ts'
  * Each page gets a folder that looks like a clone after `npm ci`. Its blocks run in order:
  * `ts`, `js` and `yaml` blocks name their file in the first line and are saved there; configurations
  * must pass `drawbridge check`, and load the modules; `js` blocks are programs and must run; `sh`
- * blocks must succeed, or end with the exit code that their comment says. Only the port is changed:
- * servers listen on a free one, and are stopped as soon as they do.
+ * blocks must succeed, or exit with the code that their comment names. Ports are replaced by free
+ * ones, and servers are stopped as soon as they listen.
  */
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: repository })]
 
@@ -23,13 +23,13 @@ interface Block {
   readonly text: string
 }
 
-const pictures = new Set(['mermaid', 'text'])
+const notRunnable = new Set(['mermaid', 'text'])
 
 for (const page of pages.sort()) {
   const markdown = await readFile(path.join(repository, page), 'utf8')
   const blocks = readBlocks(markdown)
 
-  test(`${page}: every block says what it is, and every link leads somewhere`, async () => {
+  test(`${page}: every code block has a language, and every link resolves`, async () => {
     expect(blocks.filter(({ language }) => language === '')).toEqual([])
     const modules = blocks
       .filter(({ language }) => language === 'ts')
@@ -37,21 +37,21 @@ for (const page of pages.sort()) {
     const others = blocks.filter(({ language }) => language !== 'ts').map(({ text }) => text)
     const unused = modules.filter((file) => !others.some((text) => isUsed(file, text)))
     expect(unused).toEqual([])
-    const dead = []
+    const deadLinks = []
     for (const [, target = ''] of markdown.matchAll(
       /\]\((?!https?:)([^)\s]+)\)|srcset="([^"]+)"/g,
     )) {
       const [file, anchor] = target.split('#')
-      const linked = file === '' ? page : path.join(path.dirname(page), file ?? '')
-      const text = await readFile(path.join(repository, linked), 'utf8').catch(() => undefined)
+      const linkedFile = file === '' ? page : path.join(path.dirname(page), file ?? '')
+      const text = await readFile(path.join(repository, linkedFile), 'utf8').catch(() => undefined)
       if (text === undefined || (anchor !== undefined && !listAnchors(text).includes(anchor)))
-        dead.push(target)
+        deadLinks.push(target)
     }
-    expect(dead).toEqual([])
+    expect(deadLinks).toEqual([])
   })
 
-  const runnable = blocks.filter(({ language }) => !pictures.has(language))
-  // Contributors run these commands all the time; running the test suite within itself is no test.
+  const runnable = blocks.filter(({ language }) => !notRunnable.has(language))
+  // CONTRIBUTING.md runs the test suite, which would run itself recursively.
   if (runnable.length === 0 || page === 'CONTRIBUTING.md') continue
   describe(page, () => {
     let folder: string
@@ -105,7 +105,7 @@ async function aClone(): Promise<string> {
 
 const cli = JSON.stringify(path.join(repository, 'dist/cli/main.js'))
 
-/** The commands that readers paste. A server is stopped once it says where it listens. */
+/** Replacements of the commands in the docs. A server is stopped once it prints its address. */
 const commands = {
   drawbridge: `
     [ "$1" = serve ] || exec node ${cli} "$@"
@@ -125,7 +125,7 @@ const commands = {
       start) exec drawbridge serve examples/all-five ;;
       *) exit 127 ;;
     esac`,
-  // The client itself cannot be installed here; the line must be one that it accepts.
+  // Stub for the client, which is not installed: accepts exactly the documented arguments.
   claude: `[ "$*" = "mcp add --transport http all-five http://127.0.0.1:4747/mcp" ]`,
 }
 
@@ -162,7 +162,7 @@ const exitWhenListening = `data:text/javascript,${encodeURIComponent(`
 const readExitCode = (text: string): number => Number(/# exit code (\d)/.exec(text)?.[1] ?? 0)
 
 function expectExit(
-  [command = '', ...words]: readonly string[],
+  [command = '', ...args]: readonly string[],
   cwd: string,
   code: number,
 ): Promise<void> {
@@ -172,7 +172,7 @@ function expectExit(
     PDPP_TOKEN: 'the token of a grant',
   }
   return new Promise((resolve, reject) => {
-    execFile(command, words, { cwd, env }, (error, stdout, stderr) => {
+    execFile(command, args, { cwd, env }, (error, stdout, stderr) => {
       try {
         expect(error === null ? 0 : error.code, `${stdout}${stderr}`).toBe(code)
         resolve()

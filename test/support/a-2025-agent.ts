@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest'
 
 export interface AgentOf2025 {
   readonly url: string
-  /** What came in, as `METHOD rpc/method`, and with which headers. */
+  /** Every request, as `METHOD rpc/method`, with its headers. */
   readonly received: { readonly what: string; readonly headers: IncomingHttpHeaders }[]
-  /** As if it had been restarted. */
+  /** Simulates a restart. */
   forgetSessions(): void
 }
 
-/** An MCP server of the older era, made with the official SDK of that time. */
+/** An MCP server of the 2025 era, built with the official SDK of that version. */
 export async function anAgentOf2025(register: (server: McpServer) => void): Promise<AgentOf2025> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
   const received: AgentOf2025['received'] = []
@@ -38,9 +38,9 @@ export async function anAgentOf2025(register: (server: McpServer) => void): Prom
     const what = [request.method, message?.method].filter(Boolean).join(' ')
     received.push({ what, headers: request.headers })
     const id = request.headers['mcp-session-id']
-    const known = typeof id === 'string' ? sessions.get(id) : undefined
-    if (id !== undefined && !known) return response.writeHead(404).end()
-    const transport = known ?? (await openSession())
+    const session = typeof id === 'string' ? sessions.get(id) : undefined
+    if (id !== undefined && !session) return response.writeHead(404).end()
+    const transport = session ?? (await openSession())
     await transport.handleRequest(request, response, message)
   })
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))

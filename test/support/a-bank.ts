@@ -6,21 +6,21 @@ import { Latch } from './latch.ts'
 
 export interface Bank {
   readonly url: string
-  /** By order: how often it was paid. */
+  /** Number of payments by order. */
   readonly paid: ReadonlyMap<string, number>
-  /** From now on payments are made but not answered, until what it returns is called. */
+  /** Delays the answers of payments, which are still made, until the returned function is called. */
   hold(): () => void
 }
 
-/** Where payments arrive: it counts them, and takes its time to answer. */
-export async function aBank(delay: () => number): Promise<Bank> {
-  let held = Promise.resolve()
+/** An HTTP service that counts payments, and answers after a delay. */
+export async function aBank(delayMs: () => number): Promise<Bank> {
+  let gate = Promise.resolve()
   const paid = new Map<string, number>()
   const server = createServer(async (request, response) => {
     const order = (request.url ?? '').replace('/pay/', '')
     paid.set(order, (paid.get(order) ?? 0) + 1)
-    await held
-    await sleep(delay())
+    await gate
+    await sleep(delayMs())
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ order, receipt: `${order} was paid ${paid.get(order)} times` }))
   })
@@ -31,7 +31,7 @@ export async function aBank(delay: () => number): Promise<Bank> {
   })
   const hold = () => {
     const latch = new Latch()
-    held = latch.opened
+    gate = latch.opened
     return latch.open
   }
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paid, hold }

@@ -7,11 +7,11 @@ import {
   z,
 } from '../../src/index.ts'
 
-/** A source whose offer can be made to change while it is served. */
+/** A source whose definitions can be changed while it is served. */
 export function aChangingSource() {
   let announce: (change: Change) => void = () => {}
   let version = 1
-  const offer = () => [
+  const definitions = () => [
     defineTool({
       name: 'ping',
       description: `Answers, in its version ${version}.`,
@@ -30,7 +30,7 @@ export function aChangingSource() {
   ]
   const source: Source = {
     id: 'changing',
-    read: () => definitionSource(offer(), 'changing').read(),
+    read: () => definitionSource(definitions(), 'changing').read(),
     watch: (listener) => {
       announce = listener
       return () => {

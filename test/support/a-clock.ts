@@ -1,4 +1,4 @@
-/** A clock that only moves when it is told to. */
+/** A manual clock. */
 export function aClock(start = Date.parse('2026-03-10T12:00:00Z')) {
   let time = start
   return {

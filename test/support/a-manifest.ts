@@ -13,7 +13,7 @@ import { aProject } from './a-project.ts'
 
 export type Fields = Record<string, unknown>
 
-/** A manifest as data: whatever is not said is in order, and asks for nothing. */
+/** A manifest as data; the defaults are valid, and require nothing. */
 export interface ManifestData extends Fields {
   schema_version: unknown
   identity: Fields
@@ -26,16 +26,16 @@ export interface ManifestData extends Fields {
 export interface ManifestParts {
   readonly identity?: Fields
   readonly requirements?: Fields
-  /** Each is completed with what it does not say. */
+  /** Missing fields get defaults. */
   readonly capabilities?: readonly Fields[]
-  /** In place of the usual ones. */
+  /** Replaces the default interfaces. */
   readonly interfaces?: readonly Fields[]
   readonly policy?: Fields
   readonly trust?: Fields
   readonly composition?: Fields
   readonly runtime?: Fields
   readonly provenance?: Fields
-  /** Anything else, at the top. */
+  /** Further top-level fields. */
   readonly more?: Fields
 }
 
@@ -127,7 +127,7 @@ export const anInternalInterface = (parts: Fields = {}): Fields => ({
   ...parts,
 })
 
-/** Strings are quoted and nothing is an alias: only what a test is about is out of the ordinary. */
+/** Quotes strings and writes no aliases, so that the text has no YAML pitfalls of its own. */
 export const toYaml = (value: unknown): string =>
   stringify(value, {
     defaultStringType: 'QUOTE_DOUBLE',
@@ -148,7 +148,7 @@ export interface ProjectParts {
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** What `drawbridge project` prints, as data. */
+/** Projects a manifest like `drawbridge project`. */
 export async function project(manifest: unknown, parts: ProjectParts = {}): Promise<Projected> {
   const { files = {}, extensions = [], strict = true, all = false } = parts
   const folder = await aProject({ 'agent.yaml': toText(manifest), ...files })
@@ -184,7 +184,7 @@ export interface ServeParts extends ManifestSourceOptions {
   readonly bridge?: Partial<DrawbridgeOptions>
 }
 
-/** Handlers that answer every capability with an empty object, but for the ones that are said. */
+/** Handlers that answer every capability with an empty object, except for the given ones. */
 export const answering = (
   manifest: ManifestData,
   own: NonNullable<ManifestSourceOptions['handlers']> = {},
@@ -195,7 +195,7 @@ export const answering = (
   ...own,
 })
 
-/** The manifest behind a Drawbridge in this process, until the test is over. */
+/** Serves the manifest with a Drawbridge in this process until the test ends. */
 export async function serveManifest(
   manifest: unknown,
   parts: ServeParts = {},

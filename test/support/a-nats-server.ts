@@ -4,51 +4,51 @@ import { describe, onTestFinished } from 'vitest'
 
 export interface NatsServer {
   readonly url: string
-  /** Ends it at once, with everything it has in its memory. */
+  /** Kills the process, so that everything in memory is lost. */
   stop(): Promise<void>
-  /** On the same port as before. */
+  /** Uses the same port as before. */
   start(): Promise<void>
 }
 
 const program = ['nats-server', '/usr/sbin/nats-server'].find(
-  (one) => spawnSync(one, ['--version']).status === 0,
+  (candidate) => spawnSync(candidate, ['--version']).status === 0,
 )
 
 if (program === undefined && process.env.CI) throw new Error('nats-server is not installed')
 if (program === undefined) console.info('NATS: skipped, nats-server is not installed')
 
-/** Tests that need a real NATS server: skipped where there is none, an error in CI. */
+/** Tests that need a real NATS server: skipped if it is not installed, an error in CI. */
 export const describeWithNats = describe.skipIf(program === undefined)
 
-/** A real server on a free port of this machine, until the test is over. */
-export async function aNatsServer(...words: string[]): Promise<NatsServer> {
+/** A real server on a free local port; stopped when the test ends. */
+export async function aNatsServer(...args: string[]): Promise<NatsServer> {
   const port = await aFreePort()
   let server: ChildProcess | undefined
   const start = async () => {
-    server = await run(['-a', '127.0.0.1', '-p', String(port), ...words])
+    server = await run(['-a', '127.0.0.1', '-p', String(port), ...args])
   }
   const stop = async () => {
-    const ending = server
+    const stopped = server
     server = undefined
-    if (!ending || ending.exitCode !== null) return
-    const ended = new Promise((resolve) => ending.once('exit', resolve))
-    ending.kill('SIGKILL')
-    await ended
+    if (!stopped || stopped.exitCode !== null) return
+    const exited = new Promise((resolve) => stopped.once('exit', resolve))
+    stopped.kill('SIGKILL')
+    await exited
   }
   await start()
   onTestFinished(stop)
   return { url: `nats://127.0.0.1:${port}`, start, stop }
 }
 
-function run(words: readonly string[]): Promise<ChildProcess> {
-  const server = spawn(program ?? '', words, { stdio: ['ignore', 'ignore', 'pipe'] })
+function run(args: readonly string[]): Promise<ChildProcess> {
+  const server = spawn(program ?? '', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     server.once('error', reject)
-    server.once('exit', () => reject(new Error(`nats-server ended: ${said}`)))
+    server.once('exit', () => reject(new Error(`nats-server exited: ${output}`)))
     server.stderr.on('data', (chunk) => {
-      said += chunk
-      if (said.includes('Server is ready')) resolve(server)
+      output += chunk
+      if (output.includes('Server is ready')) resolve(server)
     })
   })
 }

@@ -10,7 +10,7 @@ const { trust, runtime } = aWrittenManifest()
 
 type Parts = Partial<Omit<Manifest, 'identity'>> & { identity?: Partial<Manifest['identity']> }
 
-/** A manifest that is valid, with these parts. */
+/** A valid manifest with the given parts. */
 export const aManifest = ({ identity = {}, ...rest }: Parts = {}): Manifest =>
   manifestShape.parse({
     schema_version: '0.1',

@@ -16,7 +16,7 @@ export interface PaymentParts extends Partial<Omit<Capability, 'rules'>> {
   readonly rules?: Partial<Rules>
 }
 
-/** What must not happen twice, and every call that reached it. */
+/** A capability that must not run twice, and the calls that reached it. */
 export function aPayment({ invoke, ...rest }: PaymentParts = {}): {
   readonly pay: Capability
   readonly ran: readonly Call[]
@@ -34,11 +34,11 @@ export function aPayment({ invoke, ...rest }: PaymentParts = {}): {
   return { pay, ran }
 }
 
-/** How it ended, in one word: `done`, `asking`, or the code of the failure. */
+/** The outcome as one word: `done`, `asking`, or the code of the failure. */
 export const wordOf = (outcome: Outcome): string =>
   outcome.kind === 'failed' ? outcome.failure.code : outcome.kind
 
-/** How often each word was said. */
+/** Counts outcomes by `wordOf`. */
 export function countWords(outcomes: readonly Outcome[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const outcome of outcomes) counts[wordOf(outcome)] = (counts[wordOf(outcome)] ?? 0) + 1

@@ -5,21 +5,21 @@ import { afterAll, onTestFinished } from 'vitest'
 
 type Files = Readonly<Record<string, string>>
 
-/** A folder with these files in it, for as long as the test runs. */
+/** A temporary folder with these files; removed when the test ends. */
 export async function aProject(files: Files): Promise<string> {
-  const folder = await make(files)
+  const folder = await createFolder(files)
   onTestFinished(() => remove(folder))
   return folder
 }
 
-/** The same for all tests of a file, which only read it. */
+/** A folder shared by all tests of a file, which must not write to it. */
 export async function aSharedProject(files: Files): Promise<string> {
-  const folder = await make(files)
+  const folder = await createFolder(files)
   afterAll(() => remove(folder))
   return folder
 }
 
-async function make(files: Files): Promise<string> {
+async function createFolder(files: Files): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-'))
   for (const [name, text] of Object.entries(files)) await put(path.join(folder, name), text)
   return folder
@@ -37,13 +37,13 @@ export interface ToolText {
   readonly description?: string
   readonly category?: string
   readonly permissions?: readonly string[]
-  /** Code: the schema. */
+  /** Source code of the schema. */
   readonly schema?: string
-  /** Code: the body of `async execute(input, context)`. */
+  /** Source code: the body of `async execute(input, context)`. */
   readonly body?: string
 }
 
-/** The text of a module with one tool, as a user would write it. */
+/** The source code of a module with one tool. */
 export const aToolModule = ({
   name,
   description = `Is called ${name}.`,
@@ -65,6 +65,6 @@ export default defineTool({
 })
 `
 
-/** A configuration that serves every module in \`tools/\`. */
+/** A configuration that serves every module in `tools/`. */
 export const aConfig = (rest = ''): string =>
   `name: acme\nversion: 1.2.3\nsources:\n  - definitions: ./tools/*.ts\n${rest}`

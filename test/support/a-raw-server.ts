@@ -8,14 +8,14 @@ export interface RawServer {
 
 export interface ReceivedRequest {
   readonly line: string
-  /** Names in lower case. */
+  /** Keys are lower-case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
 export type Respond = (socket: Socket, request: ReceivedRequest) => void
 
-/** Reads whole requests and answers with whatever bytes the test likes. */
+/** An HTTP server whose responses are raw bytes written by the test. */
 export async function aRawServer(respond: Respond): Promise<RawServer> {
   const sockets = new Set<Socket>()
   const requests: ReceivedRequest[] = []
@@ -26,10 +26,10 @@ export async function aRawServer(respond: Respond): Promise<RawServer> {
     socket.on('close', () => sockets.delete(socket))
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk])
-      for (let found = take(received); found; found = take(received)) {
-        received = received.subarray(found.length)
-        requests.push(found.request)
-        respond(socket, found.request)
+      for (let next = takeRequest(received); next; next = takeRequest(received)) {
+        received = received.subarray(next.length)
+        requests.push(next.request)
+        respond(socket, next.request)
       }
     })
   })
@@ -43,7 +43,7 @@ export async function aRawServer(respond: Respond): Promise<RawServer> {
   return { url: `http://127.0.0.1:${port}`, requests }
 }
 
-function take(bytes: Buffer) {
+function takeRequest(bytes: Buffer) {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [line = '', ...fields] = bytes.subarray(0, end).toString('latin1').split('\r\n')
@@ -59,7 +59,7 @@ function take(bytes: Buffer) {
   return { length, request: { line, headers, body } }
 }
 
-/** A proper answer. */
+/** Writes a valid HTTP response. */
 export function reply(
   socket: Socket,
   status: number,

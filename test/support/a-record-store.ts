@@ -22,18 +22,14 @@ import { serveHere } from './serve-here.ts'
 
 export type Data = Readonly<Record<string, unknown>>
 
-/** A stream as `streams.yaml` would declare it. */
-export function aStream(
-  name: string,
-  declaration: Record<string, unknown>,
-  connector = 'mail',
-): Stream {
-  const declared = declareStream(name, connector, streamShape.parse(declaration))
-  if ('faults' in declared) throw new Error(JSON.stringify(declared.faults))
-  return declared.stream
+/** A stream from a declaration like those in `streams.yaml`. */
+export function aStream(name: string, shape: Record<string, unknown>, connector = 'mail'): Stream {
+  const declaration = declareStream(name, connector, streamShape.parse(shape))
+  if ('faults' in declaration) throw new Error(JSON.stringify(declaration.faults))
+  return declaration.stream
 }
 
-const all = ['gte', 'gt', 'lte', 'lt']
+const rangeOperators = ['gte', 'gt', 'lte', 'lt']
 
 export const messages = (connector = 'mail', name = 'messages'): Stream =>
   aStream(
@@ -61,7 +57,7 @@ export const messages = (connector = 'mail', name = 'messages'): Stream =>
         { name: 'replies', stream: name, foreign_key: 'thread', cardinality: 'has_many' },
       ],
       query: {
-        range_filters: { sent_at: all, size: all },
+        range_filters: { sent_at: rangeOperators, size: rangeOperators },
         expand: ['replies'],
         search: { lexical_fields: ['author', 'body'] },
         aggregations: {
@@ -103,7 +99,7 @@ export interface TestStore {
   owner(): string
 }
 
-/** A store in a file, for as long as the test runs. */
+/** A store in a temporary file; removed when the test ends. */
 export async function aRecordStore(): Promise<TestStore> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-records-'))
   const file = path.join(folder, 'personal.db')
@@ -134,12 +130,12 @@ export async function aRecordStore(): Promise<TestStore> {
     },
     remove: (source, key) => writer.write(source, [{ key, emittedAt }]),
     grant(...streams) {
-      const { grantPackage: given, token } = createGrant(
+      const { grantPackage, token } = createGrant(
         writer,
         { client: 'test', streams, mode: 'continuous' },
         Date.now(),
       )
-      return { token, id: given.id, grants: given.grants.map(({ id }) => id) }
+      return { token, id: grantPackage.id, grants: grantPackage.grants.map(({ id }) => id) }
     },
     owner: () => createOwnerToken(writer, undefined, Date.now()).token,
   }
@@ -150,7 +146,7 @@ export interface Result {
   readonly data: Record<string, unknown>
   readonly isError: boolean
   readonly failure: { code: string; message: string; details?: Record<string, unknown> } | undefined
-  /** The whole result as it came. */
+  /** The unparsed result. */
   readonly whole: unknown
 }
 
@@ -163,27 +159,27 @@ export interface ReadingClient {
 
 export interface ReaderParts {
   readonly onTrouble?: (error: unknown) => void
-  /** What of the store is done otherwise, or watched; the rest is as it is. */
+  /** Overrides methods of the store. */
   readonly around?: (store: RecordStore) => Partial<RecordStore>
 }
 
-/** What reads a store through another one that stands before it. */
-function readThrough(
+/** A source and its token gate over a decorated store. */
+function openDecorated(
   file: string,
   around: NonNullable<ReaderParts['around']>,
 ): Pick<PlacedSource, 'source' | 'gate'> {
-  const plain = new SqliteRecords(file, Date.now, () => {})
-  const parts = around(plain)
-  const store = new Proxy(plain, {
+  const original = new SqliteRecords(file, Date.now, () => {})
+  const parts = around(original)
+  const store = new Proxy(original, {
     get: (_, name: keyof SqliteRecords) => {
-      const value = (parts as Partial<SqliteRecords>)[name] ?? plain[name]
-      return typeof value === 'function' ? value.bind(plain) : value
+      const value = (parts as Partial<SqliteRecords>)[name] ?? original[name]
+      return typeof value === 'function' ? value.bind(original) : value
     },
   })
   const gate = createTokenGate(
     () => ({ store, now: Date.now, timeoutMs: 10_000 }),
     () => {
-      throw new Error('nothing is written here')
+      throw new Error('This store is read-only.')
     },
   )
   const source = toRecordSource({
@@ -191,19 +187,19 @@ function readThrough(
     open: gate.open,
     holdsOwner: gate.holdsOwner,
     diagnostics: () => [],
-    close: async () => plain.close(),
+    close: async () => original.close(),
   })
   return { source, gate }
 }
 
-/** An official client that holds a token, at a server of this store. */
+/** An official client with a token, connected to a server of this store. */
 export async function aReader(
   { file }: TestStore,
   token: string,
   { onTrouble = () => {}, around }: ReaderParts = {},
 ): Promise<ReadingClient> {
-  const placed = recordSource(file, { mount: '/mcp/records' })
-  const sources = [around ? { ...placed, ...readThrough(file, around) } : placed]
+  const mounted = recordSource(file, { mount: '/mcp/records' })
+  const sources = [around ? { ...mounted, ...openDecorated(file, around) } : mounted]
   const { port } = await serveHere({ sources, onTrouble })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`

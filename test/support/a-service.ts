@@ -1,6 +1,6 @@
 import type { Observe, Service, ServiceAction, ServiceState } from '../../src/index.ts'
 
-/** A value that is set from outside, and how many look at it. */
+/** An observable value that a test sets, with the number of its observers. */
 export class Dial<T> {
   readonly #observers = new Set<(value: T) => void>()
   #value: T | undefined
@@ -25,7 +25,7 @@ export class Dial<T> {
     return this.#value as T
   }
 
-  /** Tells everybody; what an observer throws ends up here, as in an application. */
+  /** Notifies all observers. Their exceptions reach the caller, as in an application. */
   set(value: T): void {
     this.#value = value
     this.#hasValue = true
@@ -43,7 +43,7 @@ export const anAction = (parts: Partial<ServiceAction> = {}): ServiceAction => (
   ...parts,
 })
 
-/** A service of the older shape, every part of which can be turned while it is served. */
+/** A service of the older shape whose parts can be changed while it is served. */
 export function aService({
   actions = {},
   states = {},

@@ -12,19 +12,19 @@ import { drawbridge, toEnvironment } from './run-cli.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** A process of ours while it runs. */
+/** A running Drawbridge process. */
 export interface Running {
   readonly process: ChildProcess
   stdout(): string
   stderr(): string
-  /** Waits for words on either stream; fails when the process ends without them. */
+  /** Waits until either stream matches; rejects when the process exits first. */
   said(pattern: RegExp): Promise<RegExpMatchArray>
   readonly exited: Promise<number | null>
 }
 
 /**
- * A folder with a configuration, and all who work in it as they would for a user: servers, clients
- * and people at a terminal, each a process of its own. They end together.
+ * A folder with a configuration, and the processes that use it: servers, clients and commands, each
+ * one a process of its own. `close` ends them all.
  */
 export class Site {
   readonly folder: string
@@ -55,10 +55,12 @@ export class Site {
     return put(path.join(this.folder, name), text)
   }
 
-  /** What the tools wrote down: every execution, by whatever process. */
+  /** Every execution that the tools have logged, in any process. */
   ran(name?: string): { readonly name: string; readonly input: Record<string, unknown> }[] {
     const lines = this.read(ranFile).split('\n').filter(Boolean)
-    return lines.map((line) => JSON.parse(line)).filter((one) => !name || one.name === name)
+    return lines
+      .map((line) => JSON.parse(line))
+      .filter((execution) => !name || execution.name === name)
   }
 
   read(name: string): string {
@@ -69,23 +71,23 @@ export class Site {
     }
   }
 
-  /** `drawbridge …`, typed in the folder, until it ends. */
-  run(...words: readonly string[]): Promise<Finished> {
-    return drawbridge(words, { cwd: this.folder, env: this.#environment })
+  /** Runs a `drawbridge` command in the folder until it exits. */
+  run(...args: readonly string[]): Promise<Finished> {
+    return drawbridge(args, { cwd: this.folder, env: this.#environment })
   }
 
-  /** The same with `--json`; what it printed, parsed. */
-  async json(...words: readonly string[]) {
-    const { stdout, stderr } = await this.run(...words, '--json')
+  /** Runs a command with `--json`, and parses its output. */
+  async json(...args: readonly string[]) {
+    const { stdout, stderr } = await this.run(...args, '--json')
     try {
       return JSON.parse(stdout)
     } catch {
-      throw new Error(`${words.join(' ')} --json printed no JSON: ${stdout}${stderr}`)
+      throw new Error(`${args.join(' ')} --json printed no JSON: ${stdout}${stderr}`)
     }
   }
 
-  start(...words: readonly string[]): Running {
-    const child = spawn(process.execPath, [main, ...words], {
+  start(...args: readonly string[]): Running {
+    const child = spawn(process.execPath, [main, ...args], {
       cwd: this.folder,
       env: toEnvironment(this.#environment),
     })
@@ -100,15 +102,17 @@ export class Site {
     const exited = once(child, 'close').then(([code]) => code as number | null)
     const said = (pattern: RegExp) =>
       new Promise<RegExpMatchArray>((resolve, reject) => {
-        const look = () => {
-          const found = stdout.match(pattern) ?? stderr.match(pattern)
-          if (found) resolve(found)
-          return found
+        const check = () => {
+          const match = stdout.match(pattern) ?? stderr.match(pattern)
+          if (match) resolve(match)
+          return match
         }
-        if (look()) return
-        child.stdout.on('data', look)
-        child.stderr.on('data', look)
-        exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
+        if (check()) return
+        child.stdout.on('data', check)
+        child.stderr.on('data', check)
+        exited.then(
+          () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr}`)),
+        )
       })
     const running = {
       process: child,
@@ -122,15 +126,15 @@ export class Site {
     return running
   }
 
-  /** `drawbridge serve` on a free port; clients who come by HTTP find it from then on. */
-  async serve(...words: readonly string[]): Promise<Running> {
-    const running = this.start('serve', '--port', '0', ...words)
+  /** Starts `drawbridge serve` on a free port; HTTP clients connect to the latest one. */
+  async serve(...args: readonly string[]): Promise<Running> {
+    const running = this.start('serve', '--port', '0', ...args)
     const [, url = ''] = await running.said(/(http:\/\/\S+\/mcp)\b/)
     this.#url = url
     return running
   }
 
-  /** Ends a process as a crash would, or politely. */
+  /** Stops a process: gracefully, or like a crash with SIGKILL. */
   async stop({ process, exited }: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     process.kill(signal)
     await exited

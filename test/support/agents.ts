@@ -21,7 +21,7 @@ export interface AgentParts extends Partial<Omit<AgentDefinition, 'capabilities'
   readonly capability?: Partial<CapabilityDefinition>
 }
 
-/** An agent for the intent `Look`, which only reads, unless something else is said. */
+/** An agent for the intent `Look`, which is read-only by default. */
 export const anAgent = (
   name: string,
   { capability, ...rest }: AgentParts = {},
@@ -32,7 +32,7 @@ export const anAgent = (
   ...rest,
 })
 
-/** The same for `Pay`, which must not happen twice. */
+/** An agent for the intent `Pay`, which is irreversible by default. */
 export const aPayer = (name: string, { capability, ...rest }: AgentParts = {}): AgentDefinition =>
   anAgent(name, {
     capability: { intent: 'Pay', description: 'Pays.', effects: 'irreversible', ...capability },
@@ -67,7 +67,7 @@ export const anEnvelope = (
   routing: { strategy: 'fallback', targetAgent: null, fallbackAgents: [], ...parts.routing },
 })
 
-/** As a module would bring them; one that cannot be read fails the test. */
+/** Reads the definitions like a module's; throws for an invalid one. */
 export function aRegistry(agents: readonly AgentDefinition[]) {
   return toRegistry(
     agents.map((definition) => {
@@ -101,30 +101,30 @@ export function aRouter({ agents, routing = {}, ...rest }: RouterParts) {
     steadyNow,
   })
   let count = 0
-  const route = (envelope = anEnvelope(), around: Partial<RoutingContext> = {}) =>
+  const route = (envelope = anEnvelope(), context: Partial<RoutingContext> = {}) =>
     router.route(envelope, {
       id: `execution ${++count}`,
       source: 'test',
       address: envelope.intent.name,
       caller: 'ann',
       cancellation: new Cancellation(),
-      ...around,
+      ...context,
     })
   return { router, route, health }
 }
 
-/** A log that keeps everything in a list. */
+/** An execution log in memory. */
 export function aLog(): ExecutionLog & { readonly events: ExecutionEvent[] } {
   const events: ExecutionEvent[] = []
   return {
     events,
-    append: async (more) => void events.push(...more),
+    append: async (added) => void events.push(...added),
     read: { list: () => [], find: () => undefined, verify: () => ({ count: 0 }) },
     claim: async () => true,
   }
 }
 
-/** Answers nothing, and does not listen either. */
+/** Never settles, and ignores cancellation. */
 export const never = (): Promise<never> => new Promise(() => {})
 
 export const later = async <T>(milliseconds: number, value: T): Promise<T> => {

@@ -1,10 +1,10 @@
-/** `npm run soak` asks for everything; `npm test` takes a sample of it, because people wait for it. */
+/** `npm run soak` runs all cases; `npm test` runs a sample, to stay fast. */
 export const isSoak = process.env.SOAK !== undefined
 
 export const amount = (everyday: number, soak: number): number => (isSoak ? soak : everyday)
 
 /**
- * The upper bound of a measurement, in whatever unit: as it is in a soak, which has a quiet machine;
- * elsewhere only what hangs, or grows with the square of its input, is beyond it.
+ * The upper bound of a measurement in any unit. Exact in a soak, which has an idle machine; elsewhere
+ * 20 times as large, so that only hangs and quadratic growth exceed it.
  */
 export const atMost = (bound: number): number => amount(bound * 20, bound)

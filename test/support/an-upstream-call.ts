@@ -10,21 +10,21 @@ export const anUpstreamRequest = (parts: Partial<UpstreamRequest> = {}): Upstrea
   ...parts,
 })
 
-/** What the pipeline does: after that long the call is cancelled. */
+/** Cancels the call after a time limit, like the pipeline. */
 export async function callWithin(
-  milliseconds: number,
+  timeoutMs: number,
   upstream: Upstream,
   parts: Partial<UpstreamRequest> = {},
 ): Promise<UpstreamAnswer & { readonly took: number }> {
   const cancellation = new Cancellation()
-  const timer = setTimeout(() => cancellation.cancel('The time limit is over.'), milliseconds)
-  const started = performance.now()
+  const timer = setTimeout(() => cancellation.cancel('The time limit is over.'), timeoutMs)
+  const startedAt = performance.now()
   const answer = await upstream.call(anUpstreamRequest({ cancellation, ...parts }))
   clearTimeout(timer)
-  return { ...answer, took: performance.now() - started }
+  return { ...answer, took: performance.now() - startedAt }
 }
 
-/** The failure's code and whether the agent got to work, or what else it was. */
+/** The failure's code or the outcome's kind, and whether the request reached the agent. */
 export const inShort = ({ outcome, reached }: UpstreamAnswer) => [
   outcome.kind === 'failed' ? outcome.failure.code : outcome.kind,
   reached,

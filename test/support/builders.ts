@@ -11,7 +11,7 @@ import { createPipeline, type GovernanceSettings } from '../../src/governance/pi
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 
-/** A contract that must be good. */
+/** Throws for an invalid schema. */
 export function aContract(schema: unknown, direction: 'input' | 'output' = 'input') {
   const reading = readContract(schema, direction)
   if ('fault' in reading) throw new Error(reading.fault)
@@ -56,7 +56,7 @@ export const aCall = (parts: Partial<Call> = {}): Call => ({
   listing: emptyListing,
   listener: silentListener,
   traceparent: undefined,
-  run: () => Promise.reject(new Error('nothing inside')),
+  run: () => Promise.reject(new Error('This capability runs no other.')),
   auditTrail: { decisions: [] },
   plan: emptyPlan,
   ...parts,
@@ -66,13 +66,13 @@ export interface PipelineParts {
   readonly secrets?: string[]
   readonly file?: string
   readonly now?: () => number
-  /** Whether another process that shares the file still lives. */
+  /** Whether another process that shares the file is alive. */
   readonly isAlive?: () => boolean
   readonly onFault?: (fault: OperatorFailure) => void
   readonly settings?: Partial<GovernanceSettings>
 }
 
-/** The whole pipeline on a real ledger. */
+/** The complete pipeline with a real ledger. */
 export function aPipeline({
   secrets = [],
   file,

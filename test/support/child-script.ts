@@ -9,16 +9,16 @@ export interface ChildScript {
   readonly ended: Promise<number | null>
   stdout(): string
   stderr(): string
-  /** Waits until standard output matches; fails when the process ends first. */
+  /** Waits until standard output matches; rejects when the process exits first. */
   said(pattern: RegExp): Promise<void>
 }
 
-/** Code in a process of its own, with `ledger(file)` to open the built ledger as a server does. */
+/** Runs code in a new process, with `ledger(file)` to open the built ledger like a server. */
 export function startScript(code: string, words: readonly string[] = []): ChildScript {
-  const built = pathToFileURL(`${repository}/dist/runtime/open-ledger.js`)
+  const ledgerModule = pathToFileURL(`${repository}/dist/runtime/open-ledger.js`)
   const preamble = `
-    import { openLedger } from ${JSON.stringify(built.href)}
-    const ledger = (file) => openLedger({ file, keep: 86400000, onError: console.error })
+    import { openLedger } from ${JSON.stringify(ledgerModule.href)}
+    const ledger = (file) => openLedger({ file, keepRunsMs: 86400000, onError: console.error })
     const words = process.argv.slice(1)
   `
   const child = spawn(
@@ -40,10 +40,10 @@ export function startScript(code: string, words: readonly string[] = []): ChildS
   })
   const said = (pattern: RegExp) =>
     new Promise<void>((resolve, reject) => {
-      const look = () => pattern.test(stdout) && resolve()
-      look()
-      child.stdout.on('data', look)
-      ended.then(() => reject(new Error(`ended without saying ${pattern}: ${stderr}`)))
+      const check = () => pattern.test(stdout) && resolve()
+      check()
+      child.stdout.on('data', check)
+      ended.then(() => reject(new Error(`exited without printing ${pattern}: ${stderr}`)))
     })
   return { process: child, ended, stdout: () => stdout, stderr: () => stderr, said }
 }

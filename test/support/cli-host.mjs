@@ -1,18 +1,20 @@
-// Runs `dist/cli/main.js` again and again in one process: starting Node and importing everything costs
-// more than most verbs do. Protocol: one IPC message per run; its exit code is written as a marker to
+// Runs `dist/cli/main.js` repeatedly in one process, because starting Node and importing modules costs
+// more than most commands. Protocol: one IPC message per run; its exit code is written as a marker to
 // both streams, so that a marker comes after all output of its run.
 import { Readable } from 'node:stream'
 
 const [main] = process.argv.slice(2)
 const { stdout, stderr } = process
-const pristine = new Map(process.eventNames().map((name) => [name, process.listeners(name)]))
+const initialListeners = new Map(
+  process.eventNames().map((name) => [name, process.listeners(name)]),
+)
 let runs = 0
 
-process.on('message', async ({ words, cwd, env, input, marker }) => {
+process.on('message', async ({ args, cwd, env, input, marker }) => {
   process.chdir(cwd)
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
-  process.argv = [process.execPath, main, ...words]
+  process.argv = [process.execPath, main, ...args]
   const stdin = Readable.from(input === '' ? [] : [Buffer.from(input)])
   Object.defineProperty(process, 'stdin', { value: stdin, configurable: true })
   process.exitCode = undefined
@@ -20,11 +22,11 @@ process.on('message', async ({ words, cwd, env, input, marker }) => {
   process.exit = (code = process.exitCode ?? 0) => {
     if (hasEnded) return
     hasEnded = true
-    forgetListeners()
+    removeListeners()
     for (const stream of [stdout, stderr]) stream.write(`${marker}${code}\n`)
   }
   try {
-    // A query makes it another module: only the entry point itself is evaluated again.
+    // The query creates a new module: only the entry point is evaluated again.
     await import(`${main}?run=${runs++}`)
   } catch (error) {
     stderr.write(`${error?.stack ?? error}\n`)
@@ -32,11 +34,15 @@ process.on('message', async ({ words, cwd, env, input, marker }) => {
   }
 })
 
-/** Signal handlers and the like that a verb leaves to the end of its process. */
-function forgetListeners() {
+/** Commands leave signal handlers behind, since their process normally exits. */
+function removeListeners() {
   for (const name of process.eventNames())
     for (const listener of process.listeners(name))
-      if (name !== 'message' && name !== 'disconnect' && !pristine.get(name)?.includes(listener))
+      if (
+        name !== 'message' &&
+        name !== 'disconnect' &&
+        !initialListeners.get(name)?.includes(listener)
+      )
         process.off(name, listener)
 }
 

@@ -10,16 +10,16 @@ export interface Finished {
 }
 
 export interface HostRun {
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly input: string
 }
 
-/** Far more than any verb needs, on the busiest machine. */
+/** Far more than any command needs, even on a busy machine. */
 export const maxRunMs = 100_000
 
-/** Runs one verb after the other in one process, which ends with this one. */
+/** Runs commands one after the other in a child process, which exits with this one. */
 export function runInHost(run: HostRun): Promise<Finished> {
   const finished = queue.then(() => runNow(run))
   queue = finished.catch(() => {})
@@ -41,7 +41,7 @@ class Host {
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown>
   #output = { stdout: '', stderr: '' }
-  #look = () => {}
+  #onOutput = () => {}
 
   private constructor(child: ChildProcess) {
     this.#child = child
@@ -49,16 +49,16 @@ class Host {
     for (const name of ['stdout', 'stderr'] as const)
       child[name]?.setEncoding('utf8').on('data', (text: string) => {
         this.#output[name] += text
-        this.#look()
+        this.#onOutput()
       })
   }
 
   static async start(): Promise<Host> {
-    const words = [path.resolve('test/support/cli-host.mjs'), path.resolve('dist/cli/main.js')]
-    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
-    const started = new Host(child)
-    await Promise.race([once(child, 'message'), started.#closed])
-    return started
+    const args = [path.resolve('test/support/cli-host.mjs'), path.resolve('dist/cli/main.js')]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    const created = new Host(child)
+    await Promise.race([once(child, 'message'), created.#closed])
+    return created
   }
 
   get isAlive(): boolean {
@@ -71,23 +71,23 @@ class Host {
     this.#output = { stdout: '', stderr: '' }
     this.#reference(true)
     const deadline = setTimeout(() => this.#child.kill('SIGKILL'), maxRunMs)
-    const marked = new Promise<void>((resolve) => {
-      this.#look = () => {
+    const markersReceived = new Promise<void>((resolve) => {
+      this.#onOutput = () => {
         const { stdout, stderr } = this.#output
         if (end.test(stdout) && end.test(stderr)) resolve()
       }
     })
     this.#child.send({ ...run, marker })
-    await Promise.race([marked, this.#closed])
+    await Promise.race([markersReceived, this.#closed])
     clearTimeout(deadline)
-    this.#look = () => {}
+    this.#onOutput = () => {}
     this.#reference(false)
     const [stdout = '', code] = this.#output.stdout.split(end)
     const [stderr = ''] = this.#output.stderr.split(end)
     return { code: code === undefined ? null : Number(code), stdout, stderr }
   }
 
-  /** An idle host is no reason for this process to stay. */
+  /** An idle host must not keep this process alive. */
   #reference(isBusy: boolean): void {
     const method = isBusy ? 'ref' : 'unref'
     const { channel, stdout, stderr } = this.#child

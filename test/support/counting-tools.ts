@@ -1,20 +1,20 @@
-/** A tool that writes down every time it runs, as code: only what differs from a plain write is said. */
+/** Source code of a tool that logs every execution; the defaults describe a simple write. */
 export interface CountingTool {
   readonly name: string
   readonly description?: string
   readonly category?: string
-  /** Code: the schema. */
+  /** Source code of the schema. */
   readonly schema?: string
-  /** Code: further fields of the definition. */
+  /** Source code: further fields of the definition. */
   readonly more?: string
-  /** Code: the rest of `execute(input, context)`. */
+  /** Source code: the rest of `execute(input, context)`. */
   readonly body?: string
 }
 
-/** Where the tools of a folder write down that they ran. */
+/** The file in which the tools of a folder log their executions. */
 export const ranFile = 'ran.ndjson'
 
-/** A module of tools, in a folder below the configuration. */
+/** Source code of a module of tools, for a folder below the configuration. */
 export const countingTools = (...tools: readonly CountingTool[]): string =>
   `import { appendFileSync } from 'node:fs'
 import path from 'node:path'

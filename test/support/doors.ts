@@ -9,7 +9,7 @@ import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/clien
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
-/** The four ways in. Through each comes an official client of its era. */
+/** Protocol era and transport of the official clients. */
 export const doors = [
   '2026 over HTTP',
   '2025 over HTTP',
@@ -20,11 +20,11 @@ export const doors = [
 export type Door = (typeof doors)[number]
 
 export interface DoorOptions {
-  /** What the person at the client answers; without it the client cannot ask anybody. */
+  /** Answers elicitation requests; without it the client has no elicitation capability. */
   readonly person?: Person
   readonly headers?: Readonly<Record<string, string>>
   readonly mount?: string
-  /** Further words for the server that a client over stdio starts. */
+  /** Further arguments for the server that a client over stdio starts. */
   readonly words?: readonly string[]
 }
 
@@ -41,30 +41,30 @@ export const says = {
   nothing: { action: 'cancel' },
 } as const satisfies Record<string, PersonsAnswer>
 
-/** How a call ended, in the same words whatever way it came by. */
+/** The result of a call, in the same form for all eras and transports. */
 export interface Answered {
   /** `done`, the code of a failure, or the code of a protocol error. */
   readonly verdict: string
   readonly text: string
   readonly data: unknown
   readonly details: Record<string, unknown>
-  /** Without the prefix. */
+  /** Keys without `dev.drawbridge/`. */
   readonly meta: Record<string, unknown>
 }
 
 export interface CallOptions {
-  /** Without the prefix. */
+  /** Keys without `dev.drawbridge/`. */
   readonly meta?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
 export interface DoorClient {
   call(name: string, input: Record<string, unknown>, options?: CallOptions): Promise<Answered>
-  /** As the server lists them now, not as the client remembers them. */
+  /** Lists the tools without the client's cache. */
   tools(): Promise<Tool[]>
-  /** What the person was shown, in order. */
+  /** Messages of the elicitation requests, in order. */
   readonly shown: string[]
-  /** What a server over stdio wrote to standard error. */
+  /** Standard error of a server over stdio. */
   stderr(): string
   close(): Promise<void>
 }
@@ -77,7 +77,7 @@ export interface Tool {
 
 export const prefix = 'dev.drawbridge/'
 
-interface Way {
+interface ServerAddress {
   readonly url: string
   readonly stdio: {
     readonly command: string
@@ -87,15 +87,19 @@ interface Way {
   }
 }
 
-export async function openDoor(door: Door, options: DoorOptions, way: Way): Promise<DoorClient> {
+export async function openDoor(
+  door: Door,
+  options: DoorOptions,
+  address: ServerAddress,
+): Promise<DoorClient> {
   const shown: string[] = []
   const elicit = async ({ params }: { params: { message: string } }) => {
     shown.push(params.message)
     return (await options.person?.(params.message)) ?? says.nothing
   }
   const { client, stderr } = door.startsWith('2026')
-    ? await openModern(door, options, way, elicit)
-    : await openLegacy(door, options, way, elicit)
+    ? await openModern(door, options, address, elicit)
+    : await openLegacy(door, options, address, elicit)
   return {
     shown,
     stderr,
@@ -120,7 +124,12 @@ export async function openDoor(door: Door, options: DoorOptions, way: Way): Prom
 
 type Elicit = (request: { params: { message: string } }) => Promise<PersonsAnswer>
 
-async function openModern(door: Door, options: DoorOptions, way: Way, elicit: Elicit) {
+async function openModern(
+  door: Door,
+  options: DoorOptions,
+  address: ServerAddress,
+  elicit: Elicit,
+) {
   const client = new Client(identity, {
     versionNegotiation: { mode: { pin: '2026-07-28' } },
     capabilities: options.person ? { elicitation: { form: {} } } : {},
@@ -128,21 +137,26 @@ async function openModern(door: Door, options: DoorOptions, way: Way, elicit: El
   if (options.person) client.setRequestHandler('elicitation/create', elicit as never)
   if (door.endsWith('HTTP')) {
     const requestInit = { headers: { ...options.headers } }
-    await client.connect(new StreamableHTTPClientTransport(new URL(way.url), { requestInit }))
+    await client.connect(new StreamableHTTPClientTransport(new URL(address.url), { requestInit }))
     return { client: client as unknown as AnyClient, stderr: () => '' }
   }
-  const transport = new StdioClientTransport({ ...way.stdio, stderr: 'pipe' })
-  const stderr = gather(transport.stderr)
+  const transport = new StdioClientTransport({ ...address.stdio, stderr: 'pipe' })
+  const stderr = collectText(transport.stderr)
   await client.connect(transport)
   return { client: client as unknown as AnyClient, stderr }
 }
 
-async function openLegacy(door: Door, options: DoorOptions, way: Way, elicit: Elicit) {
+async function openLegacy(
+  door: Door,
+  options: DoorOptions,
+  address: ServerAddress,
+  elicit: Elicit,
+) {
   const client = new ClientV1(identity, {
     capabilities: options.person ? { elicitation: {} } : {},
   })
   if (options.person) client.setRequestHandler(ElicitRequestSchema, elicit as never)
-  // The first version takes a schema between the two.
+  // Version 1 has a result schema as second parameter.
   const adapted: AnyClient = {
     callTool: (params, limits) => client.callTool(params as never, undefined, limits),
     listTools: async () => (await client.listTools()) as unknown as { tools: Tool[] },
@@ -150,11 +164,11 @@ async function openLegacy(door: Door, options: DoorOptions, way: Way, elicit: El
   }
   if (door.endsWith('HTTP')) {
     const requestInit = { headers: { ...options.headers } }
-    await client.connect(new HttpV1(new URL(way.url), { requestInit }) as never)
+    await client.connect(new HttpV1(new URL(address.url), { requestInit }) as never)
     return { client: adapted, stderr: () => '' }
   }
-  const transport = new StdioV1({ ...way.stdio, stderr: 'pipe' })
-  const stderr = gather(transport.stderr)
+  const transport = new StdioV1({ ...address.stdio, stderr: 'pipe' })
+  const stderr = collectText(transport.stderr)
   await client.connect(transport)
   return { client: adapted, stderr }
 }
@@ -167,7 +181,7 @@ interface AnyClient {
   close(): Promise<void>
 }
 
-function gather(stream: unknown): () => string {
+function collectText(stream: unknown): () => string {
   let text = ''
   ;(stream as NodeJS.ReadableStream).on('data', (chunk) => {
     text += String(chunk)
@@ -209,7 +223,7 @@ function toProtocolAnswer(error: ProtocolError): Answered {
   return { verdict, text: message, data: undefined, details: data, meta: {} }
 }
 
-/** Of a 403 one client tells only the challenge, and the older one only the body. */
+/** The modern client exposes only the challenge of a 403, and the legacy one only the body. */
 function toChallenge(error: Error): Record<string, unknown> {
   if (error instanceof InsufficientScopeError)
     return { code: 'insufficient_scope', missing: error.requiredScope?.split(' ') }

@@ -1,4 +1,4 @@
-/** Something one side waits for and the other side brings about. */
+/** A promise that is resolved from outside. */
 export class Latch<T = void> {
   open: (value: T) => void = () => {}
   readonly opened = new Promise<T>((resolve) => {

@@ -22,11 +22,11 @@ export const toLegacyHeaders = (session?: string): Record<string, string> => ({
   ...(session !== undefined && { 'mcp-session-id': session }),
 })
 
-/** Opens a session of 2025 and returns its id. */
+/** Opens a 2025 session and returns its id. */
 export async function openSession(url: string): Promise<string> {
-  const opened = await post(url, anInitialize(), toLegacyHeaders())
-  const session = opened.headers.get('mcp-session-id')
-  if (session === null) throw new Error(`no session: ${opened.status} ${opened.text}`)
+  const response = await post(url, anInitialize(), toLegacyHeaders())
+  const session = response.headers.get('mcp-session-id')
+  if (session === null) throw new Error(`no session: ${response.status} ${response.text}`)
   await post(url, initialized, toLegacyHeaders(session))
   return session
 }

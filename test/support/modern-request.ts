@@ -18,7 +18,7 @@ export const modernMeta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** A request of the stateless era, in order. */
+/** A valid 2026 request. */
 export const aModernRequest = (
   method: string,
   params: Readonly<Record<string, unknown>> = {},
@@ -30,7 +30,7 @@ export const aModernRequest = (
   params: { ...params, _meta: { ...modernMeta, ...(params._meta as object | undefined) } },
 })
 
-/** The headers that a body calls for, as far as it can be understood: consistent with it always. */
+/** Headers that match a body, as far as it can be parsed. */
 export function toModernHeaders(body: unknown): Record<string, string> {
   const { method, params } = asRecord(body)
   const { name, uri, _meta, arguments: input } = asRecord(params)
@@ -46,7 +46,7 @@ export function toModernHeaders(body: unknown): Record<string, string> {
   }
 }
 
-/** For tools that mark `region` and `shard` with `x-mcp-header`. */
+/** Tools of the tests mark `region` and `shard` with `x-mcp-header`. */
 function toParamHeaders(input: unknown): Record<string, string> {
   const { region, shard } = asRecord(input)
   return {
@@ -55,22 +55,22 @@ function toParamHeaders(input: unknown): Record<string, string> {
   }
 }
 
-/** What ASCII cannot carry is said in base64. */
+/** Encodes values that are not printable ASCII in base64. */
 export const toHeaderValue = (text: string): string =>
   isPlain(text) && !text.startsWith('=?')
     ? text
     : `=?base64?${Buffer.from(text).toString('base64')}?=`
 
-/** What a header can say as it is; Node closes the connection on those who say much more. */
+/** Printable ASCII of limited length: Node closes the connection for larger headers. */
 const isPlain = (value: unknown): value is string =>
   typeof value === 'string' &&
-  value.length <= longestHeader &&
+  value.length <= maxHeaderLength &&
   /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
 
-const longestHeader = 8192
+const maxHeaderLength = 8192
 
 const isShort = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= longestHeader
+  typeof value === 'string' && value.length <= maxHeaderLength
 
 const isPrimitive = (value: unknown): value is string | number | boolean =>
   isShort(value) || typeof value === 'number' || typeof value === 'boolean'
@@ -82,7 +82,7 @@ export interface Posted {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The last message of the body, be it JSON or a stream of events. */
+  /** The last message of the body, which is JSON or an SSE stream. */
   readonly answer: Answer
 }
 
@@ -104,24 +104,24 @@ export async function post(
   headers: Readonly<Record<string, string>>,
 ): Promise<Posted> {
   const body = Buffer.from(JSON.stringify(message))
-  // Not `fetch`: Node 20's forgets some requests whose server was killed, and waits for ever.
-  const sent = request(url, {
+  // `fetch` of Node 20 never settles for some requests whose server was killed.
+  const outgoing = request(url, {
     method: 'POST',
     headers: { ...headers, 'content-length': body.length },
     agent: false,
     signal: AbortSignal.timeout(maxAnswerMs),
   })
-  sent.end(body)
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  outgoing.end(body)
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   const text = await readText(response)
   const answer = (toMessages(text).at(-1) ?? {}) as Answer
-  const received = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
+  const headerPairs = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
     values.map((value): [string, string] => [name, value]),
   )
-  return { status: response.statusCode ?? 0, headers: new Headers(received), text, answer }
+  return { status: response.statusCode ?? 0, headers: new Headers(headerPairs), text, answer }
 }
 
-/** Every message in a body; throws where something is not JSON. */
+/** Every message in a body; throws for anything that is not JSON. */
 export function toMessages(body: string): unknown[] {
   if (body === '') return []
   if (/^\s*[[{"]/.test(body)) return [JSON.parse(body)].flat()
@@ -129,8 +129,11 @@ export function toMessages(body: string): unknown[] {
     .split(/\r?\n\r?\n/)
     .flatMap((frame) => {
       const lines = frame.split(/\r?\n/)
-      const odd = lines.find((line) => line !== '' && !/^(:|data:|event:|id:|retry:)/.test(line))
-      if (odd !== undefined) throw new SyntaxError(`no event and no JSON: ${odd.slice(0, 200)}`)
+      const invalid = lines.find(
+        (line) => line !== '' && !/^(:|data:|event:|id:|retry:)/.test(line),
+      )
+      if (invalid !== undefined)
+        throw new SyntaxError(`neither SSE nor JSON: ${invalid.slice(0, 200)}`)
       const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5))
       return [data.join('\n').trim()]
     })

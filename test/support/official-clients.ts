@@ -11,14 +11,14 @@ import { Latch } from './latch.ts'
 const identity = { name: 'test', version: '1.0.0' }
 type Headers = Readonly<Record<string, string>>
 
-/** The official client of today, speaking 2026-07-28 and nothing else. */
+/** The current official client, pinned to 2026-07-28. */
 export async function aModernClient(
   url: string,
   headers: Headers = {},
   options: ClientOptions = {},
 ): Promise<Client> {
-  const pinned = { versionNegotiation: { mode: { pin: '2026-07-28' } }, ...options }
-  const client = new Client(identity, pinned)
+  const clientOptions = { versionNegotiation: { mode: { pin: '2026-07-28' } }, ...options }
+  const client = new Client(identity, clientOptions)
   await client.connect(
     new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
   )
@@ -26,7 +26,7 @@ export async function aModernClient(
   return client
 }
 
-/** The official client of 2025, with a session. */
+/** The official client of 2025, with an open session. */
 export async function aClientOf2025(url: string, headers: Headers = {}): Promise<ClientV1> {
   const client = new ClientV1(identity)
   const stream = new Latch()
@@ -42,8 +42,8 @@ export async function aClientOf2025(url: string, headers: Headers = {}): Promise
 }
 
 /**
- * The client of 2025 opens its stream of notifications beside everything else, and does not say when:
- * what the server tells before that is lost.
+ * Reports when the notification stream is open: the 2025 client opens it in the background, and
+ * notifications sent before that are lost.
  */
 export async function fetchAndTell(
   [url, init]: Parameters<typeof fetch>,

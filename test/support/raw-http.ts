@@ -9,12 +9,12 @@ export interface RawRequest {
 
 export interface RawResponse {
   readonly status: number
-  /** Names in lower case. */
+  /** Keys are lower-case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** The bytes of one request, whole. Header values are written as they are, one byte each. */
+/** The bytes of one request. Header values are written as Latin-1, without validation. */
 export function toBytes({ method = 'POST', path = '/mcp', headers, body }: RawRequest): Buffer {
   const content = Buffer.from(body ?? '')
   const fields = { host: '127.0.0.1', 'content-length': String(content.length), ...headers }
@@ -25,10 +25,10 @@ export function toBytes({ method = 'POST', path = '/mcp', headers, body }: RawRe
   ])
 }
 
-/** One kept-alive connection. Requests may be sent before earlier ones are answered. */
+/** A keep-alive connection with pipelining. */
 export class RawConnection {
   readonly #socket: Socket
-  readonly #waiting: Waiting[] = []
+  readonly #pending: PendingResponse[] = []
   #received: Buffer = Buffer.alloc(0)
   #closed: Error | undefined
 
@@ -51,18 +51,18 @@ export class RawConnection {
   }
 
   /**
-   * Settles when the answer has ended; `until` is for those that have no body, and for streams that
-   * never end but have said something.
+   * Resolves when the response has ended; with `until`, after the head of a response without a body,
+   * or after the first event of an endless stream.
    */
   send(bytes: Uint8Array, until: Until = 'end'): Promise<RawResponse> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closed)
-      this.#waiting.push({ resolve, reject, until })
+      this.#pending.push({ resolve, reject, until })
       this.#socket.write(bytes)
     })
   }
 
-  /** More of a request whose answer is awaited already. */
+  /** Writes more bytes of a request that was already sent in part. */
   write(bytes: Uint8Array): void {
     if (!this.#socket.destroyed) this.#socket.write(bytes)
   }
@@ -72,21 +72,21 @@ export class RawConnection {
   }
 
   #read(): void {
-    for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-      const taken = take(this.#received, next.until)
-      if (!taken) return
-      this.#received = this.#received.subarray(taken.length)
-      // An interim answer is followed by the real one.
-      if (taken.response.status < 200) continue
-      this.#waiting.shift()
-      next.resolve(taken.response)
+    for (let next = this.#pending[0]; next; next = this.#pending[0]) {
+      const parsed = takeResponse(this.#received, next.until)
+      if (!parsed) return
+      this.#received = this.#received.subarray(parsed.length)
+      // A 1xx response is followed by the final one.
+      if (parsed.response.status < 200) continue
+      this.#pending.shift()
+      next.resolve(parsed.response)
     }
   }
 
   #end(reason: Error): void {
     if (this.#closed) return
     this.#closed = reason
-    const [first, ...others] = this.#waiting.splice(0)
+    const [first, ...others] = this.#pending.splice(0)
     const untilClose = first && takeUntilClose(this.#received)
     if (untilClose) first.resolve(untilClose)
     else first?.reject(reason)
@@ -96,37 +96,38 @@ export class RawConnection {
 
 export type Until = 'end' | 'head' | 'event'
 
-interface Waiting {
+interface PendingResponse {
   readonly resolve: (response: RawResponse) => void
   readonly reject: (reason: Error) => void
   readonly until: Until
 }
 
-interface Taken {
+interface ParsedResponse {
   readonly response: RawResponse
   readonly length: number
 }
 
-function take(bytes: Buffer, until: Until): Taken | undefined {
+function takeResponse(bytes: Buffer, until: Until): ParsedResponse | undefined {
   const head = readHead(bytes)
   if (!head) return undefined
   const { status, headers, length: start } = head
-  const whole = (body: string, length: number): Taken => ({
+  const toParsed = (body: string, length: number): ParsedResponse => ({
     response: { status, headers, body },
     length,
   })
-  if (until === 'head' || status < 200 || status === 204 || status === 304) return whole('', start)
+  if (until === 'head' || status < 200 || status === 204 || status === 304)
+    return toParsed('', start)
   if (headers['transfer-encoding'] === 'chunked') {
-    // Quickly, for those who receive megabytes: without this there is no last chunk.
+    // A fast check for large bodies: parses the chunks only when the last one has arrived.
     if (until === 'end' && bytes.indexOf('\r\n0\r\n\r\n', start - 2) < 0) return undefined
     const chunks = readChunks(bytes, start)
-    if (chunks.length !== undefined) return whole(chunks.body, chunks.length)
-    const said = until === 'event' && chunks.body.includes('\n\n')
-    return said ? whole(chunks.body, bytes.length) : undefined
+    if (chunks.length !== undefined) return toParsed(chunks.body, chunks.length)
+    const hasEvent = until === 'event' && chunks.body.includes('\n\n')
+    return hasEvent ? toParsed(chunks.body, bytes.length) : undefined
   }
   if (headers['content-length'] === undefined) return undefined
   const end = start + Number(headers['content-length'])
-  return bytes.length < end ? undefined : whole(bytes.toString('utf8', start, end), end)
+  return bytes.length < end ? undefined : toParsed(bytes.toString('utf8', start, end), end)
 }
 
 function takeUntilClose(bytes: Buffer): RawResponse | undefined {
@@ -149,7 +150,7 @@ function readHead(bytes: Buffer) {
   return { status, headers, length: end + 4 }
 }
 
-/** `length` is absent as long as the last chunk has not come. */
+/** `length` is absent until the last chunk has arrived. */
 function readChunks(bytes: Buffer, start: number): { body: string; length?: number } {
   const parts: Buffer[] = []
   for (let at = start; ; ) {

@@ -8,25 +8,25 @@ import { type Finished, maxRunMs, runInHost } from './cli-host.ts'
 export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
-  /** What is on standard input; nothing where absent. */
+  /** Standard input; empty by default. */
   readonly input?: string
 }
 
 /**
- * `drawbridge …`, as a user types it, until it ends, in a process that this test file shares: see
- * `cli-host.mjs`. One that does not end is killed: its code is null.
+ * Runs a `drawbridge` command until it exits, in a process shared by this test file: see
+ * `cli-host.mjs`. A command that does not exit is killed, and its code is null.
  */
 export const drawbridge = (
-  words: readonly string[],
+  args: readonly string[],
   { cwd = os.tmpdir(), env = {}, input = '' }: RunOptions = {},
-): Promise<Finished> => runInHost({ words, cwd, env: toEnvironment(env), input })
+): Promise<Finished> => runInHost({ args, cwd, env: toEnvironment(env), input })
 
-/** The same in a process of its own, as users start it. */
+/** Runs a command in a process of its own, like a user. */
 export async function drawbridgeProcess(
-  words: readonly string[],
+  args: readonly string[],
   { input = '', ...options }: RunOptions = {},
 ): Promise<Finished> {
-  const { child, exited, stdout, stderr } = start(words, options)
+  const { child, exited, stdout, stderr } = start(args, options)
   const deadline = setTimeout(() => child.kill('SIGKILL'), maxRunMs)
   child.stdin.end(input)
   const code = await exited
@@ -34,7 +34,7 @@ export async function drawbridgeProcess(
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
-/** Nothing of whoever runs the tests: their home, their tokens, their log level. */
+/** Inherits only PATH: a developer's home, tokens and log level must not affect tests. */
 export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
   PATH: process.env.PATH ?? '',
   HOME: os.tmpdir(),
@@ -47,35 +47,37 @@ export interface Started {
   readonly exited: Promise<number | null>
   stdout(): string
   stderr(): string
-  /** Waits until standard error matches, and gives the match; fails when the process ends first. */
+  /** Waits until standard error matches; rejects when the process exits first. */
   said(pattern: RegExp): Promise<RegExpMatchArray>
 }
 
-/** `drawbridge …` while it runs; killed with the test if it is still there. */
-export function startDrawbridge(words: readonly string[], options: StartOptions = {}): Started {
-  const { child, exited, stdout, stderr } = start(words, options)
+/** Starts a `drawbridge` command; it is killed when the test ends. */
+export function startDrawbridge(args: readonly string[], options: StartOptions = {}): Started {
+  const { child, exited, stdout, stderr } = start(args, options)
   onTestFinished(async () => {
     child.kill('SIGKILL')
     await exited
   })
   const said = (pattern: RegExp): Promise<RegExpMatchArray> =>
     new Promise((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         const match = stderr().match(pattern)
         if (match) resolve(match)
         return match
       }
-      if (look()) return
-      child.stderr.on('data', look)
-      exited.then(() => look() ?? reject(new Error(`ended without saying ${pattern}: ${stderr()}`)))
+      if (check()) return
+      child.stderr.on('data', check)
+      exited.then(
+        () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr()}`)),
+      )
     })
   return { process: child, exited, stdout, stderr, said }
 }
 
 type StartOptions = Omit<RunOptions, 'input'>
 
-function start(words: readonly string[], { cwd = os.tmpdir(), env = {} }: StartOptions) {
-  const child = spawn(process.execPath, [main, ...words], {
+function start(args: readonly string[], { cwd = os.tmpdir(), env = {} }: StartOptions) {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: toEnvironment(env),
   })
@@ -86,23 +88,23 @@ function start(words: readonly string[], { cwd = os.tmpdir(), env = {} }: StartO
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text
   })
-  // It may end before it has read what it is sent.
+  // The process may exit before it has read its input: EPIPE.
   child.stdin.on('error', () => {})
   const exited = once(child, 'close').then(([code]) => code as number | null)
   return { child, exited, stdout: () => stdout, stderr: () => stderr }
 }
 
 export interface Serving extends Started {
-  /** As it was printed. */
+  /** The printed URL. */
   readonly url: string
 }
 
-/** `drawbridge serve …` on a free port, when it is ready. */
+/** Starts `drawbridge serve` on a free port, and waits until it is ready. */
 export async function startServing(
-  words: readonly string[],
+  args: readonly string[],
   options: StartOptions = {},
 ): Promise<Serving> {
-  const started = startDrawbridge(['serve', ...words, '--port', '0'], options)
+  const started = startDrawbridge(['serve', ...args, '--port', '0'], options)
   const [, url = ''] = await started.said(/(http:\/\/\S+\/mcp)\b/)
   return { ...started, url }
 }

@@ -8,7 +8,7 @@ export interface ServedHere {
   readonly url: string
 }
 
-/** A Drawbridge in this process, listening on a free port until the test is over. */
+/** A Drawbridge in this process, which listens on a free port until the test ends. */
 export async function serveHere(options: DrawbridgeOptions): Promise<ServedHere> {
   const bridge = new Drawbridge(options)
   const { port } = await bridge.listen({ port: 0 })

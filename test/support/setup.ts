@@ -1,5 +1,5 @@
 import fc from 'fast-check'
 import { isSoak } from './amount.ts'
 
-// The same cases every day, so that a run fails for what was changed; a soak looks for new ones.
+// A fixed seed, so that only a change of the code can make a run fail; a soak tries new cases.
 fc.configureGlobal(isSoak ? {} : { seed: 20260728 })

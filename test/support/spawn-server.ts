@@ -9,7 +9,7 @@ const program = path.join(repository, 'dist/cli/main.js')
 
 export interface Process {
   readonly pid: number
-  /** What it wrote to standard error so far, at most the last 16 megabytes. */
+  /** Standard error until now, at most the last 16 megabytes. */
   readonly said: string
   readonly alive: boolean
   readonly ended: Promise<Ending>
@@ -28,38 +28,38 @@ export interface HttpServer extends Process {
 }
 
 export interface SpawnOptions {
-  /** For Node itself, such as `--max-old-space-size=128`. */
+  /** Flags of Node, such as `--max-old-space-size=128`. */
   readonly flags?: readonly string[]
 }
 
-/** `drawbridge serve WHAT` as a user starts it, on a free port; settles when it listens. */
-export async function spawnServer(what: string, options: SpawnOptions = {}): Promise<HttpServer> {
+/** Starts `drawbridge serve TARGET` on a free port; resolves when it listens. */
+export async function spawnServer(target: string, options: SpawnOptions = {}): Promise<HttpServer> {
   const { flags = [] } = options
-  const { child, ...watched } = start(['serve', what, '--port', '0'], 'ignore', flags)
+  const { child, ...watched } = start(['serve', target, '--port', '0'], 'ignore', flags)
   const port = await new Promise<number>((resolve, reject) => {
     child.stderr?.on('data', () => {
-      const found = /http:\/\/127\.0\.0\.1:(\d+)\//.exec(watched.process.said)
-      if (found) resolve(Number(found[1]))
+      const match = /http:\/\/127\.0\.0\.1:(\d+)\//.exec(watched.process.said)
+      if (match) resolve(Number(match[1]))
     })
     void watched.process.ended.then(() =>
-      reject(new Error(`serve ${what} ended before it listened:\n${watched.process.said}`)),
+      reject(new Error(`serve ${target} exited before it listened:\n${watched.process.said}`)),
     )
   })
   return Object.assign(watched.process, { port, url: `http://127.0.0.1:${port}/mcp` })
 }
 
 export interface StdioServer extends Process {
-  /** As it is: bytes that are no message, or no whole line, are welcome. Settles when flushed. */
+  /** Writes raw bytes, which may be invalid or incomplete messages. Resolves when flushed. */
   write(bytes: string | Uint8Array): Promise<void>
   send(message: object): Promise<void>
-  /** Sends a request and settles with the line that answers its id. */
+  /** Sends a request, and resolves with the answer to its id. */
   request(message: { readonly id: string | number } & object): Promise<Answer>
-  /** Hears every line on standard output, whatever it is. */
+  /** Receives every line on standard output. */
   onLine(listener: (line: string) => void): void
   closeInput(): void
 }
 
-/** A JSON-RPC message as it came. */
+/** An unvalidated JSON-RPC message. */
 export interface Answer {
   readonly jsonrpc?: unknown
   readonly id?: unknown
@@ -67,29 +67,29 @@ export interface Answer {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
 }
 
-/** `drawbridge serve WHAT --stdio` with a pipe at each end. */
-export function spawnStdio(what: string): StdioServer {
-  const { child, process } = start(['serve', what, '--stdio'], 'pipe')
+/** Starts `drawbridge serve TARGET --stdio`. */
+export function spawnStdio(target: string): StdioServer {
+  const { child, process } = start(['serve', target, '--stdio'], 'pipe')
   const { stdin, stdout } = child
   if (!stdin || !stdout) throw new Error('no pipes')
   const listeners = new Set<(line: string) => void>()
-  const waiting = new Map<string, (answer: Answer) => void>()
+  const pending = new Map<string, (answer: Answer) => void>()
   listeners.add((line) => {
-    if (waiting.size === 0) return
+    if (pending.size === 0) return
     const answer = tryParse(line)
     const key = JSON.stringify(answer?.id)
-    waiting.get(key)?.(answer as Answer)
-    waiting.delete(key)
+    pending.get(key)?.(answer as Answer)
+    pending.delete(key)
   })
   createInterface({ input: stdout, crlfDelay: 0 }).on('line', (line) => {
     for (const listener of listeners) listener(line)
   })
-  // The process may end before it has read everything: that is for the test to notice.
+  // EPIPE: the process may exit before it has read everything. Tests check its exit themselves.
   stdin.on('error', () => {})
   let drained: Promise<unknown> | undefined
   const write = async (bytes: string | Uint8Array) => {
     if (stdin.write(bytes) || !process.alive) return
-    // One wait for all who write meanwhile.
+    // Concurrent writers share one `drain` listener.
     drained ??= Promise.race([once(stdin, 'drain').catch(() => {}), process.ended]).finally(() => {
       drained = undefined
     })
@@ -101,9 +101,9 @@ export function spawnStdio(what: string): StdioServer {
     send,
     request: (message: { readonly id: string | number } & object) =>
       new Promise<Answer>((resolve, reject) => {
-        waiting.set(JSON.stringify(message.id), resolve)
+        pending.set(JSON.stringify(message.id), resolve)
         void process.ended.then(({ code, signal }) =>
-          reject(new Error(`ended with ${code ?? signal} without an answer:\n${process.said}`)),
+          reject(new Error(`exited with ${code ?? signal} without an answer:\n${process.said}`)),
         )
         void send(message)
       }),
@@ -113,27 +113,27 @@ export function spawnStdio(what: string): StdioServer {
 }
 
 const running = new Set<ChildProcess>()
-// A run that is interrupted must not leave servers behind.
+// An interrupted run must not leave servers behind.
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-const mostSaid = 16 * 1024 * 1024
+const maxStderrBytes = 16 * 1024 * 1024
 
-function start(words: readonly string[], pipes: 'pipe' | 'ignore', flags: readonly string[] = []) {
+function start(args: readonly string[], pipes: 'pipe' | 'ignore', flags: readonly string[] = []) {
   if (!existsSync(program)) throw new Error(`${program} is missing: run "npm run build" first.`)
-  const child = spawn(process.execPath, [...flags, program, ...words], {
+  const child = spawn(process.execPath, [...flags, program, ...args], {
     cwd: repository,
     env: { ...process.env, NODE_ENV: 'production' },
     stdio: [pipes, pipes, 'pipe'],
   })
   running.add(child)
-  const said: Buffer[] = []
+  const chunks: Buffer[] = []
   let size = 0
   child.stderr?.on('data', (chunk: Buffer) => {
-    said.push(chunk)
+    chunks.push(chunk)
     size += chunk.length
-    while (size > mostSaid && said.length > 1) size -= said.shift()?.length ?? 0
+    while (size > maxStderrBytes && chunks.length > 1) size -= chunks.shift()?.length ?? 0
   })
   const ended = once(child, 'close').then(([code, signal]): Ending => {
     running.delete(child)
@@ -142,7 +142,7 @@ function start(words: readonly string[], pipes: 'pipe' | 'ignore', flags: readon
   const watched: Process = {
     pid: child.pid ?? 0,
     get said() {
-      return Buffer.concat(said).toString()
+      return Buffer.concat(chunks).toString()
     },
     get alive() {
       return child.exitCode === null && child.signalCode === null
@@ -154,8 +154,8 @@ function start(words: readonly string[], pipes: 'pipe' | 'ignore', flags: readon
     },
     stop: () => {
       child.kill('SIGTERM')
-      const hard = setTimeout(() => child.kill('SIGKILL'), 10_000)
-      return ended.finally(() => clearTimeout(hard))
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      return ended.finally(() => clearTimeout(killTimer))
     },
   }
   return { child, process: watched }

@@ -2,7 +2,7 @@ import type { Scope } from '../../src/sources/records/grants/scope.ts'
 import type { Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
 import type { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 
-/** Every span of a source, counted from columns and row by row, in an order of its own. */
+/** Tallies every span of a source twice: from column segments, and row by row. Sorted by group. */
 export function tallyBoth(
   reads: SqliteRecords,
   scope: Scope,
@@ -12,27 +12,29 @@ export function tallyBoth(
   let spans = 0
   for (let after = 0; ; spans++) {
     const { tallies, resume } = reads.tally(scope, { ...query, after })
-    for (const tally of tallies) put(columns, tally)
+    for (const tally of tallies) add(columns, tally)
     for (const tally of reads.tallyRows(scope, { ...query, after }, resume ?? Infinity))
-      put(rows, tally)
+      add(rows, tally)
     if (resume === undefined) return { columns: toList(columns), rows: toList(rows), spans }
     after = resume
   }
 }
 
-function put(tallies: Map<unknown, Tally>, tally: Tally): void {
-  const known = tallies.get(tally.group)
+function add(tallies: Map<unknown, Tally>, tally: Tally): void {
+  const former = tallies.get(tally.group)
   const extreme = (pick: 'min' | 'max') => {
-    const both = [known?.[pick], tally[pick]].filter((one) => one !== null && one !== undefined)
+    const both = [former?.[pick], tally[pick]].filter(
+      (value) => value !== null && value !== undefined,
+    )
     if (both.length < 2) return both[0] ?? null
     const [a = 0, b = 0] = both
     return (pick === 'min') === a < b ? a : b
   }
   tallies.set(tally.group, {
     group: tally.group,
-    count: tally.count + (known?.count ?? 0),
-    valued: tally.valued + (known?.valued ?? 0),
-    sum: tally.sum + (known?.sum ?? 0),
+    count: tally.count + (former?.count ?? 0),
+    valued: tally.valued + (former?.valued ?? 0),
+    sum: tally.sum + (former?.sum ?? 0),
     min: extreme('min'),
     max: extreme('max'),
   })

@@ -1,6 +1,6 @@
 import type { ReadBounds } from '../../src/storage/records/read-bounds.ts'
 
-/** So little in a turn that everything takes several. */
+/** Bounds so small that every read takes several steps. */
 export const tinyBounds: ReadBounds = {
   maxScannedRows: 3,
   maxMatches: 2,

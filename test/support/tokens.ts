@@ -5,14 +5,14 @@ export interface TokenHolder {
   readonly scopes: readonly string[]
 }
 
-/** The token of somebody in a test. */
+/** The token of a subject in tests. */
 export const tokenOf = (subject: string): string => `the-token-of-${subject}`
 
 export const asBearer = (subject: string): Record<string, string> => ({
   authorization: `Bearer ${tokenOf(subject)}`,
 })
 
-/** The `http:` part of a configuration in which these have a token each. */
+/** The `http:` section of a configuration with one token per holder. */
 export const httpWithTokens = (...holders: readonly TokenHolder[]): string =>
   `http:\n  tokens:\n${holders.map(toEntry).join('')}`
 

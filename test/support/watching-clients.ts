@@ -14,7 +14,7 @@ import type { Door } from './doors.ts'
 import { Latch } from './latch.ts'
 import { fetchAndTell } from './official-clients.ts'
 
-/** Where a watcher finds its server: over HTTP a running one, over stdio one it starts itself. */
+/** The server of a watcher: the URL of a running one, or the target of one to start over stdio. */
 export interface WhereTo {
   readonly url: string
   readonly what: string
@@ -28,9 +28,9 @@ export interface ToolResult {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
-/** An official client that hears of changes, the same in every era and on every transport. */
+/** An official client that records change notifications, for all eras and transports. */
 export interface Watcher {
-  /** What it was told, in order: `tools`, `resources`, or the uri of what was updated. */
+  /** Notifications in order: `tools`, `resources`, or the URI of an updated resource. */
   readonly heard: string[]
   tools(): Promise<
     readonly {
@@ -45,7 +45,7 @@ export interface Watcher {
   >
   read(uri: string): Promise<unknown>
   call(name: string, input?: Record<string, unknown>): Promise<ToolResult>
-  /** From now on it hears of lists, and of these. */
+  /** Subscribes to list changes, and to these resources. */
   watch(...uris: readonly string[]): Promise<void>
 }
 
@@ -80,13 +80,13 @@ async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
     'notifications/resources/updated',
     ({ params }) => void heard.push(params.uri),
   )
-  const fresh = { cacheMode: 'refresh' } as const
-  const tools = async () => (await client.listTools(undefined, fresh)).tools
+  const withoutCache = { cacheMode: 'refresh' } as const
+  const tools = async () => (await client.listTools(undefined, withoutCache)).tools
   return {
     heard,
     tools,
     names: async () => (await tools()).map(({ name }) => name),
-    resources: async () => (await client.listResources(undefined, fresh)).resources as never,
+    resources: async () => (await client.listResources(undefined, withoutCache)).resources as never,
     read: async (uri) => toValue(await client.readResource({ uri })),
     call: async (name, input = {}) =>
       (await client.callTool({ name, arguments: input })) as ToolResult,

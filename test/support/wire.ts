@@ -4,7 +4,7 @@ import { aModernRequest as aModernMessage, toModernHeaders } from './modern-requ
 type Headers = Readonly<Record<string, string>>
 type Params = Readonly<Record<string, unknown>>
 
-/** One POST as a client sends it, for tests that look at status codes, headers and frames. */
+/** A POST request, for tests of status codes, headers and SSE frames. */
 export interface Sending {
   readonly headers: Headers
   readonly body: string
@@ -16,7 +16,7 @@ export function aModernRequest(method: string, params: Params = {}, id = 1): Sen
   return { headers: toModernHeaders(message), body: JSON.stringify(message) }
 }
 
-/** A request inside a session of 2025. */
+/** A request in a 2025 session. */
 export const aRequestOf2025 = (method: string, params: Params, session: string): Sending => ({
   headers: toLegacyHeaders(session),
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
@@ -35,7 +35,7 @@ export const post = (
 ): Promise<Response> =>
   fetch(url, { method: 'POST', headers: { ...headers, ...more }, body, signal: signal ?? null })
 
-/** Begins a session of 2025 and gives its id. */
+/** Opens a 2025 session, and returns its id. */
 export async function openSession(url: string, more: Headers = {}): Promise<string> {
   const response = await post(url, anInitialize(), more)
   await response.text()
@@ -49,7 +49,7 @@ export interface Frame {
   readonly data: string
 }
 
-/** The server-sent events of a response, one after the other. */
+/** The server-sent events of a response. */
 export async function* framesOf(response: Response): AsyncGenerator<Frame> {
   let text = ''
   for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -67,7 +67,7 @@ export async function* framesOf(response: Response): AsyncGenerator<Frame> {
   }
 }
 
-/** The JSON-RPC answer of a response, whether it came as JSON or as a stream. */
+/** The JSON-RPC answer of a response, which is JSON or an SSE stream. */
 export async function answerOf(response: Response) {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
     return JSON.parse(await response.text())

@@ -1,5 +1,5 @@
 import { content, defineTool, z } from 'drawbridge-mcp'
-import { dot, silence } from '../media.ts'
+import { redPixel, silence } from '../media.ts'
 
 export const simpleText = defineTool({
   name: 'test_simple_text',
@@ -14,7 +14,7 @@ export const imageContent = defineTool({
   description: 'Answers with an image.',
   category: 'analysis',
   schema: z.object({}),
-  execute: () => content([{ type: 'image', ...dot }]),
+  execute: () => content([{ type: 'image', ...redPixel }]),
 })
 
 export const audioContent = defineTool({
@@ -51,7 +51,7 @@ export const multipleContentTypes = defineTool({
   execute: () =>
     content([
       { type: 'text', text: 'Multiple content types test:' },
-      { type: 'image', ...dot },
+      { type: 'image', ...redPixel },
       {
         type: 'resource',
         resource: {

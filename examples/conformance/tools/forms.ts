@@ -6,7 +6,7 @@ export const elicitation = defineTool({
   category: 'analysis',
   schema: z.object({ message: z.string() }),
   execute: ({ message }, { answers }) => {
-    if (answers.user) return `User response: ${inWords(answers.user)}`
+    if (answers.user) return `User response: ${formatAnswer(answers.user)}`
     const schema = {
       type: 'object',
       properties: {
@@ -25,13 +25,13 @@ export const formWithDefaults = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    if (answers.user) return `Elicitation completed: ${inWords(answers.user)}`
+    if (answers.user) return `Elicitation completed: ${formatAnswer(answers.user)}`
     const message = 'Please review and update the form fields with defaults'
-    return ask({ user: { kind: 'form', message, schema: withDefaults } })
+    return ask({ user: { kind: 'form', message, schema: schemaWithDefaults } })
   },
 })
 
-const withDefaults = {
+const schemaWithDefaults = {
   type: 'object',
   properties: {
     name: { type: 'string', description: 'User name', default: 'John Doe' },
@@ -54,28 +54,28 @@ export const formWithChoices = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    if (answers.user) return `Elicitation completed: ${inWords(answers.user)}`
+    if (answers.user) return `Elicitation completed: ${formatAnswer(answers.user)}`
     const message = 'Please select options from the enum fields'
-    return ask({ user: { kind: 'form', message, schema: withChoices } })
+    return ask({ user: { kind: 'form', message, schema: schemaWithChoices } })
   },
 })
 
 const options = ['option1', 'option2', 'option3']
 
-const titled = (noun: string) => [
+const titledOptions = (noun: string) => [
   { const: 'value1', title: `First ${noun}` },
   { const: 'value2', title: `Second ${noun}` },
   { const: 'value3', title: `Third ${noun}` },
 ]
 
-const withChoices = {
+const schemaWithChoices = {
   type: 'object',
   properties: {
     untitledSingle: { type: 'string', description: 'Select one option', enum: options },
     titledSingle: {
       type: 'string',
       description: 'Select one option with titles',
-      oneOf: titled('Option'),
+      oneOf: titledOptions('Option'),
     },
     legacyEnum: {
       type: 'string',
@@ -95,11 +95,11 @@ const withChoices = {
       description: 'Select multiple options with titles',
       minItems: 1,
       maxItems: 3,
-      items: { anyOf: titled('Choice') },
+      items: { anyOf: titledOptions('Choice') },
     },
   },
   required: [],
 }
 
-const inWords = ({ action, content }: Answer): string =>
+const formatAnswer = ({ action, content }: Answer): string =>
   `action=${action}, content=${JSON.stringify(content)}`

@@ -1,6 +1,6 @@
 import { defineTool, z } from 'drawbridge-mcp'
 
-/** JSON Schema is served as it was written, whatever it makes use of. */
+/** A JSON Schema is served unchanged, with all of its keywords. */
 export const jsonSchema2020 = defineTool({
   name: 'json_schema_2020_12_tool',
   description: 'Tool with JSON Schema 2020-12 features',
@@ -32,7 +32,7 @@ export const jsonSchema2020 = defineTool({
   execute: (contact) => `Reached with ${JSON.stringify(contact)}`,
 })
 
-/** A marked argument travels in a header too, so that a proxy can route by it. */
+/** Arguments with `x-mcp-header` are also sent as HTTP headers, so that a proxy can route by them. */
 export const paramHeader = defineTool({
   name: 'test_x_mcp_header',
   description: 'Says which region it was called for.',

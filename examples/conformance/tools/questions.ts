@@ -1,8 +1,8 @@
 import { type Answer, ask, defineTool, type Question, z } from 'drawbridge-mcp'
 
 /**
- * A tool that needs to know more returns `ask(…)`, and is called again with what was answered. It
- * keeps nothing in between: what it has to remember it hands to `ask`, and finds in `state`.
+ * A tool that needs input returns `ask(…)`, and is called again with the answers. It is stateless:
+ * data for the next round is passed to `ask`, and comes back as `state`.
  */
 
 export const sampling = defineTool({
@@ -11,8 +11,10 @@ export const sampling = defineTool({
   category: 'analysis',
   schema: z.object({ prompt: z.string() }),
   execute: ({ prompt }, { answers }) => {
-    const said = wordsIn(answers.answer)
-    return said === undefined ? ask({ answer: model(prompt, 100) }) : `LLM response: ${said}`
+    const text = textIn(answers.answer)
+    return text === undefined
+      ? ask({ answer: modelQuestion(prompt, 100) })
+      : `LLM response: ${text}`
   },
 })
 
@@ -22,7 +24,7 @@ export const missingCapability = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) =>
-    wordsIn(answers.answer) ?? ask({ answer: model('Say something.', 100) }),
+    textIn(answers.answer) ?? ask({ answer: modelQuestion('Say something.', 100) }),
 })
 
 export const streamingElicitation = defineTool({
@@ -31,8 +33,8 @@ export const streamingElicitation = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    const given = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
-    return given ? `Confirmed: ${given.ok}` : ask({ confirm: confirmation })
+    const confirmed = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
+    return confirmed ? `Confirmed: ${confirmed.ok}` : ask({ confirm: confirmQuestion })
   },
 })
 
@@ -42,8 +44,8 @@ export const askPerson = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    if (saidNo(answers.user_name)) return 'Hello, whoever you are!'
-    const person = fieldsIn(answers.user_name, named)
+    if (isRefusal(answers.user_name)) return 'Hello, whoever you are!'
+    const person = fieldsIn(answers.user_name, nameFields)
     return person ? `Hello, ${person.name}!` : ask({ user_name: nameQuestion })
   },
 })
@@ -54,8 +56,8 @@ export const askModel = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) =>
-    wordsIn(answers.capital_question) ??
-    ask({ capital_question: model('What is the capital of France?', 100) }),
+    textIn(answers.capital_question) ??
+    ask({ capital_question: modelQuestion('What is the capital of France?', 100) }),
 })
 
 export const askRoots = defineTool({
@@ -69,41 +71,41 @@ export const askRoots = defineTool({
   },
 })
 
-export const askEverybody = defineTool({
+export const askAllKinds = defineTool({
   name: 'test_input_required_result_multiple_inputs',
   description: 'Asks a person, the model and the client at once.',
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    const person = fieldsIn(answers.user_name, named)
-    const greeting = wordsIn(answers.greeting)
+    const person = fieldsIn(answers.user_name, nameFields)
+    const greeting = textIn(answers.greeting)
     const roots = rootsIn(answers.client_roots)
     if (person && greeting !== undefined && roots)
       return `${greeting} (${person.name}, in ${roots.join(', ')})`
     return ask({
       user_name: nameQuestion,
-      greeting: model('Generate a greeting', 50),
+      greeting: modelQuestion('Generate a greeting', 50),
       client_roots: { kind: 'roots' },
     })
   },
 })
 
-export const askWhatIsPossible = defineTool({
+export const askByCapability = defineTool({
   name: 'test_input_required_result_capabilities',
   description: 'Asks a person where the client can do that, and its model otherwise.',
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers, canAsk }) => {
-    const name = fieldsIn(answers.user_name, named)?.name ?? wordsIn(answers.invented_name)
+    const name = fieldsIn(answers.user_name, nameFields)?.name ?? textIn(answers.invented_name)
     if (name !== undefined) return `Hello, ${name}!`
     return canAsk('form')
       ? ask({ user_name: nameQuestion })
-      : ask({ invented_name: model('Invent a name.', 50) })
+      : ask({ invented_name: modelQuestion('Invent a name.', 50) })
   },
 })
 
-/** These two differ only in what the suite does with the state on its way back. */
-export const remembering = [
+/** The tools are equal; the suite returns the state of one unchanged, and tampers with the other. */
+export const stateful = [
   'test_input_required_result_request_state',
   'test_input_required_result_tampered_state',
 ].map((name) =>
@@ -113,8 +115,10 @@ export const remembering = [
     category: 'analysis',
     schema: z.object({}),
     execute: (_, { answers, state }) => {
-      const given = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
-      return given && state === 'asked' ? 'state-ok' : ask({ confirm: confirmation }, 'asked')
+      const confirmed = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
+      return confirmed && state === 'asked'
+        ? 'state-ok'
+        : ask({ confirm: confirmQuestion }, 'asked')
     },
   }),
 )
@@ -125,40 +129,44 @@ export const askTwice = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers, state }) => {
-    const known = named.safeParse(state).data ?? fieldsIn(answers.step1, named)
-    if (!known) return ask({ step1: form('Step 1: What is your name?', { name: string }) })
-    const chosen = fieldsIn(answers.step2, z.object({ color: z.string() }))
-    if (chosen) return `${known.name} likes ${chosen.color}.`
-    return ask({ step2: form('Step 2: What is your favorite color?', { color: string }) }, known)
+    const person = nameFields.safeParse(state).data ?? fieldsIn(answers.step1, nameFields)
+    if (!person)
+      return ask({ step1: formQuestion('Step 1: What is your name?', { name: stringSchema }) })
+    const choice = fieldsIn(answers.step2, z.object({ color: z.string() }))
+    if (choice) return `${person.name} likes ${choice.color}.`
+    return ask(
+      { step2: formQuestion('Step 2: What is your favorite color?', { color: stringSchema }) },
+      person,
+    )
   },
 })
 
-const string = { type: 'string' }
-const named = z.object({ name: z.string() })
+const stringSchema = { type: 'string' }
+const nameFields = z.object({ name: z.string() })
 
-const form = (message: string, properties: Record<string, { type: string }>): Question => ({
+const formQuestion = (message: string, properties: Record<string, { type: string }>): Question => ({
   kind: 'form',
   message,
   schema: { type: 'object', properties, required: Object.keys(properties) },
 })
 
-const nameQuestion = form('What is your name?', { name: string })
-const confirmation = form('Please confirm', { ok: { type: 'boolean' } })
+const nameQuestion = formQuestion('What is your name?', { name: stringSchema })
+const confirmQuestion = formQuestion('Please confirm', { ok: { type: 'boolean' } })
 
-const model = (text: string, maxTokens: number): Question => ({
+const modelQuestion = (text: string, maxTokens: number): Question => ({
   kind: 'model',
   messages: [{ role: 'user', content: { type: 'text', text } }],
   maxTokens,
 })
 
-/** An answer is as untrusted as any argument: one of the wrong form was not given. */
+/** Validates an answer, which is untrusted input. An invalid one counts as missing. */
 const fieldsIn = <T>(answer: Answer | undefined, fields: z.ZodType<T>): T | undefined =>
   z.object({ action: z.literal('accept'), content: fields }).safeParse(answer).data?.content
 
-const saidNo = (answer: Answer | undefined): boolean =>
+const isRefusal = (answer: Answer | undefined): boolean =>
   answer?.action === 'decline' || answer?.action === 'cancel'
 
-const wordsIn = (answer: Answer | undefined): string | undefined =>
+const textIn = (answer: Answer | undefined): string | undefined =>
   z.object({ content: z.object({ text: z.string() }) }).safeParse(answer).data?.content.text
 
 const rootsIn = (answer: Answer | undefined): string[] | undefined =>

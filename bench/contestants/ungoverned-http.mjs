@@ -16,8 +16,8 @@ import { Surface } from '../../dist/mcp/surface.js'
 import { serverInfo, toTools } from './tools.mjs'
 
 /**
- * The product's edge and projection around a pipeline that keeps no promise: input, time and output
- * are looked at, nothing is asked, counted or written down. What governance costs is the difference.
+ * Drawbridge's HTTP edge and projection with a minimal pipeline: input, time limit and output are
+ * checked; permissions, limits, ledger and audit are left out. The difference is governance's cost.
  */
 const [tools, port] = process.argv.slice(2).map(Number)
 

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTool, z } from 'drawbridge-mcp'
 
 export const toolWithProgress = defineTool({
@@ -8,9 +8,9 @@ export const toolWithProgress = defineTool({
   schema: z.object({}),
   execute: async (_, { progress }) => {
     progress(0, 100)
-    await pause(50)
+    await sleep(50)
     progress(50, 100)
-    await pause(50)
+    await sleep(50)
     progress(100, 100)
     return 'Tool with progress executed successfully'
   },
@@ -23,9 +23,9 @@ export const toolWithLogging = defineTool({
   schema: z.object({}),
   execute: async (_, { log }) => {
     log('info', 'Tool execution started')
-    await pause(50)
+    await sleep(50)
     log('info', 'Tool processing data')
-    await pause(50)
+    await sleep(50)
     log('info', 'Tool execution completed')
     return 'Tool with logging executed successfully'
   },
@@ -48,7 +48,7 @@ export const reconnection = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: async () => {
-    await pause(100)
+    await sleep(100)
     return 'Reconnection test completed'
   },
 })

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { aModernClient } from '../support/official-clients.ts'
 import { repository, spawnServer } from '../support/spawn-server.ts'
 
-/** A copy, so that what it writes stays out of the repository. */
+/** The example writes its stores beside its configuration: a copy keeps the repository clean. */
 async function aCopyOfTheExamples(): Promise<string> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-all-five-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
@@ -20,26 +20,26 @@ async function aCopyOfTheExamples(): Promise<string> {
   return path.join(root, 'examples')
 }
 
-test('one server offers four kinds of source together, and records alone on their mount', async () => {
+test('one server serves four kinds of source on one mount, and records on a mount of their own', async () => {
   const examples = await aCopyOfTheExamples()
   const setup = path.join(examples, 'records/setup.mjs')
   const { stdout } = await promisify(execFile)(process.execPath, [setup])
   const server = await spawnServer(path.join(examples, 'all-five'))
   onTestFinished(async () => void (await server.stop()))
 
-  const everything = await aModernClient(server.url)
-  const reader = await aModernClient(`${server.url}/records`, {
+  const sharedMount = await aModernClient(server.url)
+  const recordsMount = await aModernClient(`${server.url}/records`, {
     authorization: `Bearer ${JSON.parse(stdout).token}`,
   })
-  const offered = (await everything.listTools()).tools.map(({ name }) => name)
-  const five = (await reader.listTools()).tools.map(({ name }) => name)
+  const sharedTools = (await sharedMount.listTools()).tools.map(({ name }) => name)
+  const recordTools = (await recordsMount.listTools()).tools.map(({ name }) => name)
 
-  const oneOfEach = ['look_up_order', 'convert_units', 'quote_price', 'add_room']
-  expect(offered).toEqual(expect.arrayContaining(oneOfEach))
-  expect(offered.filter((name) => five.includes(name))).toEqual([])
+  const onePerSource = ['look_up_order', 'convert_units', 'quote_price', 'add_room']
+  expect(sharedTools).toEqual(expect.arrayContaining(onePerSource))
+  expect(sharedTools.filter((name) => recordTools.includes(name))).toEqual([])
   // One naming style, so that no two tools differ only in case or punctuation.
-  expect(offered.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([])
-  expect(five.sort()).toEqual(['aggregate', 'fetch', 'query_records', 'schema', 'search'])
-  const { content } = await reader.callTool({ name: 'search', arguments: { q: 'alaska' } })
+  expect(sharedTools.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([])
+  expect(recordTools.sort()).toEqual(['aggregate', 'fetch', 'query_records', 'schema', 'search'])
+  const { content } = await recordsMount.callTool({ name: 'search', arguments: { q: 'alaska' } })
   expect(JSON.stringify(content)).toContain('Alaska')
 })

@@ -3,7 +3,7 @@ import { aManifest, toYaml } from '../support/a-manifest.ts'
 import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridgeProcess } from '../support/run-cli.ts'
 
-// Most tests run verbs one after the other in one process. Here each runs as users start it.
+// Other tests run commands in one shared process; these start a new process for each command.
 const cwd = await aSharedProject({
   'drawbridge.yaml': aConfig(),
   'tools/echo.ts': aToolModule({
@@ -36,14 +36,14 @@ test.each<[string, number, RegExp]>([
   ['records streams notes.ndjson --stream notes', 0, /"notes"/],
   ['grants list', 2, /personal\.db/],
   ['token --subject ann', 0, /ann/],
-])('drawbridge %s ends with %i', async (line, code, says) => {
+])('`drawbridge %s` in its own process exits with %i', async (line, code, output) => {
   const run = await drawbridgeProcess(line.split(' ').filter(Boolean), { cwd })
 
   expect(run).toMatchObject({ code })
-  expect(run.stdout + run.stderr).toMatch(says)
+  expect(run.stdout + run.stderr).toMatch(output)
 })
 
-test('the arguments of a call are read from standard input', async () => {
+test('`drawbridge call` reads the arguments from standard input', async () => {
   const call = (input: string) => drawbridgeProcess(['call', 'echo', '-'], { cwd, input })
 
   expect(await call('{"word":"piped"}')).toMatchObject({
