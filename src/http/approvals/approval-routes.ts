@@ -4,6 +4,7 @@ import { isPlainObject, parseJson } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { Arrival } from '../arrival.ts'
 import { authenticate, type Identify } from '../callers.ts'
+import { isJson } from '../content-type.ts'
 import type { Gate } from '../gate.ts'
 
 /** The part of `Approvals` that these routes use. */
@@ -53,7 +54,7 @@ async function serveApprovals(
   if (!approval) return answer(404, { error: `There is no approval ${id}` })
   if (method === 'GET') return answer(200, approval)
   if (method !== 'POST') return answer(405, { error: 'Only GET and POST are allowed here' })
-  if (!/^application\/json\b/i.test(arrival.headers['content-type'] ?? ''))
+  if (!isJson(arrival.headers['content-type']))
     return answer(415, { error: 'Content-Type must be application/json' })
   const state = toState(await arrival.readBody(maxBodyBytes))
   if (!state) return answer(400, { error: 'Send {"decision":"approve"} or {"decision":"deny"}' })

@@ -4,6 +4,7 @@ import { parseJson } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { Arrival } from '../arrival.ts'
 import { authenticate, type Identify } from '../callers.ts'
+import { isJson } from '../content-type.ts'
 import type { Gate } from '../gate.ts'
 import { isTooDeep } from '../json-depth.ts'
 
@@ -47,8 +48,7 @@ async function serveFrame(
   const refuse = (status: number, error: string) => reply.answer(status, JSON.stringify({ error }))
   if (method !== 'POST') return refuse(405, 'Only POST is allowed here')
   // CSRF: a page cannot send this content type without a preflight request.
-  if (!/^application\/json\b/i.test(headers['content-type'] ?? ''))
-    return refuse(415, 'Content-Type must be application/json')
+  if (!isJson(headers['content-type'])) return refuse(415, 'Content-Type must be application/json')
   const text = await arrival.readBody(bodyLimit)
   if (text === undefined) return refuse(413, `The body is larger than ${bodyLimit} bytes`)
   if (isTooDeep(text)) return refuse(400, 'The body is nested too deeply')
