@@ -33,9 +33,8 @@ export async function importFile(store: OwnerStore, flags: ImportFlags): Promise
   const stream = findStream(declared?.streams ?? store.streams, flags)
   if (declared)
     for (const one of redeclareStream(store, stream, declared.file)) printMessage(toLine(one))
-  const { signal, ...interruption } = listenForInterrupt()
-  const result = await importLines(store, stream, flags, signal).finally(interruption.end)
-  if (signal.aborted) {
+  const result = await importLines(store, stream, flags)
+  if (result === 'interrupted') {
     printMessage(
       'Stopped. The lines imported so far are in the store; run the same command to continue.',
     )
@@ -63,8 +62,7 @@ async function importLines(
   store: OwnerStore,
   stream: Stream,
   flags: ImportFlags,
-  signal: AbortSignal,
-): Promise<ImportResult> {
+): Promise<ImportResult | 'interrupted'> {
   const { file, connection: id, label, again } = flags
   const connection = toConnection(store.sources, { id, connector: stream.connector, label })
   const part = findExportPart(file, { stream: stream.name, connection: id })
@@ -74,18 +72,27 @@ async function importLines(
   if (!hasSource(store, stream, id) && !hasRecords(file, stream, Date.now()))
     return dryImport({ file, stream, now: Date.now(), onRejected })
   const progress = createProgressBar(file)
-  return importRecords({
-    store: flags.store,
-    writer: store,
-    source: store.open(stream, connection),
-    file,
-    part,
-    again,
-    signal,
-    now: Date.now,
-    onProgress: progress.show,
-    onRejected,
-  }).finally(progress.end)
+  const { signal, end } = listenForInterrupt()
+  try {
+    return await importRecords({
+      store: flags.store,
+      writer: store,
+      source: store.open(stream, connection),
+      file,
+      part,
+      again,
+      signal,
+      now: Date.now,
+      onProgress: progress.show,
+      onRejected,
+    })
+  } catch (error) {
+    if (error === signal.reason) return 'interrupted'
+    throw error
+  } finally {
+    end()
+    progress.end()
+  }
 }
 
 function toSummary(result: ImportResult): string {
