@@ -34,7 +34,7 @@ export interface FailureOptions {
  *
  * @example
  * ```ts
- * const refused = failureSet({ unknown_city: 'model', forecast_down: 'operator' } as const)
+ * const refused = failureSet({ unknown_city: 'model', forecast_down: 'operator' })
  *
  * const outcome = refused('unknown_city', 'Unknown city "Atlantis". Use a city from list_cities.')
  * ```

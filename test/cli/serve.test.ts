@@ -60,7 +60,7 @@ describe('drawbridge serve', () => {
     const cwd = await aProject({ 'drawbridge.yaml': aConfig(nats), ...ping })
 
     const server = await startServing([], { cwd })
-    await server.said(/NATS at 127\.0\.0\.1:1: .*refused/)
+    await server.said(/NATS at 127\.0\.0\.1:1: /)
     const client = await aModernClient(server.url)
 
     expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])

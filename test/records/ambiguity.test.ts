@@ -8,17 +8,17 @@ import { aReader, aRecordStore, messages, someMessages } from '../support/a-reco
 import { atMost } from '../support/amount.ts'
 import { aCall } from '../support/builders.ts'
 
-async function aPackage(connections: number) {
+async function aPackage(connectionCount: number) {
   const store = await aRecordStore()
-  for (let index = 0; index < connections; index++)
+  for (let index = 0; index < connectionCount; index++)
     store.put(
       messages(),
       `connection_${String(index).padStart(2, '0')}`,
       someMessages(1),
       `No ${index}`,
     )
-  const given = store.grant({ stream: 'messages' })
-  return { store, given, reader: await aReader(store, given.token) }
+  const grant = store.grant({ stream: 'messages' })
+  return { store, grant, reader: await aReader(store, grant.token) }
 }
 
 const sourceRequired = [
@@ -27,8 +27,8 @@ const sourceRequired = [
   ['fetch', { id: 'messages:m0' }],
 ] as const
 
-test('a read of one source among several asks which, and lists them for the next try [R80, R81, R82, R83, R85]', async () => {
-  const { reader, given } = await aPackage(3)
+test('a read without connection_id among several connections fails and lists them for a retry [R80, R81, R82, R83, R85]', async () => {
+  const { reader, grant } = await aPackage(3)
 
   for (const [tool, input] of sourceRequired) {
     const { failure, text, isError } = await reader.call(tool, input)
@@ -38,25 +38,25 @@ test('a read of one source among several asks which, and lists them for the next
       code: 'ambiguous_connection',
       details: { retry_with: 'connection_id', available_connection_count: 3 },
     })
-    const listed = failure?.details?.available_connections as Record<string, string>[]
-    expect(listed).toEqual(
+    const available = failure?.details?.available_connections as Record<string, string>[]
+    expect(available).toEqual(
       [0, 1, 2].map((n) => ({
         connection_id: `connection_0${n}`,
         connector_key: 'mail',
-        grant_id: given.grants[n],
+        grant_id: grant.grants[n],
         display_name: `No ${n}`,
       })),
     )
-    for (const { connection_id, grant_id } of listed) {
+    for (const { connection_id, grant_id } of available) {
       expect(text).toContain(`"connection_id":"${connection_id}"`)
       expect(text).toContain(`"grant_id":"${grant_id}"`)
-      const again = await reader.call(tool, { ...input, connection_id })
-      expect(again.isError, again.text).toBe(false)
+      const retried = await reader.call(tool, { ...input, connection_id })
+      expect(retried.isError, retried.text).toBe(false)
     }
   }
 })
 
-test('where only one of several has the stream, it is named', async () => {
+test('when only one of several connections has the stream, the error names it', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(1))
   store.put(messages('chat', 'talk'), 'team', someMessages(1))
@@ -72,7 +72,7 @@ test('where only one of several has the stream, it is named', async () => {
   })
 })
 
-test('of many, twelve are listed, with how many there are and where to find the rest [R82, R86]', async () => {
+test('an ambiguity error lists at most twelve connections, the total, and where to find the rest [R82, R86]', async () => {
   const { reader } = await aPackage(25)
 
   const { failure, text } = await reader.call('query_records', { stream: 'messages' })
@@ -90,11 +90,11 @@ test('of many, twelve are listed, with how many there are and where to find the 
     expect(index.text).toContain(`connection_${String(n).padStart(2, '0')}`)
 })
 
-test('no source is asked anything to say so, and it is said at once [R84]', async () => {
-  const { store, given } = await aPackage(50)
+test('an ambiguity error is returned at once without querying any source [R84]', async () => {
+  const { store, grant } = await aPackage(50)
   const records = new SqliteRecords(store.file, Date.now, () => {})
-  const asked: string[] = []
-  const harmless = [
+  const storeCalls: string[] = []
+  const allowedCalls = [
     'sources',
     'findPackage',
     'view',
@@ -104,24 +104,24 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
     'disclose',
     'canDisclose',
   ]
-  const spied = new Proxy(records, {
+  const spiedStore = new Proxy(records, {
     get(target, name) {
-      if (!harmless.includes(String(name))) asked.push(String(name))
+      if (!allowedCalls.includes(String(name))) storeCalls.push(String(name))
       const value = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
   }) as DisclosingStore
-  const options = { store: spied, now: Date.now, timeoutMs: 1000 }
-  const door = createTokenGate(
+  const options = { store: spiedStore, now: Date.now, timeoutMs: 1000 }
+  const tokenGate = createTokenGate(
     () => options,
     () => {
-      throw new Error('Nobody puts anything in.')
+      throw new Error('Ingestion is not expected.')
     },
   )
   const source = localRecordSource({
     id: 'records',
-    open: door.open,
-    holdsOwner: door.holdsOwner,
+    open: tokenGate.open,
+    holdsOwner: tokenGate.holdsOwner,
     diagnostics: () => [],
     close: () => records.close(),
   })
@@ -130,18 +130,18 @@ test('no source is asked anything to say so, and it is said at once [R84]', asyn
   if (!query) throw new Error('no query_records')
   const call = aCall({
     capability: query,
-    caller: toGrantCaller(given.id),
+    caller: toGrantCaller(grant.id),
     input: { stream: 'messages' },
     cancellation: new Cancellation(),
   })
   await query.invoke(call)
-  const start = performance.now()
+  const startMs = performance.now()
 
   const outcome = await query.invoke(call)
 
-  expect(performance.now() - start).toBeLessThan(atMost(50))
+  expect(performance.now() - startMs).toBeLessThan(atMost(50))
   expect(outcome).toMatchObject({ kind: 'failed', failure: { code: 'ambiguous_connection' } })
-  expect(asked).toEqual([])
+  expect(storeCalls).toEqual([])
   await source.close?.()
 })
 

@@ -23,8 +23,8 @@ interface Page {
 async function aFeed(terms: Partial<RequestedTerms> = {}) {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', someMessages(10))
-  const given = store.grant({ stream: 'messages', ...terms })
-  const reader = await aReader(store, given.token)
+  const grant = store.grant({ stream: 'messages', ...terms })
+  const reader = await aReader(store, grant.token)
   const read = async (input: Data): Promise<Page> => {
     const { data } = await reader.call('query_records', {
       stream: 'messages',
@@ -33,143 +33,146 @@ async function aFeed(terms: Partial<RequestedTerms> = {}) {
     })
     return data.data as unknown as Page
   }
-  const since = async (changes_since = 'beginning') => {
-    const { data, next_changes_since: mark = '' } = await read({ changes_since })
-    return { seen: data.map(({ id, deleted }) => (deleted ? `-${id}` : id)), mark }
+  const readChanges = async (changes_since = 'beginning') => {
+    const { data, next_changes_since: bookmark = '' } = await read({ changes_since })
+    return { seen: data.map(({ id, deleted }) => (deleted ? `-${id}` : id)), bookmark }
   }
   const put = (...records: readonly Data[]) => void store.put(messages(), 'work', records)
-  return { store, source, given, reader, read, since, put }
+  return { store, source, grant, reader, read, readChanges, put }
 }
 
-const january = { since: '2026-01-01', until: '2026-02-01' }
-const later = (number: number, day: string) =>
+const inJanuary = { since: '2026-01-01', until: '2026-02-01' }
+const aMessageSentOn = (number: number, day: string) =>
   aMessage(number, { sent_at: `2026-${day}T00:00:00.000Z` })
 
-test('nothing new is the same bookmark again, as often as one asks', async () => {
-  const { since } = await aFeed()
-  const { mark } = await since()
+test('a change feed without changes returns the same bookmark every time', async () => {
+  const { readChanges } = await aFeed()
+  const { bookmark } = await readChanges()
 
-  expect(await since(mark)).toEqual({ seen: [], mark })
-  expect(await since(mark)).toEqual({ seen: [], mark })
+  expect(await readChanges(bookmark)).toEqual({ seen: [], bookmark })
+  expect(await readChanges(bookmark)).toEqual({ seen: [], bookmark })
 })
 
-test('who has seen nothing does not see that there is something else', async () => {
+test('an empty change feed does not reveal that another connection has records', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', [])
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
-  const look = () =>
+  const readFeed = () =>
     reader.call('query_records', { stream: 'messages', changes_since: 'beginning' })
-  const before = await look()
+  const before = await readFeed()
 
   store.put(messages(), 'home', someMessages(3))
 
-  expect((await look()).text).toBe(before.text)
+  expect((await readFeed()).text).toBe(before.text)
 })
 
-test('a bookmark and a cursor are as long as ever, however much is written that is not granted', async () => {
-  const { store, since, read, put } = await aFeed()
-  const ends = async () => {
+test('the length of bookmarks and cursors does not reveal the write counter', async () => {
+  const { store, readChanges, read, put } = await aFeed()
+  const measureLengths = async () => {
     const paged = await read({ changes_since: 'beginning', limit: 5 })
-    return { mark: (await since()).mark.length, cursor: paged.next_cursor?.length }
+    return { bookmark: (await readChanges()).bookmark.length, cursor: paged.next_cursor?.length }
   }
-  const before = await ends()
+  const before = await measureLengths()
   const database = openSqlite(store.file)
   database.exec(`update meta set value = '900000000000000' where name = 'counter'`)
   database.close()
   put(aMessage(11))
 
-  expect(await ends()).toEqual(before)
+  expect(await measureLengths()).toEqual(before)
 })
 
-test('a record that goes, comes back and goes is told once, as it is now', async () => {
-  const { since, put, store, source } = await aFeed()
-  const { mark } = await since()
+test('a record deleted and restored repeatedly is reported once in its current state', async () => {
+  const { readChanges, put, store, source } = await aFeed()
+  const { bookmark } = await readChanges()
   for (let round = 0; round < 3; round += 1) {
     store.remove(source, 'm3')
     if (round < 2) put(aMessage(3, { size: round }))
   }
 
-  const gone = await since(mark)
+  const afterDeletion = await readChanges(bookmark)
   put(aMessage(3))
-  const back = await since(gone.mark)
+  const afterRestore = await readChanges(afterDeletion.bookmark)
 
-  expect(gone.seen).toEqual(['-m3'])
-  expect(back.seen).toEqual(['m3'])
+  expect(afterDeletion.seen).toEqual(['-m3'])
+  expect(afterRestore.seen).toEqual(['m3'])
 })
 
-test('what leaves the granted time is gone, however often it moves outside', async () => {
-  const { since, put } = await aFeed(january)
-  const { mark } = await since()
+test('a record that leaves the granted time range is reported as deleted once', async () => {
+  const { readChanges, put } = await aFeed(inJanuary)
+  const { bookmark } = await readChanges()
 
-  put(later(3, '03-01'))
-  put(later(3, '03-02'))
-  put(later(3, '03-03'))
-  const left = await since(mark)
-  put(later(3, '03-04'))
+  put(aMessageSentOn(3, '03-01'))
+  put(aMessageSentOn(3, '03-02'))
+  put(aMessageSentOn(3, '03-03'))
+  const afterLeaving = await readChanges(bookmark)
+  put(aMessageSentOn(3, '03-04'))
 
-  expect(left.seen).toEqual(['-m3'])
-  expect((await since(left.mark)).seen).toEqual([])
-  expect((await since()).seen).not.toContain('m3')
+  expect(afterLeaving.seen).toEqual(['-m3'])
+  expect((await readChanges(afterLeaving.bookmark)).seen).toEqual([])
+  expect((await readChanges()).seen).not.toContain('m3')
 })
 
-test('what comes into the granted time appears, also where the time itself is withheld', async () => {
-  const { since, put } = await aFeed({ ...january, fields: ['id', 'author'] })
-  put(later(50, '03-01'))
-  const { mark, seen } = await since()
+test('a record that enters the granted time range appears, even when the time field is not granted', async () => {
+  const { readChanges, put } = await aFeed({ ...inJanuary, fields: ['id', 'author'] })
+  put(aMessageSentOn(50, '03-01'))
+  const { bookmark, seen } = await readChanges()
 
-  put(later(50, '01-20'))
-  put(later(50, '01-21'))
-  const entered = await since(mark)
-  put(later(50, '01-22'))
+  put(aMessageSentOn(50, '01-20'))
+  put(aMessageSentOn(50, '01-21'))
+  const afterEntering = await readChanges(bookmark)
+  put(aMessageSentOn(50, '01-22'))
 
   expect(seen).not.toContain('m50')
-  expect(entered.seen).toEqual(['m50'])
-  expect((await since(entered.mark)).seen).toEqual([])
+  expect(afterEntering.seen).toEqual(['m50'])
+  expect((await readChanges(afterEntering.bookmark)).seen).toEqual([])
 })
 
-test('what is not granted moves nothing; what left and was then removed is gone once', async () => {
-  const { since, put, store, source } = await aFeed({ ...january, fields: ['id', 'author'] })
-  const { mark } = await since()
+test('changes that are not granted are not reported; a record that left and was deleted is reported once', async () => {
+  const { readChanges, put, store, source } = await aFeed({
+    ...inJanuary,
+    fields: ['id', 'author'],
+  })
+  const { bookmark } = await readChanges()
 
-  put(aMessage(4, { body: 'not granted' }), later(5, '01-20'))
-  put(later(6, '03-01'))
+  put(aMessage(4, { body: 'not granted' }), aMessageSentOn(5, '01-20'))
+  put(aMessageSentOn(6, '03-01'))
   store.remove(source, 'm6')
   put(aMessage(7, { author: 'dan' }))
 
-  expect((await since(mark)).seen).toEqual(['-m6', 'm7'])
+  expect((await readChanges(bookmark)).seen).toEqual(['-m6', 'm7'])
 })
 
-test('a session ends where it began to end, whatever changes meanwhile, and misses nothing', async () => {
-  const { read, since, put } = await aFeed()
+test('a paged change feed ends at its starting snapshot, and later changes follow in the next one', async () => {
+  const { read, readChanges, put } = await aFeed()
   const start = { changes_since: 'beginning', limit: 4 }
 
   const first = await read(start)
   put(aMessage(0, { size: 77 }), aMessage(8, { size: 88 }), aMessage(20))
   const second = await read({ ...start, cursor: first.next_cursor })
   const third = await read({ ...start, cursor: second.next_cursor })
-  const after = await since(third.next_changes_since)
+  const next = await readChanges(third.next_changes_since)
 
   const seen = [first, second, third].flatMap(({ data }) => data.map(({ id }) => id))
   expect(seen).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5', 'm6', 'm7', 'm9'])
   expect(third.has_more).toBe(false)
-  expect(after.seen).toEqual(['m0', 'm8', 'm20'])
+  expect(next.seen).toEqual(['m0', 'm8', 'm20'])
 })
 
-test('bookmarks and cursors of a session are not each other, nor good for another session', async () => {
-  const { reader, read, since } = await aFeed()
-  const { mark } = await since()
+test('bookmarks and cursors are not interchangeable, nor valid for another session', async () => {
+  const { reader, read, readChanges } = await aFeed()
+  const { bookmark } = await readChanges()
   const { next_cursor: cursor } = await read({ changes_since: 'beginning', limit: 4 })
-  const refusals = [
+  const invalidInputs = [
     { changes_since: cursor },
-    { changes_since: 'beginning', cursor: mark },
-    { changes_since: mark, cursor },
+    { changes_since: 'beginning', cursor: bookmark },
+    { changes_since: bookmark, cursor },
     { cursor },
-    { cursor: mark },
+    { cursor: bookmark },
     { changes_since: '' },
     { changes_since: 'Beginning' },
   ]
 
-  for (const input of refusals) {
+  for (const input of invalidInputs) {
     const { failure } = await reader.call('query_records', { stream: 'messages', ...input })
     expect(failure?.code, JSON.stringify(input)).toBe('invalid_cursor')
   }
@@ -178,7 +181,7 @@ test('bookmarks and cursors of a session are not each other, nor good for anothe
     sort: 'sent_at',
     count: 'exact',
   })) {
-    const input = { stream: 'messages', changes_since: mark, [name]: value }
+    const input = { stream: 'messages', changes_since: bookmark, [name]: value }
     const { failure } = await reader.call('query_records', input)
     expect(failure).toMatchObject({
       code: 'invalid_argument',
@@ -187,12 +190,12 @@ test('bookmarks and cursors of a session are not each other, nor good for anothe
   }
 })
 
-test('a bookmark lives as long as its own grant, not as that of a neighbour', async () => {
+test('a bookmark stays valid when the grant of another connection is revoked', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'home', someMessages(2))
   store.put(messages(), 'work', someMessages(2))
-  const given = store.grant({ stream: 'messages' })
-  const reader = await aReader(store, given.token)
+  const grant = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, grant.token)
   const read = async (changes_since: string) =>
     (
       await reader.call('query_records', {
@@ -201,56 +204,56 @@ test('a bookmark lives as long as its own grant, not as that of a neighbour', as
         changes_since,
       })
     ).data.data as unknown as Page
-  const { next_changes_since: mark = '' } = await read('beginning')
+  const { next_changes_since: bookmark = '' } = await read('beginning')
 
-  store.writer.revoke(given.grants[0] ?? '', Date.now())
+  store.writer.revoke(grant.grants[0] ?? '', Date.now())
 
-  expect(await read(mark)).toMatchObject({ data: [], next_changes_since: mark })
+  expect(await read(bookmark)).toMatchObject({ data: [], next_changes_since: bookmark })
 })
 
-test('after a store was put back and written to, what was seen before is gone on with, and nothing else', async () => {
-  const { store, since, put, read, given } = await aFeed()
-  const early = await since()
+test('after a restore from backup, bookmarks from before the backup continue and later ones expire', async () => {
+  const { store, readChanges, put, read, grant } = await aFeed()
+  const beforeBackup = await readChanges()
   const copy = `${store.file}.copy`
-  const copying = openSqlite(store.file)
-  copying.exec(`vacuum into '${copy}'`)
-  copying.close()
+  const original = openSqlite(store.file)
+  original.exec(`vacuum into '${copy}'`)
+  original.close()
   put(aMessage(20), aMessage(21))
-  const late = await since(early.mark)
-  const { next_cursor: cursor } = await read({ changes_since: early.mark, limit: 1 })
-  const other = new RecordWriter(copy, Date.now)
-  onTestFinished(() => other.close())
-  const [source] = other.sources
+  const afterBackup = await readChanges(beforeBackup.bookmark)
+  const { next_cursor: cursor } = await read({ changes_since: beforeBackup.bookmark, limit: 1 })
+  const restored = new RecordWriter(copy, Date.now)
+  onTestFinished(() => restored.close())
+  const [source] = restored.sources
   const entries = [30, 31, 32].map((n) =>
     toRecordEntry(messages(), aMessage(n), '2026-06-02T00:00:00Z'),
   )
-  other.write(source as RecordSource, entries as RecordEntry[])
-  const reader = await aReader({ ...store, file: copy }, given.token)
+  restored.write(source as RecordSource, entries as RecordEntry[])
+  const reader = await aReader({ ...store, file: copy }, grant.token)
   const ask = async (input: Data) => {
     const { data, failure } = await reader.call('query_records', { stream: 'messages', ...input })
     return failure?.code ?? (data.data as unknown as Page).data.map(({ id }) => id)
   }
 
-  expect(await ask({ changes_since: early.mark })).toEqual(['m30', 'm31', 'm32'])
-  expect(await ask({ changes_since: late.mark })).toBe('cursor_expired')
-  expect(await ask({ changes_since: early.mark, cursor })).toBe('cursor_expired')
+  expect(await ask({ changes_since: beforeBackup.bookmark })).toEqual(['m30', 'm31', 'm32'])
+  expect(await ask({ changes_since: afterBackup.bookmark })).toBe('cursor_expired')
+  expect(await ask({ changes_since: beforeBackup.bookmark, cursor })).toBe('cursor_expired')
 })
 
-test('after a store was put back to an earlier state, a later bookmark has expired', async () => {
-  const { store, given, reader, since, put } = await aFeed()
+test('a bookmark newer than the restored store has expired', async () => {
+  const { store, grant, reader, readChanges, put } = await aFeed()
   put(aMessage(50))
-  const { mark } = await since()
+  const { bookmark } = await readChanges()
   const database = openSqlite(store.file)
   database.exec(`update meta set value = '5' where name = 'counter'`)
   database.close()
 
   const { failure } = await reader.call('query_records', {
     stream: 'messages',
-    changes_since: mark,
+    changes_since: bookmark,
   })
   const response = await fetch(
-    `${reader.origin}/v1/streams/messages/records?changes_since=${encodeURIComponent(mark)}`,
-    { headers: { authorization: `Bearer ${given.token}` } },
+    `${reader.origin}/v1/streams/messages/records?changes_since=${encodeURIComponent(bookmark)}`,
+    { headers: { authorization: `Bearer ${grant.token}` } },
   )
 
   expect(failure).toMatchObject({
@@ -263,9 +266,9 @@ test('after a store was put back to an earlier state, a later bookmark has expir
   })
 })
 
-test('a file from before its changes were found by field tells of them all the same', async () => {
-  const { store, since, put } = await aFeed({ fields: ['id', 'size'] })
-  const { mark } = await since()
+test('a store without the per-field change index is migrated and reports its changes', async () => {
+  const { store, readChanges, put } = await aFeed({ fields: ['id', 'size'] })
+  const { bookmark } = await readChanges()
   put(aMessage(3, { size: 33 }), aMessage(4, { author: 'eve' }))
   const file = openSqlite(store.file)
   onTestFinished(() => file.close())
@@ -274,12 +277,12 @@ test('a file from before its changes were found by field tells of them all the s
       .prepare<{ name: string }>(`select name from sqlite_master where name glob 'h1_*'`)
       .all()
       .map(({ name }) => name)
-  const now = listIndexes()
+  const currentIndexes = listIndexes()
   file.exec('drop index h1_f; create index h1_s on h1 (seq); pragma user_version = 5')
 
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
 
   await reader.call('query_records', { stream: 'messages', changes_since: 'beginning' })
-  expect(listIndexes()).toEqual(now)
-  expect((await since(mark)).seen).toEqual(['m3'])
+  expect(listIndexes()).toEqual(currentIndexes)
+  expect((await readChanges(bookmark)).seen).toEqual(['m3'])
 })

@@ -13,113 +13,115 @@ import {
 import { atMost } from '../support/amount.ts'
 import { eventually } from '../support/eventually.ts'
 
-function anotherProcess(file: string) {
+function aSecondConnection(file: string) {
   const database = openSqlite(file)
   onTestFinished(() => database.close())
   return database
 }
 
 function listWarnings(): string[] {
-  const said: string[] = []
+  const warnings: string[] = []
   const spy = vi.spyOn(process, 'emitWarning').mockImplementation((warning) => {
-    said.push(String(warning))
+    warnings.push(String(warning))
   })
   onTestFinished(() => spy.mockRestore())
-  return said
+  return warnings
 }
 
-test('what cannot be written down now is said, kept, and written down later', async () => {
-  const troubles: unknown[] = []
+test('a disclosure that cannot be logged is reported, kept in memory and written later', async () => {
+  const errors: unknown[] = []
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
-  const given = store.grant({ stream: 'messages' })
-  const reader = await aReader(store, given.token, {
-    onTrouble: (error) => troubles.push(error),
+  const grant = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, grant.token, {
+    onTrouble: (error) => errors.push(error),
   })
-  const other = anotherProcess(store.file)
-  other.exec('alter table reads rename to away')
+  const other = aSecondConnection(store.file)
+  other.exec('alter table reads rename to hidden_reads')
 
   await reader.call('query_records', { stream: 'messages' })
   await reader.call('fetch', { id: 'work:messages:m1' })
-  const said = [`Error: Reads cannot be logged in ${store.file}`]
-  await eventually(() => expect(troubles.map(String)).toEqual(said))
-  other.exec('alter table away rename to reads')
+  const expected = [`Error: Reads cannot be logged in ${store.file}`]
+  await eventually(() => expect(errors.map(String)).toEqual(expected))
+  other.exec('alter table hidden_reads rename to reads')
 
   await eventually(() =>
-    expect(store.writer.listDisclosures(given.id).records.length).toBeGreaterThan(0),
+    expect(store.writer.listDisclosures(grant.id).records.length).toBeGreaterThan(0),
   )
-  expect(store.writer.listDisclosures(given.id).records[0]?.entry.tool).toBe('query_records')
+  expect(store.writer.listDisclosures(grant.id).records[0]?.entry.tool).toBe('query_records')
 })
 
-test('what was read is soon on the disk, and not by a thread that serves', async () => {
+test('logged reads are synced to disk soon, without blocking the serving thread', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
-  const given = store.grant({ stream: 'messages' })
-  const reader = await aReader(store, given.token)
+  const grant = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, grant.token)
   const handle = await open(store.file)
-  const synced = vi.spyOn(Object.getPrototypeOf(handle), 'datasync')
-  onTestFinished(() => synced.mockRestore())
+  const datasync = vi.spyOn(Object.getPrototypeOf(handle), 'datasync')
+  onTestFinished(() => datasync.mockRestore())
   await handle.close()
 
   await reader.call('query_records', { stream: 'messages' })
 
-  await eventually(() => expect(synced).toHaveBeenCalledTimes(1))
-  await synced.mock.results[0]?.value
-  expect(store.writer.listDisclosures(given.id).records).toHaveLength(1)
+  await eventually(() => expect(datasync).toHaveBeenCalledTimes(1))
+  await datasync.mock.results[0]?.value
+  expect(store.writer.listDisclosures(grant.id).records).toHaveLength(1)
 })
 
-test('a store that is closed while the disk is slow has nothing to complain of', async () => {
+test('closing a store during a slow sync emits no warning and keeps all disclosures', async () => {
   const warnings = listWarnings()
   const store = await aRecordStore()
   const reads = new SqliteRecords(store.file, Date.now, () => {})
   const read = { grant: 'g', tool: 'fetch', connection: 'c', stream: 's', fields: [], records: [] }
   const handle = await open(store.file)
-  let goOn = () => {}
-  const slow = new Promise<void>((resolve) => {
-    goOn = resolve
+  let finishSync = () => {}
+  const slowSync = new Promise<void>((resolve) => {
+    finishSync = resolve
   })
-  const synced = vi.spyOn(Object.getPrototypeOf(handle), 'datasync').mockImplementation(() => slow)
-  onTestFinished(() => synced.mockRestore())
+  const datasync = vi
+    .spyOn(Object.getPrototypeOf(handle), 'datasync')
+    .mockImplementation(() => slowSync)
+  onTestFinished(() => datasync.mockRestore())
   await handle.close()
 
   reads.disclose({ package: 'p', ...read })
-  await eventually(() => expect(synced).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(datasync).toHaveBeenCalledTimes(1))
   reads.disclose({ package: 'p', ...read })
   reads.close()
-  goOn()
+  finishSync()
 
-  await eventually(() => expect(synced).toHaveBeenCalledTimes(2))
+  await eventually(() => expect(datasync).toHaveBeenCalledTimes(2))
   expect(store.writer.listDisclosures('p').records).toHaveLength(2)
   expect(warnings).toEqual([])
 })
 
-test('while too much waits to be written down nothing is given out, and nobody waits', async () => {
+test('reads are refused at once while the disclosure queue is full', async () => {
   listWarnings()
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(1))
-  const given = store.grant({ stream: 'messages' })
-  // Each counts a thousand times.
+  const grant = store.grant({ stream: 'messages' })
+  // A thousand entries for each read fill the queue quickly.
   const around = (plain: RecordStore) => ({
     disclose: (entry: Disclosure) => {
       for (let n = 0; n < 1000; n++) plain.disclose(entry)
     },
   })
-  const reader = await aReader(store, given.token, { around })
-  const other = anotherProcess(store.file)
+  const reader = await aReader(store, grant.token, { around })
+  const other = aSecondConnection(store.file)
   other.exec('begin immediate')
   const search = () => reader.call('search', { q: 'invoice' })
 
   for (let n = 0; n < 10; n++) expect((await search()).isError).toBe(false)
-  const start = performance.now()
-  const refused = await search()
-  expect(refused.failure).toMatchObject({ code: 'timed_out', retryable: true })
-  expect(performance.now() - start).toBeLessThan(atMost(1000))
+  const startMs = performance.now()
+  const rejection = await search()
+  expect(rejection.failure).toMatchObject({ code: 'timed_out', retryable: true })
+  expect(performance.now() - startMs).toBeLessThan(atMost(1000))
 
   other.exec('rollback')
   const count = other.prepare<{ count: number }>('select count(*) as count from reads')
   await eventually(() => expect(count.get()?.count).toBe(10_000))
-  expect(store.writer.listDisclosures(given.id).records).toHaveLength(10_000)
-  expect(store.writer.listDisclosures(given.id).broken).toBeUndefined()
+  expect(store.writer.listDisclosures(grant.id).records).toHaveLength(10_000)
+  expect(store.writer.listDisclosures(grant.id).broken).toBeUndefined()
   expect((await search()).isError).toBe(false)
 })
 
@@ -131,7 +133,7 @@ const threads = (stream = 'messages') =>
     query: { expand: [stream] },
   })
 
-test('what is given out inside of other records is written down where it is from', async () => {
+test('expanded records are logged as disclosures of their own stream', async () => {
   const store = await aRecordStore()
   store.put(
     messages(),
@@ -139,9 +141,9 @@ test('what is given out inside of other records is written down where it is from
     someMessages(4, (n) => ({ thread: `t${n % 2}` })),
   )
   store.put(threads(), 'work', [{ id: 't0' }, { id: 't1' }])
-  const given = store.grant({ stream: 'messages' }, { stream: 'threads' })
-  const reader = await aReader(store, given.token)
-  const headers = { authorization: `Bearer ${given.token}` }
+  const grant = store.grant({ stream: 'messages' }, { stream: 'threads' })
+  const reader = await aReader(store, grant.token)
+  const headers = { authorization: `Bearer ${grant.token}` }
 
   await reader.call('query_records', { stream: 'threads', expand: ['messages'] })
   for (const path of ['records', 'records/t1'])
@@ -149,7 +151,7 @@ test('what is given out inside of other records is written down where it is from
 
   const listExpanded = () =>
     store.writer
-      .listDisclosures(given.id)
+      .listDisclosures(grant.id)
       .records.map(({ entry }) => entry)
       .filter(({ stream }) => stream === 'messages')
   await eventually(() => expect(listExpanded()).toHaveLength(3))
@@ -167,14 +169,14 @@ const notes = (title: string) =>
     },
   })
 
-test('what is expanded is found by an index, however the streams came', async () => {
+test('expand uses an index, in whatever order the streams were declared', async () => {
   const store = await aRecordStore()
   const listIndexes = () =>
-    anotherProcess(store.file)
+    aSecondConnection(store.file)
       .prepare<{ name: string }>(`select name from sqlite_master where name like 'r%x%'`)
       .all()
-  const some = Array.from({ length: 4000 }, (_, n) => ({ id: `n${n}`, thread: `t${n % 100}` }))
-  store.put(notes('Notes'), 'work', some)
+  const records = Array.from({ length: 4000 }, (_, n) => ({ id: `n${n}`, thread: `t${n % 100}` }))
+  store.put(notes('Notes'), 'work', records)
   store.put(
     threads('notes'),
     'work',
@@ -183,8 +185,10 @@ test('what is expanded is found by an index, however the streams came', async ()
   expect(listIndexes()).toHaveLength(1)
   store.writer.declare(notes('My notes'))
   expect(listIndexes()).toHaveLength(1)
-  anotherProcess(store.file).exec(`drop index ${listIndexes()[0]?.name}; pragma user_version = 4`)
-  const given = store.grant({ stream: 'notes' }, { stream: 'threads' })
+  aSecondConnection(store.file).exec(
+    `drop index ${listIndexes()[0]?.name}; pragma user_version = 4`,
+  )
+  const grant = store.grant({ stream: 'notes' }, { stream: 'threads' })
   let slices = 0
   const around = (plain: RecordStore) => ({
     slice: (...query: Parameters<RecordStore['slice']>) => {
@@ -192,7 +196,7 @@ test('what is expanded is found by an index, however the streams came', async ()
       return plain.slice(...query)
     },
   })
-  const reader = await aReader(store, given.token, { around })
+  const reader = await aReader(store, grant.token, { around })
 
   const { data } = await reader.call('query_records', {
     stream: 'threads',
@@ -210,18 +214,18 @@ test('what is expanded is found by an index, however the streams came', async ()
 test('a read in flight ends when its grant is revoked', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3000))
-  const given = store.grant({ stream: 'messages' })
+  const grant = store.grant({ stream: 'messages' })
   const around = (plain: RecordStore) => ({
     slice: (...query: Parameters<RecordStore['slice']>) => {
-      store.writer.revoke(given.id, Date.now())
+      store.writer.revoke(grant.id, Date.now())
       return plain.slice(...query)
     },
   })
-  const reader = await aReader(store, given.token, { around })
+  const reader = await aReader(store, grant.token, { around })
 
   const response = await fetch(
     `${reader.origin}/v1/streams/messages/records?filter[author]=nobody`,
-    { headers: { authorization: `Bearer ${given.token}` } },
+    { headers: { authorization: `Bearer ${grant.token}` } },
   )
 
   expect(response.status).toBe(403)

@@ -7,7 +7,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished, test } from 'vitest'
 
-/** Two folders down, as in the repository, so that what it names relative to itself is there. */
+/** Keeps the folder depth of the repository, so that relative paths in the example resolve. */
 async function aCopyOfTheExample(): Promise<string> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'drawbridge-example-'))
   onTestFinished(() => rm(root, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ async function aCopyOfTheExample(): Promise<string> {
   return path.join(root, 'examples/records')
 }
 
-test('real data is taken in, granted, and asked about by a client that reads text alone', async () => {
+test('the records example imports data, grants it, and answers a client that reads only text', async () => {
   const folder = await aCopyOfTheExample()
   const { stdout } = await promisify(execFile)(process.execPath, [path.join(folder, 'setup.mjs')])
   const client = new Client({ name: 'text only', version: '1.0.0' })

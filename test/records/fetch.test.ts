@@ -3,27 +3,27 @@ import { aReader, aRecordStore, messages, someMessages } from '../support/a-reco
 
 const keys = ['id', 'metadata', 'text', 'title', 'url']
 
-async function twoConnections() {
+async function aReaderOfTwoConnections() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3), 'Work mail')
   store.put(messages(), 'home', someMessages(3))
   return aReader(store, store.grant({ stream: 'messages' }).token)
 }
 
-test('a hit is fetched by its id alone, as one document and its exact mirror [R65, R68, R69, R71, R72]', async () => {
-  const reader = await twoConnections()
+test('fetch with the id of a search hit returns one document, mirrored exactly in the text [R65, R68, R69, R71, R72]', async () => {
+  const reader = await aReaderOfTwoConnections()
   const { text } = await reader.call('search', { q: 'invoice 2' })
   const [, id = ''] = /id "([^"]+)"/.exec(text) ?? []
 
-  const fetched = await reader.call('fetch', { id })
+  const document = await reader.call('fetch', { id })
 
-  expect(Object.keys(fetched.data).sort()).toEqual(keys)
-  expect(fetched.text).toBe(JSON.stringify(fetched.data))
-  expect(fetched.data).toMatchObject({ id, text: 'Message 2 about the invoice' })
+  expect(Object.keys(document.data).sort()).toEqual(keys)
+  expect(document.text).toBe(JSON.stringify(document.data))
+  expect(document.data).toMatchObject({ id, text: 'Message 2 about the invoice' })
 })
 
-test('a document has no record, envelope or request in it, but says where it is from [R70, R73, R74]', async () => {
-  const reader = await twoConnections()
+test('a fetched document has no raw record, envelope or request id, but names its source [R70, R73, R74]', async () => {
+  const reader = await aReaderOfTwoConnections()
 
   const { data } = await reader.call('fetch', { id: 'work/messages:m1' })
 
@@ -40,8 +40,8 @@ test('a document has no record, envelope or request in it, but says where it is 
   })
 })
 
-test('fields are chosen before anything is rendered [R75, R76, R77]', async () => {
-  const reader = await twoConnections()
+test('fetch applies the field projection before it renders the text [R75, R76, R77]', async () => {
+  const reader = await aReaderOfTwoConnections()
 
   const { data, text, whole } = await reader.call('fetch', {
     id: 'work/messages:m1',
@@ -58,25 +58,25 @@ test('fields are chosen before anything is rendered [R75, R76, R77]', async () =
   })
 })
 
-test('ids may be made of anything', async () => {
+test('record and connection ids with special characters can be fetched', async () => {
   const store = await aRecordStore()
-  const odd = ['a/b', 'a:b', '../..', '%2f', 'ü "x"', '["a","b"]', 'a\nb', '://', ' ']
+  const specialIds = ['a/b', 'a:b', '../..', '%2f', 'ü "x"', '["a","b"]', 'a\nb', '://', ' ']
   store.put(
     messages(),
     'od/d:%',
-    odd.map((id, n) => ({ ...someMessages(n + 1)[n], id })),
+    specialIds.map((id, n) => ({ ...someMessages(n + 1)[n], id })),
   )
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
   const { data } = await reader.call('search', { q: 'invoice', limit: 20 })
 
   for (const { id, record_id } of data.results as Record<string, string>[]) {
-    const fetched = await reader.call('fetch', { id })
-    expect(fetched.data.metadata, id).toMatchObject({ record_id, connection_id: 'od/d:%' })
+    const document = await reader.call('fetch', { id })
+    expect(document.data.metadata, id).toMatchObject({ record_id, connection_id: 'od/d:%' })
   }
-  expect(data.results).toHaveLength(odd.length)
+  expect(data.results).toHaveLength(specialIds.length)
 })
 
-test('a text of 50,000 characters comes whole, and a longer one in parts that make it up', async () => {
+test('a text of 50,000 characters is returned whole, a longer one in parts by offset', async () => {
   const store = await aRecordStore()
   const long =
     Array.from({ length: 120_000 }, (_, n) => String.fromCodePoint(97 + (n % 26))).join('') +
@@ -99,7 +99,7 @@ test('a text of 50,000 characters comes whole, and a longer one in parts that ma
   )
 })
 
-test('what is outside the grant is not there, and two connections in one call are a contradiction', async () => {
+test('records outside the grant are reported like missing ones, and two different connections in one call conflict', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(10))
   store.put(messages(), 'home', someMessages(10))
@@ -109,13 +109,13 @@ test('what is outside the grant is not there, and two connections in one call ar
     store.grant({ stream: 'messages', connection: 'work', since }).token,
   )
 
-  const early = await reader.call('fetch', { id: 'work/messages:m4' })
+  const beforeGrantedTime = await reader.call('fetch', { id: 'work/messages:m4' })
   const absent = await reader.call('fetch', { id: 'work/messages:nope' })
-  const other = await reader.call('fetch', { id: 'home/messages:m7' })
-  const unknown = await reader.call('fetch', { id: 'none/messages:m7' })
+  const otherConnection = await reader.call('fetch', { id: 'home/messages:m7' })
+  const unknownConnection = await reader.call('fetch', { id: 'none/messages:m7' })
 
-  expect(early.text).toBe(absent.text)
-  expect(other.text).toBe(unknown.text)
+  expect(beforeGrantedTime.text).toBe(absent.text)
+  expect(otherConnection.text).toBe(unknownConnection.text)
   expect((await reader.call('fetch', { id: 'work/messages:m5' })).isError).toBe(false)
   const conflict = await reader.call('fetch', { id: 'work/messages:m5', connection_id: 'home' })
   expect(conflict.failure?.code).toBe('conflicting_connection_id')

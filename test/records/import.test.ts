@@ -6,7 +6,7 @@ import { readLines } from '../../src/sources/records/import/read-lines.ts'
 import { aProject } from '../support/a-project.ts'
 import { aMessage, aReader, aRecordStore, aStream, messages } from '../support/a-record-store.ts'
 
-test('what an interrupted import has set aside is still there when a second one has gone on', async () => {
+test('lines rejected by an interrupted import are kept when a second run resumes', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', [])
   const file = path.join(await aProject({}), 'mail.ndjson')
@@ -38,13 +38,13 @@ test('what an interrupted import has set aside is still there when a second one 
   expect(store.writer.count(source)).toBe(5997)
 })
 
-async function anImport(name: string, content: string | Buffer, stream = numbered()) {
+async function anImport(name: string, content: string | Buffer, stream = numbers()) {
   const store = await aRecordStore()
   const source = store.put(stream, 'work', [])
   const file = path.join(await aProject({}), name)
   await writeFile(file, content)
   const faults: [number, string][] = []
-  const run = async (more: object = {}) => {
+  const run = async (options: object = {}) => {
     return importRecords({
       writer: store.writer,
       store: store.file,
@@ -53,14 +53,14 @@ async function anImport(name: string, content: string | Buffer, stream = numbere
       now: Date.now,
       onProgress: () => {},
       onRejected: (line, fault) => faults.push([line, fault]),
-      ...more,
+      ...options,
     })
   }
   const bodies = () => [...store.writer.export(source)].map(({ body }) => JSON.parse(body))
   return { store, source, file, faults, run, bodies }
 }
 
-const numbered = () =>
+const numbers = () =>
   aStream('numbers', {
     primary_key: 'id',
     schema: {
@@ -73,7 +73,7 @@ const numbered = () =>
     },
   })
 
-test('integers that would be rounded are set aside by name, and no two records become one', async () => {
+test('integers beyond the safe range are rejected with their field, and no two records merge', async () => {
   const lines = [
     '{"id":1234567890123456781}',
     '{"id":1234567890123456782}',
@@ -97,7 +97,7 @@ test('integers that would be rounded are set aside by name, and no two records b
   expect(bodies().map(({ id }) => id)).toEqual([1, 2, 9007199254740991])
 })
 
-test('a table is read as it was written: empty cells first, quotes within, lines in a cell', async () => {
+test('a CSV file is parsed with leading empty cells, inner quotes and line breaks in cells', async () => {
   const table = [
     '\ufeff,name,id,size',
     '0,5" disk,1,2.5',
@@ -133,7 +133,7 @@ test('a table is read as it was written: empty cells first, quotes within, lines
   ])
 })
 
-test('a quote that is never closed costs one long row, and what follows is read', async () => {
+test('an unclosed quote loses one overlong row, and the rows after it are read', async () => {
   const line = `${'x'.repeat(1023)}\n`
   const { faults, run, bodies } = await anImport(
     'table.csv',
@@ -146,7 +146,7 @@ test('a quote that is never closed costs one long row, and what follows is read'
   expect(bodies()).toEqual([{ id: 2, name: 'good' }])
 })
 
-test('a quote that is never closed is named by the line it stands in, and all behind it is set aside', async () => {
+test('an unclosed quote is reported with its line, and everything after it is rejected', async () => {
   const table = 'id,name\n1,one\n2,"two\nlines",\n3,"three\n4,four\n5,five\n'
   const { file, faults, run, bodies } = await anImport('table.csv', table)
 
@@ -163,18 +163,18 @@ test('a quote that is never closed is named by the line it stands in, and all be
   expect(await readFile(`${file}.rejected`, 'utf8')).toContain('3,"three\n4,four\n5,five\n')
 })
 
-test('a table with two columns of one name is refused by that name, and two without a name are none', async () => {
-  const twice = await anImport('twice.csv', 'id,name,size,name\n1,a,2,b\n')
-  const nameless = await anImport('nameless.csv', ',id,\n0,1,x\n')
+test('a CSV file with a duplicate column name is refused, and columns without a name are ignored', async () => {
+  const duplicated = await anImport('twice.csv', 'id,name,size,name\n1,a,2,b\n')
+  const unnamed = await anImport('nameless.csv', ',id,\n0,1,x\n')
 
-  await expect(twice.run()).rejects.toThrow('has two columns named "name"')
-  await nameless.run()
+  await expect(duplicated.run()).rejects.toThrow('has two columns named "name"')
+  await unnamed.run()
 
-  expect(twice.bodies()).toEqual([])
-  expect(nameless.bodies()).toEqual([{ id: 1 }])
+  expect(duplicated.bodies()).toEqual([])
+  expect(unnamed.bodies()).toEqual([{ id: 1 }])
 })
 
-test('numbers and texts that would become something else are set aside by name', async () => {
+test('numbers and texts that cannot be stored exactly are rejected with their field', async () => {
   const lines = [
     '{"id":1,"size":1e400}',
     '{"id":2,"more":[{"deep":-1e999}]}',
@@ -200,7 +200,7 @@ test('numbers and texts that would become something else are set aside by name',
   expect(array.bodies()).toEqual([{ id: 5 }])
 })
 
-test('values that are not of the declared type are kept, and told of by field, number and line', async () => {
+test('values not of the declared type are kept and reported by field, count and line', async () => {
   const lines = [
     '{"id":1,"name":"a","size":1.5}',
     '{"id":2,"name":7,"size":null}',
@@ -220,7 +220,7 @@ test('values that are not of the declared type are kept, and told of by field, n
   expect(bodies()).toEqual(lines.map((line) => JSON.parse(line)))
 })
 
-test('a batch that says several things about one record is as if each came for itself', async () => {
+test('several operations on one record in a batch are applied one after another', async () => {
   const { store, source, run } = await anImport(
     'mail.ndjson',
     [
@@ -250,11 +250,11 @@ test('a batch that says several things about one record is as if each came for i
   for (const word of ['fourth', 'fifth']) expect(await hits(word)).toBe(1)
 })
 
-test('a line without an end is named and set aside by its beginning, and what follows is read', async () => {
-  const endless = Buffer.alloc(17 * 1024 * 1024, 'x')
+test('a line over 16 MB is rejected with its beginning, and the lines after it are read', async () => {
+  const longLine = Buffer.alloc(17 * 1024 * 1024, 'x')
   const { file, faults, run, bodies } = await anImport(
     'numbers.ndjson',
-    Buffer.concat([Buffer.from('{"id":1}\n'), endless, Buffer.from('\n{"id":2}\n')]),
+    Buffer.concat([Buffer.from('{"id":1}\n'), longLine, Buffer.from('\n{"id":2}\n')]),
   )
 
   await run()
@@ -264,7 +264,7 @@ test('a line without an end is named and set aside by its beginning, and what fo
   expect(await readFile(`${file}.rejected`, 'utf8')).toBe(`${'x'.repeat(1000)}\n`)
 })
 
-test('an array that is too large to be read at once is refused with what to do', async () => {
+test('a JSON array too large for memory is refused with the advice to use NDJSON', async () => {
   const file = path.join(await aProject({ 'large.json': ' [{"id":1}' }), 'large.json')
   await truncate(file, 501 * 1024 * 1024)
 
@@ -273,7 +273,7 @@ test('an array that is too large to be read at once is refused with what to do',
   expect(read).toThrow('Write it as NDJSON: one record in each line.')
 })
 
-test('what was deleted comes back from the same file when it is asked for again', async () => {
+test('a deleted record is imported from the same file only with the again option', async () => {
   const { store, source, run, bodies } = await anImport('numbers.ndjson', '{"id":1}\n{"id":2}\n')
   await run()
   store.remove(source, '1')
@@ -284,46 +284,46 @@ test('what was deleted comes back from the same file when it is asked for again'
   expect(bodies().map(({ id }) => id)).toEqual(expect.arrayContaining([1, 2]))
 })
 
-test('ids that would become one, and depths without measure, are set aside alone', async () => {
+test('records with NUL, unpaired surrogates in ids or excessive nesting are rejected individually', async () => {
   const deep = `{"id":"deep","d":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
   const lines = ['{"id":"n\\u0000a"}', '{"id":"n\\ud800"}', deep, '{"id":"n"}']
   const { faults, run, bodies } = await anImport('odd.ndjson', lines.join('\n'))
 
   await run()
 
-  const character = 'id contains a NUL character or an unpaired surrogate'
+  const invalidCharacter = 'id contains a NUL character or an unpaired surrogate'
   expect(faults).toEqual([
-    [1, character],
-    [2, character],
+    [1, invalidCharacter],
+    [2, invalidCharacter],
     [3, 'the record is nested too deeply'],
   ])
   expect(bodies()).toEqual([{ id: 'n' }])
 })
 
-test('a table of a country that writes numbers with a comma has semicolons, and one that was copied has tabs', async () => {
+test('semicolon and tab delimiters are detected in CSV and TSV files', async () => {
   const european = await anImport('bank.csv', 'id;name;size\r\n1;"a; b";2.5\r\n2;c, d;"1,5"\r\n')
-  const copied = await anImport('copied.tsv', 'id\tname\n1\ta,b;c\n')
+  const tabSeparated = await anImport('copied.tsv', 'id\tname\n1\ta,b;c\n')
   const quoted = await anImport('quoted.csv', '"id","na;me"\n1,x;y\n')
 
-  await Promise.all([european.run(), copied.run(), quoted.run()])
+  await Promise.all([european.run(), tabSeparated.run(), quoted.run()])
 
   expect(european.bodies()).toEqual([
     { id: 1, name: 'a; b', size: 2.5 },
     { id: 2, name: 'c, d', size: '1,5' },
   ])
-  expect(copied.bodies()).toEqual([{ id: 1, name: 'a,b;c' }])
+  expect(tabSeparated.bodies()).toEqual([{ id: 1, name: 'a,b;c' }])
   expect(quoted.bodies()).toEqual([{ id: 1, 'na;me': 'x;y' }])
 })
 
-test('what is not UTF-8 is set aside by its line, never kept as something else', async () => {
-  const latin = (text: string) => Buffer.from(text, 'latin1')
-  const table = await anImport('table.csv', latin('id,name\n1,plain\n2,Müller\n3,plain\n'))
-  const lines = await anImport('lines.ndjson', latin('{"id":1,"name":"Zoë"}\n{"id":2}\n'))
-  const array = await anImport('array.json', latin('[{"id":1,"name":"Zoë"}]'))
+test('lines that are not valid UTF-8 are rejected by line, never stored altered', async () => {
+  const toLatin1 = (text: string) => Buffer.from(text, 'latin1')
+  const table = await anImport('table.csv', toLatin1('id,name\n1,plain\n2,Müller\n3,plain\n'))
+  const lines = await anImport('lines.ndjson', toLatin1('{"id":1,"name":"Zoë"}\n{"id":2}\n'))
+  const array = await anImport('array.json', toLatin1('[{"id":1,"name":"Zoë"}]'))
   const wide = await anImport('wide.csv', Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'))
-  const marked = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
+  const replacementCharacter = await anImport('marked.ndjson', '{"id":1,"name":"\ufffd"}\n')
 
-  await Promise.all([table.run(), lines.run(), marked.run()])
+  await Promise.all([table.run(), lines.run(), replacementCharacter.run()])
   await expect(array.run()).rejects.toThrow('array.json is not valid UTF-8')
   await expect(wide.run()).rejects.toThrow('the line is not valid UTF-8')
 
@@ -331,10 +331,10 @@ test('what is not UTF-8 is set aside by its line, never kept as something else',
   expect(table.faults).toEqual([[3, expect.stringContaining('the line is not valid UTF-8')]])
   expect(lines.bodies()).toEqual([{ id: 2 }])
   expect(lines.faults).toEqual([[1, expect.stringContaining('the line is not valid UTF-8')]])
-  expect(marked.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
+  expect(replacementCharacter.bodies()).toEqual([{ id: 1, name: '\ufffd' }])
 })
 
-test('an object around the records is refused as a whole, with the name they have in it', async () => {
+test('a JSON object that wraps the records is refused with the name of the array property', async () => {
   const wrapped = await anImport('tx.json', '{\n "count": 1,\n "transactions": [{"id":1}]\n}')
 
   await expect(wrapped.run()).rejects.toThrow('Its property "transactions" is an array')
@@ -342,7 +342,7 @@ test('an object around the records is refused as a whole, with the name they hav
   expect(wrapped.faults).toEqual([])
 })
 
-test('a time of arrival that is no time is set aside', async () => {
+test('a record with an invalid emitted_at is rejected', async () => {
   const line = (id: number, emitted_at: string) =>
     JSON.stringify({ object: 'record', id: String(id), data: { id }, emitted_at })
   const lines = [line(1, 'yesterday'), line(2, '2026-01-31T12:00:00+09:00')]

@@ -21,7 +21,7 @@ type Page = {
   next_cursor?: string
 }
 
-test('the text alone leads through all pages, each record once [R30, R52, R53]', async () => {
+test('a client that reads only the text can page through all records, each exactly once [R30, R52, R53]', async () => {
   const { reader } = await aMailbox(60)
   const seen: string[] = []
   let cursor: string | undefined
@@ -50,15 +50,15 @@ test('the text alone leads through all pages, each record once [R30, R52, R53]',
   )
 })
 
-test('the text alone leads through changes, and shows only what changed since [R30, R52, R53]', async () => {
+test('a client that reads only the text can follow the change feed and sees only later changes [R30, R52, R53]', async () => {
   const { reader, store, source } = await aMailbox(30)
-  const follow = async (mark: string) => {
+  const readChanges = async (bookmark: string) => {
     const seen: Record<string, unknown>[] = []
     let cursor: string | undefined
     for (;;) {
       const { text } = await reader.call('query_records', {
         stream: 'messages',
-        changes_since: mark,
+        changes_since: bookmark,
         ...(cursor && { cursor }),
       })
       seen.push(
@@ -68,10 +68,10 @@ test('the text alone leads through changes, and shows only what changed since [R
           .map((line) => JSON.parse(line)),
       )
       cursor = /next_cursor "([^"]+)"/.exec(text)?.[1]
-      if (!cursor) return { seen, mark: /next_changes_since "([^"]+)"/.exec(text)?.[1] ?? '' }
+      if (!cursor) return { seen, bookmark: /next_changes_since "([^"]+)"/.exec(text)?.[1] ?? '' }
     }
   }
-  const first = await follow('beginning')
+  const first = await readChanges('beginning')
   expect(first.seen).toHaveLength(30)
 
   store.put(messages(), 'work', [
@@ -79,17 +79,17 @@ test('the text alone leads through changes, and shows only what changed since [R
     ...someMessages(31).slice(30),
   ])
   store.remove(source, 'm7')
-  const second = await follow(first.mark)
+  const second = await readChanges(first.bookmark)
 
   expect(second.seen).toMatchObject([
     { id: 'm2', data: { body: 'new' } },
     { id: 'm30' },
     { id: 'm7', deleted: true },
   ])
-  expect((await follow(second.mark)).seen).toEqual([])
+  expect((await readChanges(second.bookmark)).seen).toEqual([])
 })
 
-test('the same read over MCP and over the resource server is the same [R16]', async () => {
+test('the same read returns the same result over MCP and over the resource server [R16]', async () => {
   const { reader, token } = await aMailbox(10)
   const headers = { authorization: `Bearer ${token}` }
 
@@ -107,7 +107,7 @@ test('the same read over MCP and over the resource server is the same [R16]', as
   expect(body).toEqual(tool.data.data)
 })
 
-test('fields narrow the payload to themselves; what stays outside is said in schema [R66, R67, R78, R79]', async () => {
+test('fields restrict the payload to the named fields; the tool description names the envelope fields [R66, R67, R78, R79]', async () => {
   const { reader } = await aMailbox(5)
 
   const { data, text } = await reader.call('query_records', {
@@ -130,12 +130,12 @@ test('fields narrow the payload to themselves; what stays outside is said in sch
   }
   expect(text).not.toContain('invoice')
   const { tools } = await reader.client.listTools()
-  const declared = tools.find(({ name }) => name === 'query_records')?.description ?? ''
+  const description = tools.find(({ name }) => name === 'query_records')?.description ?? ''
   for (const name of ['id', 'stream', 'connection_id', 'emitted_at'])
-    expect(declared).toContain(name)
+    expect(description).toContain(name)
 })
 
-test('a full page says everything else in few words', async () => {
+test('the summary line of a full page stays within 1,800 bytes', async () => {
   const { reader } = await aMailbox(120)
 
   const { text } = await reader.call('query_records', { stream: 'messages', limit: 100 })
@@ -146,7 +146,7 @@ test('a full page says everything else in few words', async () => {
   ).toBe('invalid_input')
 })
 
-test('records that are too long for one text are shortened there, and it says how to read them', async () => {
+test('records too long for one text are shortened, and the text names fetch for the full record', async () => {
   const store = await aRecordStore()
   store.put(
     messages(),
@@ -161,7 +161,7 @@ test('records that are too long for one text are shortened there, and it says ho
   expect(text).toContain('fetch a record to read it in full')
 })
 
-test('a cursor is good for the very read it came from and for no other', async () => {
+test('a cursor is valid only for the read that issued it', async () => {
   const { reader, store } = await aMailbox(60)
   const read = { stream: 'messages', limit: 5, filter: { unread: true } }
   const { data } = await reader.call('query_records', read)
@@ -169,7 +169,7 @@ test('a cursor is good for the very read it came from and for no other', async (
   const another = await aReader(store, store.grant({ stream: 'messages' }).token)
   const flipped = `${cursor.slice(0, 8)}${cursor[8] === 'A' ? 'B' : 'A'}${cursor.slice(9)}`
 
-  const refused = await Promise.all([
+  const rejections = await Promise.all([
     reader.call('query_records', { ...read, cursor, filter: { unread: false } }),
     reader.call('query_records', { ...read, cursor, sort: 'sent_at' }),
     reader.call('query_records', { ...read, cursor: flipped }),
@@ -178,12 +178,12 @@ test('a cursor is good for the very read it came from and for no other', async (
     another.call('query_records', { ...read, cursor }),
   ])
 
-  expect(new Set(refused.map(({ text }) => text)).size).toBe(1)
-  expect(refused[0]?.failure?.code).toBe('invalid_cursor')
+  expect(new Set(rejections.map(({ text }) => text)).size).toBe(1)
+  expect(rejections[0]?.failure?.code).toBe('invalid_cursor')
   expect((await reader.call('query_records', { ...read, cursor })).isError).toBe(false)
 })
 
-const wrong: readonly [Data, string][] = [
+const invalidInputs: readonly [Data, string][] = [
   [{ changes_since: 'junk' }, 'changes_since must be "beginning", or the next_changes_since'],
   [
     { filter: { size: null } },
@@ -197,17 +197,17 @@ const wrong: readonly [Data, string][] = [
   [{ filter: null }, '/filter: must be an object, such as {"field": value}'],
 ]
 
-test('what is wrong is said so that the next try can be right', async () => {
+test('an error message for invalid input says how to correct it', async () => {
   const { reader } = await aMailbox(3)
 
-  for (const [input, words] of wrong) {
+  for (const [input, message] of invalidInputs) {
     const { text, isError } = await reader.call('query_records', { stream: 'messages', ...input })
     expect(isError).toBe(true)
-    expect(text).toContain(words)
+    expect(text).toContain(message)
   }
 })
 
-test('a cursor of pages is no bookmark', async () => {
+test('a page cursor is rejected as changes_since', async () => {
   const { reader } = await aMailbox(30)
   const { data } = await reader.call('query_records', { stream: 'messages' })
   const { next_cursor = '' } = data.data as Page
@@ -220,7 +220,7 @@ test('a cursor of pages is no bookmark', async () => {
   expect(failure?.code).toBe('invalid_cursor')
 })
 
-test('a field that is not granted and one that does not exist are the same', async () => {
+test('a field that is not granted is reported like one that does not exist', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(5))
   const reader = await aReader(
@@ -246,7 +246,7 @@ test('a field that is not granted and one that does not exist are the same', asy
   }
 })
 
-test('relations are followed within the grant', async () => {
+test('relationships are expanded within the grant', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', [
     ...someMessages(2),
@@ -273,24 +273,24 @@ test('relations are followed within the grant', async () => {
   expect(
     (await reader.call('query_records', { stream: 'messages', expand: ['nope'] })).failure?.code,
   ).toBe('invalid_expand')
-  const most = await reader.call('query_records', {
+  const clamped = await reader.call('query_records', {
     stream: 'messages',
     expand: ['replies'],
     expand_limit: { replies: 100_000 },
   })
-  expect(most.text).toMatch(/expand_limit of replies was reduced to \d+\./)
+  expect(clamped.text).toMatch(/expand_limit of replies was reduced to \d+\./)
 })
 
-test('what all records of a page have in common is said once', async () => {
+test('values shared by all records of a page appear once in the text', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
   const reader = await aReader(store, store.grant({ stream: 'messages' }).token)
   const common = '2026-06-01T00:00:00.000Z'
 
-  const many = await reader.call('query_records', { stream: 'messages' })
+  const manyRecords = await reader.call('query_records', { stream: 'messages' })
   const one = await reader.call('query_records', { stream: 'messages', limit: 1 })
 
-  expect(many.text.split(common)).toHaveLength(2)
+  expect(manyRecords.text.split(common)).toHaveLength(2)
   expect(one.text.split('\n')[1]).toContain(`"emitted_at":"${common}"`)
-  expect(JSON.stringify(many.data).split(common)).toHaveLength(4)
+  expect(JSON.stringify(manyRecords.data).split(common)).toHaveLength(4)
 })

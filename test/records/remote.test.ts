@@ -17,7 +17,7 @@ import { aModernClient } from '../support/official-clients.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 
-/** One who reads at a server that has no records itself, and asks another one. */
+/** A client of a server that holds no records itself and reads them from a remote server. */
 async function aRemoteReader(server: string, token: string) {
   const source = await recordSource({ server, token }, { mount: '/mcp/far' })
   const { port, bridge } = await serveHere({ sources: [source] })
@@ -27,25 +27,25 @@ async function aRemoteReader(server: string, token: string) {
   return { client, call, bridge }
 }
 
-async function nearAndFar(connections: readonly string[] = ['work']) {
+async function aNearAndFarReader(connections: readonly string[] = ['work']) {
   const store = await aRecordStore()
   for (const connection of connections)
     store.put(messages(), connection, someMessages(30), `${connection} mail`)
-  const given = store.grant({
+  const grant = store.grant({
     stream: 'messages',
     fields: ['id', 'sent_at', 'author', 'body', 'size', 'unread', 'thread'],
   })
-  const near = await aReader(store, given.token)
-  const far = await aRemoteReader(near.origin, given.token)
-  return { store, given, near, far }
+  const near = await aReader(store, grant.token)
+  const far = await aRemoteReader(near.origin, grant.token)
+  return { store, grant, near, far }
 }
 
-/** Addresses differ, since what lies elsewhere is cited there. */
-const alike = (value: unknown): unknown =>
+/** URLs differ because remote records are cited at their own server. */
+const withoutUrlsAndScores = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, item) => (key === 'url' || key === 'score' ? 0 : item)))
 
-test('exactly the same five tools, and what they say is the same as where the records lie', async () => {
-  const { near, far } = await nearAndFar()
+test('a remote source serves the same five tools with the same results as a local one', async () => {
+  const { near, far } = await aNearAndFarReader()
   const calls: readonly [string, Data][] = [
     ['schema', {}],
     ['schema', { stream: 'messages' }],
@@ -67,20 +67,20 @@ test('exactly the same five tools, and what they say is the same as where the re
     ['fetch', { id: 'work/messages:m3', fields: ['size'] }],
   ]
 
-  const [here, there] = [await near.client.listTools(), await far.client.listTools()]
-  const names = ({ tools }: typeof here) =>
+  const [nearTools, farTools] = [await near.client.listTools(), await far.client.listTools()]
+  const names = ({ tools }: typeof nearTools) =>
     tools.map(({ name, inputSchema }) => [name, inputSchema])
-  expect(names(there)).toEqual(names(here))
+  expect(names(farTools)).toEqual(names(nearTools))
   for (const [tool, input] of calls) {
-    const [close, remote] = [await near.call(tool, input), await far.call(tool, input)]
+    const [local, remote] = [await near.call(tool, input), await far.call(tool, input)]
     expect(remote.isError, `${tool} ${remote.text}`).toBe(false)
-    expect(alike(remote.data), tool).toEqual(alike(close.data))
-    if (tool !== 'fetch') expect(remote.text, tool).toBe(close.text)
+    expect(withoutUrlsAndScores(remote.data), tool).toEqual(withoutUrlsAndScores(local.data))
+    if (tool !== 'fetch') expect(remote.text, tool).toBe(local.text)
   }
 })
 
-test('pages, hits and changes are followed to their end by the text alone', async () => {
-  const { far, store } = await nearAndFar()
+test('remote pages, hits and changes can be followed to the end by the text alone', async () => {
+  const { far, store } = await aNearAndFarReader()
   const follow = async (tool: string, input: Data) => {
     const texts: string[] = []
     for (let cursor: string | undefined; ; ) {
@@ -98,20 +98,23 @@ test('pages, hits and changes are followed to their end by the text alone', asyn
     limit: 20,
     changes_since: 'beginning',
   })
-  const [, mark = ''] = /next_changes_since "([^"]+)"/.exec(changes.at(-1) ?? '') ?? []
+  const [, bookmark = ''] = /next_changes_since "([^"]+)"/.exec(changes.at(-1) ?? '') ?? []
   store.put(messages(), 'work', [aMessage(3, { size: 99 })])
-  const later = await far.call('query_records', { stream: 'messages', changes_since: mark })
+  const nextChanges = await far.call('query_records', {
+    stream: 'messages',
+    changes_since: bookmark,
+  })
 
   const ids = (texts: readonly string[]) => texts.join('\n').match(/"(?:work\/messages:)?m\d+"/g)
   expect(pages).toHaveLength(5)
   expect(new Set(ids(hits)).size).toBe(30)
   expect(changes).toHaveLength(2)
-  expect(later.text.split('\n').slice(1)).toHaveLength(1)
-  expect(later.text).toContain('"size":99')
+  expect(nextChanges.text.split('\n').slice(1)).toHaveLength(1)
+  expect(nextChanges.text).toContain('"size":99')
 })
 
-test('what is wrong is said in the same words, and which connection without asking anybody', async () => {
-  const { near, far, store, given } = await nearAndFar(['home', 'work'])
+test('a remote source reports errors in the same words as a local one', async () => {
+  const { near, far, store, grant } = await aNearAndFarReader(['home', 'work'])
   const calls: readonly [string, Data, string][] = [
     ['query_records', { stream: 'messages' }, 'ambiguous_connection'],
     ['query_records', { stream: 'nope', connection_id: 'work' }, 'unknown_stream'],
@@ -140,48 +143,61 @@ test('what is wrong is said in the same words, and which connection without aski
   ]
 
   for (const [tool, input, code] of calls) {
-    const [close, remote] = [await near.call(tool, input), await far.call(tool, input)]
-    expect([close.failure?.code, remote.failure?.code], JSON.stringify(input)).toEqual([code, code])
-    expect(remote.failure?.message).toBe(close.failure?.message)
-    expect(remote.failure?.details ?? {}).toEqual(close.failure?.details ?? {})
+    const [local, remote] = [await near.call(tool, input), await far.call(tool, input)]
+    expect([local.failure?.code, remote.failure?.code], JSON.stringify(input)).toEqual([code, code])
+    expect(remote.failure?.message).toBe(local.failure?.message)
+    expect(remote.failure?.details ?? {}).toEqual(local.failure?.details ?? {})
   }
-  store.writer.revoke(given.id, Date.now())
+  store.writer.revoke(grant.id, Date.now())
   const revoked = await far.call('search', { q: 'invoice' })
   expect(revoked.failure?.code).toBe('remote_refused')
   expect(revoked.text).not.toContain('Message')
 })
 
-test('nothing starts with an owner’s token, with none that is good, or beside another source', async () => {
-  const { store, near, given } = await nearAndFar()
+test('a remote source does not start with an owner token, an invalid token or a shared mount', async () => {
+  const { store, near, grant } = await aNearAndFarReader()
   const owner = store.owner()
-  const list = async (token: string, more = '', env = {}) => {
-    const yaml = `sources:\n  - records: { server: "${near.origin}", token: "env://PDPP_TOKEN" }\n${more}`
+  const list = async (token: string, extraYaml = '', env = {}) => {
+    const yaml = `sources:\n  - records: { server: "${near.origin}", token: "env://PDPP_TOKEN" }\n${extraYaml}`
     const cwd = await aProject({ 'drawbridge.yaml': yaml })
     return drawbridge(['list'], { cwd, env: { PDPP_TOKEN: token, ...env } })
   }
 
   const literal = `sources:\n  - records: { server: "http://data.example", token: "a-grant" }\n`
-  const [owned, unknown, crowded, named, fine, open] = await Promise.all([
+  const [
+    withOwnerToken,
+    withUnknownToken,
+    withSharedMount,
+    withOwnerVariable,
+    valid,
+    withPlainHttp,
+  ] = await Promise.all([
     list(owner),
     list('nobody'),
-    list(given.token, '  - records: ./personal.db\n'),
-    list(given.token, '', { PDPP_OWNER_TOKEN: 'any' }),
-    list(given.token),
+    list(grant.token, '  - records: ./personal.db\n'),
+    list(grant.token, '', { PDPP_OWNER_TOKEN: 'any' }),
+    list(grant.token),
     drawbridge(['list'], { cwd: await aProject({ 'drawbridge.yaml': literal }) }),
   ])
 
-  expect([owned.code, unknown.code]).toEqual([77, 78])
-  expect(named).toMatchObject({ code: 77, stdout: '' })
-  expect(crowded.stderr).toContain('mount of its own')
-  expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('must be https') })
-  expect(fine).toMatchObject({ code: 0, stdout: expect.stringContaining('query_records') })
-  for (const { stdout, stderr } of [owned, unknown, crowded, named, fine])
+  expect([withOwnerToken.code, withUnknownToken.code]).toEqual([77, 78])
+  expect(withOwnerVariable).toMatchObject({ code: 77, stdout: '' })
+  expect(withSharedMount.stderr).toContain('mount of its own')
+  expect(withPlainHttp).toMatchObject({ code: 2, stderr: expect.stringContaining('must be https') })
+  expect(valid).toMatchObject({ code: 0, stdout: expect.stringContaining('query_records') })
+  for (const { stdout, stderr } of [
+    withOwnerToken,
+    withUnknownToken,
+    withSharedMount,
+    withOwnerVariable,
+    valid,
+  ])
     expect(stdout + stderr).not.toMatch(owner)
 })
 
 type Answer = (url: URL, response: ServerResponse) => void
 
-/** A server that somebody else wrote. */
+/** A server of another implementation. */
 async function aForeignServer(answer: Answer): Promise<string> {
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json')
@@ -217,7 +233,7 @@ const aSchema = (kind: string | undefined) => ({
 })
 
 test.each([['owner'], ['something else'], [undefined]])(
-  'a server that says the token is %s is not read',
+  'a server that reports the token kind %s is not read',
   async (kind) => {
     const server = await aForeignServer((_, response) =>
       response.end(JSON.stringify(aSchema(kind))),
@@ -229,7 +245,7 @@ test.each([['owner'], ['something else'], [undefined]])(
   },
 )
 
-test('an address that only its server answers is not given out', async () => {
+test('fetch_url of a remote blob is not passed on', async () => {
   const store = await aRecordStore()
   const files = aStream('files', {
     primary_key: 'id',
@@ -249,10 +265,10 @@ test('an address that only its server answers is not given out', async () => {
   expect(page.text + document.text).not.toContain('fetch_url')
 })
 
-test('the other generation of the contract is understood: wrapped, in flags, refusing filters', async () => {
-  const asked: string[] = []
+test('the other contract generation is understood: wrapped data, capability flags, refused filters', async () => {
+  const requestedPaths: string[] = []
   const server = await aForeignServer((url, response) => {
-    asked.push(decodeURIComponent(url.pathname + url.search))
+    requestedPaths.push(decodeURIComponent(url.pathname + url.search))
     if (url.pathname === '/v1/schema') return response.end(JSON.stringify(aSchema('client')))
     response.statusCode = url.search.includes('filter') ? 400 : 200
     const row = { object: 'record', id: 'a/b', stream: 'messages', emitted_at: '2026-01-01' }
@@ -276,66 +292,74 @@ test('the other generation of the contract is understood: wrapped, in flags, ref
 
   const schema = await call('schema', { stream: 'messages' })
   const page = await call('query_records', { stream: 'messages', limit: 1 })
-  const refused = await call('query_records', { stream: 'messages', filter: { size: { gte: 1 } } })
+  const rejection = await call('query_records', {
+    stream: 'messages',
+    filter: { size: { gte: 1 } },
+  })
   const document = await call('fetch', { id: 'cin_1/messages:a/b' })
 
   expect(schema.text).toContain('number eq range(gte|lt): size')
   expect(schema.text).toContain('string search: body')
   expect(page.text).toContain('next_cursor "c1"')
-  expect(refused.failure).toMatchObject({
+  expect(rejection.failure).toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('not supported'),
     details: { retry_with: 'connection_id' },
   })
   expect(document.data).toMatchObject({ metadata: { record_id: 'a/b', connection_id: 'cin_1' } })
   expect(JSON.stringify([schema, page, document])).not.toMatch(/never|secret|connector_instance/)
-  expect(asked).toContain('/v1/streams/messages/records?connection_id=cin_1&filter[size][gte]=1')
+  expect(requestedPaths).toContain(
+    '/v1/streams/messages/records?connection_id=cin_1&filter[size][gte]=1',
+  )
 })
 
-test('a server that does not answer, answers nonsense, is busy or sends elsewhere is told as such', async () => {
-  let mood: Answer = (_, response) => response.end(JSON.stringify(aSchema('client')))
-  const server = await aForeignServer((url, response) => mood(url, response))
+test('a remote server that is down, invalid, busy or redirecting gives the matching failure code', async () => {
+  let behaviour: Answer = (_, response) => response.end(JSON.stringify(aSchema('client')))
+  const server = await aForeignServer((url, response) => behaviour(url, response))
   const { call } = await aRemoteReader(server, 'a-token-of-a-grant')
-  const stolen: unknown[] = []
-  const thief = await aForeignServer((_, response) => {
-    stolen.push(1)
+  const redirectedRequests: unknown[] = []
+  const redirectTarget = await aForeignServer((_, response) => {
+    redirectedRequests.push(1)
     response.end('{}')
   })
-  const moods: readonly [string, Answer][] = [
+  const behaviours: readonly [string, Answer][] = [
     ['remote_unavailable', (_, response) => response.destroy()],
     ['remote_unavailable', (_, response) => response.end('<html>')],
     ['remote_unavailable', (_, response) => response.end('{"data":[{"id":7}]}')],
     ['remote_unavailable', (_, response) => response.writeHead(500).end('{}')],
-    ['remote_unavailable', (_, response) => response.writeHead(302, { location: thief }).end()],
+    [
+      'remote_unavailable',
+      (_, response) => response.writeHead(302, { location: redirectTarget }).end(),
+    ],
     ['remote_refused', (_, response) => response.writeHead(401).end('{}')],
     ['remote_busy', (_, response) => response.writeHead(429, { 'retry-after': '7' }).end('{}')],
   ]
 
-  for (const [code, next] of moods) {
-    mood = next
+  for (const [code, next] of behaviours) {
+    behaviour = next
     const { failure, text } = await call('query_records', { stream: 'messages' })
     expect(failure?.code, text).toBe(code)
     expect(text).not.toContain('a-token-of-a-grant')
   }
-  expect(stolen).toEqual([])
+  expect(redirectedRequests).toEqual([])
 })
 
-test('a server that is not there yet may come', async () => {
-  const { given, near } = await nearAndFar()
-  const gone = await aForeignServer((_, response) => response.writeHead(503).end('{}'))
-  let target = gone
+test('a remote server that is unavailable at start is used once it is up', async () => {
+  const { grant, near } = await aNearAndFarReader()
+  const unavailable = await aForeignServer((_, response) => response.writeHead(503).end('{}'))
+  let target = unavailable
   const proxy = await aForeignServer(async (url, response) => {
     const answer = await fetch(`${target}${url.pathname}${url.search}`, {
-      headers: { authorization: `Bearer ${given.token}` },
+      headers: { authorization: `Bearer ${grant.token}` },
     })
     response.writeHead(answer.status).end(await answer.text())
   })
-  const { call } = await aRemoteReader(proxy, given.token)
+  const { call } = await aRemoteReader(proxy, grant.token)
 
-  const early = await call('schema')
+  const whileDown = await call('schema')
   target = near.origin
-  const late = await call('schema')
+  const onceUp = await call('schema')
 
-  expect(early.failure?.code).toBe('remote_unavailable')
-  expect(late.text).toContain('stream messages')
+  expect(whileDown.failure?.code).toBe('remote_unavailable')
+  expect(onceUp.text).toContain('stream messages')
 })

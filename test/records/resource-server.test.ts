@@ -12,7 +12,7 @@ import {
 import { eventually } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at as it comes
+// biome-ignore lint/suspicious/noExplicitAny: responses of any shape, read without a type
 type Body = Record<string, any>
 
 async function aServer(store: TestStore, token: string) {
@@ -34,7 +34,7 @@ async function aServer(store: TestStore, token: string) {
   return { ask, origin }
 }
 
-async function aStoreOfTwo() {
+async function aStoreWithTwoConnections() {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(30), 'Work mail')
   store.put(messages(), 'home', someMessages(6))
@@ -58,8 +58,8 @@ const attachments = () =>
     },
   })
 
-test('the schema comes whole, scoped and compact, and names granted fields alone', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('the schema is served whole, scoped and compact, with granted fields only', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
 
   const whole = (await ask('/v1/schema')).body
@@ -116,8 +116,8 @@ test('the schema comes whole, scoped and compact, and names granted fields alone
   })
 })
 
-test('streams are told one by one and by connection, with how much there is', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('streams are listed per connection with record counts and freshness', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
 
   const { data } = (await ask('/v1/streams')).body
@@ -142,8 +142,8 @@ test('streams are told one by one and by connection, with how much there is', as
   })
 })
 
-test('a former name is understood, and said; two names must agree', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('the deprecated connection alias is accepted with a warning and must agree with connection_id', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
 
   for (const path of ['/v1/streams/messages/records', '/v1/schema', '/v1/streams', '/v1/search']) {
@@ -164,8 +164,8 @@ test('a former name is understood, and said; two names must agree', async () => 
   expect((await ask('/v1/streams?connection_id=nope')).body.error.code).toBe('connection_not_found')
 })
 
-test('without a connection all of them are read, one after the other, and what is left is said', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('without connection_id all connections are read in turn, and partial results are reported', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
 
   const page = (await ask('/v1/streams/messages/records?limit=2&filter[size][gte]=3&count=exact'))
@@ -176,15 +176,15 @@ test('without a connection all of them are read, one after the other, and what i
   const distinct = await ask('/v1/streams/messages/aggregate?metric=count_distinct&field=author')
   const changes = await ask('/v1/streams/messages/records?changes_since=beginning')
   const one = await ask('/v1/streams/messages/records/m3')
-  const only = await ask('/v1/streams/messages/records/m20')
+  const unique = await ask('/v1/streams/messages/records/m20')
 
   expect(groups.limit).toBe(2)
   await eventually(() => {
-    const noted = store.writer.packages.flatMap(
+    const disclosures = store.writer.packages.flatMap(
       ({ id }) => store.writer.listDisclosures(id).records,
     )
-    const counted = noted.filter(({ entry }) => entry.tool === 'v1/aggregate')
-    expect(counted.map(({ entry }) => entry.fields)).toContainEqual(['author'])
+    const aggregates = disclosures.filter(({ entry }) => entry.tool === 'v1/aggregate')
+    expect(aggregates.map(({ entry }) => entry.fields)).toContainEqual(['author'])
   })
   expect(page.data.map((row: Body) => `${row.connection_id} ${row.id}`)).toEqual([
     'home m5',
@@ -202,7 +202,7 @@ test('without a connection all of them are read, one after the other, and what i
     filtered_record_count: 36,
     approximate: false,
   })
-  expect([distinct.status, changes.status, one.status, only.status]).toEqual([400, 400, 409, 200])
+  expect([distinct.status, changes.status, one.status, unique.status]).toEqual([400, 400, 409, 200])
   for (const { error } of [distinct.body, changes.body, one.body])
     expect(error).toMatchObject({
       retry_with: 'connection_id',
@@ -210,8 +210,8 @@ test('without a connection all of them are read, one after the other, and what i
     })
 })
 
-test('pages are linked, a limit that is too large is set and said, other versions are refused', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('pages are linked, an excessive limit is clamped with a warning, and other versions are refused', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
   const path = '/v1/streams/messages/records?connection_id=work&limit=20'
 
@@ -229,7 +229,7 @@ test('pages are linked, a limit that is too large is set and said, other version
   expect(version.body.error.code).toBe('unsupported_version')
 })
 
-test('the owner puts records in by HTTP, a reader reads them, and nobody else puts any in', async () => {
+test('the owner ingests records by HTTP, a reader reads them, and other tokens cannot ingest', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', [])
   const owner = store.owner()
@@ -249,16 +249,16 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
       body: body.map((line) => JSON.stringify(line)).join('\n'),
     })
 
-  const taken = await send(owner)
-  const again = await send(owner)
+  const ingested = await send(owner)
+  const repeated = await send(owner)
   const removed = await send(owner, '/v1/ingest/messages?connection_id=work', [
     { key: 'm2', op: 'delete' },
   ])
   const records = (await ask('/v1/streams/messages/records')).body.data
-  const refused = await send(token)
-  const stranger = await send('drb_nobody')
+  const withReaderToken = await send(token)
+  const withUnknownToken = await send('drb_nobody')
   const unknown = await send(owner, '/v1/ingest/letters')
-  const garbled = await ask('/v1/ingest/messages', {
+  const invalidUtf8 = await ask('/v1/ingest/messages', {
     method: 'POST',
     bearer: owner,
     body: Buffer.from([0x7b, 0xff]),
@@ -266,18 +266,18 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   const malformed = await send(owner, '/v1/ingest/%E0%A4%A')
   const second = await send(owner, '/v1/ingest/messages?connector_id=mail&connection_id=new')
 
-  expect(taken).toMatchObject({
+  expect(ingested).toMatchObject({
     status: 200,
     body: { stream: 'messages', connection_id: 'work', records_accepted: 2, records_rejected: 2 },
   })
-  expect(taken.body.rejections).toMatchObject([{ line: 3 }, { line: 4 }])
-  expect(again.body.records_accepted).toBe(2)
+  expect(ingested.body.rejections).toMatchObject([{ line: 3 }, { line: 4 }])
+  expect(repeated.body.records_accepted).toBe(2)
   expect(removed.body.records_accepted).toBe(1)
   expect(records).toMatchObject([{ id: 'm1', emitted_at: '2026-03-01T00:00:00Z' }])
-  expect([refused.status, stranger.status, unknown.status]).toEqual([403, 401, 403])
-  expect([garbled.status, malformed.status]).toEqual([400, 403])
+  expect([withReaderToken.status, withUnknownToken.status, unknown.status]).toEqual([403, 401, 403])
+  expect([invalidUtf8.status, malformed.status]).toEqual([400, 403])
   expect(second.body).toMatchObject({ connection_id: 'new', records_accepted: 2 })
-  // A grant names its connections: one that came later is not in it.
+  // A grant lists its connections, so a later connection is not included.
   expect((await ask('/v1/streams')).body.data).toHaveLength(1)
   const ambiguous = await send(owner)
   expect(ambiguous.body.error).toMatchObject({
@@ -286,7 +286,7 @@ test('the owner puts records in by HTTP, a reader reads them, and nobody else pu
   })
 })
 
-test('an owner’s token opens the way in as a bearer, and as nothing else', async () => {
+test('an owner token authorizes ingestion only as the bearer token', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', [])
   const owner = store.owner()
@@ -309,7 +309,7 @@ test('an owner’s token opens the way in as a bearer, and as nothing else', asy
   expect(store.writer.count(store.writer.sources[0] as never)).toBe(0)
 })
 
-test('bytes are seen by whoever sees a record that names them, and by nobody else', async () => {
+test('a blob is readable only through a granted record that references it', async () => {
   const store = await aRecordStore()
   store.put(attachments(), 'work', [])
   store.put(attachments(), 'home', [])
@@ -322,10 +322,10 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
       headers: { 'content-type': 'application/pdf' },
       body: bytes,
     })
-  const kept = await upload('work', 'a1')
+  const uploaded = await upload('work', 'a1')
   await upload('home', 'a1')
   expect((await upload('home', '')).status).toBe(400)
-  const { blob_id } = kept.body
+  const { blob_id } = uploaded.body
   for (const connection of ['work', 'home'])
     store.put(attachments(), connection, [
       { id: 'a1', filename: 'invoice.pdf', blob_ref: { blob_id } },
@@ -339,7 +339,7 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
   }
 
   const sha256 = createHash('sha256').update(bytes).digest('hex')
-  expect(kept.body).toEqual({
+  expect(uploaded.body).toEqual({
     blob_id: `blob_sha256_${sha256}`,
     mime_type: 'application/pdf',
     size_bytes: 7,
@@ -347,9 +347,9 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
   })
   const bearer = readers.work.token
   const record = (await ask('/v1/streams/attachments/records/a1', { bearer })).body
-  const found = await ask(record.data.blob_ref.fetch_url, { bearer })
-  expect(found.bytes).toEqual(bytes)
-  expect(Object.fromEntries(found.headers)).toMatchObject({
+  const blob = await ask(record.data.blob_ref.fetch_url, { bearer })
+  expect(blob.bytes).toEqual(bytes)
+  expect(Object.fromEntries(blob.headers)).toMatchObject({
     'content-type': 'application/pdf',
     'content-length': '7',
     'cache-control': 'private, no-store',
@@ -364,8 +364,8 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
     )
   const ambiguous = await ask(`/v1/blobs/${blob_id}`, { bearer: readers.both.token })
   expect(ambiguous.body.error).toMatchObject({ code: 'ambiguous_connection' })
-  const chosen = `/v1/blobs/${blob_id}?connection_id=home`
-  expect((await ask(chosen, { bearer: readers.both.token })).bytes).toEqual(bytes)
+  const blobOfHome = `/v1/blobs/${blob_id}?connection_id=home`
+  expect((await ask(blobOfHome, { bearer: readers.both.token })).bytes).toEqual(bytes)
   for (const { token } of [readers.blind, readers.elsewhere]) {
     const { status, body } = await ask(`/v1/blobs/${blob_id}`, { bearer: token })
     expect({ status, code: body.error.code }).toEqual({ status: 404, code: 'blob_not_found' })
@@ -374,20 +374,25 @@ test('bytes are seen by whoever sees a record that names them, and by nobody els
   expect((await ask(`/v1/blobs/${blob_id}`)).status).toBe(403)
 })
 
-test('where to begin is said in three documents, and what a token is by introspection', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('discovery is served in three metadata documents, and token kinds by introspection', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const owner = store.owner()
   const single = store.grant({ stream: 'messages', connection: 'work', since: '2026-01-01' })
   const { ask, origin } = await aServer(store, token)
-  const introspect = async (which: string) =>
-    (await ask('/introspect', { method: 'POST', body: new URLSearchParams({ token: which }) })).body
+  const introspect = async (inspectedToken: string) =>
+    (
+      await ask('/introspect', {
+        method: 'POST',
+        body: new URLSearchParams({ token: inspectedToken }),
+      })
+    ).body
 
   const resource = (await ask('/.well-known/oauth-protected-resource')).body
   const mount = (await ask('/.well-known/oauth-protected-resource/mcp/records')).body
   const server = (await ask('/.well-known/oauth-authorization-server')).body
   const suffixed = await ask('/.well-known/oauth-authorization-server/mcp/records')
-  const nowhere = await ask('/.well-known/oauth-protected-resource/nope')
-  const lost = await ask('/v1/schema', { bearer: 'nobody' })
+  const unknownMount = await ask('/.well-known/oauth-protected-resource/nope')
+  const unauthenticated = await ask('/v1/schema', { bearer: 'nobody' })
 
   expect(resource).toMatchObject({
     resource: origin,
@@ -401,8 +406,8 @@ test('where to begin is said in three documents, and what a token is by introspe
   })
   expect(server).toMatchObject({ issuer: origin, introspection_endpoint: `${origin}/introspect` })
   expect(suffixed.body).toEqual(server)
-  expect(nowhere.status).toBe(404)
-  expect(lost.body.error).toMatchObject({
+  expect(unknownMount.status).toBe(404)
+  expect(unauthenticated.body.error).toMatchObject({
     resource_metadata: `${origin}/.well-known/oauth-protected-resource`,
     next_step: expect.any(String),
   })
@@ -422,8 +427,8 @@ test('where to begin is said in three documents, and what a token is by introspe
   expect(await introspect(single.token)).toEqual({ active: false })
 })
 
-test('a read without MCP passes what is enforced on the tool it amounts to, and is written down', async () => {
-  const { store, token } = await aStoreOfTwo()
+test('a REST read is subject to the policy of its tool and is audited', async () => {
+  const { store, token } = await aStoreWithTwoConnections()
   const { bridge, port } = await serveHere({
     sources: [recordSource(store.file, { mount: '/mcp/records' })],
     policy: { rules: [{ match: 'search', rates: [{ calls: 2, seconds: 60 }] }] },
@@ -444,7 +449,7 @@ test('a read without MCP passes what is enforced on the tool it amounts to, and 
   ])
 })
 
-test('an integer that would be rounded is rejected by HTTP, too', async () => {
+test('HTTP ingestion rejects an integer beyond the safe range', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(1))
   const { ask } = await aServer(store, store.owner())

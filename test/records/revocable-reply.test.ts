@@ -7,21 +7,25 @@ import { eventually } from '../support/eventually.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
 
-function aReply(isWelcome: () => boolean) {
-  const piped: Response[] = []
+function aReply(isAuthorized: () => boolean) {
+  const responses: Response[] = []
   const end = vi.fn()
   const stream = { end, onClose: () => {} } as unknown as EventStream
-  const reply = { stream: () => stream, pipe: (one: Response) => void piped.push(one) }
-  const given = reply as unknown as HttpReply
-  return { piped, end, welcome: new RevocableReply(given, isWelcome, new Cancellation()) }
+  const reply = { stream: () => stream, pipe: (one: Response) => void responses.push(one) }
+  const httpReply = reply as unknown as HttpReply
+  return {
+    responses,
+    end,
+    revocable: new RevocableReply(httpReply, isAuthorized, new Cancellation()),
+  }
 }
 
-test('a store that cannot say who is welcome ends what it was asked for, and nothing else', () => {
-  const { end, welcome } = aReply(() => {
+test('a failing authorization check ends the stream and its timer', () => {
+  const { end, revocable } = aReply(() => {
     throw new Error('The database is not open.')
   })
 
-  welcome.stream()
+  revocable.stream()
   vi.advanceTimersByTime(1000)
 
   expect(end).toHaveBeenCalledOnce()
@@ -31,8 +35,8 @@ test('a store that cannot say who is welcome ends what it was asked for, and not
 test.each<[string, (body: ReadableStreamDefaultController) => void]>([
   ['ends', (body) => body.close()],
   ['fails', (body) => body.error(new Error('gone'))],
-])('nobody looks on after an answer that %s', async (_, finish) => {
-  const { piped, welcome } = aReply(() => true)
+])('polling stops after a response body that %s', async (_, finish) => {
+  const { responses, revocable } = aReply(() => true)
   const body = new ReadableStream({
     start(controller) {
       controller.enqueue(new TextEncoder().encode('data: 1\n\n'))
@@ -40,25 +44,25 @@ test.each<[string, (body: ReadableStreamDefaultController) => void]>([
     },
   })
 
-  welcome.pipe(new Response(body))
-  await piped[0]?.text().catch(() => {})
+  revocable.pipe(new Response(body))
+  await responses[0]?.text().catch(() => {})
 
   await eventually(() => expect(vi.getTimerCount()).toBe(0))
 })
 
-test('who leaves while listening is not looked for, and who is not welcome any more hears no more', async () => {
-  let isWelcome = true
-  const { piped, welcome } = aReply(() => isWelcome)
-  const cancelled = vi.fn()
+test('polling stops when the client disconnects, and the stream is aborted when authorization ends', async () => {
+  let isAuthorized = true
+  const { responses, revocable } = aReply(() => isAuthorized)
+  const onCancel = vi.fn()
 
-  welcome.pipe(new Response(new ReadableStream({ cancel: cancelled })))
-  welcome.pipe(new Response(new ReadableStream({ cancel: cancelled })))
-  await piped[0]?.body?.cancel()
-  const heard = piped[1]?.text().catch((error: Error) => error.name)
-  isWelcome = false
+  revocable.pipe(new Response(new ReadableStream({ cancel: onCancel })))
+  revocable.pipe(new Response(new ReadableStream({ cancel: onCancel })))
+  await responses[0]?.body?.cancel()
+  const abortName = responses[1]?.text().catch((error: Error) => error.name)
+  isAuthorized = false
   vi.advanceTimersByTime(1000)
 
-  expect(await heard).toBe('AbortError')
-  await eventually(() => expect(cancelled).toHaveBeenCalledTimes(2))
+  expect(await abortName).toBe('AbortError')
+  await eventually(() => expect(onCancel).toHaveBeenCalledTimes(2))
   expect(vi.getTimerCount()).toBe(0)
 })

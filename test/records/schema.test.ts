@@ -10,7 +10,7 @@ import {
   someMessages,
 } from '../support/a-record-store.ts'
 
-const aWideStream = (name: string, fields: number, connector = 'wide', words = 200) =>
+const aWideStream = (name: string, fieldCount: number, connector = 'wide', wordCount = 200) =>
   aStream(
     name,
     {
@@ -19,9 +19,12 @@ const aWideStream = (name: string, fields: number, connector = 'wide', words = 2
         type: 'object',
         properties: Object.fromEntries([
           ['id', { type: 'string' }],
-          ...Array.from({ length: fields - 1 }, (_, index) => [
+          ...Array.from({ length: fieldCount - 1 }, (_, index) => [
             `field_${index}`,
-            { type: index % 3 === 0 ? 'number' : 'string', description: 'words '.repeat(words) },
+            {
+              type: index % 3 === 0 ? 'number' : 'string',
+              description: 'words '.repeat(wordCount),
+            },
           ]),
         ]),
       },
@@ -29,7 +32,7 @@ const aWideStream = (name: string, fields: number, connector = 'wide', words = 2
     connector,
   )
 
-/** Streams that have no records yet, as far as the catalogue knows them. */
+/** Inserts streams without records straight into the catalogue: faster than declaring thousands. */
 function declareEmpty(file: string, streams: readonly Stream[]) {
   const database = openSqlite(file)
   database.exec('begin')
@@ -65,7 +68,7 @@ async function aSharedStream() {
 }
 
 describe('schema without a stream', () => {
-  test('is a compact index with which a stream can be chosen [R27, R28, R35, R36]', async () => {
+  test('returns a compact index from which a stream can be chosen [R27, R28, R35, R36]', async () => {
     const reader = await aSharedStream()
 
     const { data, text } = await reader.call('schema')
@@ -82,25 +85,25 @@ describe('schema without a stream', () => {
     expect(text).toMatch(/Next: schema with stream/)
   })
 
-  test('does not grow with what fields can do, and holds no field [R33]', async () => {
-    const sizes = await Promise.all(
-      [30, 60].map(async (fields) => {
+  test('lists no fields and does not grow with their number [R33]', async () => {
+    const sizesInBytes = await Promise.all(
+      [30, 60].map(async (fieldCount) => {
         const store = await aRecordStore()
         for (let index = 0; index < 24; index++)
-          store.put(aWideStream(`stream_${index}`, fields), 'one', [])
-        const wanted = Array.from({ length: 24 }, (_, index) => ({ stream: `stream_${index}` }))
-        const reader = await aReader(store, store.grant(...wanted).token)
+          store.put(aWideStream(`stream_${index}`, fieldCount), 'one', [])
+        const terms = Array.from({ length: 24 }, (_, index) => ({ stream: `stream_${index}` }))
+        const reader = await aReader(store, store.grant(...terms).token)
         const { whole, text } = await reader.call('schema')
         expect(text).not.toContain('field_1')
         return bytes(whole)
       }),
     )
 
-    expect(sizes[0]).toBeLessThanOrEqual(12 * 1024)
-    expect(sizes[1]).toBe(sizes[0])
+    expect(sizesInBytes[0]).toBeLessThanOrEqual(12 * 1024)
+    expect(sizesInBytes[1]).toBe(sizesInBytes[0])
   })
 
-  test('names every stream by connector however many there are, within its bounds [R31, R32, R37]', async () => {
+  test('lists all of 3,000 streams by connector within 64 KB [R31, R32, R37]', async () => {
     const store = await aRecordStore()
     const names = Array.from(
       { length: 3000 },
@@ -120,7 +123,7 @@ describe('schema without a stream', () => {
 })
 
 describe('schema with a stream', () => {
-  test('tells fields and aggregations of every matching row in text [R34, R38, R39]', async () => {
+  test('lists fields and aggregations of every matching connection in the text [R34, R38, R39]', async () => {
     const reader = await aSharedStream()
 
     const { text } = await reader.call('schema', { stream: 'messages' })
@@ -135,25 +138,28 @@ describe('schema with a stream', () => {
     expect(text).toContain('pass connection_id')
   })
 
-  test('says that reads need a connection, also of a stream that only one of several has', async () => {
+  test('says that reads need a connection_id, even when only one of several connections has the stream', async () => {
     const store = await aRecordStore()
     store.put(messages('mail'), 'work', someMessages(1))
     store.put(messages('mail', 'letters'), 'home', someMessages(1))
     const both = store.grant({ stream: 'messages' }, { stream: 'letters' })
     const one = store.grant({ stream: 'messages' })
-    const [several, single] = [await aReader(store, both.token), await aReader(store, one.token)]
+    const [readerOfTwo, readerOfOne] = [
+      await aReader(store, both.token),
+      await aReader(store, one.token),
+    ]
 
-    const { text } = await several.call('schema', { stream: 'messages' })
-    const alone = await single.call('schema', { stream: 'messages' })
+    const { text } = await readerOfTwo.call('schema', { stream: 'messages' })
+    const ofOne = await readerOfOne.call('schema', { stream: 'messages' })
 
     expect(text).toContain('pass connection_id')
-    expect(alone.text).not.toContain('pass connection_id')
+    expect(ofOne.text).not.toContain('pass connection_id')
   })
 
-  test('what the text says can be done can be done, by those who read text alone [R39, R42, R43]', async () => {
+  test('every operation listed in the text succeeds for a client that reads only the text [R39, R42, R43]', async () => {
     const reader = await aSharedStream()
     const { text } = await reader.call('schema', { stream: 'messages', connection_id: 'work' })
-    const listed = (flags: string) =>
+    const listFields = (flags: string) =>
       (new RegExp(`^  ${flags}: (.*)$`, 'm').exec(text)?.[1] ?? '').split(', ')
     const [sort = ''] = /sort: (\S+)/.exec(text)?.slice(1) ?? []
     const [sum = ''] = /aggregate: .*\bsum (\w+)/.exec(text)?.slice(1) ?? []
@@ -161,13 +167,13 @@ describe('schema with a stream', () => {
     const base = { stream: 'messages', connection_id: 'work' }
 
     const calls = [
-      ...listed('string eq').map(
+      ...listFields('string eq').map(
         (name) => ['query_records', { ...base, filter: { [name]: 'x' } }] as const,
       ),
-      ...listed('integer eq range').map(
+      ...listFields('integer eq range').map(
         (name) => ['query_records', { ...base, filter: { [name]: { gte: 1 } } }] as const,
       ),
-      ['query_records', { ...base, sort, fields: listed('string eq search') }] as const,
+      ['query_records', { ...base, sort, fields: listFields('string eq search') }] as const,
       ['query_records', { ...base, view: 'brief', expand: ['replies'] }] as const,
       ['aggregate', { ...base, metric: 'sum', field: sum }] as const,
       ['aggregate', { ...base, metric: 'count', group_by: group }] as const,
@@ -181,7 +187,7 @@ describe('schema with a stream', () => {
       })
   })
 
-  test('and a connection is about that one alone, and says all the next read needs [R40, R41]', async () => {
+  test('and a connection describes only that connection, with everything the next read needs [R40, R41]', async () => {
     const reader = await aSharedStream()
 
     const { text, data } = await reader.call('schema', {
@@ -191,7 +197,7 @@ describe('schema with a stream', () => {
 
     expect(text).not.toMatch(/home|team|chat/)
     expect(JSON.stringify(data)).not.toMatch(/home|team|chat/)
-    for (const words of [
+    for (const phrase of [
       'connection_id work ("Work mail")',
       'connector_key mail',
       'stream messages',
@@ -203,10 +209,10 @@ describe('schema with a stream', () => {
       'search modes: lexical over author, body',
       'aggregate: count; sum size',
     ])
-      expect(text).toContain(words)
+      expect(text).toContain(phrase)
   })
 
-  test('stays within 3 KB, with every field of 60 in the text', async () => {
+  test('lists all of 60 fields in the text within 3 KB', async () => {
     const store = await aRecordStore()
     store.put(aWideStream('wide', 60), 'one', [])
     const reader = await aReader(store, store.grant({ stream: 'wide' }).token)
@@ -218,8 +224,8 @@ describe('schema with a stream', () => {
   })
 })
 
-describe('schema in full', () => {
-  test('without a stream is refused, and says what to call [R29, R44, R45]', async () => {
+describe('schema with full detail', () => {
+  test('without a stream is refused with the call to make instead [R29, R44, R45]', async () => {
     const reader = await aSharedStream()
 
     const { isError, text, data } = await reader.call('schema', { detail: 'full' })
@@ -229,7 +235,7 @@ describe('schema in full', () => {
     expect(data).toEqual({})
   })
 
-  test('of a stream in several connections asks which one, and gives no schema [R47]', async () => {
+  test('of a stream in several connections asks for a connection_id and returns no schema [R47]', async () => {
     const reader = await aSharedStream()
 
     const { failure, text } = await reader.call('schema', { stream: 'messages', detail: 'full' })
@@ -242,7 +248,7 @@ describe('schema in full', () => {
     expect(text).toContain('"retry_with":"connection_id"')
   })
 
-  test('is the JSON Schema of one stream of one connection, directly under data, once [R46, R48, R50, R51]', async () => {
+  test('returns the JSON Schema of one stream of one connection, once, directly under data [R46, R48, R50, R51]', async () => {
     const reader = await aSharedStream()
 
     const { data, text } = await reader.call('schema', {
@@ -266,7 +272,7 @@ describe('schema in full', () => {
     expect(text).toContain('"size":{"type":"integer"}')
   })
 
-  test('of a stream with a huge schema is one bounded answer that says what it shortened [R49]', async () => {
+  test('of a stream with a huge schema is bounded and names what was shortened [R49]', async () => {
     const store = await aRecordStore()
     store.put(aWideStream('wide', 200), 'one', [])
     const reader = await aReader(store, store.grant({ stream: 'wide' }).token)

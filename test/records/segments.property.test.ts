@@ -47,57 +47,57 @@ const stream = aStream('things', {
   },
 })
 
-const fieldOf = (name: string): Field => {
-  const found = stream.fields.find((field) => field.name === name)
-  if (!found) throw new Error(name)
-  return found
+const findField = (name: string): Field => {
+  const match = stream.fields.find((field) => field.name === name)
+  if (!match) throw new Error(name)
+  return match
 }
 
 const kinds = ['a', 'b', '', 'é', '\u{1f600}', '\uffee', '"\\\n']
-/** More than one segment, and half of another. */
-const records = 10_000
+/** More than two segments of 4,096 rows. */
+const recordCount = 10_000
 
-function createRandom(seed: number): (most: number) => number {
+function createRandom(seed: number): (max: number) => number {
   let state = seed
-  return (most) => {
+  return (max) => {
     state = (Math.imul(state, 1103515245) + 12345) >>> 0
-    return (state >>> 8) % most
+    return (state >>> 8) % max
   }
 }
 
-function aThing(n: number, random: (most: number) => number): Data {
-  const some = (share: number, value: Data): Data => (random(share) === 0 ? {} : value)
-  // Around a change of the clocks, before 1970, and at odd milliseconds.
+function aThing(n: number, random: (max: number) => number): Data {
+  const omitOneIn = (rarity: number, value: Data): Data => (random(rarity) === 0 ? {} : value)
+  // Daylight-saving changes, times before 1970 and odd milliseconds.
   const time =
     [Date.UTC(2026, 2, 28), Date.UTC(1969, 11, 30), Date.UTC(2026, 9, 24)][random(3)] ?? 0
   return {
     id: `t${n}`,
-    ...some(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
-    ...some(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
-    ...some(5, { kind: kinds[random(kinds.length)] }),
-    ...some(5, { tag: `tag ${random(7)}` }),
-    ...some(4, {
+    ...omitOneIn(9, { time: new Date(time + random(4 * 86_400_000)).toISOString() }),
+    ...omitOneIn(9, { day: new Date(time + random(400) * 86_400_000).toISOString().slice(0, 10) }),
+    ...omitOneIn(5, { kind: kinds[random(kinds.length)] }),
+    ...omitOneIn(5, { tag: `tag ${random(7)}` }),
+    ...omitOneIn(4, {
       amount: [random(100) / 7, -random(1000) / 100, random(9) * 1e15, 0.1][random(4)],
     }),
-    ...some(4, { size: random(12) - 3 }),
-    ...some(6, { open: random(2) === 0 }),
+    ...omitOneIn(4, { size: random(12) - 3 }),
+    ...omitOneIn(6, { open: random(2) === 0 }),
     prose: `words ${random(50)}`,
   }
 }
 
 const aCondition = fc.oneof(
   fc.record({
-    field: fc.constantFrom('time', 'day').map(fieldOf),
+    field: fc.constantFrom('time', 'day').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.integer({ min: -3, max: 5 }).map((days) => Date.UTC(2026, 2, 28) + days * 43_200_000),
   }),
   fc.record({
-    field: fc.constantFrom('kind', 'tag', 'prose').map(fieldOf),
+    field: fc.constantFrom('kind', 'tag', 'prose').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.constantFrom(...kinds, 'tag 3', 'words 7', '\ud800'),
   }),
   fc.record({
-    field: fc.constantFrom('amount', 'size', 'open').map(fieldOf),
+    field: fc.constantFrom('amount', 'size', 'open').map(findField),
     operator: fc.constantFrom('eq', 'gte', 'gt', 'lte', 'lt'),
     value: fc.constantFrom(0, 1, -1, 0.1, 2, 5e15, -3.5, 1 / 7),
   }),
@@ -105,20 +105,20 @@ const aCondition = fc.oneof(
 
 const zone = fc.constantFrom('UTC', 'Europe/Rome', 'Asia/Kathmandu', 'America/St_Johns')
 const aGroup = fc.oneof(
-  fc.constantFrom('kind', 'size', 'open', 'tag').map((name) => ({ field: fieldOf(name) })),
+  fc.constantFrom('kind', 'size', 'open', 'tag').map((name) => ({ field: findField(name) })),
   fc
     .tuple(fc.constantFrom('time', 'day'), fc.constantFrom(...granularities), zone)
     .map(([name, granularity, timeZone]) => ({
-      field: fieldOf(name),
+      field: findField(name),
       step: toStepMs(granularity),
       buckets: createBuckets(granularity, timeZone),
     })),
 ) as fc.Arbitrary<TallyQuery['group']>
 
-const aQuestion = fc.record({
+const aTallyQuery = fc.record({
   conditions: fc.array(aCondition, { maxLength: 3 }),
   group: fc.option(aGroup, { nil: undefined }),
-  field: fc.option(fc.constantFrom('amount', 'size', 'time', 'kind').map(fieldOf), {
+  field: fc.option(fc.constantFrom('amount', 'size', 'time', 'kind').map(findField), {
     nil: undefined,
   }),
   isDistinct: fc.boolean(),
@@ -137,7 +137,7 @@ function toScope(store: TestStore, from?: number, to?: number): Scope {
     fields: new Map(stream.fields.map((field) => [field.name, field])),
     ...((from ?? to) !== undefined && {
       window: {
-        field: fieldOf('time'),
+        field: findField('time'),
         from: from === undefined ? -Infinity : bound(from),
         to: to === undefined ? Infinity : bound(to),
       },
@@ -145,7 +145,7 @@ function toScope(store: TestStore, from?: number, to?: number): Scope {
   }
 }
 
-test('columns count what rows count, after changes and removals, too', async () => {
+test('column segments and rows give the same tallies, also after changes and removals', async () => {
   const store = await aRecordStore()
   const reads = new SqliteRecords(store.file, Date.now, () => {})
   onTestFinished(() => reads.close())
@@ -153,24 +153,24 @@ test('columns count what rows count, after changes and removals, too', async () 
   const source = store.put(
     stream,
     'c',
-    Array.from({ length: records }, (_, n) => aThing(n, random)),
+    Array.from({ length: recordCount }, (_, n) => aThing(n, random)),
   )
   let round = 0
 
   fc.assert(
-    fc.property(aQuestion, ({ conditions, group, field, isDistinct, from, to }) => {
-      // Few changes are kept aside; now and then there are so many that segments are written again.
-      const changes = ++round % 40 === 0 ? 1500 : random(4)
+    fc.property(aTallyQuery, ({ conditions, group, field, isDistinct, from, to }) => {
+      // A few changes are kept outside the segments; every 40th round has enough to rewrite them.
+      const changeCount = ++round % 40 === 0 ? 1500 : random(4)
       store.put(
         stream,
         'c',
-        Array.from({ length: changes }, () => aThing(random(records + 500), random)),
+        Array.from({ length: changeCount }, () => aThing(random(recordCount + 500), random)),
       )
-      if (round % 3 === 0) store.remove(source, `t${random(records)}`)
+      if (round % 3 === 0) store.remove(source, `t${random(recordCount)}`)
       const query = {
         conditions,
         ...(isDistinct
-          ? { field: field ?? fieldOf('kind'), distinct: true }
+          ? { field: field ?? findField('kind'), distinct: true }
           : { ...(field && { field }), ...(group && { group }), distinct: false }),
       }
 

@@ -15,22 +15,22 @@ import {
 import { tallyBoth } from '../support/tally-both.ts'
 
 const stream = messages()
-const fieldOf = (name: string): Field => {
-  const found = stream.fields.find((field) => field.name === name)
-  if (!found) throw new Error(name)
-  return found
+const findField = (name: string): Field => {
+  const match = stream.fields.find((field) => field.name === name)
+  if (!match) throw new Error(name)
+  return match
 }
 const byAuthor = {
   conditions: [],
-  group: { field: fieldOf('author') },
-  field: fieldOf('size'),
+  group: { field: findField('author') },
+  field: findField('size'),
   distinct: false,
 }
 
 const toScope = ({ writer }: TestStore): Scope => {
   const [source] = writer.sources
   if (!source) throw new Error('no source')
-  return { source, grant: 'grant', fields: new Map([['author', fieldOf('author')]]) }
+  return { source, grant: 'grant', fields: new Map([['author', findField('author')]]) }
 }
 
 const openReads = ({ file }: TestStore): SqliteRecords => {
@@ -39,33 +39,33 @@ const openReads = ({ file }: TestStore): SqliteRecords => {
   return reads
 }
 
-test('a file from before there were segments gets them when it is opened', async () => {
+test('a store without segments gets them when it is opened', async () => {
   const store = await aRecordStore()
   store.put(stream, 'work', someMessages(10_000))
-  const former = openSqlite(store.file)
-  former.exec('drop table g1; drop table c1; drop table x1')
-  former.exec(
+  const database = openSqlite(store.file)
+  database.exec('drop table g1; drop table c1; drop table x1')
+  database.exec(
     `delete from meta where name = 'segments'; drop table fields; pragma user_version = 2`,
   )
-  former.close()
+  database.close()
 
   const { columns, rows, spans } = tallyBoth(openReads(store), toScope(store), byAuthor)
 
   expect(columns).toEqual(rows)
   expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(10_000)
-  // Both segments at once, and what is behind them; without segments it would be three.
+  // One span for both segments and one for the remaining rows; without segments there would be three.
   expect(spans).toBe(2)
 })
 
-test('a stream that is declared anew has segments of its new fields', async () => {
+test('a redeclared stream has segments of its new fields', async () => {
   const store = await aRecordStore()
   store.put(stream, 'work', someMessages(5000))
   const reads = openReads(store)
   tallyBoth(reads, toScope(store), byAuthor)
   const [first, ...others] = stream.fields
-  const anew = { ...stream, fields: [...others, ...(first ? [first] : [])] }
+  const redeclared = { ...stream, fields: [...others, ...(first ? [first] : [])] }
 
-  store.writer.declare(anew)
+  store.writer.declare(redeclared)
 
   const { fields } = toScope(store).source.stream
   const [author, size] = ['author', 'size'].map((name) => fields.find((one) => one.name === name))
@@ -79,16 +79,16 @@ test('a stream that is declared anew has segments of its new fields', async () =
   expect(columns.map(({ group }) => group)).toEqual(['ann', 'bob', 'cyd'])
 })
 
-test('a stream that is declared anew keeps every record, whatever it looks like', async () => {
+test('a redeclared stream keeps every record, even one that looks like an envelope', async () => {
   const store = await aRecordStore()
-  const odd = aMessage(1, { object: 'record', deleted: true, data: { author: 'eve' } })
-  const source = store.put(stream, 'work', [{ object: 'record', data: odd }, aMessage(2)])
+  const envelopeLike = aMessage(1, { object: 'record', deleted: true, data: { author: 'eve' } })
+  const source = store.put(stream, 'work', [{ object: 'record', data: envelopeLike }, aMessage(2)])
 
   store.writer.declare({ ...stream, views: [] })
 
   const rows = [...store.writer.export(source)]
   expect(rows.map(({ key, body }) => [key, JSON.parse(body)])).toEqual([
-    ['m1', odd],
+    ['m1', envelopeLike],
     ['m2', aMessage(2)],
   ])
   expect(tallyBoth(openReads(store), toScope(store), byAuthor).columns).toMatchObject([
@@ -97,15 +97,15 @@ test('a stream that is declared anew keeps every record, whatever it looks like'
   ])
 })
 
-test('a field that is not asked for is not read', async () => {
+test('a tally reads only the columns it needs', async () => {
   const store = await aRecordStore()
   const source = store.put(stream, 'work', someMessages(9000))
   store.remove(source, 'm17')
   const database = openSqlite(store.file)
   onTestFinished(() => database.close())
-  const seen: Sql[] = []
+  const queries: Sql[] = []
   const reader = new SegmentReader(<Row>(query: Sql) => {
-    seen.push(query)
+    queries.push(query)
     return database.prepare<Row>(query.text).all(...query.values)
   })
 
@@ -113,7 +113,7 @@ test('a field that is not asked for is not read', async () => {
   for (let after: number | undefined = 0; after !== undefined; ) {
     const slice = reader.tally(toScope(store), {
       conditions: [],
-      group: { field: fieldOf('author') },
+      group: { field: findField('author') },
       distinct: false,
       after,
     })
@@ -122,41 +122,48 @@ test('a field that is not asked for is not read', async () => {
   }
 
   expect(count).toBe(8999)
-  const columns = seen.filter(({ text }) => text.includes('from c1')).map(({ values }) => values[0])
-  expect(new Set(columns)).toEqual(new Set([0, fieldOf('author').n]))
-  for (const { text } of seen)
-    for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(fieldOf('author').n)
+  const columns = queries
+    .filter(({ text }) => text.includes('from c1'))
+    .map(({ values }) => values[0])
+  expect(new Set(columns)).toEqual(new Set([0, findField('author').n]))
+  for (const { text } of queries)
+    for (const [, n] of text.matchAll(/\bf(\d+)/g)) expect(Number(n)).toBe(findField('author').n)
 })
 
-test('a segment whose records are all gone is none, and counting goes on from columns', async () => {
+test('a segment without remaining records is dropped, and tallies still use columns', async () => {
   const store = await aRecordStore()
   const source = store.put(stream, 'work', someMessages(9000))
   const reads = openReads(store)
   const emittedAt = '2026-06-02T00:00:00.000Z'
-  const segments = () => {
+  const countSegments = () => {
     const database = openSqlite(store.file)
-    const [kept, columns] = ['select last, rows from g1', 'select distinct segment from c1'].map(
-      (query) => database.prepare(query).all(),
-    )
+    const [segmentRows, columns] = [
+      'select last, rows from g1',
+      'select distinct segment from c1',
+    ].map((query) => database.prepare(query).all())
     const reader = new SegmentReader(<Row>(query: Sql) =>
       database.prepare<Row>(query.text).all(...query.values),
     )
     const tallies = reader.tally(toScope(store), { ...byAuthor, after: 0 })
     database.close()
-    return { kept: kept?.length, columns: columns?.length, isFromColumns: tallies !== undefined }
+    return {
+      kept: segmentRows?.length,
+      columns: columns?.length,
+      isFromColumns: tallies !== undefined,
+    }
   }
   const check = (count: number) => {
     const { columns, rows } = tallyBoth(reads, toScope(store), byAuthor)
     expect(columns).toEqual(rows)
     expect(rows.reduce((sum, one) => sum + one.count, 0)).toBe(count)
   }
-  expect(segments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
+  expect(countSegments()).toEqual({ kept: 2, columns: 2, isFromColumns: true })
 
   store.writer.write(
     source,
     Array.from({ length: 4096 }, (_, number) => ({ key: `m${number}`, emittedAt })),
   )
-  expect(segments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
+  expect(countSegments()).toEqual({ kept: 1, columns: 1, isFromColumns: true })
   check(4904)
   store.put(stream, 'work', someMessages(4096))
   check(9000)
@@ -167,6 +174,6 @@ test('a segment whose records are all gone is none, and counting goes on from co
   check(0)
   store.put(stream, 'work', someMessages(5000))
 
-  expect(segments()).toMatchObject({ kept: 1, columns: 1 })
+  expect(countSegments()).toMatchObject({ kept: 1, columns: 1 })
   check(5000)
 })

@@ -10,10 +10,10 @@ import {
 import { atMost } from '../support/amount.ts'
 import { aWhile } from '../support/eventually.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer of any shape, looked at as it comes
+// biome-ignore lint/suspicious/noExplicitAny: responses of any shape, read without a type
 type Body = Record<string, any>
 
-async function anIntake() {
+async function anIngestServer() {
   const store = await aRecordStore()
   const stream = aStream('numbers', {
     primary_key: 'id',
@@ -36,8 +36,8 @@ async function anIntake() {
   return { store, source, post, read }
 }
 
-test('what the owner sends is taken as it is, or refused by its line', async () => {
-  const { store, source, post } = await anIntake()
+test('ingested lines are stored exactly or rejected by line number', async () => {
+  const { store, source, post } = await anIngestServer()
   store.put(source.stream, 'work', [{ id: 9007199254740991 }, { id: 1 }])
   const lines = [
     '{"key":9007199254740993,"op":"delete"}',
@@ -67,44 +67,44 @@ test('what the owner sends is taken as it is, or refused by its line', async () 
   expect(keys).toEqual(['9007199254740991', '4'])
 })
 
-test('who reads goes on while what the owner sends waits for another who writes', async () => {
-  const { store, source, post, read } = await anIntake()
+test('reads continue while ingestion waits for the write lock of another process', async () => {
+  const { store, source, post, read } = await anIngestServer()
   await post('ingest/numbers?connection_id=work', '{"key":1,"data":{"id":1}}')
-  const other = openSqlite(store.file)
-  onTestFinished(() => other.close())
-  other.exec('begin immediate')
+  const otherWriter = openSqlite(store.file)
+  onTestFinished(() => otherWriter.close())
+  otherWriter.exec('begin immediate')
 
-  const sent = [
+  const pendingWrites = [
     post('ingest/numbers?connection_id=new', '{"key":2,"data":{"id":2}}'),
     post('blobs?stream=numbers&connection_id=work&record_key=1', 'bytes'),
     post('ingest/numbers?connection_id=work', '{"key":3,"data":{"id":3}}'),
   ]
-  const first = await Promise.race([...sent, aWhile(150).then(() => 'nobody')])
-  const begun = performance.now()
+  const first = await Promise.race([...pendingWrites, aWhile(150).then(() => 'none')])
+  const startMs = performance.now()
   const reads = [await read(), await read(), await read()]
-  const took = performance.now() - begun
-  other.exec('rollback')
-  const answers = await Promise.all(sent)
+  const elapsedMs = performance.now() - startMs
+  otherWriter.exec('rollback')
+  const answers = await Promise.all(pendingWrites)
 
-  expect(first).toBe('nobody')
+  expect(first).toBe('none')
   expect(reads.map(({ status }) => status)).toEqual([200, 200, 200])
-  // Whoever waits for a lock is asleep for seconds.
-  expect(took).toBeLessThan(atMost(2000))
+  // A read blocked on the lock would sleep for seconds.
+  expect(elapsedMs).toBeLessThan(atMost(2000))
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   expect(store.writer.sources.map(({ connection }) => connection.id)).toEqual(['new', 'work'])
   expect(store.writer.count(source)).toBe(2)
 })
 
-test('no bytes at all are kept as such', async () => {
-  const { store, post } = await anIntake()
+test('an empty blob is stored with length 0', async () => {
+  const { store, post } = await anIngestServer()
 
   const answer = await post('blobs?stream=numbers&record_key=1', '')
 
   expect(answer).toMatchObject({ status: 200, size_bytes: 0 })
   const database = openSqlite(store.file)
   onTestFinished(() => database.close())
-  const kept = database.prepare('select length(bytes) as length from blobs').all()
-  expect(kept).toMatchObject([{ length: 0 }])
+  const blobs = database.prepare('select length(bytes) as length from blobs').all()
+  expect(blobs).toMatchObject([{ length: 0 }])
 })
 
 async function aServer() {
@@ -125,7 +125,7 @@ async function aServer() {
   return { store, token, origin, get }
 }
 
-test('every answer has an id of its own and the version of the contract', async () => {
+test('every response has a request id and the contract version', async () => {
   const { get } = await aServer()
 
   for (const path of ['/v1/schema', '/v1/streams', '/v1/nope']) {
@@ -135,33 +135,33 @@ test('every answer has an id of its own and the version of the contract', async 
   }
 })
 
-test('a zone is understood in an address, also where nobody has escaped its plus', async () => {
+test('a time zone offset in a query string is parsed, even with an unescaped plus sign', async () => {
   const { get } = await aServer()
   const count = async (from: string) =>
     (await get(`/v1/streams/messages/records?count=exact&filter[sent_at][gte]=${from}`)).body.meta
       ?.count.value
 
-  const [escaped, bare, elsewhere] = await Promise.all([
+  const [escaped, unescaped, utc] = await Promise.all([
     count('2026-01-01T10:00:00%2B09:00'),
     count('2026-01-01T19:00:00+09:00'),
     count('2026-01-01T10:00:00Z'),
   ])
 
-  expect([escaped, bare, elsewhere]).toEqual([29, 20, 20])
+  expect([escaped, unescaped, utc]).toEqual([29, 20, 20])
 })
 
-test('a hit says what its number means, as the contract does', async () => {
+test('a search hit describes its score as the resource metadata does', async () => {
   const { get } = await aServer()
 
   const { body } = await get('/v1/search?q=invoice&limit=1')
   const metadata = await get('/.well-known/oauth-protected-resource')
 
-  const meaning = { kind: 'lexical', order: 'higher_is_better' }
-  expect(body.data[0].score).toEqual({ ...meaning, value: expect.any(Number) })
-  expect(metadata.body.capabilities.lexical_retrieval.score).toEqual(meaning)
+  const scoreKind = { kind: 'lexical', order: 'higher_is_better' }
+  expect(body.data[0].score).toEqual({ ...scoreKind, value: expect.any(Number) })
+  expect(metadata.body.capabilities.lexical_retrieval.score).toEqual(scoreKind)
 })
 
-test('the read contract answers on its paths', async () => {
+test('every read endpoint of the contract answers on its path', async () => {
   const { get } = await aServer()
 
   expect((await get('/v1/schema')).body).toMatchObject({
@@ -249,7 +249,7 @@ test.each([
   })
 })
 
-test('nobody reads without a grant, and is told where to begin', async () => {
+test('a request without a grant gets 401 with the resource metadata address', async () => {
   const { get, origin } = await aServer()
 
   const { status, headers, body } = await get('/v1/schema', '')
@@ -263,7 +263,7 @@ test('nobody reads without a grant, and is told where to begin', async () => {
   })
 })
 
-test('a limit that is too large is set, and said', async () => {
+test('a limit above the maximum is clamped with a warning', async () => {
   const { get } = await aServer()
 
   const { body } = await get('/v1/streams/messages/records?limit=500')
@@ -271,7 +271,7 @@ test('a limit that is too large is set, and said', async () => {
   expect(body.meta.warnings).toMatchObject([{ code: 'limit_clamped' }])
 })
 
-const elsewhere: readonly [string, string, string][] = [
+const unsupportedMethods: readonly [string, string, string][] = [
   ['PUT', '/v1/schema', 'GET'],
   ['DELETE', '/v1/streams/messages/records/m1', 'GET'],
   ['POST', '/v1/search', 'GET'],
@@ -281,10 +281,10 @@ const elsewhere: readonly [string, string, string][] = [
   ['PUT', '/.well-known/oauth-protected-resource', 'GET'],
 ]
 
-test('a method that means nothing is told which does', async () => {
+test('an unsupported method gets 405 with an Allow header', async () => {
   const { origin, token } = await aServer()
 
-  for (const [method, path, allowed] of elsewhere) {
+  for (const [method, path, allowed] of unsupportedMethods) {
     const response = await fetch(`${origin}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}` },
@@ -300,7 +300,7 @@ test('a method that means nothing is told which does', async () => {
   }
 })
 
-test('a filter means in each connection what its field is there', async () => {
+test('a search filter uses the field type of each connection', async () => {
   const { store, origin } = await aServer()
   const notes = (connector: string, type: string) =>
     aStream(

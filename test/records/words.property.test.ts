@@ -17,24 +17,24 @@ const characters = [
 const aText = (maxLength: number) =>
   fc.array(fc.constantFrom(...characters), { maxLength }).map((parts) => parts.join(''))
 
-test('whatever is found in a text is found by the index, and is marked there', () => {
+test('every word found in a text has its index terms and is marked in the snippet', () => {
   fc.assert(
     fc.property(aText(30), aText(4), (text, q) => {
-      const wanted = new Set(listWords(q))
-      const found = new Set<string>()
-      eachWord(text, wanted, ({ word, start, end }) => {
-        found.add(word)
+      const queryWords = new Set(listWords(q))
+      const foundWords = new Set<string>()
+      eachWord(text, queryWords, ({ word, start, end }) => {
+        foundWords.add(word)
         expect(listWords(text.slice(start, end)).join('')).toContain(word)
       })
-      const indexed = new Set(
+      const indexedTerms = new Set(
         toIndexText(text)
           .toLowerCase()
           .match(/[^\s\p{P}]+/gu),
       )
-      for (const piece of toIndexTerms([...found])) expect([...indexed]).toContain(piece)
-      const snippet = toSnippet(text, wanted)
+      for (const term of toIndexTerms([...foundWords])) expect([...indexedTerms]).toContain(term)
+      const snippet = toSnippet(text, queryWords)
       expect(snippet.match(/<mark>/g)?.length).toBe(snippet.match(/<\/mark>/g)?.length)
-      expect(snippet.includes('<mark>')).toBe(found.size > 0)
+      expect(snippet.includes('<mark>')).toBe(foundWords.size > 0)
     }),
     {
       numRuns: 2000,
@@ -47,13 +47,13 @@ test('whatever is found in a text is found by the index, and is marked there', (
   )
 })
 
-test('a text is found by any part of itself', () => {
+test('a text is found by any part of it', () => {
   fc.assert(
     fc.property(aText(12), aText(12), aText(12), (before, q, after) => {
-      const wanted = new Set(listWords(q))
-      const found = new Set<string>()
-      eachWord(`${before} ${q} ${after}`, wanted, ({ word }) => found.add(word))
-      expect(found).toEqual(wanted)
+      const queryWords = new Set(listWords(q))
+      const foundWords = new Set<string>()
+      eachWord(`${before} ${q} ${after}`, queryWords, ({ word }) => foundWords.add(word))
+      expect(foundWords).toEqual(queryWords)
     }),
   )
 })

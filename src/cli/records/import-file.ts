@@ -34,7 +34,7 @@ export async function importFile(store: OwnerStore, flags: ImportFlags): Promise
   if (declared)
     for (const one of redeclareStream(store, stream, declared.file)) printMessage(toLine(one))
   const result = await importLines(store, stream, flags)
-  if (result === 'interrupted') {
+  if (!result) {
     printMessage(
       'Stopped. The lines imported so far are in the store; run the same command to continue.',
     )
@@ -58,11 +58,12 @@ function listenForInterrupt(): { readonly signal: AbortSignal; end(): void } {
   return { signal: controller.signal, end: () => void process.off('SIGINT', abort) }
 }
 
+/** `undefined` when interrupted. */
 async function importLines(
   store: OwnerStore,
   stream: Stream,
   flags: ImportFlags,
-): Promise<ImportResult | 'interrupted'> {
+): Promise<ImportResult | undefined> {
   const { file, connection: id, label, again } = flags
   const connection = toConnection(store.sources, { id, connector: stream.connector, label })
   const part = findExportPart(file, { stream: stream.name, connection: id })
@@ -72,6 +73,7 @@ async function importLines(
   if (!hasSource(store, stream, id) && !hasRecords(file, stream, Date.now()))
     return dryImport({ file, stream, now: Date.now(), onRejected })
   const progress = createProgressBar(file)
+  // Not earlier: no signal handler runs during the synchronous scans above, so Ctrl-C must keep its default.
   const { signal, end } = listenForInterrupt()
   try {
     return await importRecords({
@@ -87,7 +89,7 @@ async function importLines(
       onRejected,
     })
   } catch (error) {
-    if (error === signal.reason) return 'interrupted'
+    if (error === signal.reason) return undefined
     throw error
   } finally {
     end()

@@ -1,4 +1,5 @@
 import type { Caller } from '../../capability/caller.ts'
+import { isFault } from '../../capability/fault.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import { codes, toErrorBody } from '../../mcp/rpc-error.ts'
 import type { TokenGate } from '../../sources/records/grants/token-gate.ts'
@@ -14,8 +15,8 @@ export function authenticateByGrant(
   reply: HttpReply,
 ): Caller | undefined {
   const admitted = tokenGate.admit(toBearer(arrival.headers.authorization))
-  if (!('refusal' in admitted)) return admitted.caller
-  refuseToken(admitted.refusal, arrival, reply)
+  if (!isFault(admitted)) return admitted.caller
+  refuseToken(admitted.fault, arrival, reply)
   return undefined
 }
 
@@ -26,7 +27,7 @@ export function toRevocableReply(
   reply: HttpReply,
 ): RevocableReply {
   const bearer = toBearer(headers.authorization)
-  const isAuthorized = () => !('refusal' in tokenGate.admit(bearer))
+  const isAuthorized = () => !isFault(tokenGate.admit(bearer))
   return new RevocableReply(reply, isAuthorized, cancellation)
 }
 

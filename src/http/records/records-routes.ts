@@ -1,4 +1,4 @@
-import { isFault } from '../../capability/fault.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
@@ -76,7 +76,7 @@ function serveMetadata({ tokenGates }: RecordsApi, arrival: Arrival, reply: Reco
 async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply): Promise<void> {
   const { path, query, cancellation } = arrival
   const admitted = admitByGrant(api.tokenGates, arrival)
-  if ('refusal' in admitted) return reply.refuse(admitted.refusal)
+  if (isFault(admitted)) return reply.refuse(admitted.fault)
   const match = findReadRoute(path)
   if (!match) return reply.fail(404, 'not_found', `Nothing is served at ${path}.`)
   const { route, names } = match
@@ -135,13 +135,13 @@ interface AdmittedToMount extends Admitted {
 function admitByGrant(
   tokenGates: TokenGates,
   arrival: Arrival,
-): AdmittedToMount | { readonly refusal: TokenRefusal } {
-  if (carriesOwnerToken(tokenGates, arrival)) return { refusal: 'owner' }
+): AdmittedToMount | Fault<TokenRefusal> {
+  if (carriesOwnerToken(tokenGates, arrival)) return { fault: 'owner' }
   const bearer = toBearer(arrival.headers.authorization)
   for (const [mount, tokenGate] of tokenGates) {
     const admitted = tokenGate.admit(bearer)
-    if (!('refusal' in admitted)) return { mount, tokenGate, ...admitted }
-    if (admitted.refusal !== 'unknown') return admitted
+    if (!isFault(admitted)) return { mount, tokenGate, ...admitted }
+    if (admitted.fault !== 'unknown') return admitted
   }
-  return { refusal: 'unknown' }
+  return { fault: 'unknown' }
 }

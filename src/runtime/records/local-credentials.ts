@@ -1,4 +1,5 @@
 import { type Caller, localUser } from '../../capability/caller.ts'
+import { isFault } from '../../capability/fault.ts'
 import { CredentialError } from '../../capability/setup-error.ts'
 import {
   containsOwnerToken,
@@ -15,10 +16,9 @@ export const containsOwner = (gates: TokenGates, message: unknown): boolean =>
 export function toLocalCaller(gate: TokenGate | undefined, token: string | undefined): Caller {
   if (!gate) return localUser
   const admitted = gate.admit(token)
-  if ('caller' in admitted) return admitted.caller
-  const { refusal } = admitted
+  if (!isFault(admitted)) return admitted.caller
   throw new CredentialError(
-    refusal === 'owner' ? 77 : 78,
-    `DRAWBRIDGE_TOKEN: ${refusalMessages[refusal]}`,
+    admitted.fault === 'owner' ? 77 : 78,
+    `DRAWBRIDGE_TOKEN: ${refusalMessages[admitted.fault]}`,
   )
 }

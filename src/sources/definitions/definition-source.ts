@@ -18,10 +18,12 @@ export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
  * loads the modules exporting them. `id` names the source in diagnostics and `_meta`.
  *
  * @example
+ * ```ts
  * const bridge = createDrawbridge({
  *   sources: [definitionSource([addNote, summarise, report], 'notes')],
  * })
  * await bridge.ready
+ * ```
  */
 export function definitionSource(
   definitions: readonly Definition[] | (() => Promise<readonly LoadedModule[]>),

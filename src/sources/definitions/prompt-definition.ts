@@ -46,16 +46,18 @@ export interface PromptArgument {
 
 type PromptArguments = Readonly<Record<string, PromptArgument>>
 
-/** Arguments marked `required: true` are strings, the others may be absent. */
-type InputOf<Arguments extends PromptArguments> = {
-  readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
-    ? Name
-    : never]: string
-} & {
-  readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
-    ? never
-    : Name]?: string
-}
+/** Arguments marked `required: true` are strings, the others may be absent; any name if the names are not known. */
+type InputOf<Arguments extends PromptArguments> = string extends keyof Arguments
+  ? Readonly<Record<string, string>>
+  : {
+      readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
+        ? Name
+        : never]: string
+    } & {
+      readonly [Name in keyof Arguments as Arguments[Name]['required'] extends true
+        ? never
+        : Name]?: string
+    }
 
 const messages = toMessagesContract()
 
@@ -64,17 +66,19 @@ const messages = toMessagesContract()
  * keys of what `render` receives.
  *
  * @example
+ * ```ts
  * export const summarise = definePrompt({
  *   name: 'summarise',
  *   description: 'Summarises a topic.',
  *   arguments: { topic: { required: true }, tone: {} },
  *   render: ({ topic, tone = 'plain' }) => `Summarise ${topic} in a ${tone} tone.`,
  * })
+ * ```
  */
 // biome-ignore lint/complexity/noBannedTypes: {} is a prompt without arguments
 export const definePrompt = <const Arguments extends PromptArguments = {}>(
   prompt: Omit<PromptDefinition, 'arguments' | 'render'> & {
-    readonly arguments?: Arguments & PromptArguments
+    readonly arguments?: Arguments & { readonly [Name in keyof Arguments]: PromptArgument }
     render(input: InputOf<Arguments>, context: ToolContext): Rendered | Promise<Rendered>
   },
 ): PromptDefinition => prompt as PromptDefinition

@@ -25,11 +25,13 @@ export const outcomeOf = (reply: Reply): Outcome => reply[outcomeKey]
  * whether the client supports a kind of question.
  *
  * @example
+ * ```ts
  * execute: ({ order }, { answers }) => {
- *   if (answers.sure?.action === 'accept') return cancel(order)
+ *   if (answers.sure) return answers.sure.action === 'accept' ? cancel(order) : 'Not cancelled.'
  *   const schema = { type: 'object', properties: {} }
  *   return ask({ sure: { kind: 'form', message: `Cancel ${order}?`, schema } })
  * }
+ * ```
  */
 export const ask = (questions: Readonly<Record<string, Question>>, state?: Json): Reply => ({
   [outcomeKey]: { kind: 'asking', questions, ...dropUndefined({ state }) },
@@ -40,10 +42,12 @@ export const ask = (questions: Readonly<Record<string, Question>>, state?: Json)
  * it when the tool has an `outputSchema`.
  *
  * @example
+ * ```ts
  * execute: async ({ city }) => {
  *   const png = await drawRadar(city)
  *   return content([{ type: 'image', data: png.toString('base64'), mimeType: 'image/png' }])
  * }
+ * ```
  */
 export const content = (blocks: readonly Content[], data?: unknown): Reply => ({
   [outcomeKey]: { kind: 'done', content: blocks, ...dropUndefined({ data }) },

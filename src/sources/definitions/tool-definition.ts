@@ -81,7 +81,7 @@ export interface ToolContext {
 }
 
 /** Result data with the time it was fetched, or an error for the model. An alternative to plain data. */
-export interface ToolResult<Data = unknown> {
+export type ToolResult<Data = unknown> = {
   /** The name of the tool. */
   readonly tool: string
   /** ISO 8601 time at which the data was read from its origin. */
@@ -92,7 +92,7 @@ export interface ToolResult<Data = unknown> {
   readonly error?: string
   /** The actual cost of this call, in the unit of the definition's `cost`. */
   readonly cost?: number
-}
+} & ({ readonly data: Data } | { readonly error: string })
 
 /** `true` for schemas that carry types; JSON Schema does not. */
 type IsTyped<Schema> = Schema extends
@@ -116,18 +116,18 @@ type InputOf<Schema> = Schema extends z.core.$ZodType
 
 /** The data that passes `outputSchema`: its input side, because the result is parsed with it. */
 type OutputOf<Schema> = Schema extends z.core.$ZodType
-  ? z.input<Schema>
+  ? AsReadonly<z.input<Schema>>
   : Schema extends StandardTyped<{ readonly input: infer Input }>
-    ? Input
+    ? AsReadonly<Input>
     : Schema extends Readonly<Record<string, z.core.$ZodType>>
-      ? { [Key in keyof Schema]: z.input<Schema[Key]> }
+      ? { readonly [Key in keyof Schema]: AsReadonly<z.input<Schema[Key]>> }
       : unknown
 
 /** Everything `execute` may return for this data. */
-type Returnable<Data> =
-  | Data
-  | Reply
-  | (ToolResult<Data> & ({ readonly data: Data } | { readonly error: string }))
+type Returnable<Data> = Data | Reply | ToolResult<Data>
+
+/** Accepts readonly arrays and objects too: results are only read. */
+type AsReadonly<T> = unknown extends T ? T : { readonly [Key in keyof T]: AsReadonly<T[Key]> }
 
 /** Unchecked without `outputSchema`, or where a JSON Schema leaves one of the two sides untyped. */
 type Execute<Schema, OutputSchema, Returned> = [IsTyped<Schema>, IsTyped<OutputSchema>] extends [
@@ -153,9 +153,11 @@ type DataOf<Returned> = Returned extends Reply | { readonly error: string }
 
 /**
  * Defines a tool. Returns its argument; exists for its types: `schema` types the input of `execute`,
- * `outputSchema` its result, and the result types the argument of `text`.
+ * `outputSchema` its result, and the result types the argument of `text`. An `execute` without
+ * parameters needs `as const` on values of an enum or literal type.
  *
  * @example
+ * ```ts
  * export const addNote = defineTool({
  *   name: 'add_note',
  *   description: 'Stores a note. Use when the user wants to remember something.',
@@ -164,6 +166,7 @@ type DataOf<Returned> = Returned extends Reply | { readonly error: string }
  *   category: 'write',
  *   execute: async ({ text }) => ({ id: await store(text) }),
  * })
+ * ```
  */
 export const defineTool = <const Schema extends object, Returned, const OutputSchema = undefined>(
   tool: Omit<ToolDefinition, 'schema' | 'outputSchema' | 'execute' | 'text'> & {

@@ -61,6 +61,7 @@ type VariablesOf<Uri extends string> = string extends Uri
  * the keys of what `read` receives.
  *
  * @example
+ * ```ts
  * export const report = defineView({
  *   uri: 'reports://{year}',
  *   name: 'report',
@@ -68,6 +69,7 @@ type VariablesOf<Uri extends string> = string extends Uri
  *   mimeType: 'text/markdown',
  *   read: ({ year }) => readFile(`reports/${Number(year)}.md`, 'utf8'),
  * })
+ * ```
  */
 export const defineView = <const Uri extends string>(
   view: Omit<ViewDefinition, 'uri' | 'complete' | 'read'> & {

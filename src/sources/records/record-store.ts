@@ -19,8 +19,8 @@ export interface RecordStore {
   /** The encryption key for cursors. */
   readonly key: Uint8Array
   /**
-   * The unique mark of the write batch that contains this change. After a restore from a backup,
-   * the same sequence number has another mark.
+   * The unique mark of the write batch that contains this change. Sequence numbers that are written
+   * again after a restore from a backup have another mark.
    */
   lineage(seq: number): number | undefined
 

@@ -10,10 +10,12 @@ import type { Service } from './service.ts'
  * and both change when the service does.
  *
  * @example
+ * ```ts
  * const bridge = createDrawbridge({
  *   sources: [serviceSource(createRoom('kitchen'), { id: 'kitchen', states: 'resources' })],
  * })
  * await bridge.ready
+ * ```
  */
 export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>
   new ServiceSource(service, toServiceSettings(options, service.serviceName ?? 'service'))

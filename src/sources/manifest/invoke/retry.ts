@@ -18,12 +18,12 @@ const maxDelayMs = 30_000
 /** Retries retryable failures of idempotent operations, and of requests that were never sent. */
 export async function withRetries(
   attempt: () => Promise<UpstreamAnswer>,
-  { retries, repeatable: safe, cancellation, delay }: RetryOptions,
+  { retries, repeatable, cancellation, delay }: RetryOptions,
 ): Promise<UpstreamAnswer> {
   for (let attempts = 0; ; attempts++) {
     const answer = await attempt()
     const delayMs = toDelay(answer, attempts)
-    const isSafe = safe || answer.reached === 'no'
+    const isSafe = repeatable || answer.reached === 'no'
     if (delayMs === undefined || !isSafe || attempts >= retries || cancellation.cancelled)
       return answer
     await delay(delayMs, cancellation.signal)

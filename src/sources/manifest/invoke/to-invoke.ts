@@ -19,9 +19,9 @@ export interface InvokeOptions {
 }
 
 export const toHandlerInvoke =
-  (run: ManifestHandler, { isWrapped: wrapped }: InvokeOptions): Capability['invoke'] =>
+  (run: ManifestHandler, { isWrapped }: InvokeOptions): Capability['invoke'] =>
   async (call) => {
-    const result = await run(toInput(call, wrapped), {
+    const result = await run(toInput(call, isWrapped), {
       get signal() {
         return call.cancellation.signal
       },
@@ -50,11 +50,11 @@ const isReturnedFailure = (result: unknown): result is Failed =>
 export const toUpstreamInvoke =
   (upstream: () => Upstream, options: InvokeOptions): Capability['invoke'] =>
   async (call) => {
-    const { id, isWrapped: wrapped, repeatable, retries, writes } = options
+    const { id, isWrapped, repeatable, retries, writes } = options
     const attempt = () =>
       upstream().call({
         capability: id,
-        input: toInput(call, wrapped),
+        input: toInput(call, isWrapped),
         cancellation: call.cancellation,
         listener: call.listener,
         ...(call.idempotencyKey !== undefined && { idempotencyKey: call.idempotencyKey }),
@@ -62,15 +62,15 @@ export const toUpstreamInvoke =
       })
     const answer = await withRetries(attempt, {
       retries,
-      repeatable: repeatable,
+      repeatable,
       cancellation: call.cancellation,
       delay,
     })
     return toOutcome(answer, { writes })
   }
 
-const toInput = ({ input }: Call, wrapped: boolean): unknown =>
-  wrapped && isPlainObject(input) ? input[valueArgument] : input
+const toInput = ({ input }: Call, isWrapped: boolean): unknown =>
+  isWrapped && isPlainObject(input) ? input[valueArgument] : input
 
 /** An aborted wait resolves; the caller checks the cancellation afterwards. */
 const delay = (milliseconds: number, signal: AbortSignal): Promise<void> =>

@@ -116,8 +116,8 @@ const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(met
 /** Distinct schemes, in the order of first use. */
 const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [
   ...new Map(
-    imported.flatMap(({ security: guard }) =>
-      guard.schemes.map((scheme) => [scheme.name, scheme] as const),
+    imported.flatMap(({ security }) =>
+      security.schemes.map((scheme) => [scheme.name, scheme] as const),
     ),
   ).values(),
 ]
@@ -128,7 +128,7 @@ function toRequirements(
   id: string,
   review: AddReview,
 ): Manifest['requirements'] {
-  const permissions = [...new Set(imported.flatMap(({ security: guard }) => guard.permissions))]
+  const permissions = [...new Set(imported.flatMap(({ security }) => security.permissions))]
   const secrets = schemes
     .filter(({ auth }) => auth !== 'mTLS')
     .map(({ name }) => ({

@@ -131,22 +131,22 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
     const [name, location] = [String(value.name), String(value.in)]
     if (location === 'header' && ignoredHeaders.has(name.toLowerCase())) continue
     const key = Object.hasOwn(properties, name) ? `${location}_${name}` : name
-    const there = [...out, 'properties', key]
+    const target = [...out, 'properties', key]
     const [media] = isPlainObject(value.content) ? Object.entries(value.content) : []
-    if (media) review(there, `sent as ${media[0]}.`)
+    if (media) review(target, `sent as ${media[0]}.`)
     const form = media
       ? document.resolve(media[1], [...path, 'content', media[0]])?.value.schema
       : value.schema
     const at = media ? [...path, 'content', media[0], 'schema'] : [...path, 'schema']
-    const schema = form === undefined ? {} : bundle.translate(form, at, there)
+    const schema = form === undefined ? {} : bundle.translate(form, at, target)
     add(key, describe(schema, value), location === 'path' || value.required === true)
   }
   const body = document.resolve(operation.value.requestBody, [...operation.path, 'requestBody'])
   if (body) {
     const key = Object.hasOwn(properties, 'body') ? 'request_body' : 'body'
-    const there = [...out, 'properties', key]
-    const content = pickContent(body, document, (message) => review(there, message))
-    const schema = content ? bundle.translate(content.schema, content.path, there) : {}
+    const target = [...out, 'properties', key]
+    const content = pickContent(body, document, (message) => review(target, message))
+    const schema = content ? bundle.translate(content.schema, content.path, target) : {}
     add(key, describe(schema, body.value), body.value.required === true)
   }
   const schema: JsonObject = {

@@ -1,4 +1,5 @@
 import type { Caller } from '../../../capability/caller.ts'
+import type { Fault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import type { RecordSink } from '../import/ingest.ts'
@@ -10,7 +11,7 @@ import type { TokenRefusal } from './token-refusal.ts'
 
 /** Checks tokens by looking them up in the store, never by where or under what name they were sent. */
 export interface TokenGate {
-  admit(token: string | undefined): Admitted | { readonly refusal: TokenRefusal }
+  admit(token: string | undefined): Admitted | Fault<TokenRefusal>
   /** Detects an owner token anywhere in a text. Such requests are refused, even if it was a mistake. */
   holdsOwner(text: string): boolean
   open(grantId: string): Reader | Failed
@@ -68,15 +69,15 @@ export function createTokenGate(
       return options ? openReader(grantId, options) : noGrant()
     },
     admit(token) {
-      if (token === undefined) return { refusal: 'missing' }
+      if (token === undefined) return { fault: 'missing' }
       const options = find()
       const found = options?.store.findToken(token)
-      if (!options || !found) return { refusal: 'unknown' }
-      if (found.kind === 'owner') return { refusal: 'owner' }
+      if (!options || !found) return { fault: 'unknown' }
+      if (found.kind === 'owner') return { fault: 'owner' }
       const grantPackage = options.store.findPackage(found.package)
       const status = grantPackage && toGrantStatus(grantPackage, options.now())
-      if (status !== 'live') return { refusal: status ?? 'unknown' }
-      // One caller object per grant: tool lists are cached by object identity.
+      if (status !== 'live') return { fault: status ?? 'unknown' }
+      // One caller object per grant, shared by all its requests.
       const caller = callers.get(found.package) ?? Object.freeze(toGrantCaller(found.package))
       callers.set(found.package, caller)
       return { caller, grantId: found.package }

@@ -40,17 +40,17 @@ export function toRecordEntry(stream: Stream, line: unknown, now: string): Recor
   const body = toBody(data)
   if (body === undefined) return 'the record is nested too deeply'
   const groups = groupFields(stream)
-  const misfits: string[] = []
+  const mismatches: string[] = []
   const values = groups.scalar.map((field) => {
     const value = data[field.name]
     if (value === undefined || value === null) return null
     const comparable = toComparable(field, value)
-    if (comparable === undefined) misfits.push(field.name)
+    if (comparable === undefined) mismatches.push(field.name)
     return comparable ?? null
   })
   const texts = groups.lexical.map(({ name }) => toIndexText(data[name]))
   const written = { body, values, texts }
-  return { key, emittedAt, written, ...(misfits.length > 0 && { mismatches: misfits }) }
+  return { key, emittedAt, written, ...(mismatches.length > 0 && { mismatches }) }
 }
 
 /** Unpaired surrogates and NUL are altered or truncated in storage: two such ids could become one. */

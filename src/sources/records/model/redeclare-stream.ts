@@ -21,12 +21,12 @@ export function redeclareStream(
   store.declare(stream)
   const sources = store.sources.filter((one) => isSame(one.stream, stream))
   if (!former || !sources.some((one) => store.count(one) > 0)) return []
-  const warn = (code: string, place: string, message: string): Diagnostic => ({
+  const warn = (code: string, field: string, message: string): Diagnostic => ({
     code,
     severity: 'warning',
     message,
     source: file,
-    pointer: `/streams/${stream.name}/${place}`,
+    pointer: `/streams/${stream.name}/${field}`,
   })
   const countRecords: CountRecords = (matches) => countMatches(store, sources, matches)
   return [
@@ -78,7 +78,7 @@ function findConsentChanges(
     ]
   const withoutTime = countRecords((data) => toComparable(field, data[field.name]) === undefined)
   return [
-    `Grants with a time range on ${before} now apply it to ${field.name}.${withoutTime === undefined ? '' : ` ${withoutTime} have no time there, and are in no time range.`}`,
+    `Grants with a time range on ${before} now apply it to ${field.name}.${withoutTime === undefined ? '' : ` ${withoutTime} have no time in that field, and are in no time range.`}`,
   ]
 }
 

@@ -58,7 +58,7 @@ export function* scoreText(
   }
 }
 
-/** Reports each occurrence of the terms words, and returns the total word count. */
+/** Reports each occurrence of a term, and returns the total word count. */
 function eachWordOf(
   text: string,
   terms: ReadonlySet<string>,

@@ -64,7 +64,7 @@ export function* splitText(text: string, length: number, from = 0): Generator<Te
   }
 }
 
-/** Reports each occurrence of the wanted words, and returns the total word count. */
+/** Reports each occurrence of a term, and returns the total word count. */
 export function eachWord(
   text: string,
   terms: ReadonlySet<string>,

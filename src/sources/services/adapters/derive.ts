@@ -4,9 +4,11 @@ import type { Observe } from '../service.ts'
  * Maps every value of an observable, like `map` of RxJS.
  *
  * @example
+ * ```ts
  * const states = derive(fromStore(store), ({ temperature }) => ({
  *   temperature: { schema: { type: 'number' }, value: temperature },
  * }))
+ * ```
  */
 export const derive =
   <From, To>(observe: Observe<From>, to: (value: From) => To): Observe<To> =>

@@ -39,11 +39,13 @@ interface Transition {
  * available. An event with a schema is always offered, because its guard may depend on the payload.
  *
  * @example
+ * ```ts
  * const door = createActor(doorMachine).start()
  * export default fromMachine(door, {
  *   transitions: getNextTransitions,
  *   events: { unlock: { description: 'Unlocks the door.', schema: codeSchema } },
  * })
+ * ```
  */
 export function fromMachine<Snapshot extends MachineSnapshot>(
   machine: Machine<Snapshot>,

@@ -11,10 +11,12 @@ export interface Subscribable<T> {
  * pending until each of its observables has emitted once.
  *
  * @example
+ * ```ts
  * const ticks = fromObservable(interval(1000), -1)
  * export default {
  *   states: derive(ticks, (tick) => ({ seconds: { value: tick + 1 } })),
  * } satisfies Service
+ * ```
  */
 export const fromObservable =
   <T>(source: Subscribable<T>, ...initial: readonly [] | readonly [T]): Observe<T> =>

@@ -10,10 +10,12 @@ export interface Signal<T> {
  * Observes a signal. Signals emit their current value on subscription and may skip intermediate ones.
  *
  * @example
+ * ```ts
  * const count = signal(0)
  * export default {
  *   states: derive(fromSignal(count), (value) => ({ count: { value } })),
  * } satisfies Service
+ * ```
  */
 export const fromSignal =
   <T>(signal: Signal<T>): Observe<T> =>

@@ -12,10 +12,12 @@ export interface Store<State> {
  * Observes a store. Stores only announce changes, so the current state is emitted first.
  *
  * @example
+ * ```ts
  * const store = createStore(() => ({ bears: 0 }))
  * export default {
  *   states: derive(fromStore(store), ({ bears }) => ({ bears: { value: bears } })),
  * } satisfies Service
+ * ```
  */
 export const fromStore =
   <State>(store: Store<State>): Observe<State> =>

@@ -80,13 +80,13 @@ export class ObservedService implements LinkFollower {
   }
 
   get isPending(): boolean {
-    return this.#maps.some(({ isPending: isSilent }) => isSilent)
+    return this.#maps.some(({ isPending }) => isPending)
   }
 
   /** The maps it has not emitted yet. */
   get pending(): readonly PendingMap[] {
     return this.#maps
-      .filter(({ isPending: isSilent }) => isSilent)
+      .filter(({ isPending }) => isPending)
       .map(({ name }) => ({
         name: toName(this.path, name),
         pointer: toPointer(toSegments(this.path, name)),

@@ -48,9 +48,7 @@ export class ServiceGraph implements Graph {
   /** Maps that a service of the graph has not emitted yet. */
   get pending(): readonly PendingMap[] {
     const nodes = this.#nodes()
-    return nodes.some(({ isPending: isSilent }) => isSilent)
-      ? nodes.flatMap(({ pending: silent }) => silent)
-      : []
+    return nodes.some(({ isPending }) => isPending) ? nodes.flatMap(({ pending }) => pending) : []
   }
 
   /** Processes all new values. Returns the same object until something changes. */
@@ -182,10 +180,10 @@ export class ServiceGraph implements Graph {
   }
 
   #links() {
-    const { links: linked } = this.root
-    return Object.keys(linked)
+    const { links } = this.root
+    return Object.keys(links)
       .sort(byCodePoint)
-      .map((key) => ({ key, service: linked[key] }))
+      .map((key) => ({ key, service: links[key] }))
   }
 
   #availabilityChanged(): void {

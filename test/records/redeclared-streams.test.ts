@@ -31,14 +31,14 @@ const aNote = (id: string): Data => ({ id, open: 'OPEN', secret: 'SECRET' })
 async function aReadInFlight() {
   const store = await aRecordStore()
   const source = store.put(notes('open', 'secret'), 'work', [aNote('a'), aNote('b')])
-  const given = store.grant({ stream: 'notes', fields: ['id', 'open'] })
+  const grant = store.grant({ stream: 'notes', fields: ['id', 'open'] })
   const records = new SqliteRecords(store.file, Date.now, () => {})
   onTestFinished(() => records.close())
-  const package_ = records.findPackage(given.id)
-  const [scope] = package_ ? toScopes(package_, records.sources()) : []
+  const grantPackage = records.findPackage(grant.id)
+  const [scope] = grantPackage ? toScopes(grantPackage, records.sources()) : []
   const field = scope?.fields.get('open')
   if (!scope || !field) throw new Error('nothing is granted')
-  const count = () =>
+  const listGroups = () =>
     records
       .tally(scope, { after: 0, conditions: [], group: { field }, distinct: false })
       .tallies.map(({ group }) => group)
@@ -46,66 +46,66 @@ async function aReadInFlight() {
     records.match(scope, { words: [word], fields: [field], conditions: [], below: 100, limit: 9 })
       .arrivals
   const groups = async () => {
-    const reader = await aReader(store, given.token)
+    const reader = await aReader(store, grant.token)
     const input = { stream: 'notes', metric: 'count', group_by: 'open' }
     return JSON.stringify((await reader.call('aggregate', input)).data)
   }
-  return { store, source, count, find, groups }
+  return { store, source, listGroups, find, groups }
 }
 
-test('a read that began before a stream was declared anew sees no other field', async () => {
-  const { store, count, find } = await aReadInFlight()
+test('a read that began before a stream was redeclared sees no other field', async () => {
+  const { store, listGroups, find } = await aReadInFlight()
 
   store.writer.declare(notes('secret', 'open'))
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
   expect(find('secret')).toEqual([])
 })
 
-test('the number of a field that is gone is never another’s, and is its own when it comes back', async () => {
-  const { store, count, find, groups } = await aReadInFlight()
+test('the column number of a removed field is never reused, and is restored with the field', async () => {
+  const { store, listGroups, find, groups } = await aReadInFlight()
 
   store.writer.declare(notes('secret'))
   store.writer.declare(notes('secret', 'other'))
-  expect(count).toThrow(LedgerError)
+  expect(listGroups).toThrow(LedgerError)
   expect(() => find('secret')).toThrow(LedgerError)
   store.writer.declare(notes('secret', 'other', 'open'))
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
   expect(await groups()).toContain('OPEN')
 })
 
-test('a file from before numbers were kept keeps those it has', async () => {
-  const { store, count } = await aReadInFlight()
-  const former = openSqlite(store.file)
-  former.exec('drop table fields; pragma user_version = 3')
-  former.close()
+test('a store from before column numbers were recorded keeps its numbers after migration', async () => {
+  const { store, listGroups } = await aReadInFlight()
+  const database = openSqlite(store.file)
+  database.exec('drop table fields; pragma user_version = 3')
+  database.close()
 
   const writer = openOwnerStore(store.file, false)
   writer.declare(notes('secret', 'open'))
   writer.close()
 
-  expect(count()).toEqual(['OPEN'])
+  expect(listGroups()).toEqual(['OPEN'])
 })
 
-test('a read of a field that has another type by now is to be made again', async () => {
-  const { store, count } = await aReadInFlight()
+test('a read in flight fails when the type of its field has changed', async () => {
+  const { store, listGroups } = await aReadInFlight()
   const { fields, ...rest } = notes('open', 'secret')
-  const asNumber = fields.map((field) =>
+  const retypedFields = fields.map((field) =>
     field.name === 'open' ? { ...field, type: 'integer' as const, lexical: false } : field,
   )
 
-  store.writer.declare({ ...rest, fields: asNumber })
+  store.writer.declare({ ...rest, fields: retypedFields })
 
-  expect(count).toThrow(LedgerError)
+  expect(listGroups).toThrow(LedgerError)
 })
 
-test('a field of another type has changed when it did, and no other has', async () => {
+test('changing the type of a field keeps the change history of every field', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(5))
   const { token } = store.grant({ stream: 'messages', fields: ['id', 'thread'] })
-  const { since } = await changesOf(store, token)
-  const { mark } = await since()
+  const { readChanges } = await aChangeFeed(store, token)
+  const { bookmark } = await readChanges()
   store.put(messages(), 'work', [aMessage(3, { size: 99 }), aMessage(4, { thread: '7' })])
   const { fields, ...rest } = messages()
 
@@ -116,10 +116,10 @@ test('a field of another type has changed when it did, and no other has', async 
     ),
   })
 
-  expect((await since(mark)).seen).toEqual(['m4'])
+  expect((await readChanges(bookmark)).seen).toEqual(['m4'])
 })
 
-test('a field that comes back is told of where it is granted, and nowhere else', async () => {
+test('a restored field appears in the change feed of grants that include it, and in no other', async () => {
   const store = await aRecordStore()
   const put = (stream: ReturnType<typeof notes>, ...secrets: readonly string[]) =>
     store.put(
@@ -128,31 +128,34 @@ test('a field that comes back is told of where it is granted, and nowhere else',
       secrets.map((secret, n) => ({ ...aNote(`n${n}`), secret })),
     )
   put(notes('open', 'secret'), 'one', 'two', 'three')
-  const follow = async (fields: readonly string[]) => {
+  const aSecretFeed = async (fields: readonly string[]) => {
     const reader = await aReader(store, store.grant({ stream: 'notes', fields }).token)
-    let since = 'beginning'
+    let bookmark = 'beginning'
     return async () => {
-      const input = { stream: 'notes', changes_since: since }
+      const input = { stream: 'notes', changes_since: bookmark }
       const { data } = await reader.call('query_records', input)
       const page = data.data as { data: { data: Data }[]; next_changes_since: string }
-      since = page.next_changes_since
+      bookmark = page.next_changes_since
       return page.data.map((one) => one.data.secret)
     }
   }
-  const [granted, other] = [await follow(['id', 'secret']), await follow(['id', 'open'])]
-  await Promise.all([granted(), other()])
+  const [readGranted, readOther] = [
+    await aSecretFeed(['id', 'secret']),
+    await aSecretFeed(['id', 'open']),
+  ]
+  await Promise.all([readGranted(), readOther()])
 
   put(notes('open'), 'one', '2', 'three')
-  const meanwhile = await granted()
+  const changesWhileRemoved = await readGranted()
   store.writer.declare(notes('open', 'secret'))
 
-  expect(meanwhile).toEqual([])
-  expect(await granted()).toEqual(['one', '2', 'three'])
-  expect(await granted()).toEqual([])
-  expect(await other()).toEqual([])
+  expect(changesWhileRemoved).toEqual([])
+  expect(await readGranted()).toEqual(['one', '2', 'three'])
+  expect(await readGranted()).toEqual([])
+  expect(await readOther()).toEqual([])
 })
 
-test('what was made for a former declaration is written as the present one says', async () => {
+test('entries built for an earlier declaration are written under the current one', async () => {
   const { store, source, groups } = await aReadInFlight()
   const background = new BackgroundWriter(store.file)
   onTestFinished(() => background.close())
@@ -171,43 +174,54 @@ test('what was made for a former declaration is written as the present one says'
   expect(await groups()).not.toContain('SECRET')
 })
 
-test('a stream declared anew tells of no change of what is not granted', async () => {
+test('a redeclared stream reports no changes of fields that are not granted', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(5))
   const { token } = store.grant({ stream: 'messages', fields: ['id', 'author'] })
-  const { since } = await changesOf(store, token)
-  const { mark } = await since()
+  const { readChanges } = await aChangeFeed(store, token)
+  const { bookmark } = await readChanges()
   store.put(messages(), 'work', [aMessage(3, { size: 99 }), aMessage(4, { author: 'eve' })])
 
-  store.put({ ...messages(), title: 'Anew' }, 'work', [])
+  store.put({ ...messages(), title: 'New title' }, 'work', [])
 
-  expect((await since(mark)).seen).toEqual(['m4'])
+  expect((await readChanges(bookmark)).seen).toEqual(['m4'])
 })
 
-test('a time that is granted no more says nothing about what is gone', async () => {
+test('after the consent time field changes, old bookmarks are invalid and deletions stay hidden', async () => {
   const store = await aRecordStore()
-  const anew = withSeen('seen_at')
-  const [gone, moved] = [3, 4].map((number) =>
+  const redeclared = aStreamWithConsentTime('seen_at')
+  const [deletedMessage, movedMessage] = [3, 4].map((number) =>
     aMessage(number, { seen_at: '2020-01-01T00:00:00Z' }),
   )
-  const source = store.put(withSeen('sent_at'), 'work', [gone ?? {}, moved ?? {}])
+  const source = store.put(aStreamWithConsentTime('sent_at'), 'work', [
+    deletedMessage ?? {},
+    movedMessage ?? {},
+  ])
   const { token } = store.grant({ stream: 'messages', since: '2026-01-01', until: '2026-02-01' })
-  const whole = store.grant({ stream: 'messages' })
-  const { since, reader } = await changesOf(store, token)
-  const { mark } = await since()
+  const unlimited = store.grant({ stream: 'messages' })
+  const { readChanges, reader } = await aChangeFeed(store, token)
+  const { bookmark } = await readChanges()
   store.remove(source, 'm3')
-  store.put(withSeen('sent_at'), 'work', [{ ...moved, sent_at: '2026-05-01T00:00:00Z' }])
+  store.put(aStreamWithConsentTime('sent_at'), 'work', [
+    { ...movedMessage, sent_at: '2026-05-01T00:00:00Z' },
+  ])
 
-  store.writer.declare(anew)
+  store.writer.declare(redeclared)
 
-  // That something of the former time is gone cannot be told any more: it is said, and one begins again.
-  const former = await reader.call('query_records', { stream: 'messages', changes_since: mark })
-  expect(former.failure?.code).toBe('invalid_cursor')
-  expect((await since()).seen).toEqual([])
-  expect((await (await changesOf(store, whole.token)).since()).seen).toEqual(['-m3', 'm4'])
+  // Deletions under the former time field cannot be reported any more: the reader has to start again.
+  const expired = await reader.call('query_records', {
+    stream: 'messages',
+    changes_since: bookmark,
+  })
+  expect(expired.failure?.code).toBe('invalid_cursor')
+  expect((await readChanges()).seen).toEqual([])
+  expect((await (await aChangeFeed(store, unlimited.token)).readChanges()).seen).toEqual([
+    '-m3',
+    'm4',
+  ])
 })
 
-function withSeen(consent_time_field: string) {
+function aStreamWithConsentTime(consent_time_field: string) {
   const time = { type: 'string', format: 'date-time' }
   return aStream('messages', {
     primary_key: 'id',
@@ -216,9 +230,9 @@ function withSeen(consent_time_field: string) {
   })
 }
 
-async function changesOf(store: Parameters<typeof aReader>[0], token: string) {
+async function aChangeFeed(store: Parameters<typeof aReader>[0], token: string) {
   const reader = await aReader(store, token)
-  const since = async (changes_since = 'beginning') => {
+  const readChanges = async (changes_since = 'beginning') => {
     const { data } = await reader.call('query_records', { stream: 'messages', changes_since })
     const page = data.data as {
       data: readonly { id: string; deleted?: true }[]
@@ -226,8 +240,8 @@ async function changesOf(store: Parameters<typeof aReader>[0], token: string) {
     }
     return {
       seen: page.data.map(({ id, deleted }) => (deleted ? `-${id}` : id)),
-      mark: page.next_changes_since,
+      bookmark: page.next_changes_since,
     }
   }
-  return { since, reader }
+  return { readChanges, reader }
 }

@@ -7,9 +7,9 @@ import { aReader, aRecordStore, bytes, messages, someMessages } from '../support
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
-const five = ['aggregate', 'fetch', 'query_records', 'schema', 'search']
+const toolNames = ['aggregate', 'fetch', 'query_records', 'schema', 'search']
 /** Names of developer, event and control tools that must never be part of the surface. */
-const foreign = /list_streams|fetch_blob|subscri|event|webhook|full|admin|owner|introspect/i
+const excludedNames = /list_streams|fetch_blob|subscri|event|webhook|full|admin|owner|introspect/i
 
 async function aServedStore() {
   const store = await aRecordStore()
@@ -18,18 +18,18 @@ async function aServedStore() {
   return { store, token, id, reader: await aReader(store, token) }
 }
 
-test('exactly five tools are served, in both eras [R8, R9, R12, R13]', async () => {
+test('exactly five tools are served in both protocol eras [R8, R9, R12, R13]', async () => {
   const { reader, token } = await aServedStore()
-  const older = await aClientOf2025(reader.url, { authorization: `Bearer ${token}` })
+  const legacyClient = await aClientOf2025(reader.url, { authorization: `Bearer ${token}` })
 
   const modern = await reader.client.listTools()
-  const legacy = await older.listTools()
+  const legacy = await legacyClient.listTools()
 
-  expect(modern.tools.map(({ name }) => name).sort()).toEqual(five)
-  expect(legacy.tools.map(({ name }) => name).sort()).toEqual(five)
+  expect(modern.tools.map(({ name }) => name).sort()).toEqual(toolNames)
+  expect(legacy.tools.map(({ name }) => name).sort()).toEqual(toolNames)
 })
 
-test('every tool takes an optional connection_id and none the old alias [R10, R11, R14, R15]', async () => {
+test('every tool takes an optional connection_id, and none accepts the old alias [R10, R11, R14, R15]', async () => {
   const { reader } = await aServedStore()
 
   const { tools } = await reader.client.listTools()
@@ -39,38 +39,38 @@ test('every tool takes an optional connection_id and none the old alias [R10, R1
     expect(inputSchema.required ?? [], name).not.toContain('connection_id')
   }
   expect(JSON.stringify(tools)).not.toContain('connector_instance_id')
-  const refused = await reader.call('query_records', {
+  const rejection = await reader.call('query_records', {
     stream: 'messages',
     connector_instance_id: 'work',
   })
-  expect(refused.failure?.code).toBe('invalid_input')
+  expect(rejection.failure?.code).toBe('invalid_input')
 })
 
-test('the list stays within its budget, and nothing foreign is in it [R22, R23, R24, R25, R26]', async () => {
+test('the tool list stays within 8 KB and has no developer, event or control tools [R22, R23, R24, R25, R26]', async () => {
   const { reader } = await aServedStore()
 
   const { tools } = await reader.client.listTools()
 
   expect(bytes({ tools })).toBeLessThanOrEqual(8192)
-  expect(tools.map(({ name }) => name).sort()).toEqual(five)
-  expect(tools.filter(({ name }) => foreign.test(name))).toEqual([])
+  expect(tools.map(({ name }) => name).sort()).toEqual(toolNames)
+  expect(tools.filter(({ name }) => excludedNames.test(name))).toEqual([])
   expect(tools.every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true)
 })
 
-test('descriptions and instructions say nothing about the store and name no profile [R2, R3]', async () => {
+test('descriptions and instructions reveal nothing about the store and name no profile [R2, R3]', async () => {
   const { reader } = await aServedStore()
 
   const { tools } = await reader.client.listTools()
-  const words = JSON.stringify([tools, reader.client.getInstructions()])
+  const descriptions = JSON.stringify([tools, reader.client.getInstructions()])
 
-  expect(words).not.toMatch(/profile|toolset|\bcore\b|\bevents\b|developer/i)
-  expect(words).not.toContain('messages')
+  expect(descriptions).not.toMatch(/profile|toolset|\bcore\b|\bevents\b|developer/i)
+  expect(descriptions).not.toContain('messages')
   expect(reader.client.getInstructions()?.slice(0, 512)).toMatch(
     /schema.*connection_id.*filter.*next_cursor/s,
   )
 })
 
-test('setup is one path: connect, and a token in the environment [R1, R4, R5]', async () => {
+test('setup needs one connect command and a token in the environment [R1, R4, R5]', async () => {
   const { store } = await aServedStore()
   const folder = path.dirname(store.file)
   await put(path.join(folder, 'records.yaml'), 'name: mine\nsources:\n  - records: ./personal.db\n')
@@ -92,16 +92,16 @@ test('setup is one path: connect, and a token in the environment [R1, R4, R5]', 
   expect(`${stdout}${stderr}`).not.toMatch(/profile|toolset|owner|subscri|full/i)
 })
 
-test('no flag and no variable chooses a profile, in any help [R6]', async () => {
-  const verbs = ['serve', 'connect', 'records', 'grants', 'call', 'list']
+test('no command help offers a flag or variable that selects a profile [R6]', async () => {
+  const commands = ['serve', 'connect', 'records', 'grants', 'call', 'list']
 
-  const helps = await Promise.all(verbs.map((verb) => drawbridge([verb, '--help'])))
+  const helpOutputs = await Promise.all(commands.map((command) => drawbridge([command, '--help'])))
 
-  for (const { stdout } of helps)
+  for (const { stdout } of helpOutputs)
     expect(stdout).not.toMatch(/profile|toolset|--mode|--full\b|--core/i)
 })
 
-test('stdio serves the very tools that HTTP serves, under the same grant [R7]', async () => {
+test('stdio serves the same tools as HTTP under the same grant [R7]', async () => {
   const { store, token, id, reader } = await aServedStore()
   const folder = path.dirname(store.file)
   await put(
@@ -127,17 +127,17 @@ test('stdio serves the very tools that HTTP serves, under the same grant [R7]', 
   expect(result.structuredContent).toEqual(
     (await reader.call('query_records', { stream: 'messages' })).data,
   )
-  // The list says what there is to call; each call says that there is nothing to read any more.
+  // The tool list does not depend on the grant; each call reports the revocation.
   store.writer.revoke(id, Date.now())
   expect((await client.listTools()).tools).toHaveLength(5)
   for (const { name } of (await client.listTools()).tools)
-    await expect(client.callTool({ name, arguments: least[name] ?? {} })).rejects.toThrow(
-      /was revoked.*drawbridge grants create/,
-    )
+    await expect(
+      client.callTool({ name, arguments: requiredArguments[name] ?? {} }),
+    ).rejects.toThrow(/was revoked.*drawbridge grants create/)
 })
 
-/** What each tool cannot do without. */
-const least: Readonly<Record<string, Record<string, string>>> = {
+/** The required arguments of each tool. */
+const requiredArguments: Readonly<Record<string, Record<string, string>>> = {
   query_records: { stream: 'messages' },
   aggregate: { stream: 'messages', metric: 'count' },
   search: { q: 'invoice' },

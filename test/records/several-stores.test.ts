@@ -10,7 +10,7 @@ async function aStoreWithReader() {
   return { store, reader: store.grant({ stream: 'messages' }), owner: store.owner() }
 }
 
-async function twoStores() {
+async function aServerOfTwoStores() {
   const [first, second] = [await aStoreWithReader(), await aStoreWithReader()]
   const { port } = await serveHere({
     sources: [
@@ -29,19 +29,19 @@ async function twoStores() {
   return { first, second, port, ask }
 }
 
-const list = {
+const listRequest = {
   method: 'POST',
   headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
   body: '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}',
 }
-const refused = { status: 403, code: 'owner_token_refused' }
+const ownerTokenRefused = { status: 403, code: 'owner_token_refused' }
 
-test('of two stores, each says what is wrong with its own tokens', async () => {
-  const { first, second, ask } = await twoStores()
+test('with two stores, a token is rejected with the reason of the store that issued it', async () => {
+  const { first, second, ask } = await aServerOfTwoStores()
   second.store.writer.revoke(second.reader.id, Date.now())
 
   expect(await ask('/v1/streams', first.reader.token)).toMatchObject({ status: 200 })
-  expect(await ask('/v1/streams', second.owner)).toMatchObject(refused)
+  expect(await ask('/v1/streams', second.owner)).toMatchObject(ownerTokenRefused)
   expect(await ask('/v1/streams', second.reader.token)).toMatchObject({
     status: 403,
     code: 'grant_revoked',
@@ -49,26 +49,31 @@ test('of two stores, each says what is wrong with its own tokens', async () => {
   expect(await ask('/v1/streams', 'drb_nobody')).toMatchObject({ status: 401 })
 })
 
-test('the token of one store’s owner is refused beside a reader’s of another', async () => {
-  const { first, second, ask } = await twoStores()
+test('an owner token of one store is refused next to a valid reader token of another', async () => {
+  const { first, second, ask } = await aServerOfTwoStores()
   const { token } = first.reader
   const cookie = { headers: { cookie: `session=${second.owner}` } }
 
-  expect(await ask(`/v1/search?q=${second.owner}`, token)).toMatchObject(refused)
-  expect(await ask('/v1/streams', token, cookie)).toMatchObject(refused)
-  expect(await ask(`/mcp/first?key=${second.owner}`, token, list)).toMatchObject(refused)
+  expect(await ask(`/v1/search?q=${second.owner}`, token)).toMatchObject(ownerTokenRefused)
+  expect(await ask('/v1/streams', token, cookie)).toMatchObject(ownerTokenRefused)
+  expect(await ask(`/mcp/first?key=${second.owner}`, token, listRequest)).toMatchObject(
+    ownerTokenRefused,
+  )
   expect(
-    await ask('/mcp/first', token, { ...list, headers: { ...list.headers, ...cookie.headers } }),
-  ).toMatchObject(refused)
+    await ask('/mcp/first', token, {
+      ...listRequest,
+      headers: { ...listRequest.headers, ...cookie.headers },
+    }),
+  ).toMatchObject(ownerTokenRefused)
 })
 
-test('an owner’s token in a path is refused, and not said again', async () => {
-  const { first, second, ask } = await twoStores()
+test('an owner token in a URL path is refused and not echoed', async () => {
+  const { first, second, ask } = await aServerOfTwoStores()
   const { token } = first.reader
-  const disguised = second.owner.replace('drb_', '%64rb_')
+  const percentEncoded = second.owner.replace('drb_', '%64rb_')
   const paths = [
     `/v1/streams/${first.owner}`,
-    `/v1/streams/messages/records/${disguised}`,
+    `/v1/streams/messages/records/${percentEncoded}`,
     `/v1/nope/${second.owner}`,
     `/.well-known/oauth-protected-resource/${second.owner}`,
     `/nope/${second.owner}`,
@@ -76,16 +81,16 @@ test('an owner’s token in a path is refused, and not said again', async () => 
 
   for (const path of paths) {
     const answer = await ask(path, token)
-    expect(answer, path).toMatchObject(refused)
+    expect(answer, path).toMatchObject(ownerTokenRefused)
     expect(answer.text).not.toContain(second.owner.slice(5))
   }
   expect(
     await ask(`/v1/ingest/${second.owner}`, first.owner, { method: 'POST', body: '{}' }),
-  ).toMatchObject(refused)
+  ).toMatchObject(ownerTokenRefused)
 })
 
-test('a header that comes as a list is looked at, too', async () => {
-  const { first, port } = await twoStores()
+test('a header with several values is searched for owner tokens', async () => {
+  const { first, port } = await aServerOfTwoStores()
   const send = (cookies: string[]) =>
     new Promise((resolve, reject) =>
       request({

@@ -23,7 +23,7 @@ import {
 } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 
-const scarce: ReadBounds = {
+const smallBounds: ReadBounds = {
   ...defaultReadBounds,
   maxScannedRows: 20,
   maxMatches: 20,
@@ -31,10 +31,10 @@ const scarce: ReadBounds = {
   maxCountedRows: 20,
 }
 
-function aReaderOf(
+function aReaderFactory(
   store: TestStore,
   terms: Partial<RequestedTerms>,
-  bounds = scarce,
+  bounds = smallBounds,
   now = Date.now,
 ): () => Reader {
   const reads = new SqliteRecords(store.file, now, () => {}, bounds)
@@ -47,8 +47,8 @@ function aReaderOf(
   }
 }
 
-/** What comes out, and how many turns others had meanwhile. */
-async function inTurns<T extends object>(work: Promise<T>) {
+/** The result, and how many event-loop turns other work had during the read. */
+async function countTurns<T extends object>(work: Promise<T>) {
   let turns = 0
   let isDone = false
   const count = () => {
@@ -66,25 +66,25 @@ async function inTurns<T extends object>(work: Promise<T>) {
 const firstHours = { until: '2026-01-01T05:00:00Z' }
 
 test.each<[string, Partial<RequestedTerms>, Data | undefined]>([
-  ['of a granted time', firstHours, undefined],
-  ['that a filter leaves', {}, { size: { lt: 5 } }],
+  ['within a granted time range', firstHours, undefined],
+  ['left by a filter', {}, { size: { lt: 5 } }],
 ])(
-  'a search for the few %s among many matches lets others in between',
+  'a search for few records %s among many matches yields to the event loop',
   async (_, terms, filter) => {
     const store = await aRecordStore()
     store.put(messages(), 'work', someMessages(500))
-    const open = aReaderOf(store, terms)
+    const open = aReaderFactory(store, terms)
 
-    const { answer, turns } = await inTurns(
+    const { answer, turns } = await countTurns(
       searchRecords(open(), { q: 'invoice', streams: ['messages'], filter }),
     )
 
     expect(answer.hits.map(({ row }) => row.key).sort()).toEqual(['m0', 'm1', 'm2', 'm3', 'm4'])
-    expect(turns).toBeGreaterThan(500 / scarce.maxMatches - 3)
+    expect(turns).toBeGreaterThan(500 / smallBounds.maxMatches - 3)
   },
 )
 
-test('where records are named, others take no turn of a page, a count, a search or changes', async () => {
+test('reads granted by record id cost no turns for other records', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(500))
   store.put(
@@ -92,14 +92,14 @@ test('where records are named, others take no turn of a page, a count, a search 
     'work',
     someMessages(400, () => ({ size: -1 })),
   )
-  const open = aReaderOf(store, { resources: ['m7', 'm3', 'm450', 'none'] })
+  const open = aReaderFactory(store, { resources: ['m7', 'm3', 'm450', 'none'] })
   const reads = [
-    await inTurns(queryRecords(open(), { stream: 'messages', count: 'exact' })),
-    await inTurns(queryRecords(open(), { stream: 'messages', changesSince: 'beginning' })),
+    await countTurns(queryRecords(open(), { stream: 'messages', count: 'exact' })),
+    await countTurns(queryRecords(open(), { stream: 'messages', changesSince: 'beginning' })),
   ]
-  const count = await inTurns(aggregateRecords(open(), { stream: 'messages', metric: 'count' }))
-  const found = await inTurns(searchRecords(open(), { q: 'Invoice message' }))
-  const none = await inTurns(searchRecords(open(), { q: 'invoice ann' }))
+  const count = await countTurns(aggregateRecords(open(), { stream: 'messages', metric: 'count' }))
+  const found = await countTurns(searchRecords(open(), { q: 'Invoice message' }))
+  const byAuthor = await countTurns(searchRecords(open(), { q: 'invoice ann' }))
 
   expect(reads.map(({ answer }) => answer.records.map(({ id }) => id))).toEqual([
     ['m450', 'm7', 'm3'],
@@ -107,20 +107,20 @@ test('where records are named, others take no turn of a page, a count, a search 
   ])
   expect(count.answer.value).toBe(3)
   expect(found.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm7', 'm3'])
-  expect(none.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm3'])
-  for (const { turns } of [...reads, count, found, none]) expect(turns).toBeLessThan(3)
+  expect(byAuthor.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm3'])
+  for (const { turns } of [...reads, count, found, byAuthor]) expect(turns).toBeLessThan(3)
 })
 
-test('a change of what is not granted takes no turn of those who ask what changed', async () => {
+test('changes of fields that are not granted cost a change feed no turns', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(30))
-  const open = aReaderOf(store, { fields: ['id', 'author'] })
-  const look = async () => {
+  const open = aReaderFactory(store, { fields: ['id', 'author'] })
+  const readChanges = async () => {
     const query = { stream: 'messages', changesSince: 'beginning', limit: 100 }
-    const { answer, turns } = await inTurns(queryRecords(open(), query))
-    return { seen: answer.records.map(({ id }) => id), turns, mark: answer.nextChangesSince }
+    const { answer, turns } = await countTurns(queryRecords(open(), query))
+    return { seen: answer.records.map(({ id }) => id), turns, bookmark: answer.nextChangesSince }
   }
-  const before = await look()
+  const before = await readChanges()
 
   for (let round = 0; round < 20; round++)
     store.put(
@@ -129,31 +129,31 @@ test('a change of what is not granted takes no turn of those who ask what change
       someMessages(30, () => ({ size: 1000 + round })),
     )
 
-  expect(await look()).toEqual(before)
+  expect(await readChanges()).toEqual(before)
 })
 
-test('a page of changes costs a page, however much has changed', async () => {
+test('the CPU cost of a page of changes does not grow with the number of changes', async () => {
   const store = await aRecordStore()
   const count = amount(4000, 50_000)
   store.put(messages(), 'work', someMessages(count))
-  const open = aReaderOf(store, {}, defaultReadBounds)
-  const costOf = async (changesSince: string) => {
-    const times: number[] = []
+  const open = aReaderFactory(store, {}, defaultReadBounds)
+  const measureCpuMicros = async (changesSince: string) => {
+    const cpuMicros: number[] = []
     for (let round = 0; round < 7; round++) {
       const before = process.cpuUsage()
       await queryRecords(open(), { stream: 'messages', changesSince, limit: 10 })
       const { user, system } = process.cpuUsage(before)
-      times.push(user + system)
+      cpuMicros.push(user + system)
     }
-    return Math.min(...times)
+    return Math.min(...cpuMicros)
   }
-  const all = await findMark(open)
+  const bookmark = await findLastBookmark(open)
   store.put(
     messages(),
     'work',
     someMessages(20, () => ({ size: -1 })),
   )
-  const few = await costOf(all)
+  const costOfFewChanges = await measureCpuMicros(bookmark)
 
   store.put(
     messages(),
@@ -161,11 +161,11 @@ test('a page of changes costs a page, however much has changed', async () => {
     someMessages(count, (n) => ({ size: n + 1 })),
   )
 
-  expect(await costOf(all)).toBeLessThan(15 * few)
+  expect(await measureCpuMicros(bookmark)).toBeLessThan(15 * costOfFewChanges)
 }, 120_000)
 
-/** Where there is nothing new. */
-async function findMark(open: () => Reader): Promise<string> {
+/** The bookmark at the end of the change feed. */
+async function findLastBookmark(open: () => Reader): Promise<string> {
   for (let cursor: string | undefined; ; ) {
     const page = await queryRecords(open(), {
       stream: 'messages',
@@ -179,7 +179,7 @@ async function findMark(open: () => Reader): Promise<string> {
   }
 }
 
-test('long bodies are read few at a time, and what is not granted of them is not kept', async () => {
+test('long records are read in small batches, without fields that are not granted', async () => {
   const store = await aRecordStore()
   const labels = Array.from({ length: 4000 }, (_, n) => `label ${n}`)
   store.put(
@@ -187,13 +187,13 @@ test('long bodies are read few at a time, and what is not granted of them is not
     'work',
     someMessages(40, (n) => (n % 2 ? { labels } : {})),
   )
-  const open = aReaderOf(store, { fields: ['id', 'sent_at', 'body'] }, defaultReadBounds)
+  const open = aReaderFactory(store, { fields: ['id', 'sent_at', 'body'] }, defaultReadBounds)
   const [scope] = open().scopes
   if (!scope) throw new Error('nothing is granted')
 
-  const page = await inTurns(queryRecords(open(), { stream: 'messages', limit: 40 }))
-  const found = await inTurns(searchRecords(open(), { q: 'invoice', limit: 40 }))
-  const changes = await inTurns(
+  const page = await countTurns(queryRecords(open(), { stream: 'messages', limit: 40 }))
+  const found = await countTurns(searchRecords(open(), { q: 'invoice', limit: 40 }))
+  const changes = await countTurns(
     queryRecords(open(), { stream: 'messages', limit: 40, changesSince: 'beginning' }),
   )
   const slice = open().store.slice(scope, { descending: true, conditions: [], limit: 40 })
@@ -208,7 +208,7 @@ test('long bodies are read few at a time, and what is not granted of them is not
   expect(slice.rows.length).toBeLessThan(40)
 })
 
-test('as many groups as records are counted in turns, each of them once', async () => {
+test('an aggregate with one group per record is tallied in batches, each group once', async () => {
   const store = await aRecordStore()
   const count = amount(8500, 80_000)
   store.put(
@@ -216,7 +216,7 @@ test('as many groups as records are counted in turns, each of them once', async 
     'work',
     someMessages(count, (n) => ({ author: `author ${n}` })),
   )
-  const open = aReaderOf(store, {}, defaultReadBounds)
+  const open = aReaderFactory(store, {}, defaultReadBounds)
   const { scopes, store: reads } = open()
   const [scope] = scopes
   const field = scope?.fields.get('author')
@@ -240,55 +240,55 @@ test('as many groups as records are counted in turns, each of them once', async 
   expect(distinct).toMatchObject({ value: count, filteredRecordCount: count })
 }, 120_000)
 
-test('where looking takes long, a turn looks at less, and the same is found', async () => {
+test('slow scans use smaller batches and find the same records', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(600))
   let time = 0
-  const look = (milliseconds: number) => {
-    const open = aReaderOf(store, {}, defaultReadBounds, () => (time += milliseconds))
-    return inTurns(queryRecords(open(), { stream: 'messages', filter: { size: { lt: 3 } } }))
+  const read = (delayMs: number) => {
+    const open = aReaderFactory(store, {}, defaultReadBounds, () => (time += delayMs))
+    return countTurns(queryRecords(open(), { stream: 'messages', filter: { size: { lt: 3 } } }))
   }
 
-  const [quick, slow] = [await look(0), await look(10)]
+  const [fast, slow] = [await read(0), await read(10)]
 
-  for (const { answer } of [quick, slow])
+  for (const { answer } of [fast, slow])
     expect(answer.records.map(({ id }) => id)).toEqual(['m2', 'm1', 'm0'])
-  expect(slow.turns).toBeGreaterThan(4 * quick.turns)
+  expect(slow.turns).toBeGreaterThan(4 * fast.turns)
 })
 
-test('when the last granted record arrived is looked for in turns', async () => {
+test('the time of the last granted record is searched in batches', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(500))
-  const open = aReaderOf(store, firstHours)
-  const none = aReaderOf(store, { since: '2030-01-01' })
-  const look = async (reader: Reader) => {
+  const open = aReaderFactory(store, firstHours)
+  const openFuture = aReaderFactory(store, { since: '2030-01-01' })
+  const find = async (reader: Reader) => {
     const [scope] = reader.scopes
     if (!scope) throw new Error('nothing is granted')
     return { found: await findLastUpdated(reader, scope) }
   }
 
-  const { answer, turns } = await inTurns(look(open()))
+  const { answer, turns } = await countTurns(find(open()))
 
   expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
-  expect(turns).toBeGreaterThan(500 / scarce.maxScannedRows - 3)
-  expect(await look(none())).toEqual({ found: null })
+  expect(turns).toBeGreaterThan(500 / smallBounds.maxScannedRows - 3)
+  expect(await find(openFuture())).toEqual({ found: null })
 })
 
 test.each([
   ['plain', 'about the long invoice. '],
   ['with accents', 'über die längste Rechnung. '],
   ['without spaces', '东京都的发票在这里。'],
-])('a long text is looked at in turns, and what is found shows: %s', async (_, text) => {
+])('a search in long texts yields to the event loop and marks its match: %s', async (_, text) => {
   const store = await aRecordStore()
   const long = text.repeat(100_000 / text.length)
   store.put(messages(), 'work', [
     aMessage(1000, { body: `${long} needle ${long}` }),
     ...someMessages(100, () => ({ body: text.repeat(2000 / text.length) })),
   ])
-  const open = aReaderOf(store, {}, defaultReadBounds)
+  const open = aReaderFactory(store, {}, defaultReadBounds)
 
-  const { answer, turns } = await inTurns(searchRecords(open(), { q: 'needle' }))
-  const all = await inTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
+  const { answer, turns } = await countTurns(searchRecords(open(), { q: 'needle' }))
+  const all = await countTurns(searchRecords(open(), { q: listWords(text).at(-1) ?? '' }))
 
   expect(answer.hits.map((hit) => toSearchResult(hit).snippet)).toEqual([
     expect.stringMatching(/^…[^<]{79,80}<mark>needle<.mark>[^<]+…$/),
@@ -298,7 +298,7 @@ test.each([
   expect(all.turns).toBeGreaterThan(400_000 / 50_000)
 })
 
-test('long lines that an owner sends are taken in turns, and their words are found', async () => {
+test('ingesting long lines yields to the event loop, and their words are found', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', [])
   const entries: RecordEntry[] = []
@@ -306,15 +306,15 @@ test('long lines that an owner sends are taken in turns, and their words are fou
     sources: store.writer.sources,
     streams: store.writer.streams,
     open: async () => source,
-    write: async (where: RecordSource, batch: readonly RecordEntry[]) => {
+    write: async (target: RecordSource, batch: readonly RecordEntry[]) => {
       entries.push(...batch)
-      return store.writer.write(where, batch)
+      return store.writer.write(target, batch)
     },
     storeBlob: async () => {},
   }
   const lines = someMessages(20, (n) => ({ body: `${n}番の${'发票在这里。'.repeat(5000)}` }))
 
-  const { answer, turns } = await inTurns(
+  const { answer, turns } = await countTurns(
     ingest(
       sink,
       { stream: 'messages' },
@@ -322,7 +322,7 @@ test('long lines that an owner sends are taken in turns, and their words are fou
       () => 0,
     ),
   )
-  const found = await searchRecords(aReaderOf(store, {})(), { q: '7番' })
+  const found = await searchRecords(aReaderFactory(store, {})(), { q: '7番' })
 
   expect(answer).toMatchObject({ records_accepted: 20, records_rejected: 0 })
   expect(turns).toBeGreaterThan(2)
@@ -330,18 +330,18 @@ test('long lines that an owner sends are taken in turns, and their words are fou
   expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
 })
 
-test('who writes while a page is read hides none of what stays', async () => {
+test('deletions during a page read hide none of the remaining records', async () => {
   const store = await aRecordStore()
   const source = store.put(messages(), 'work', someMessages(12))
-  const open = aReaderOf(store, {}, { ...defaultReadBounds, maxScannedRows: 3 })
+  const open = aReaderFactory(store, {}, { ...defaultReadBounds, maxScannedRows: 3 })
   const query = { stream: 'messages', order: 'asc', filter: { unread: true }, limit: 4 } as const
-  const parse = JSON.parse
-  // The only thing that is called between two statements of a page.
+  const originalParse = JSON.parse
+  // JSON.parse is the only hook between two statements of one page.
   const spy = vi.spyOn(JSON, 'parse').mockImplementation((text: string) => {
-    if (!text.startsWith('[[')) return parse(text)
+    if (!text.startsWith('[[')) return originalParse(text)
     spy.mockRestore()
     for (const key of ['m0', 'm1', 'm2']) store.remove(source, key)
-    return parse(text)
+    return originalParse(text)
   })
   onTestFinished(() => spy.mockRestore())
   const reader = open()

@@ -19,12 +19,12 @@ async function anOwner() {
   return { store, token, owner: store.owner(), folder, reader: await aReader(store, token) }
 }
 
-const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+const listRequest = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},
 }
-const post = (url: string, headers: Record<string, string>, body: object = list) =>
+const post = (url: string, headers: Record<string, string>, body: object = listRequest) =>
   fetch(url, {
     method: 'POST',
     headers: {
@@ -35,44 +35,46 @@ const post = (url: string, headers: Record<string, string>, body: object = list)
     body: JSON.stringify(body),
   })
 
-test('an owner’s token is refused wherever a request carries it [R18, R19, R20, R21]', async () => {
+test('an owner token is refused anywhere in an HTTP request [R18, R19, R20, R21]', async () => {
   const { reader, token, owner } = await anOwner()
-  const good = { authorization: `Bearer ${token}` }
-  const call = (input: object, more: object = {}) => ({
+  const authorized = { authorization: `Bearer ${token}` }
+  const call = (input: object, extraMeta: object = {}) => ({
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
-    params: { name: 'search', arguments: input, _meta: { ...meta, ...more } },
+    params: { name: 'search', arguments: input, _meta: { ...meta, ...extraMeta } },
   })
   const carriers: Readonly<Record<string, Promise<Response>>> = {
     bearer: post(reader.url, { authorization: `Bearer ${owner}` }),
     'two bearers': post(reader.url, { authorization: `Bearer ${token}, Bearer ${owner}` }),
     'proxy authorization': post(reader.url, {
-      ...good,
+      ...authorized,
       'x-forwarded-authorization': `Bearer ${owner}`,
     }),
-    'an api key': post(reader.url, { ...good, 'x-api-key': owner }),
-    'a cookie': post(reader.url, { ...good, cookie: `session=${owner}` }),
-    'the address': post(`${reader.url}?access_token=${owner}`, good),
-    'an argument': post(reader.url, good, call({ q: owner })),
-    metadata: post(reader.url, good, call({ q: 'invoice' }, { 'x/token': owner })),
-    'metadata, in disguise': fetch(reader.url, {
+    'an api key': post(reader.url, { ...authorized, 'x-api-key': owner }),
+    'a cookie': post(reader.url, { ...authorized, cookie: `session=${owner}` }),
+    'the query string': post(`${reader.url}?access_token=${owner}`, authorized),
+    'an argument': post(reader.url, authorized, call({ q: owner })),
+    metadata: post(reader.url, authorized, call({ q: 'invoice' }, { 'x/token': owner })),
+    'metadata with an escaped prefix': fetch(reader.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...good },
+      headers: { 'content-type': 'application/json', ...authorized },
       body: JSON.stringify(call({ q: 'invoice' }, { 'x/token': owner })).replace(
         'drb_',
         '\\u0064rb_',
       ),
     }),
-    'behind its own beginning': post(reader.url, { ...good, 'x-api-key': `drb_${owner}` }),
+    'a repeated prefix': post(reader.url, { ...authorized, 'x-api-key': `drb_${owner}` }),
     'the resource server': fetch(`${reader.origin}/v1/schema`, {
       headers: { authorization: `Bearer ${owner}` },
     }),
-    'its address': fetch(`${reader.origin}/v1/schema?access_token=${owner}`, { headers: good }),
+    'its query string': fetch(`${reader.origin}/v1/schema?access_token=${owner}`, {
+      headers: authorized,
+    }),
   }
 
-  for (const [carrier, sent] of Object.entries(carriers)) {
-    const response = await sent
+  for (const [carrier, pending] of Object.entries(carriers)) {
+    const response = await pending
     const text = await response.text()
     expect(response.status, carrier).toBe(403)
     expect(text, carrier).not.toContain(owner)
@@ -80,7 +82,7 @@ test('an owner’s token is refused wherever a request carries it [R18, R19, R20
   }
 })
 
-test('a second Authorization header is looked at as well as the first', async () => {
+test('a duplicate Authorization header is searched for owner tokens as well', async () => {
   const { reader, token, owner } = await anOwner()
   const connection = await RawConnection.open(Number(new URL(reader.url).port))
   onTestFinished(() => connection.close())
@@ -93,7 +95,7 @@ test('a second Authorization header is looked at as well as the first', async ()
           Authorization: `Bearer ${first}`,
           authorization: `Bearer ${second}`,
         },
-        body: JSON.stringify(list),
+        body: JSON.stringify(listRequest),
       }),
     )
 
@@ -105,7 +107,7 @@ test('a second Authorization header is looked at as well as the first', async ()
   }
 })
 
-test('nothing starts with an owner’s token in its environment or configuration [R20, R21]', async () => {
+test('the server does not start with an owner token in its environment or configuration [R20, R21]', async () => {
   const { owner, token, folder } = await anOwner()
   const start = (env: Record<string, string>) => drawbridge(['serve', folder, '--stdio'], { env })
   const environments = [
@@ -115,39 +117,39 @@ test('nothing starts with an owner’s token in its environment or configuration
     { DRAWBRIDGE_TOKEN: token, PDPP_OWNER_SESSION_COOKIE: 'anything' },
   ]
 
-  const ended = await Promise.all(environments.map(start))
+  const results = await Promise.all(environments.map(start))
   await put(
     path.join(folder, 'drawbridge.yaml'),
     `instructions: ${owner}\nsources:\n  - records: ./personal.db\n`,
   )
   const configured = await start({ DRAWBRIDGE_TOKEN: token })
 
-  for (const { code, stdout, stderr } of [...ended, configured]) {
+  for (const { code, stdout, stderr } of [...results, configured]) {
     expect({ code, stdout }).toEqual({ code: 77, stdout: '' })
     expect(stderr).not.toContain(owner)
   }
 })
 
-test('on stdio, too, it is refused wherever a message carries it, and said nowhere [R18, R20]', async () => {
+test('on stdio an owner token is refused anywhere in a message and never echoed [R18, R20]', async () => {
   const { owner, token, folder } = await anOwner()
   const running = startDrawbridge(['serve', folder, '--stdio'], {
     env: { DRAWBRIDGE_TOKEN: token },
   })
   const lines = createInterface({ input: running.process.stdout })[Symbol.asyncIterator]()
-  const send = (message: object, disguise = (line: string) => line) =>
-    running.process.stdin.write(`${disguise(JSON.stringify({ jsonrpc: '2.0', ...message }))}\n`)
-  const ask = async (message: object, disguise?: (line: string) => string) => {
-    send(message, disguise)
+  const send = (message: object, encode = (line: string) => line) =>
+    running.process.stdin.write(`${encode(JSON.stringify({ jsonrpc: '2.0', ...message }))}\n`)
+  const ask = async (message: object, encode?: (line: string) => string) => {
+    send(message, encode)
     return JSON.parse((await lines.next()).value)
   }
-  const call = (id: number, input: object, more: object = {}) => ({
+  const call = (id: number, input: object, extraMeta: object = {}) => ({
     id,
     method: 'tools/call',
-    params: { name: 'search', arguments: input, _meta: { ...meta, ...more } },
+    params: { name: 'search', arguments: input, _meta: { ...meta, ...extraMeta } },
   })
 
-  const good = await ask(call(1, { q: 'invoice' }))
-  const refused = [
+  const firstCall = await ask(call(1, { q: 'invoice' }))
+  const rejections = [
     await ask(call(2, { q: owner })),
     await ask(call(3, { q: 'invoice' }, { 'x/token': owner })),
     await ask(call(4, { q: 'invoice' }, { [owner]: 1 })),
@@ -158,23 +160,24 @@ test('on stdio, too, it is refused wherever a message carries it, and said nowhe
     await ask({ id: 7, method: 'nothing/known', params: { _meta: { token: owner } } }),
   ]
   send({ method: 'notifications/cancelled', params: { requestId: 1, reason: owner } })
-  const after = await ask(call(8, { q: 'invoice' }))
+  const nextCall = await ask(call(8, { q: 'invoice' }))
 
-  for (const { error } of refused)
+  for (const { error } of rejections)
     expect(error).toMatchObject({ code: -31403, data: { code: 'owner_token_refused' } })
-  for (const { result } of [good, after]) expect(result.structuredContent.results).toHaveLength(3)
+  for (const { result } of [firstCall, nextCall])
+    expect(result.structuredContent.results).toHaveLength(3)
   running.process.stdin.end()
   await running.exited
   expect(running.stdout() + running.stderr()).not.toContain(owner)
 })
 
-test('it is not handed on to any other source either, nor by code', async () => {
+test('an owner token is never passed to another source, nor through the programmatic API', async () => {
   const { store, owner } = await anOwner()
-  const reached: unknown[] = []
+  const receivedInputs: unknown[] = []
   const echo = aCapability({
     name: 'echo',
     invoke: async ({ input }) => {
-      reached.push(input)
+      receivedInputs.push(input)
       return done({})
     },
   })
@@ -184,7 +187,11 @@ test('it is not handed on to any other source either, nor by code', async () => 
       recordSource(store.file, { mount: '/mcp/records' }),
     ],
   })
-  const body = { ...list, method: 'tools/call', params: { name: 'echo', arguments: { owner } } }
+  const body = {
+    ...listRequest,
+    method: 'tools/call',
+    params: { name: 'echo', arguments: { owner } },
+  }
 
   expect((await post(url, { 'x-api-key': owner })).status).toBe(403)
   expect((await post(`${url}?token=${owner}`, {})).status).toBe(403)
@@ -193,10 +200,10 @@ test('it is not handed on to any other source either, nor by code', async () => 
     'Owner tokens are refused',
   )
   await expect(bridge.call('echo', { owner })).rejects.toThrow('Owner tokens are refused')
-  expect(reached).toEqual([])
+  expect(receivedInputs).toEqual([])
 })
 
-test('without a good token stdio does not start, and says so in one line', async () => {
+test('stdio does not start without a valid token and reports that in one line', async () => {
   const { folder, store } = await anOwner()
   const revoked = store.grant({ stream: 'messages' })
   store.writer.revoke(revoked.id, Date.now())
@@ -208,7 +215,7 @@ test('without a good token stdio does not start, and says so in one line', async
   }
 })
 
-test('a read never widens its grant, nor tries again with more [R17]', async () => {
+test('a read never widens its grant and never retries with more access [R17]', async () => {
   const { reader, store, token } = await anOwner()
   store.put(messages(), 'home', someMessages(3))
   store.put(messages('chat', 'letters'), 'team', someMessages(3))
@@ -227,19 +234,19 @@ test('a read never widens its grant, nor tries again with more [R17]', async () 
   expect(response.status).toBe(403)
 })
 
-test('what is revoked is revoked with the next request, a part of it silently', async () => {
+test('a revocation takes effect with the next request, and a partial one without an error', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3))
   store.put(messages(), 'home', someMessages(3))
-  const given = store.grant({ stream: 'messages' })
-  const reader = await aReader(store, given.token)
+  const grant = store.grant({ stream: 'messages' })
+  const reader = await aReader(store, grant.token)
 
-  store.writer.revoke(given.grants[0] ?? '', Date.now())
-  const left = await reader.call('schema')
-  store.writer.revoke(given.id, Date.now())
-  const response = await post(reader.url, { authorization: `Bearer ${given.token}` })
+  store.writer.revoke(grant.grants[0] ?? '', Date.now())
+  const remaining = await reader.call('schema')
+  store.writer.revoke(grant.id, Date.now())
+  const response = await post(reader.url, { authorization: `Bearer ${grant.token}` })
 
-  expect(left.text).toContain('1 connection,')
+  expect(remaining.text).toContain('1 connection,')
   expect(response.status).toBe(403)
   expect(await response.json()).toMatchObject({
     error: {

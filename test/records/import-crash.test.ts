@@ -11,11 +11,11 @@ import { amount } from '../support/amount.ts'
 import { startDrawbridge } from '../support/run-cli.ts'
 import { tallyBoth } from '../support/tally-both.ts'
 
-const rounds = amount(3, 100)
-/** So many that most of the kills come while there is something left to take. */
-const records = amount(8_000, 400_000)
+const killCount = amount(3, 100)
+/** Large enough that most kills happen before the import has finished. */
+const recordCount = amount(8_000, 400_000)
 
-test('an import that is killed again and again loses nothing, doubles nothing and leaves no gap', async () => {
+test('an import killed repeatedly with SIGKILL loses no record, duplicates none and leaves no gap', async () => {
   const stream = messages()
   const declaration = {
     streams: {
@@ -31,11 +31,11 @@ test('an import that is killed again and again loses nothing, doubles nothing an
   }
   const cwd = await aProject({
     'streams.yaml': JSON.stringify(declaration),
-    'mail.ndjson': someMessages(records)
+    'mail.ndjson': someMessages(recordCount)
       .map((one) => `${JSON.stringify(one)}\n`)
       .join(''),
   })
-  const words = [
+  const args = [
     'records',
     'import',
     'mail.ndjson',
@@ -46,7 +46,7 @@ test('an import that is killed again and again loses nothing, doubles nothing an
     '--json',
   ]
   const file = path.join(cwd, 'personal.db')
-  const look = () => {
+  const inspectStore = () => {
     const writer = new RecordWriter(file, Date.now)
     const [source] = writer.sources
     const count = source ? writer.count(source) : 0
@@ -70,41 +70,41 @@ test('an import that is killed again and again loses nothing, doubles nothing an
       expect(columns).toEqual(rows)
     }
     const database = openSqlite(file)
-    const sound = database.prepare<{ integrity_check: string }>('pragma integrity_check').get()
+    const integrity = database.prepare<{ integrity_check: string }>('pragma integrity_check').get()
     const lines = database
       .prepare<{ lines: number }>('select max(lines) as lines from imports')
       .get()
     database.close()
-    return { sound: sound?.integrity_check, count, lines: lines?.lines ?? 0 }
+    return { integrity: integrity?.integrity_check, count, lines: lines?.lines ?? 0 }
   }
-  let before = 0
+  let previousCount = 0
 
-  for (let round = 0; round < rounds; round++) {
-    const { process: child, exited } = startDrawbridge(words, { cwd })
-    await untilItWrites(file)
+  for (let round = 0; round < killCount; round++) {
+    const { process: child, exited } = startDrawbridge(args, { cwd })
+    await waitForFirstWrite(file)
     await pause((round * 37) % 230)
     child.kill('SIGKILL')
     await exited
-    const { sound, count, lines } = look()
-    expect(sound).toBe('ok')
-    // How far the file has come and what is in the store are one and the same.
+    const { integrity, count, lines } = inspectStore()
+    expect(integrity).toBe('ok')
+    // The import position and the records are committed in one transaction.
     expect(count).toBe(lines)
-    expect(count).toBeGreaterThanOrEqual(before)
-    before = count
+    expect(count).toBeGreaterThanOrEqual(previousCount)
+    previousCount = count
   }
-  const { exited, stdout } = startDrawbridge(words, { cwd })
+  const { exited, stdout } = startDrawbridge(args, { cwd })
 
   expect(await exited).toBe(0)
   expect(JSON.parse(stdout())).toMatchObject({
-    added: records - before,
-    skipped: before,
+    added: recordCount - previousCount,
+    skipped: previousCount,
     changed: 0,
   })
-  expect(look()).toEqual({ sound: 'ok', count: records, lines: records })
+  expect(inspectStore()).toEqual({ integrity: 'ok', count: recordCount, lines: recordCount })
 }, 1_400_000)
 
-/** On a busy machine nobody knows how long it takes to begin; one that has nothing to do never writes. */
-async function untilItWrites(file: string): Promise<void> {
-  const size = async () => (await stat(`${file}-wal`).catch(() => undefined))?.size ?? 0
-  for (let tries = 0; tries < 1000 && (await size()) === 0; tries++) await pause(5)
+/** Start-up time varies with load, and an import with nothing left to do never writes: stop polling after 5 seconds. */
+async function waitForFirstWrite(file: string): Promise<void> {
+  const walBytes = async () => (await stat(`${file}-wal`).catch(() => undefined))?.size ?? 0
+  for (let tries = 0; tries < 1000 && (await walBytes()) === 0; tries++) await pause(5)
 }

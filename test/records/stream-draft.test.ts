@@ -8,7 +8,7 @@ async function aDraft(name: string, content: string) {
   return { ...rest, draft: stdout === '' ? undefined : JSON.parse(stdout).streams.records }
 }
 
-test('a table can be summed: columns of numbers are numbers, and digits that are names stay text', async () => {
+test('numeric CSV columns become numbers, and identifiers made of digits stay text', async () => {
   const { draft } = await aDraft(
     'tx.csv',
     'id,amount,paid,zip,iban\n1,-12.50,true,02134,12345678901234567890\n2,3,false,80331,2\n',
@@ -25,7 +25,7 @@ test('a table can be summed: columns of numbers are numbers, and digits that are
   expect(draft.query.aggregations.sum).toEqual(['amount'])
 })
 
-test('records without an id are told apart by all they have, and the guess is said', async () => {
+test('records without an id get a primary key of all columns, reported as a guess', async () => {
   const { draft, stderr } = await aDraft(
     'bank.csv',
     'date;payee;amount\n2026-01-02;baker;2.5\n2026-01-02;baker;3.5\n2026-01-03;baker;2.5\n',
@@ -35,7 +35,7 @@ test('records without an id are told apart by all they have, and the guess is sa
   expect(stderr).toContain('primary_key is a guess: date, payee, amount')
 })
 
-test('a file without a record is no draft, and the reason is said', async () => {
+test('a file without a valid record gives no draft, and the reason is reported', async () => {
   const { code, stderr, draft } = await aDraft('mail.ndjson', 'nothing\n')
 
   expect(code).toBe(2)

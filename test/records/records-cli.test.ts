@@ -39,7 +39,7 @@ const files = {
   'orders.csv': csv,
   'drawbridge.yaml': 'sources:\n  - records: ./personal.db\n',
 }
-const words = [
+const importArgs = [
   'records',
   'import',
   'orders.csv',
@@ -51,12 +51,12 @@ const words = [
   'My shop',
 ]
 
-test('a file is taken in, what is wrong with it is told by its line and set aside, and again nothing is taken twice', async () => {
+test('an import reports and sets aside rejected lines, and a second run imports nothing twice', async () => {
   const cwd = await aProject(files)
 
-  const first = await drawbridge(words, { cwd })
-  const second = await drawbridge([...words, '--json'], { cwd })
-  const third = await drawbridge([...words, '--again', '--json'], { cwd })
+  const first = await drawbridge(importArgs, { cwd })
+  const second = await drawbridge([...importArgs, '--json'], { cwd })
+  const third = await drawbridge([...importArgs, '--again', '--json'], { cwd })
 
   expect(first.code).toBe(1)
   expect(first.stdout).toContain('3 added, 0 changed, 0 removed, 0 unchanged, 1 line rejected')
@@ -69,18 +69,18 @@ test('a file is taken in, what is wrong with it is told by its line and set asid
   expect((await stat(path.join(cwd, 'personal.db'))).mode & 0o777).toBe(0o600)
 })
 
-test('what goes in comes out whole, and goes in again as the same', async () => {
+test('exported records equal the imported ones and import again as unchanged', async () => {
   const cwd = await aProject(files)
-  await drawbridge(words, { cwd })
+  await drawbridge(importArgs, { cwd })
 
-  const out = await drawbridge(['records', 'export', '--stream', 'orders'], { cwd })
-  await put(path.join(cwd, 'again.ndjson'), out.stdout)
-  const again = await drawbridge(
+  const exportResult = await drawbridge(['records', 'export', '--stream', 'orders'], { cwd })
+  await put(path.join(cwd, 'again.ndjson'), exportResult.stdout)
+  const repeated = await drawbridge(
     ['records', 'import', 'again.ndjson', '--stream', 'orders', '--connection', 'mine'],
     { cwd },
   )
 
-  const records = out.stdout
+  const records = exportResult.stdout
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line).data)
@@ -89,12 +89,12 @@ test('what goes in comes out whole, and goes in again as the same', async () => 
     { id: '2', placed_at: '2026-01-02', item: 'two\nlines', price: 3, gift: false },
     { id: '4', placed_at: '2026-01-04', item: 'chair', price: 40 },
   ])
-  expect(again.stdout).toContain('0 added, 0 changed, 0 removed, 3 unchanged')
+  expect(repeated.stdout).toContain('0 added, 0 changed, 0 removed, 3 unchanged')
 })
 
-test('a grant is made, shown, used, its reads are told to the owner, and it is revoked', async () => {
+test('a grant can be created, listed, used, shown with its reads, and revoked', async () => {
   const cwd = await aProject(files)
-  await drawbridge(words, { cwd })
+  await drawbridge(importArgs, { cwd })
   const create = [
     'grants',
     'create',
@@ -107,8 +107,8 @@ test('a grant is made, shown, used, its reads are told to the owner, and it is r
     '--since',
     '2026-01-02',
   ]
-  const created = await drawbridge(create, { cwd })
-  const { grant_id, token } = JSON.parse(created.stdout)
+  const createResult = await drawbridge(create, { cwd })
+  const { grant_id, token } = JSON.parse(createResult.stdout)
   const call = () =>
     drawbridge(['call', '.', 'query_records', '{"stream":"orders"}'], {
       cwd,
@@ -117,15 +117,15 @@ test('a grant is made, shown, used, its reads are told to the owner, and it is r
 
   const read = await call()
   const list = await drawbridge(['grants', 'list', '--json'], { cwd })
-  const shown = await drawbridge(['grants', 'show', grant_id, '--reads'], { cwd })
-  const revoked = await drawbridge(['grants', 'revoke', grant_id], { cwd })
+  const showResult = await drawbridge(['grants', 'show', grant_id, '--reads'], { cwd })
+  const revokeResult = await drawbridge(['grants', 'revoke', grant_id], { cwd })
   const after = await call()
 
-  expect(Object.keys(JSON.parse(created.stdout))).toEqual(['grant_id', 'token'])
+  expect(Object.keys(JSON.parse(createResult.stdout))).toEqual(['grant_id', 'token'])
   expect(read.stdout).toContain('"data":{"id":"4","item":"chair"}')
   expect(read.stdout).not.toMatch(/lamp|price/)
   expect(JSON.parse(list.stdout)).toMatchObject([{ id: grant_id, client: 'claude', state: 'live' }])
-  expect(JSON.parse(shown.stdout).reads).toMatchObject([
+  expect(JSON.parse(showResult.stdout).reads).toMatchObject([
     {
       tool: 'query_records',
       stream: 'orders',
@@ -133,13 +133,13 @@ test('a grant is made, shown, used, its reads are told to the owner, and it is r
       records: [expect.any(String), expect.any(String)],
     },
   ])
-  expect(shown.stdout).not.toContain(token)
+  expect(showResult.stdout).not.toContain(token)
   expect(await readFile(path.join(cwd, 'personal.db'), 'latin1')).not.toContain(token)
-  expect(revoked.code).toBe(0)
+  expect(revokeResult.code).toBe(0)
   expect(after.code).toBe(78)
 })
 
-test('a declaration that cannot be right is refused with its place', async () => {
+test('an invalid stream declaration is refused with file, line and column', async () => {
   const cwd = await aProject({
     ...files,
     'streams.yaml': streams
@@ -147,7 +147,7 @@ test('a declaration that cannot be right is refused with its place', async () =>
       .replace('cursor_field: placed_at', 'cursor_field: nope'),
   })
 
-  const { code, stderr } = await drawbridge(words, { cwd })
+  const { code, stderr } = await drawbridge(importArgs, { cwd })
 
   expect(code).toBe(2)
   expect(stderr).toMatch(
@@ -155,7 +155,7 @@ test('a declaration that cannot be right is refused with its place', async () =>
   )
 })
 
-test('a draft of a declaration comes from data, and is good as it is', async () => {
+test('a declaration drafted from data can be used unchanged', async () => {
   const cwd = await aProject({
     'things.ndjson':
       '{"id":"a","at":"2026-01-01T00:00:00Z","note":"some words","n":1}\n{"id":"b","at":"2026-01-02T00:00:00Z","note":"more words","n":2.5}\n',
@@ -165,7 +165,7 @@ test('a draft of a declaration comes from data, and is good as it is', async () 
     cwd,
   })
   await put(path.join(cwd, 'streams.yaml'), draft.stdout)
-  const taken = await drawbridge(
+  const importResult = await drawbridge(
     ['records', 'import', 'things.ndjson', '--streams', 'streams.yaml', '--connection', 'c'],
     { cwd },
   )
@@ -174,12 +174,12 @@ test('a draft of a declaration comes from data, and is good as it is', async () 
     primary_key: ['id'],
     cursor_field: 'at',
   })
-  expect(taken.stdout).toContain('2 added')
+  expect(importResult.stdout).toContain('2 added')
 })
 
-test('a grant of several connections is one token over one grant each', async () => {
+test('a grant over several connections is one token with one grant per connection', async () => {
   const cwd = await aProject(files)
-  await drawbridge(words, { cwd })
+  await drawbridge(importArgs, { cwd })
   await drawbridge(
     ['records', 'import', 'orders.csv', '--stream', 'orders', '--connection', 'yours'],
     { cwd },
@@ -203,7 +203,7 @@ test('a grant of several connections is one token over one grant each', async ()
   ])
 })
 
-test('a records source shares its mount with nobody', async () => {
+test('a records source cannot share its mount with another source', async () => {
   const cwd = await aProject({
     'drawbridge.yaml': 'sources:\n  - records: ./personal.db\n  - definitions: ./tools/*.ts\n',
   })
@@ -214,42 +214,47 @@ test('a records source shares its mount with nobody', async () => {
   expect(stderr).toContain('Give it a mount of its own')
 })
 
-test('streams are declared without records, for an owner who sends them by HTTP', async () => {
+test('streams can be declared without records and filled by HTTP ingestion', async () => {
   const cwd = await aProject(files)
 
-  const declared = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
-  const minted = await drawbridge(['grants', 'create', '--owner'], { cwd })
-  const listed = await drawbridge(['records'], { cwd })
-  const early = await drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders'], {
-    cwd,
-  })
+  const declareResult = await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
+  const ownerToken = await drawbridge(['grants', 'create', '--owner'], { cwd })
+  const listResult = await drawbridge(['records'], { cwd })
+  const grantWithoutRecords = await drawbridge(
+    ['grants', 'create', '--client', 'c', '--stream', 'orders'],
+    {
+      cwd,
+    },
+  )
 
-  expect(listed.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
-  expect(early.stderr).toContain('orders is declared, but no connection has records of it yet')
-  expect(declared).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
+  expect(listResult.stdout).toMatch(/^orders +shop +declared, without a connection yet\n$/)
+  expect(grantWithoutRecords.stderr).toContain(
+    'orders is declared, but no connection has records of it yet',
+  )
+  expect(declareResult).toMatchObject({ code: 0, stdout: 'Declared: orders\n' })
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
   const response = await fetch(`http://127.0.0.1:${port}/v1/ingest/orders?connection_id=mine`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${JSON.parse(minted.stdout).token}` },
+    headers: { authorization: `Bearer ${JSON.parse(ownerToken.stdout).token}` },
     body: '{"key":"1","data":{"id":"1","placed_at":"2026-01-01","item":"lamp"}}',
   })
   expect(await response.json()).toMatchObject({ connection_id: 'mine', records_accepted: 1 })
 })
 
-test('a grant for a single use is used up by its first token, which pages until it ends', async () => {
+test('a single-use grant is consumed by its first token, which can page until it expires', async () => {
   const cwd = await aProject(files)
-  await drawbridge(words, { cwd })
-  const grant = (...more: string[]) =>
-    drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders', ...more], { cwd })
+  await drawbridge(importArgs, { cwd })
+  const grant = (...options: string[]) =>
+    drawbridge(['grants', 'create', '--client', 'c', '--stream', 'orders', ...options], { cwd })
   const single = JSON.parse((await grant('--single')).stdout)
-  const lasting = JSON.parse((await grant()).stdout)
+  const continuous = JSON.parse((await grant()).stdout)
 
-  const [second, another, unknown] = await Promise.all(
-    [single.grant_id, lasting.grant_id, 'nope'].map((id) =>
+  const [second, secondOfContinuous, unknown] = await Promise.all(
+    [single.grant_id, continuous.grant_id, 'nope'].map((id) =>
       drawbridge(['grants', 'token', id], { cwd }),
     ),
   )
-  const listed = JSON.parse((await drawbridge(['grants', 'list', '--json'], { cwd })).stdout)
+  const listResult = JSON.parse((await drawbridge(['grants', 'list', '--json'], { cwd })).stdout)
 
   expect(second).toMatchObject({
     code: 1,
@@ -257,9 +262,9 @@ test('a grant for a single use is used up by its first token, which pages until 
     stderr: expect.stringMatching('grant_consumed'),
   })
   expect(unknown?.code).toBe(1)
-  expect(listed).toMatchObject([
+  expect(listResult).toMatchObject([
     { id: single.grant_id, mode: 'single_use', consumed_at: expect.any(String) },
-    { id: lasting.grant_id, mode: 'continuous' },
+    { id: continuous.grant_id, mode: 'continuous' },
   ])
   expect(Date.parse(single.expires_at)).toBeLessThanOrEqual(Date.now() + 3_600_000)
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
@@ -275,28 +280,30 @@ test('a grant for a single use is used up by its first token, which pages until 
   const first = await read(single.token)
   const next = await read(single.token, `&cursor=${first.next_cursor}`)
   expect([first, next].map(({ data }) => data[0]?.id)).toEqual(['4', '2'])
-  const { token } = JSON.parse(another?.stdout ?? '')
-  expect(token).not.toBe(lasting.token)
+  const { token } = JSON.parse(secondOfContinuous?.stdout ?? '')
+  expect(token).not.toBe(continuous.token)
   expect((await read(token)).data).toHaveLength(1)
-  expect((await read(lasting.token)).data).toHaveLength(1)
+  expect((await read(continuous.token)).data).toHaveLength(1)
 }, 60_000)
 
-test('no second token of a single use is given out, whoever asks', async () => {
+test('a second token of a single-use grant is never issued, in any process', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(1))
   const { id } = store.grant({ stream: 'messages' })
   const other = new RecordWriter(store.file, Date.now)
   onTestFinished(() => other.close())
-  const wanted = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
-  const { grantPackage: given } = createGrant(store.writer, wanted, Date.now())
+  const request = { client: 'c', streams: [{ stream: 'messages' }], mode: 'single_use' as const }
+  const { grantPackage } = createGrant(store.writer, request, Date.now())
 
-  const issued = [store.writer, other].map((writer) => issueToken(writer, given.id, Date.now()))
+  const results = [store.writer, other].map((writer) =>
+    issueToken(writer, grantPackage.id, Date.now()),
+  )
 
-  expect(issued).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
+  expect(results).toEqual(Array(2).fill({ fault: expect.stringMatching(/^grant_consumed: /) }))
   expect(issueToken(other, id, Date.now())).toHaveProperty('token')
 })
 
-test('a stream with records keeps its primary key, and what else does not fit them is said', async () => {
+test('a stream with records keeps its primary key, and other mismatches give warnings', async () => {
   const cwd = await aProject({
     ...files,
     'other-key.yaml': streams.replace('primary_key: [id]', 'primary_key: [item]'),
@@ -309,21 +316,21 @@ test('a stream with records keeps its primary key, and what else does not fit th
   const declare = (file: string) => drawbridge(['records', 'declare', file], { cwd })
   await declare('other-key.yaml')
   const empty = await declare('streams.yaml')
-  await drawbridge(words, { cwd })
+  await drawbridge(importArgs, { cwd })
 
-  const refused = await declare('other-key.yaml')
-  const again = await drawbridge([...words, '--again', '--json'], { cwd })
-  const changed = await declare('changed.yaml')
+  const refusal = await declare('other-key.yaml')
+  const repeated = await drawbridge([...importArgs, '--again', '--json'], { cwd })
+  const changeResult = await declare('changed.yaml')
 
   expect(empty).toMatchObject({ code: 0, stderr: '' })
-  expect(refused).toMatchObject({ code: 2, stdout: '' })
-  expect(refused.stderr).toContain('orders has records with the primary_key id.')
-  expect(refused.stderr).toContain(
+  expect(refusal).toMatchObject({ code: 2, stdout: '' })
+  expect(refusal.stderr).toContain('orders has records with the primary_key id.')
+  expect(refusal.stderr).toContain(
     'Declare a stream with another name, or delete the records first.',
   )
-  expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, same: 3 })
-  expect(changed.code).toBe(0)
-  const [consent, price, gift] = changed.stderr.split('\n')
+  expect(JSON.parse(repeated.stdout)).toMatchObject({ added: 0, same: 3 })
+  expect(changeResult.code).toBe(0)
+  const [consent, price, gift] = changeResult.stderr.split('\n')
   expect(consent).toMatch(/^warning changed.yaml#\S+consent_time_field consent_time_changed:/)
   expect(consent).toContain('a time range on placed_at now apply it to paid_at. 3 of 3 records')
   expect(price).toContain(
@@ -332,10 +339,10 @@ test('a stream with records keeps its primary key, and what else does not fit th
   expect(gift).toContain('#/streams/orders/schema/properties/gift field_removed:')
 })
 
-test('an import that takes nothing leaves no connection behind', async () => {
+test('an import without accepted records creates no connection', async () => {
   const cwd = await aProject({ ...files, 'bad.ndjson': '{"nope":1}\nnot JSON\n', 'x.json': '[1,' })
   await drawbridge(['records', 'declare', 'streams.yaml'], { cwd })
-  const into = (file: string) =>
+  const importFile = (file: string) =>
     drawbridge(['records', 'import', file, '--stream', 'orders', '--connection', 'typo'], { cwd })
   const { token } = JSON.parse((await drawbridge(['grants', 'create', '--owner'], { cwd })).stdout)
   const { port } = await serveHere({ sources: [recordSource(path.join(cwd, 'personal.db'))] })
@@ -346,18 +353,23 @@ test('an import that takes nothing leaves no connection behind', async () => {
       body,
     })
 
-  const [bad, broken] = await Promise.all([into('bad.ndjson'), into('x.json')])
-  const sent = await send('{"nope":1}')
+  const [invalidLines, invalidJson] = await Promise.all([
+    importFile('bad.ndjson'),
+    importFile('x.json'),
+  ])
+  const ingestResponse = await send('{"nope":1}')
 
-  expect(bad.code).toBe(1)
-  expect(bad.stdout).toContain('0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected')
-  expect(bad.stderr).toContain('bad.ndjson:2 is rejected: not valid JSON')
-  expect(bad.stderr).toContain('typo was not created')
+  expect(invalidLines.code).toBe(1)
+  expect(invalidLines.stdout).toContain(
+    '0 added, 0 changed, 0 removed, 0 unchanged, 2 lines rejected',
+  )
+  expect(invalidLines.stderr).toContain('bad.ndjson:2 is rejected: not valid JSON')
+  expect(invalidLines.stderr).toContain('typo was not created')
   expect(await readFile(path.join(cwd, 'bad.ndjson.rejected'), 'utf8')).toBe(
     '{"nope":1}\nnot JSON\n',
   )
-  expect(broken).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
-  expect(await sent.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
+  expect(invalidJson).toMatchObject({ code: 2, stderr: 'x.json is not a valid JSON array\n' })
+  expect(await ingestResponse.json()).toMatchObject({ records_accepted: 0, records_rejected: 1 })
   const writer = new RecordWriter(path.join(cwd, 'personal.db'), Date.now)
   onTestFinished(() => writer.close())
   expect(writer.sources).toEqual([])
@@ -365,7 +377,7 @@ test('an import that takes nothing leaves no connection behind', async () => {
   expect(writer.sources).toMatchObject([{ connection: { id: 'typo' } }])
 })
 
-test('a file that cannot be read, written or placed is named in one line, and no store is made', async () => {
+test('a file that cannot be read or written is named in one line, and no store is created', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(2))
   const cwd = await aProject({ 'folder/file.ndjson': '', ...files })
@@ -386,22 +398,22 @@ test('a file that cannot be read, written or placed is named in one line, and no
   }
 
   await Promise.all(
-    Object.entries(attempts).map(async ([said, words]) => {
-      const ended = await drawbridge(['records', ...words], { cwd })
-      expect(ended).toEqual({ code: 2, stdout: '', stderr: `${said}\n` })
+    Object.entries(attempts).map(async ([message, args]) => {
+      const result = await drawbridge(['records', ...args], { cwd })
+      expect(result).toEqual({ code: 2, stdout: '', stderr: `${message}\n` })
     }),
   )
 
   await expect(stat(path.join(cwd, 'personal.db'))).rejects.toThrow('ENOENT')
 })
 
-test('a draft of what was exported is one of its records, stream by stream', async () => {
+test('a draft from an export has one declaration per stream', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(2))
   store.put(messages('mail', 'letters'), 'work', someMessages(2))
   const file = path.join(path.dirname(store.file), 'out.ndjson')
-  const records = (...words: string[]) => drawbridge(['records', ...words])
-  const exported = await records('export', file, '--store', store.file)
+  const records = (...args: string[]) => drawbridge(['records', ...args])
+  const exportOutcome = await records('export', file, '--store', store.file)
 
   const [all, one, none] = await Promise.all([
     records('streams', file),
@@ -409,7 +421,7 @@ test('a draft of what was exported is one of its records, stream by stream', asy
     records('streams', file, '--stream', 'nope'),
   ])
 
-  expect([exported.code, (await stat(file)).mode & 0o777]).toEqual([0, 0o600])
+  expect([exportOutcome.code, (await stat(file)).mode & 0o777]).toEqual([0, 0o600])
   const drafts = JSON.parse(all.stdout).streams
   expect(Object.keys(drafts)).toEqual(['letters', 'messages'])
   expect(drafts.messages).toMatchObject({ primary_key: ['id'], cursor_field: 'sent_at' })
@@ -419,15 +431,23 @@ test('a draft of what was exported is one of its records, stream by stream', asy
   expect(none.stderr).toContain('has no record of nope. Available: letters, messages')
 })
 
-test('an import says which values nobody will find', async () => {
+test('an import reports values that are not of the declared type', async () => {
   const cwd = await aProject({
     'tx.csv': 'id,amount\n1,2.5\n2,"1.234,56"\n3,-\n',
     'streams.yaml':
       'streams: { tx: { connector: bank, primary_key: id, schema: { properties: { id: { type: string }, amount: { type: number } } } } }',
   })
 
-  const words = ['records', 'import', 'tx.csv', '--streams', 'streams.yaml', '--connection', 'c']
-  const { code, stdout, stderr } = await drawbridge(words, { cwd })
+  const importArgs = [
+    'records',
+    'import',
+    'tx.csv',
+    '--streams',
+    'streams.yaml',
+    '--connection',
+    'c',
+  ]
+  const { code, stdout, stderr } = await drawbridge(importArgs, { cwd })
 
   expect([code, stdout]).toEqual([0, expect.stringContaining('3 added')])
   expect(stderr).toContain(
