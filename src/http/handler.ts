@@ -31,6 +31,7 @@ export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 /** The front door: every request passes these gates top to bottom until one of them answers. */
 export function createHandler(options: HandlerOptions): Handler {
   const { records, identify, bodyLimit } = options
+  const { tokenGates } = records
   const gates: readonly Gate[] = [
     checkAddress(options.guard), // first: DNS rebinding and CSRF are stopped on every path
     allowOrigin, // CORS headers, so that a page can also read the refusals below
@@ -38,11 +39,12 @@ export function createHandler(options: HandlerOptions): Handler {
     recordsRoute(records, bodyLimit), // before the method check: it has its own methods and error format
     checkMethod, // 405 before 404, on every other path
     healthRoute(options.health), // without credentials: load balancers have none
-    refuseOwnerTokens(records.tokenGates), // before any path is looked up, also on unknown ones
-    // Each route below authenticates its own callers. Mounts come first: they are the hot path.
-    mcpRoute({ endpoints: options.mounts, tokenGates: records.tokenGates, identify, bodyLimit }),
-    frameRoute({ frames: options.frames, identify, bodyLimit }),
-    approvalRoute(options.approvals, identify),
+    refuseOwnerTokens(tokenGates), // before any path is looked up, also on unknown ones
+    // Each route below authenticates its own callers. Frames come first: a reload can put them at the
+    // path of a former mount, and mounts stay open.
+    frameRoute({ frames: options.frames, tokenGates, identify, bodyLimit }),
+    mcpRoute({ endpoints: options.mounts, tokenGates, identify, bodyLimit }),
+    approvalRoute({ approvals: options.approvals, tokenGates, identify }),
     refusePath, // 404 before 401: an unknown path asks for no credentials
   ]
   return async (arrival, reply) => {

@@ -5,6 +5,7 @@ import { codes } from '../mcp/rpc-error.ts'
 import { containsOwnerToken, type TokenGates } from '../sources/records/grants/token-gate.ts'
 import type { Arrival } from './arrival.ts'
 import { authenticate, type Identify } from './callers.ts'
+import { isJson } from './content-type.ts'
 import { type Gate, refuse } from './gate.ts'
 import { isTooDeep } from './json-depth.ts'
 import { authenticateByGrant, refuseToken, toRevocableReply } from './records/grant-callers.ts'
@@ -54,6 +55,3 @@ async function serveMcp(
     return refuse(reply, 400, 'The body is not valid JSON', { code: codes.parse })
   return endpoint.handle({ method, headers, body, caller, cancellation }, reply)
 }
-
-const isJson = (contentType: string | undefined): boolean =>
-  contentType !== undefined && /^application\/json\s*(;|$)/i.test(contentType)

@@ -137,6 +137,11 @@ async function receiveLargeBody(
   maxBytes: number,
 ): Promise<Buffer | undefined> {
   const release = await reserved
+  // A client can disconnect while it waits; `close` is not emitted again, so release here.
+  if (response.destroyed) {
+    release()
+    throw new Error('The client disconnected.')
+  }
   response.once('close', release)
   const bytes = await readBytes(request, maxBytes)
   // A chunked body can turn out small, and its response can be a stream that stays open for hours.

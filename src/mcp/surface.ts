@@ -105,7 +105,7 @@ export class Surface {
   }
 
   listingFor(caller: Caller): Listing {
-    return new SurfaceReach(this, caller)
+    return new SurfaceListing(this, caller)
   }
 
   /** Called before the surface closes, so that open streams can send their last message. */
@@ -144,8 +144,8 @@ export function toServerCapabilities({ projection }: Surface): ServerCapabilitie
   return { ...serverCapabilities, extensions: { [manifestExtension]: byName as JSONObject } }
 }
 
-/** Built lazily, because few calls look at what their caller can reach. */
-class SurfaceReach implements Listing {
+/** Built lazily, because few calls look at what is listed for their caller. */
+class SurfaceListing implements Listing {
   readonly #surface: Surface
   readonly #caller: Caller
 

@@ -25,7 +25,7 @@ export interface DrawbridgeOptions {
   readonly http?: ConfigInput['http']
   /** File of the ledger (audit, approvals, runs). Default: in memory, lost when the process ends. */
   readonly store?: string
-  /** Values that are removed from every result, diagnostic and log message. */
+  /** Values that are removed from results, diagnostics and the causes that `onFault` receives. */
   readonly secrets?: readonly string[]
   /** Grant token for local callers (`call`, `stdio`) of a mount that serves records. */
   readonly token?: string
@@ -40,9 +40,9 @@ export interface DrawbridgeOptions {
   readonly onTrouble?: (error: unknown) => void
 }
 
-/** Options of `Drawbridge.call` and `Drawbridge.explain`. */
+/** Options of `Drawbridge.call`, `explain` and `list`. */
 export interface CallOptions {
-  /** Default: the local user, or the holder of `token` on a mount that serves records. */
+  /** Default: the local user; for `call` on a mount that serves records, the holder of `token`. */
   readonly caller?: Caller
   /** Default: the only mount that offers anything, or `/mcp`. */
   readonly mount?: string

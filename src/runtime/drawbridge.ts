@@ -31,7 +31,7 @@ export type { Explanation }
 
 /**
  * Puts sources behind one governed MCP server. It starts reading the sources at once; `ready` resolves
- * when all of them are read, and every method waits for it.
+ * when all of them are read. Every method that serves or calls waits for it.
  *
  * @example
  * ```ts
@@ -61,7 +61,7 @@ export class Drawbridge {
     this.#options = options
     this.#parts = assemble(options)
     this.ready = this.replace(options.sources.map(toPlaced))
-    // Every method awaits `ready` and rejects with its error; without this, Node reports an unhandled rejection.
+    // Methods that await `ready` reject with its error; without this, Node reports an unhandled rejection.
     this.ready.catch(() => {})
   }
 

@@ -41,7 +41,7 @@ export class Mounts {
     return new Map([...this.#mounts].map(([path, { catalog }]) => [path, catalog.snapshot]))
   }
 
-  /** The only mount that offers anything, or `/mcp` when there are several. */
+  /** The only mount that offers anything, or `/mcp` when there are several or none. */
   get defaultPath(): string {
     const [first, ...others] = [...this.snapshots].filter(([, snapshot]) => !isEmpty(snapshot))
     return first && others.length === 0 ? first[0] : '/mcp'

@@ -19,7 +19,7 @@ export interface ManifestSourceOptions {
   readonly extensions?: readonly string[]
   /** Treats unknown fields as errors; otherwise they are left out with a warning. Default: `true`. */
   readonly strict?: boolean
-  /** Serves also capabilities that are not offered over MCP. Default: `false`. */
+  /** Also serves capabilities that are not offered over MCP. Default: `false`. */
   readonly all?: boolean
   /** Serves the composition as one more tool, named after the agent. Default: `false`. */
   readonly compose?: boolean

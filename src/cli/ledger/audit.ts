@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
 import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
-import { print, printJson, printMessage } from '../terminal/print.ts'
+import { isOutputClosed, print, printJson, printMessage } from '../terminal/print.ts'
 import { withStore } from './with-store.ts'
 
 const pollIntervalMs = 250
@@ -76,13 +76,14 @@ async function list(store: OperatorStore, flags: ListFlags): Promise<number> {
   else for (const record of latest) show(record)
   if (!follow) return 0
   printMessage('Following new records; Ctrl-C stops.')
-  for (;;) {
+  while (!isOutputClosed()) {
     await sleep(pollIntervalMs)
     for (const record of store.audit.records(next)) {
       next = record.number + 1
       if (isSelected(record)) show(record)
     }
   }
+  return 0
 }
 
 const toItem = ({ number, hash, entry }: AuditRecord) => {

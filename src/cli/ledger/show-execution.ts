@@ -94,7 +94,7 @@ function toAttemptText({ outcome, message, certainty, duration, instance, late }
     ...(instance === undefined ? [] : [`by its replica ${instance}`]),
     ...(message === undefined ? [] : [`(${message})`]),
     ...(certainty === 'unknown' ? ['and may have acted'] : []),
-    ...(late === undefined ? [] : [`; it answered ${late} after the timeout`]),
+    ...(late === undefined ? [] : [`; it answered ${late} after the attempt had ended`]),
   ]
   return words.join(' ')
 }

@@ -74,23 +74,27 @@ async function importLines(
     return dryImport({ file, stream, now: Date.now(), onRejected })
   const progress = createProgressBar(file)
   // Not earlier: no signal handler runs during the synchronous scans above, so Ctrl-C must keep its default.
-  const { signal, ...interruption } = listenForInterrupt()
-  const result = await importRecords({
-    store: flags.store,
-    writer: store,
-    source: store.open(stream, connection),
-    file,
-    part,
-    again,
-    signal,
-    now: Date.now,
-    onProgress: progress.show,
-    onRejected,
-  }).finally(() => {
-    interruption.end()
+  const { signal, end } = listenForInterrupt()
+  try {
+    return await importRecords({
+      store: flags.store,
+      writer: store,
+      source: store.open(stream, connection),
+      file,
+      part,
+      again,
+      signal,
+      now: Date.now,
+      onProgress: progress.show,
+      onRejected,
+    })
+  } catch (error) {
+    if (error === signal.reason) return undefined
+    throw error
+  } finally {
+    end()
     progress.end()
-  })
-  return signal.aborted ? undefined : result
+  }
 }
 
 function toSummary(result: ImportResult): string {

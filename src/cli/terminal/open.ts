@@ -5,7 +5,7 @@ import {
   type OpenOptions,
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
-import { reportDiagnostics } from './report-diagnostics.ts'
+import { reportErrors } from './report-errors.ts'
 
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
@@ -28,7 +28,7 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
     // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
-    onTrouble: reportDiagnostics(log, Date.now),
+    onTrouble: reportErrors(log, Date.now),
   }
 }
 

@@ -13,6 +13,21 @@ export function reserveStdout(): void {
     console[method] = console.error
 }
 
+let readerIsGone = false
+
+/** Whether the reader of the output, such as `head`, has closed the pipe. */
+export const isOutputClosed = (): boolean => readerIsGone
+
+/** A reader that closes the pipe is no error: the rest of the output is lost, and the verb ends as usual. */
+export function tolerateClosedPipes(): void {
+  for (const stream of [output, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') readerIsGone ||= stream === output
+      // Other errors belong to `export` or the stdio transport while these listen; else they are fatal.
+      else if (stream.listenerCount('error') === 1) throw error
+    })
+}
+
 /** Prints a result. */
 export const print = (text: string): void => {
   output.write(`${text}\n`)

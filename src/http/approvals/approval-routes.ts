@@ -2,9 +2,12 @@ import type { Caller } from '../../capability/caller.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
 import { isPlainObject, parseJson } from '../../capability/json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
+import { containsOwnerToken, type TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'
 import { authenticate, type Identify } from '../callers.ts'
+import { isJson } from '../content-type.ts'
 import type { Gate } from '../gate.ts'
+import { refuseToken } from '../records/grant-callers.ts'
 
 /** The part of `Approvals` that these routes use. */
 export interface ApprovalsApi {
@@ -18,6 +21,12 @@ export interface ApprovalsApi {
   ): Promise<{ readonly approval: object } | Fault>
 }
 
+export interface ApprovalRouteOptions {
+  readonly approvals: ApprovalsApi
+  readonly tokenGates: TokenGates
+  readonly identify: Identify
+}
+
 const scope = 'approvals:decide'
 const root = '/approvals'
 const maxBodyBytes = 1024
@@ -27,16 +36,16 @@ const maxBodyBytes = 1024
  * CSRF: the required content type and the checked origin keep a web page from approving anything.
  */
 export const approvalRoute =
-  (approvals: ApprovalsApi, identify: Identify): Gate =>
+  (options: ApprovalRouteOptions): Gate =>
   (arrival, reply) => {
     const { path } = arrival
     if (path !== root && !path.startsWith(`${root}/`)) return 'pass'
-    const caller = authenticate(identify, arrival, reply)
-    return caller ? serveApprovals(approvals, arrival, caller, reply) : 'answered'
+    const caller = authenticate(options.identify, arrival, reply)
+    return caller ? serveApprovals(options, arrival, caller, reply) : 'answered'
   }
 
 async function serveApprovals(
-  approvals: ApprovalsApi,
+  { approvals, tokenGates }: ApprovalRouteOptions,
   arrival: Arrival,
   caller: Caller,
   reply: HttpReply,
@@ -53,9 +62,11 @@ async function serveApprovals(
   if (!approval) return answer(404, { error: `There is no approval ${id}` })
   if (method === 'GET') return answer(200, approval)
   if (method !== 'POST') return answer(405, { error: 'Only GET and POST are allowed here' })
-  if (!/^application\/json\b/i.test(arrival.headers['content-type'] ?? ''))
+  if (!isJson(arrival.headers['content-type']))
     return answer(415, { error: 'Content-Type must be application/json' })
-  const state = toState(await arrival.readBody(maxBodyBytes))
+  const text = (await arrival.readBody(maxBodyBytes)) ?? ''
+  if (containsOwnerToken(tokenGates, text)) return refuseToken('owner', arrival, reply)
+  const state = toState(text)
   if (!state) return answer(400, { error: 'Send {"decision":"approve"} or {"decision":"deny"}' })
   const decided = await approvals.decide(id, state, caller.subject)
   return isFault(decided) ? answer(409, { error: decided.fault }) : answer(200, decided.approval)
@@ -63,8 +74,8 @@ async function serveApprovals(
 
 const states = { approve: 'approved', deny: 'denied' } as const
 
-function toState(text: string | undefined): 'approved' | 'denied' | undefined {
-  const body = parseJson(text ?? '')
+function toState(text: string): 'approved' | 'denied' | undefined {
+  const body = parseJson(text)
   if (!isPlainObject(body)) return undefined
   const { decision } = body
   return decision === 'approve' || decision === 'deny' ? states[decision] : undefined

@@ -2,6 +2,7 @@ import { dropUndefined, isPlainObject, type JsonObject, parseJson } from '../../
 import { lexicalScore } from '../../sources/records/answers/search-answer.ts'
 import { defaultLimit, maxRecords } from '../../sources/records/query/record-page.ts'
 import type { Arrival } from '../arrival.ts'
+import { isJson } from '../content-type.ts'
 import { toOrigin } from './grant-callers.ts'
 import type { RecordsApi } from './records-api.ts'
 import type { RecordsReply } from './records-reply.ts'
@@ -96,8 +97,7 @@ export async function introspect(
 }
 
 function toToken(contentType: string | undefined, text: string): string | undefined {
-  if (!/^application\/json\b/i.test(contentType ?? ''))
-    return new URLSearchParams(text).get('token') ?? undefined
+  if (!isJson(contentType)) return new URLSearchParams(text).get('token') ?? undefined
   const body = parseJson(text)
   return isPlainObject(body) && typeof body.token === 'string' ? body.token : undefined
 }

@@ -21,7 +21,7 @@ export function checkPlacement(placed: readonly PlacedSource[]): void {
   checkExclusive(placed)
 }
 
-/** Grants authenticate all callers of a mount, so a records source cannot share it. */
+/** Readers of records must see nothing else, and callers of other sources no records. */
 function checkExclusive(placed: readonly PlacedSource[]): void {
   const conflict = placed.find(
     ({ isExclusive, mount }) =>

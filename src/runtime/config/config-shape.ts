@@ -59,12 +59,12 @@ const service = {
   effects: z.record(z.string(), effects).optional(),
 }
 
-/** The first key names the kind of source, its value the location. */
+/** One key names the kind of source, its value the location. */
 const source = z.union([
   z.strictObject({
     manifest: z.string(),
     handlers: z.string().optional(),
-    /** Namespaces of extension fields that are projected, in addition to those of manifest v0.1. */
+    /** Namespaces of fields that manifest v0.1 does not define and that are projected nevertheless. */
     extensions: z.array(z.string().regex(/^x-[\w.-]+$/, 'must be like x-acme')).default([]),
     strict: z.boolean().default(true),
     all: z.boolean().default(false),

@@ -4,7 +4,7 @@ import type { configShape } from './config-shape.ts'
 
 type Config = ReturnType<typeof configShape.parse>
 
-/** Converts the seconds of the configuration to milliseconds. */
+/** Converts the windows of the configuration from seconds to milliseconds; the timeout is in milliseconds. */
 export const toSettings = ({
   mode,
   limits,

@@ -19,7 +19,7 @@ export interface ImportOptions {
   readonly part?: ExportPart | undefined
   /** Starts at the first line, even if an earlier import has imported some. */
   readonly again?: boolean | undefined
-  /** Stops after the current batch. */
+  /** Stops after the current batch: then the import rejects with the reason of the signal. */
   readonly signal?: AbortSignal
   readonly now: () => number
   readonly onProgress: (share: number, lines: number) => void
@@ -32,6 +32,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
   const background = new BackgroundWriter(store)
   try {
     const { digest, size } = await background.digest(file)
+    signal?.throwIfAborted()
     const after = again ? 0 : writer.importedLines(source, digest)
     const totals = { ...emptyTotals }
     // A run that continues keeps the lines that the first run has rejected.
@@ -47,7 +48,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
       for (const { line, fault } of loaded.rejected) onRejected(line, fault)
       await rejectedLines.add(loaded.rejected.map(({ text }) => text))
       onProgress(loaded.isEnd ? 1 : loaded.bytes / size, loaded.lines)
-      if (signal?.aborted) break
+      if (!loaded.isEnd) signal?.throwIfAborted()
     }
     return {
       ...totals,
