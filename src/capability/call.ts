@@ -28,7 +28,7 @@ export interface Call {
   readonly canAsk: ReadonlySet<string>
   /** The idempotency key from the request's metadata or arguments. */
   readonly idempotencyKey: string | undefined
-  /** The idempotency key from the transport (an HTTP header): used when `key` is absent. */
+  /** The idempotency key from the transport (an HTTP header): used when `idempotencyKey` is absent. */
   readonly transportKey: string | undefined
   /** The fingerprint the client has seen; the call is refused when the definition differs. */
   readonly expectedFingerprint: string | undefined

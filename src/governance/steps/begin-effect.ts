@@ -79,7 +79,7 @@ function begin(
     id,
     caller: caller.subject,
     capability: call.address,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
+    ...(idempotencyKey !== undefined && { key: idempotencyKey }),
     digest: digestArguments(call),
     started: at,
     charges: charges.map(({ account, window, amount }) => ({ account, window, amount })),
