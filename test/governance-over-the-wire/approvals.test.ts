@@ -547,7 +547,7 @@ ${httpWithTokens(
 
     expect(as('ann').shown).toEqual([])
     expect(decided.status).toBeGreaterThanOrEqual(400)
-    expect(JSON.stringify(decided.body)).toContain('somebody else')
+    expect(JSON.stringify(decided.body)).toContain('another person')
     expect(await as('ann').call('transfer', own)).toMatchObject({ verdict: 'approval_required' })
     expect(site.ran().filter((one) => one.input.order === own.order)).toEqual([])
   })

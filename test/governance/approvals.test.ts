@@ -295,7 +295,7 @@ test('where somebody else has to agree, the caller cannot', async () => {
   const before = await call()
   const other = await approve(id, 'eve')
 
-  expect(own).toEqual({ fault: expect.stringContaining('somebody else') })
+  expect(own).toEqual({ fault: expect.stringContaining('another person') })
   expect(wordOf(before)).toBe('approval_required')
   expect(other).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
   expect(wordOf(await call())).toBe('done')
