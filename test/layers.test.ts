@@ -21,7 +21,13 @@ const mayImport: Record<string, readonly string[]> = {
   catalog: ['capability'],
   governance: ['capability'],
   mcp: ['capability', 'catalog', 'governance', 'upstream'],
-  http: ['capability', 'mcp/http-endpoint.ts', 'mcp/http-port.ts', 'sources/records'],
+  http: [
+    'capability',
+    'mcp/http-endpoint.ts',
+    'mcp/http-port.ts',
+    'mcp/rpc-error.ts',
+    'sources/records',
+  ],
   storage: [
     'capability',
     'governance/ledger.ts',

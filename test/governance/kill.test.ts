@@ -69,7 +69,6 @@ class Shop {
   readonly #unknown = new Set<string>()
   #kills = 0
   #repeated = 0
-  #answers = 0
   #starting = 500
 
   constructor(bank: Bank, store: string, name: string, random: (below: number) => number) {
@@ -104,8 +103,9 @@ class Shop {
       },
     )
     const { paid } = this.#bank
-    const [payments, answers] = [paid.size + this.#random(5), this.#answers + this.#random(12)]
-    await until(() => (moment === 'paid' ? paid.size > payments : this.#answers > answers))
+    const payments = paid.size + this.#random(5)
+    const done = this.#acknowledged.size + this.#random(5)
+    await until(() => (moment === 'paid' ? paid.size > payments : this.#acknowledged.size > done))
     await sleep(this.#random(25))
     await kill()
     release()
@@ -162,7 +162,6 @@ class Shop {
     const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
     const result = answer?.answer.result
     if (!result) return 'nothing'
-    this.#answers++
     const { [resultMeta.replayed]: replayed, ...meta } = result._meta as Record<string, unknown>
     const failure = meta[resultMeta.failure] as { code: string } | undefined
     const word = failure?.code ?? 'done'

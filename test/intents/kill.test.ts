@@ -50,7 +50,6 @@ class Books {
   readonly #notes = new Set<string>()
   readonly #found = new Set<string>()
   #resumed = 0
-  #answers = 0
 
   constructor(bank: Bank, store: string, random: (below: number) => number) {
     this.#bank = bank
@@ -75,8 +74,9 @@ class Books {
       await this.#call(url, this.#random(4) === 0 ? 'Note' : 'Pay', order)
     })
     const { paid } = this.#bank
-    const [payments, answers] = [paid.size + this.#random(5), this.#answers + this.#random(12)]
-    await until(() => (moment === 'paid' ? paid.size > payments : this.#answers > answers))
+    const payments = paid.size + this.#random(5)
+    const done = this.#acknowledged.size + this.#random(5)
+    await until(() => (moment === 'paid' ? paid.size > payments : this.#acknowledged.size > done))
     await sleep(this.#random(25))
     server.process.kill('SIGKILL')
     await server.exited
@@ -141,7 +141,6 @@ class Books {
     const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
     const result = answer?.answer.result
     if (!result) return
-    this.#answers++
     if (result.isError) return
     const meta = result._meta as Record<string, unknown>
     this.#acknowledged.set(String(meta['dev.drawbridge/call-id']), result.structuredContent)

@@ -10,7 +10,7 @@ import { atMost } from '../support/amount.ts'
 import { aCall } from '../support/builders.ts'
 
 test('the deadline bounds all attempts together', async () => {
-  const agents = ['a', 'b', 'c', 'd'].map((name) => anAgent(name, { handle: never }))
+  const agents = [...'abcdefgh'].map((name) => anAgent(name, { handle: never }))
   const { route } = aRouter({ agents, routing: { timeout: 120, attemptTimeout: 50 } })
   const began = performance.now()
 
@@ -18,7 +18,7 @@ test('the deadline bounds all attempts together', async () => {
 
   expect(performance.now() - began).toBeLessThan(atMost(400))
   expect(response.error).toMatchObject({ code: 'AGENT_TIMEOUT' })
-  expect(how.tried.length).toBeLessThan(agents.length)
+  expect(how.tried.length).toBeLessThan(5)
 })
 
 test('an agent hears that its time is over', async () => {

@@ -1,13 +1,12 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aRecordStore, messages } from '../support/a-record-store.ts'
-
-vi.mock('../../src/storage/sqlite/sqlite.ts', { spy: true })
 
 const foreign = {
   'with tables': 'create table bookmarks (url text)',
@@ -51,9 +50,33 @@ test('a thread that ended does not take the batches of the next one along', asyn
 })
 
 test('what an owner writes is on the disk before it is said to be done', async () => {
+  const connections = watchConnections()
+
   await aRecordStore()
-  const connection = vi.mocked(openSqlite).mock.results.at(-1)?.value
 
   // SQLite's number for "full".
-  expect(connection.prepare('pragma synchronous').get()).toEqual({ synchronous: 2 })
+  expect(connections.at(-1)?.prepare('pragma synchronous').get()).toMatchObject({ synchronous: 2 })
 })
+
+interface Connection {
+  exec(this: Connection, text: string): unknown
+  prepare(text: string): { get(): unknown }
+}
+
+/** The driver's own connections that statements are run on from now on, the latest last. */
+function watchConnections(): readonly Connection[] {
+  type Driver = { readonly prototype: Connection }
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Driver } | undefined
+  const { prototype } =
+    builtIn?.DatabaseSync ?? (createRequire(import.meta.url)('libsql') as Driver)
+  const { exec } = prototype
+  const connections: Connection[] = []
+  prototype.exec = function (text) {
+    connections.push(this)
+    return exec.call(this, text)
+  }
+  onTestFinished(() => {
+    prototype.exec = exec
+  })
+  return connections
+}

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { PlacedSource } from '../../src/runtime/open-sources.ts'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
   createGrant,
@@ -167,7 +168,10 @@ export interface ReaderParts {
 }
 
 /** What reads a store through another one that stands before it. */
-function readThrough(file: string, around: NonNullable<ReaderParts['around']>) {
+function readThrough(
+  file: string,
+  around: NonNullable<ReaderParts['around']>,
+): Pick<PlacedSource, 'source' | 'gate'> {
   const plain = new SqliteRecords(file, Date.now, () => {})
   const parts = around(plain)
   const store = new Proxy(plain, {
@@ -176,7 +180,7 @@ function readThrough(file: string, around: NonNullable<ReaderParts['around']>) {
       return typeof value === 'function' ? value.bind(plain) : value
     },
   })
-  const door = createTokenGate(
+  const gate = createTokenGate(
     () => ({ store, now: Date.now, timeoutMs: 10_000 }),
     () => {
       throw new Error('nothing is written here')
@@ -184,12 +188,12 @@ function readThrough(file: string, around: NonNullable<ReaderParts['around']>) {
   )
   const source = toRecordSource({
     id: file,
-    open: door.open,
-    holdsOwner: door.holdsOwner,
+    open: gate.open,
+    holdsOwner: gate.holdsOwner,
     diagnostics: () => [],
     close: async () => plain.close(),
   })
-  return { source, door }
+  return { source, gate }
 }
 
 /** An official client that holds a token, at a server of this store. */
