@@ -56,7 +56,7 @@ export class Approvals {
 
 function findObjection({ approvers, caller }: Approval, by: string): string | undefined {
   if (approvers === 'others' && by === caller)
-    return `${by} made the call and cannot approve it: somebody else has to decide.`
+    return `${by} made the call and cannot approve it: another person has to decide.`
   if (Array.isArray(approvers) && !approvers.includes(by))
     return `Only ${approvers.join(', ')} may decide, not ${by}.`
   return undefined

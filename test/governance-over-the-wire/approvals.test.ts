@@ -560,7 +560,7 @@ ${httpWithTokens(
 
     expect(clientFor('ann').shown).toEqual([])
     expect(decision.status).toBeGreaterThanOrEqual(400)
-    expect(JSON.stringify(decision.body)).toContain('somebody else')
+    expect(JSON.stringify(decision.body)).toContain('another person')
     expect(await clientFor('ann').call('transfer', ownInput)).toMatchObject({
       verdict: 'approval_required',
     })

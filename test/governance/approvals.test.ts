@@ -299,7 +299,7 @@ test('with approvers "others" the caller cannot approve its own call', async () 
   const outcomeBefore = await call()
   const otherDecision = await approve(id, 'eve')
 
-  expect(ownDecision).toEqual({ fault: expect.stringContaining('somebody else') })
+  expect(ownDecision).toEqual({ fault: expect.stringContaining('another person') })
   expect(wordOf(outcomeBefore)).toBe('approval_required')
   expect(otherDecision).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
   expect(wordOf(await call())).toBe('done')

@@ -34,7 +34,7 @@ export interface AuditEntry {
 }
 
 /** Receives the failures that only an operator can fix, with their cause. */
-export type OnOperatorFailure = (fault: OperatorFailure) => void
+export type OnOperatorFailure = (failure: OperatorFailure) => void
 
 export interface OperatorFailure {
   readonly id: string
@@ -43,7 +43,7 @@ export interface OperatorFailure {
 }
 
 export const recordAudit =
-  (ledger: Ledger, now: () => number, onFault: OnOperatorFailure): Step =>
+  (ledger: Ledger, now: () => number, onOperatorFailure: OnOperatorFailure): Step =>
   async (call, next) => {
     const at = now()
     const outcome = await next(call)
@@ -69,7 +69,8 @@ export const recordAudit =
       duration,
       ...(retained.auditTrail.cost !== undefined && { cost: retained.auditTrail.cost }),
     }))
-    if (failure?.fixedBy === 'operator') onFault({ id, capability: capability.name, failure })
+    if (failure?.fixedBy === 'operator')
+      onOperatorFailure({ id, capability: capability.name, failure })
     return outcome
   }
 

@@ -63,17 +63,17 @@ interface StoreSink extends RecordSink {
 
 /** Writes on a worker thread, so that reads are not blocked; this thread only reads the catalog. */
 function openSink(file: string): StoreSink {
-  const { catalogue, close } = openRecordCatalog(file)
+  const { catalog, close } = openRecordCatalog(file)
   const background = new BackgroundWriter(file)
   return {
     get sources() {
-      return catalogue.sources
+      return catalog.sources
     },
     get streams() {
-      return catalogue.streams()
+      return catalog.streams()
     },
     open: async (stream, connection) =>
-      findSource(catalogue, stream, connection) ?? background.open(stream, connection),
+      findSource(catalog, stream, connection) ?? background.open(stream, connection),
     storeBlob: (blob, binding) => background.storeBlob(blob, binding),
     write: (source, entries) => background.write(source, entries),
     async close() {

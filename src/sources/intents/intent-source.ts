@@ -234,7 +234,7 @@ export class IntentSource implements Source {
     const ejectionMs = seconds * 1000
     this.#health ??= new Health({
       failures,
-      ejectionMs: ejectionMs,
+      ejectionMs,
       maxEjectionMs: Math.max(ejectionMs, maxEjectionMs),
       now: this.#host.steadyNow,
     })

@@ -7,7 +7,7 @@ import type { Health } from './router/health.ts'
 import { defaultNode, type RoutingSettings } from './router/routing-options.ts'
 import type { Host } from './transport/host.ts'
 import { HttpTransport } from './transport/http-transport.ts'
-import { isLoopback, toAddress } from './transport/nats/address.ts'
+import { isLoopbackUrl, toAddress } from './transport/nats/address.ts'
 import type { AgentDirectory } from './transport/nats/agent-directory.ts'
 import { Bus, type Serving, type UnreachableServer } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
@@ -154,7 +154,7 @@ export function checkRouting(routing: RoutingSettings, keys: ReadonlySet<string>
 
 /** Other machines can reach it over NATS. */
 export const isPublic = ({ serve }: RoutingSettings): boolean =>
-  serve?.nats !== undefined && !isLoopback(serve.nats.url)
+  serve?.nats !== undefined && !isLoopbackUrl(serve.nats.url)
 
 /** Sources with the same server and subject act as replicas of each other. */
 export function toServedSubject({ serve, node }: RoutingSettings): string | undefined {

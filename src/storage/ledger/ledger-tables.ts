@@ -181,12 +181,12 @@ export class LedgerTables implements LedgerWriter {
 
   countPendingApprovals(caller: string, now: number): number {
     const row = this.#database
-      .prepare<{ waiting: number }>(
-        `select count(*) as waiting from approvals
+      .prepare<{ pending: number }>(
+        `select count(*) as pending from approvals
          where caller = ? and state = 'pending' and expires > ?`,
       )
       .get(caller, now)
-    return row?.waiting ?? 0
+    return row?.pending ?? 0
   }
 
   addApproval(approval: Approval): void {

@@ -71,11 +71,11 @@ export class RecordCatalog {
 }
 
 /** Opens the catalog read-only: in WAL mode, readers do not wait for writers. */
-export function openRecordCatalog(file: string): { catalogue: RecordCatalog; close(): void } {
+export function openRecordCatalog(file: string): { catalog: RecordCatalog; close(): void } {
   const database = openSqlite(file)
   database.exec('pragma busy_timeout = 5000')
   database.exec('pragma query_only = on')
-  return { catalogue: new RecordCatalog(database), close: () => database.close() }
+  return { catalog: new RecordCatalog(database), close: () => database.close() }
 }
 
 const toConnection = (id: string, connector: string, label: string | null): Connection => ({

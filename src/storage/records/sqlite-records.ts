@@ -33,7 +33,7 @@ import { prepareRecords } from './record-schema.ts'
 import { lookUpLastUpdated, scanLastUpdated } from './rows/last-updated.ts'
 import { fillLongBodies } from './rows/long-bodies.ts'
 import { bodyOrLength, type PackedRows, pack, unpack } from './rows/packed-rows.ts'
-import { readChanges } from './rows/record-changes.ts'
+import { readChangesSlice } from './rows/record-changes.ts'
 import { lookUpSlice, matchesWholeScan, scanSlice } from './rows/record-slices.ts'
 import { hasFewKeys, toWhere } from './rows/record-sql.ts'
 import { findEndOfSpan, tallyRows } from './rows/row-tallies.ts'
@@ -190,7 +190,7 @@ export class SqliteRecords implements RecordStore {
   }
 
   changes(scope: Scope, query: ChangesQuery): ChangesSlice {
-    return this.#inSnapshot(() => readChanges(this.#all, scope, query, this.#bounds))
+    return this.#inSnapshot(() => readChangesSlice(this.#all, scope, query, this.#bounds))
   }
 
   head(): number {

@@ -16,7 +16,7 @@ import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
-import { isLoopback, natsFields } from '../transport/nats/address.ts'
+import { isLoopbackUrl, natsFields } from '../transport/nats/address.ts'
 import {
   isTransportFailure,
   type Transport,
@@ -95,7 +95,7 @@ function findFault(remote: RemoteAgentConfig, { sealing }: RemoteAgentOptions): 
   const { protocol, hostname } = new URL(url)
   if (access && !isOverNats(remote))
     return `The agent ${name} is ignored: "access" is for NATS. Over HTTP, use "token".`
-  if (protocol === 'http:' && !isLoopback(url))
+  if (protocol === 'http:' && !isLoopbackUrl(url))
     return `The agent ${name} is ignored: ${hostname} is another machine, so the URL must use https.`
   if (seal && !sealing.ring.has(seal.key))
     return `The agent ${name} is ignored: there is no key ${JSON.stringify(seal.key)} in "keys".`

@@ -10,7 +10,7 @@ import {
   type ManifestInterface,
   manifestShape,
 } from './manifest-shape.ts'
-import { findSecrets, redactSecrets, type SecretFound } from './scan-secrets.ts'
+import { findSecrets, redactSecretsInText, type SecretFound } from './scan-secrets.ts'
 import { strictRuntime, strictTrust } from './strict-terms.ts'
 import { reportUnknownField, withoutUnknownFields } from './unknown-fields.ts'
 
@@ -73,7 +73,7 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
       at,
     })
   for (const { at, message } of document.faults)
-    report('error', 'manifest_unreadable', [], redactSecrets(message), at)
+    report('error', 'manifest_unreadable', [], redactSecretsInText(message), at)
   for (const { at, message, path } of document.remarks)
     report('warning', 'yaml_ambiguous', path, message, at)
   const reading = { diagnostics, positionOf: document.at }

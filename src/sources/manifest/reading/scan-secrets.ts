@@ -89,7 +89,7 @@ function kindOf(value: string | number, owner: string | undefined): string | und
 }
 
 /** Redacts error messages that may quote the manifest. */
-export const redactSecrets = (message: string): string =>
+export const redactSecretsInText = (message: string): string =>
   secretPatterns.reduce(
     (redacted, [, pattern]) => redacted.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
     message,

@@ -38,7 +38,7 @@ type SeqRange = readonly [from: number, to: number]
  *
  * One slice covers a bounded number of changes of each kind. The caller must run it in one read transaction.
  */
-export function readChanges(
+export function readChangesSlice(
   all: All,
   scope: Scope,
   query: ChangesQuery,

@@ -17,7 +17,7 @@ export interface Tasks {
     WrittenBatch
   >
   readonly open: TaskType<{ stream: Stream; connection: Connection }, RecordSource>
-  readonly keep: TaskType<{ blob: StoredBlob; binding: BlobBinding }, void>
+  readonly storeBlob: TaskType<{ blob: StoredBlob; binding: BlobBinding }, void>
   readonly digest: TaskType<string, { digest: string; size: number }>
   readonly begin: TaskType<FileToImport & { id: number; source: number }, void>
   readonly load: TaskType<{ id: number; now: number }, LoadedLines>
@@ -67,7 +67,7 @@ export class BackgroundWriter {
   }
 
   storeBlob(blob: StoredBlob, binding: BlobBinding): Promise<void> {
-    return this.#send('keep', { blob, binding })
+    return this.#send('storeBlob', { blob, binding })
   }
 
   /** Identifies a file by its content: the same under any name. */

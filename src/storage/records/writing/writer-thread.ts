@@ -18,7 +18,7 @@ const handlers: {
     return writer.write(source, fitEntries(entries, layout, source.stream))
   },
   open: ({ stream, connection }) => writer.open(stream, connection),
-  keep: ({ blob, binding }) => writer.storeBlob(blob, binding),
+  storeBlob: ({ blob, binding }) => writer.storeBlob(blob, binding),
   digest: (file) => digestFile(file),
   begin({ id, source, ...file }) {
     imports.set(id, new FileImport(writer, writer.find(source), file))

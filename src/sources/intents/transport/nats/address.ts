@@ -48,10 +48,10 @@ export function toAddress({ url, access = {} }: NatsAddressInput): NatsAddress {
   return {
     server: `${hostname}:${port === '' ? 4222 : port}`,
     prefix: toPath(url) || 'intents',
-    secure: protocol === 'tls:' || !isLoopback(url),
+    secure: protocol === 'tls:' || !isLoopbackUrl(url),
     access,
   }
 }
 
-export const isLoopback = (url: string): boolean =>
+export const isLoopbackUrl = (url: string): boolean =>
   /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
