@@ -21,11 +21,13 @@ export const isOutputClosed = (): boolean => readerIsGone
 /** A reader that closes the pipe is no error: the rest of the output is lost, and the verb ends as usual. */
 export function tolerateClosedPipes(): void {
   for (const stream of [output, process.stderr])
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') readerIsGone ||= stream === output
-      // Other errors belong to `export` or the stdio transport while these listen; else they are fatal.
-      else if (stream.listenerCount('error') === 1) throw error
-    })
+    if (!stream.listeners('error').includes(onStreamError)) stream.on('error', onStreamError)
+}
+
+function onStreamError(this: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') readerIsGone ||= this === output
+  // Other errors belong to `export` or the stdio transport while these listen; else they are fatal.
+  else if (this.listenerCount('error') === 1) throw error
 }
 
 /** Prints a result. */
