@@ -129,7 +129,7 @@ describe.each(transports)('over $way', ({ open }) => {
     expect(client.server.alive).toBe(true)
     const leaks = client.received.filter((text) => /canary|postgres|10\.0\.0\.7|\.ts:\d/.test(text))
     expect(leaks.map((text) => text.slice(0, 300))).toEqual([])
-    expect(client.server.said).toContain(canary)
+    expect(client.server.stderr).toContain(canary)
   })
 })
 
@@ -160,7 +160,7 @@ test(`${rounds * 4} hostile calls do not end the process, each fault is logged o
   expect(times[rounds / 2]).toBeLessThan(atMost(250))
   expect(client.server.alive).toBe(true)
   await client.server.stop()
-  const countLogged = (pattern: RegExp) => client.server.said.match(pattern)?.length ?? 0
+  const countLogged = (pattern: RegExp) => client.server.stderr.match(pattern)?.length ?? 0
   expect({
     thrown: countLogged(/"capability":"throw_error"/g),
     strayed: countLogged(/thrown outside of any call/g),

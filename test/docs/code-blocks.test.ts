@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { globSync } from 'tinyglobby'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { drawbridge } from '../support/run-cli.ts'
 import { repository } from '../support/spawn-server.ts'
 
 /**
@@ -109,7 +110,7 @@ const cli = JSON.stringify(path.join(repository, 'dist/cli/main.js'))
 const commands = {
   drawbridge: `
     [ "$1" = serve ] || exec node ${cli} "$@"
-    log=$(mktemp)
+    log=$PWD/.serve.log
     node ${cli} "$@" --port 0 >"$log" 2>&1 &
     for _ in $(seq 600); do
       grep -q 'http://127.0.0.1:' "$log" && { kill $!; wait $!; exit 0; }
@@ -136,9 +137,14 @@ async function paste({ language, text }: Block, folder: string): Promise<void> {
   await writeFile(path.join(folder, file), text.replaceAll('4747', '0'))
   if (language === 'js')
     return expectExit([process.execPath, '--import', exitWhenListening, file], folder, 0)
-  if (language === 'yaml' && /^sources:/m.test(text))
-    return expectExit(['drawbridge', 'check', file], folder, 0)
+  if (language === 'yaml' && /^sources:/m.test(text)) {
+    const { code, stdout, stderr } = await drawbridge(['check', file], { cwd: folder, env })
+    expect(code, `${stdout}${stderr}`).toBe(0)
+  }
 }
+
+/** Variables that the docs ask the reader to set. */
+const env = { PDPP_TOKEN: 'the token of a grant' }
 
 function toFile(text: string): string {
   const file = /^(?:\/\/|#) (\S+\.\w+)\n/.exec(text)?.[1]
@@ -166,19 +172,20 @@ function expectExit(
   cwd: string,
   code: number,
 ): Promise<void> {
-  const env = {
-    ...process.env,
-    PATH: `${path.join(cwd, '.bin')}:${process.env.PATH}`,
-    PDPP_TOKEN: 'the token of a grant',
-  }
+  const PATH = `${path.join(cwd, '.bin')}:${process.env.PATH}`
   return new Promise((resolve, reject) => {
-    execFile(command, args, { cwd, env }, (error, stdout, stderr) => {
-      try {
-        expect(error === null ? 0 : error.code, `${stdout}${stderr}`).toBe(code)
-        resolve()
-      } catch (failure) {
-        reject(failure as Error)
-      }
-    })
+    execFile(
+      command,
+      args,
+      { cwd, env: { ...process.env, ...env, PATH } },
+      (error, stdout, stderr) => {
+        try {
+          expect(error === null ? 0 : error.code, `${stdout}${stderr}`).toBe(code)
+          resolve()
+        } catch (failure) {
+          reject(failure as Error)
+        }
+      },
+    )
   })
 }

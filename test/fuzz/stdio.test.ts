@@ -78,7 +78,7 @@ describe.each(eras)('over stdio in $name', (era) => {
       expect(await server.request(anAddition(era, 'after'))).toHaveProperty('result')
     } else {
       expect((await server.ended).code).toBeGreaterThan(0)
-      expect(server.said).toMatch(/10485760|10 MiB|maximum size/)
+      expect(server.stderr).toMatch(/10485760|10 MiB|maximum size/)
     }
     expect(lines.map(toAnswer)).not.toContain(undefined)
   })
@@ -156,9 +156,9 @@ describe.each(eras)('over stdio in $name', (era) => {
     for (const { result } of [...answers, plain, waitAnswer])
       expect(result).toMatchObject({ structuredContent: { shouted: true } })
     expect(lines.filter((line) => toAnswer(line)?.jsonrpc !== '2.0')).toEqual([])
-    expect(server.said).toContain('loading: console.log')
-    expect(server.said).toContain('calling: process.stdout.write')
-    expect(server.said).toContain('later: console.log')
+    expect(server.stderr).toContain('loading: console.log')
+    expect(server.stderr).toContain('calling: process.stdout.write')
+    expect(server.stderr).toContain('later: console.log')
   })
 })
 

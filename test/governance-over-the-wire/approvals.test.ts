@@ -1,8 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
 import { atMost } from '../support/amount.ts'
+import {
+  clientKinds,
+  type OfficialClient,
+  type PersonAnswer,
+  personAnswers,
+  prefix,
+} from '../support/client-kinds.ts'
 import { countingTools } from '../support/counting-tools.ts'
-import { type DoorClient, doors, type PersonsAnswer, prefix, says } from '../support/doors.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
@@ -20,9 +26,9 @@ const anOrder = () => ({ order: `order-${order++}` })
 
 describe('a call that needs an approval', () => {
   let site: Site
-  let answer: PersonsAnswer
-  const interactiveClients = new Map<string, DoorClient>()
-  const silentClients = new Map<string, DoorClient>()
+  let answer: PersonAnswer
+  const interactiveClients = new Map<string, OfficialClient>()
+  const silentClients = new Map<string, OfficialClient>()
 
   beforeAll(async () => {
     site = await Site.open({
@@ -37,30 +43,30 @@ policy:
     })
     await site.serve()
     await Promise.all(
-      doors.flatMap((door) => [
+      clientKinds.flatMap((clientKind) => [
         site
-          .connect(door, { person: () => answer })
-          .then((one) => interactiveClients.set(door, one)),
-        site.connect(door).then((one) => silentClients.set(door, one)),
+          .connect(clientKind, { person: () => answer })
+          .then((one) => interactiveClients.set(clientKind, one)),
+        site.connect(clientKind).then((one) => silentClients.set(clientKind, one)),
       ]),
     )
     return () => site.close()
   })
 
-  const clientOf = (clients: Map<string, DoorClient>, door: string): DoorClient => {
-    const client = clients.get(door)
-    if (!client) throw new Error(`no client for ${door}`)
+  const clientOf = (clients: Map<string, OfficialClient>, clientKind: string): OfficialClient => {
+    const client = clients.get(clientKind)
+    if (!client) throw new Error(`no client for ${clientKind}`)
     client.shown.length = 0
     return client
   }
   const countRuns = (input: { order: string }) =>
-    site.ran().filter((one) => one.input.order === input.order).length
+    site.runsOf().filter((one) => one.input.order === input.order).length
 
-  describe.each(doors)('from a client of %s', (door) => {
+  describe.each(clientKinds)('from a client of %s', (clientKind) => {
     test('runs once when the user accepts the elicitation', async () => {
-      const client = clientOf(interactiveClients, door)
+      const client = clientOf(interactiveClients, clientKind)
       const input = anOrder()
-      answer = says.yes
+      answer = personAnswers.yes
 
       const first = await client.call('pay', input)
       const repeated = await client.call('pay', input)
@@ -72,9 +78,9 @@ policy:
     })
 
     test('shows tool, origin, description, effects, arguments and cost', async () => {
-      const client = clientOf(interactiveClients, door)
+      const client = clientOf(interactiveClients, clientKind)
       const input = anOrder()
-      answer = says.no
+      answer = personAnswers.no
 
       await client.call('pay', input)
 
@@ -88,9 +94,9 @@ policy:
     })
 
     test('does not run after the user declines, and is not asked again', async () => {
-      const client = clientOf(interactiveClients, door)
+      const client = clientOf(interactiveClients, clientKind)
       const input = anOrder()
-      answer = says.no
+      answer = personAnswers.no
 
       const first = await client.call('pay', input)
       const repeated = await client.call('pay', input)
@@ -101,7 +107,7 @@ policy:
     })
 
     test('does not run when the form is accepted without approval', async () => {
-      const client = clientOf(interactiveClients, door)
+      const client = clientOf(interactiveClients, clientKind)
       const input = anOrder()
       answer = { action: 'accept', content: { approve: false } }
 
@@ -110,9 +116,9 @@ policy:
     })
 
     test('stays pending when the user cancels the form', async () => {
-      const client = clientOf(interactiveClients, door)
+      const client = clientOf(interactiveClients, clientKind)
       const input = anOrder()
-      answer = says.nothing
+      answer = personAnswers.nothing
 
       const cancelled = await client.call('pay', input)
       expect(cancelled).toMatchObject({
@@ -121,13 +127,13 @@ policy:
       })
       expect(countRuns(input)).toBe(0)
 
-      answer = says.yes
+      answer = personAnswers.yes
       expect(await client.call('pay', input)).toMatchObject({ verdict: 'done' })
       expect(countRuns(input)).toBe(1)
     })
 
     test('is refused at once without elicitation, and runs once after approval in a terminal', async () => {
-      const client = clientOf(silentClients, door)
+      const client = clientOf(silentClients, clientKind)
       const input = anOrder()
 
       const startedAt = performance.now()
@@ -170,8 +176,8 @@ policy:
     await site.run('approvals', 'approve', String(details.approval))
 
     const answers = await Promise.all(
-      doors.flatMap((door) =>
-        [1, 2, 3].map(() => clientOf(silentClients, door).call('pay', input)),
+      clientKinds.flatMap((clientKind) =>
+        [1, 2, 3].map(() => clientOf(silentClients, clientKind).call('pay', input)),
       ),
     )
 
@@ -194,32 +200,32 @@ policy:
   })
 
   test('does not run when the client cancels while the form is open', async () => {
-    for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
+    for (const clientKind of ['2025 over HTTP', '2025 over stdio'] as const) {
       const controller = new AbortController()
-      let decide: (answer: PersonsAnswer) => void = () => {}
+      let decide: (answer: PersonAnswer) => void = () => {}
       const input = anOrder()
-      const client = await site.connect(door, {
+      const client = await site.connect(clientKind, {
         person: () => {
           controller.abort()
-          return new Promise<PersonsAnswer>((resolve) => {
+          return new Promise<PersonAnswer>((resolve) => {
             decide = resolve
           })
         },
       })
 
       await client.call('pay', input, { signal: controller.signal })
-      decide(says.yes)
+      decide(personAnswers.yes)
 
       // A late run would have been recorded before this answer.
       expect(await client.call('look', input)).toMatchObject({ verdict: 'done' })
-      expect(site.ran('pay').filter((one) => one.input.order === input.order)).toEqual([])
+      expect(site.runsOf('pay').filter((one) => one.input.order === input.order)).toEqual([])
     }
   })
 
   test('stays pending when the client fails to show the form', async () => {
-    for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
+    for (const clientKind of ['2025 over HTTP', '2025 over stdio'] as const) {
       const input = anOrder()
-      const client = await site.connect(door, {
+      const client = await site.connect(clientKind, {
         person: () => {
           throw new Error('no window to ask in')
         },
@@ -252,16 +258,16 @@ policy:
   })
 
   test('does not block other calls while the form is open', async () => {
-    for (const door of ['2025 over HTTP', '2025 over stdio'] as const) {
-      let decide: (answer: PersonsAnswer) => void = () => {}
+    for (const clientKind of ['2025 over HTTP', '2025 over stdio'] as const) {
+      let decide: (answer: PersonAnswer) => void = () => {}
       let notifyAsked: () => void = () => {}
       const formShown = new Promise<void>((resolve) => {
         notifyAsked = resolve
       })
-      const client = await site.connect(door, {
+      const client = await site.connect(clientKind, {
         person: () => {
           notifyAsked()
-          return new Promise<PersonsAnswer>((resolve) => {
+          return new Promise<PersonAnswer>((resolve) => {
             decide = resolve
           })
         },
@@ -271,7 +277,7 @@ policy:
       const payment = client.call('pay', input)
       await formShown
       expect(await client.call('look', anOrder())).toMatchObject({ verdict: 'done' })
-      decide(says.yes)
+      decide(personAnswers.yes)
 
       expect(await payment).toMatchObject({ verdict: 'done' })
     }
@@ -291,7 +297,7 @@ policy:
       'soft hyphen': '\u00ad',
       'carriage return': '\rAllow nothing?',
     }
-    answer = says.nothing
+    answer = personAnswers.nothing
     const input = { order: Object.values(hostile).join(' ') }
 
     const { details } = await client.call('pay', input)
@@ -320,7 +326,7 @@ policy:
 
   test('arguments cannot forge lines of the approval message', async () => {
     const client = clientOf(interactiveClients, '2026 over HTTP')
-    answer = says.nothing
+    answer = personAnswers.nothing
 
     await client.call('pay', {
       order: 'x"\n}\nWhat it is for: nothing\nFrom: somewhere safe',
@@ -337,7 +343,7 @@ policy:
 
   test('shows the remaining budget', async () => {
     const client = clientOf(interactiveClients, '2026 over HTTP')
-    answer = says.nothing
+    answer = personAnswers.nothing
 
     await client.call('pay', anOrder())
 
@@ -374,7 +380,7 @@ policy:
         error?: { code: number; message: string }
       }
     }
-    const acceptance = { inputResponses: { approval: says.yes } }
+    const acceptance = { inputResponses: { approval: personAnswers.yes } }
 
     test('returns input_required with an opaque request state', async () => {
       const { result } = await send(anOrder())
@@ -436,7 +442,7 @@ policy:
 
 describe('the /approvals routes', () => {
   let site: Site
-  const clients = new Map<string, DoorClient>()
+  const clients = new Map<string, OfficialClient>()
 
   beforeAll(async () => {
     site = await Site.open({
@@ -460,13 +466,13 @@ ${httpWithTokens(
         subject,
         await site.connect('2026 over HTTP', {
           headers: asBearer(subject),
-          person: () => says.yes,
+          person: () => personAnswers.yes,
         }),
       )
     return () => site.close()
   })
 
-  const clientFor = (subject: string): DoorClient => {
+  const clientFor = (subject: string): OfficialClient => {
     const client = clients.get(subject)
     if (!client) throw new Error(`nobody called ${subject}`)
     return client
@@ -498,7 +504,7 @@ ${httpWithTokens(
     id = String(details.approval)
   })
 
-  const runCount = () => site.ran().filter((one) => one.input.order === input.order).length
+  const runCount = () => site.runsOf().filter((one) => one.input.order === input.order).length
 
   test('let a caller with the scope list and approve, and the call then runs once', async () => {
     const listing = await request('/approvals', 'ann')
@@ -564,7 +570,7 @@ ${httpWithTokens(
     expect(await clientFor('ann').call('transfer', ownInput)).toMatchObject({
       verdict: 'approval_required',
     })
-    expect(site.ran().filter((one) => one.input.order === ownInput.order)).toEqual([])
+    expect(site.runsOf().filter((one) => one.input.order === ownInput.order)).toEqual([])
   })
 
   test('refuse callers that are not named approvers', async () => {

@@ -69,7 +69,7 @@ describe('a store with history', () => {
     const killedServer = await site.serve()
     const first = await site.connect('2026 over HTTP')
     void first.call('hang', { order: 'a' }, { meta: { 'idempotency-key': 'lost-key' } })
-    await eventually(() => expect(site.ran('hang')).toHaveLength(1))
+    await eventually(() => expect(site.runsOf('hang')).toHaveLength(1))
     await site.stop(killedServer, 'SIGKILL')
     await first.close()
 
@@ -135,7 +135,7 @@ describe('a store with history', () => {
       expectOneLine(secondSettlement, 1, /nothing to settle/)
       expect(replay.content[0].text).toContain('Settled by olga')
       expect(replay._meta['dev.drawbridge/replayed']).toMatchObject({ call: unknownId })
-      expect(site.ran('hang')).toHaveLength(1)
+      expect(site.runsOf('hang')).toHaveLength(1)
       expect(auditRecords).toContainEqual(
         expect.objectContaining({ event: 'settled', call: unknownId, outcome: 'done', by: 'olga' }),
       )
@@ -186,7 +186,7 @@ describe('a store with history', () => {
       expectOneLine(secondDecision, 1, /is already denied/)
       expect(allApprovals).toHaveLength(3)
       expect(callOutput.code).toBe(0)
-      expect(site.ran('pay').map(({ input }) => input.order)).toEqual(['a'])
+      expect(site.runsOf('pay').map(({ input }) => input.order)).toEqual(['a'])
     })
 
     test('reports a missing or unknown id', async () => {
@@ -287,7 +287,7 @@ describe('a store with history', () => {
       JSON.parse(stdout).filter(({ would }: { would: string }) => would !== 'pass')
 
     test('prints the decision of every step and runs nothing', async () => {
-      const runsBefore = site.ran().length
+      const runsBefore = site.runsOf().length
       const [jsonOutput, textOutput] = await Promise.all([
         site.run('explain', 'note', '{"order":"e"}', '--json'),
         site.run('explain', 'note', '{"order":"e"}'),
@@ -298,7 +298,7 @@ describe('a store with history', () => {
         steps.map((id) => ({ id, would: 'pass' })),
       )
       expect(textOutput.stdout.trim().split('\n')).toHaveLength(steps.length)
-      expect(site.ran()).toHaveLength(runsBefore)
+      expect(site.runsOf()).toHaveLength(runsBefore)
     })
 
     test('reports refusals with a reason and an exit code', async () => {

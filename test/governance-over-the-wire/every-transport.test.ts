@@ -1,15 +1,21 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
+import {
+  type CallAnswer,
+  type ClientKind,
+  clientKinds,
+  type OfficialClient,
+  prefix,
+} from '../support/client-kinds.ts'
 import { countingTools } from '../support/counting-tools.ts'
-import { type Answered, type Door, type DoorClient, doors, prefix } from '../support/doors.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
 interface Connection {
-  readonly door: Door
+  readonly clientKind: ClientKind
   readonly site: Site
-  readonly client: DoorClient
+  readonly client: OfficialClient
 }
 
 const config = `name: acme
@@ -44,20 +50,20 @@ const key = (value: string) => ({ meta: { 'idempotency-key': value } })
 
 /** Calls through one transport, the expected verdicts, and the expected number of runs. */
 interface Scenario {
-  readonly calls: (client: DoorClient) => Promise<Answered[]>
+  readonly calls: (client: OfficialClient) => Promise<CallAnswer[]>
   readonly verdicts: readonly string[]
   readonly runs: number
 }
 
 const sequentially = async (
-  ...calls: readonly (() => Promise<Answered>)[]
-): Promise<Answered[]> => {
-  const answers: Answered[] = []
+  ...calls: readonly (() => Promise<CallAnswer>)[]
+): Promise<CallAnswer[]> => {
+  const answers: CallAnswer[] = []
   for (const call of calls) answers.push(await call())
   return answers
 }
 
-const repeatCall = (count: number, call: (index: number) => Promise<Answered>) =>
+const repeatCall = (count: number, call: (index: number) => Promise<CallAnswer>) =>
   sequentially(...Array.from({ length: count }, (_, index) => () => call(index)))
 
 const scenarios: Record<string, Scenario> = {
@@ -189,13 +195,15 @@ describe('the same call over every transport', () => {
 
   beforeAll(async () => {
     await Promise.all(
-      doors.map(async (door) => {
+      clientKinds.map(async (clientKind) => {
         const site = await Site.open({ 'drawbridge.yaml': config, 'tools/all.ts': tools })
-        if (door.endsWith('HTTP')) await site.serve()
-        connections.push({ door, site, client: await site.connect(door) })
+        if (clientKind.endsWith('HTTP')) await site.serve()
+        connections.push({ clientKind, site, client: await site.connect(clientKind) })
       }),
     )
-    connections.sort((a, b) => doors.indexOf(a.door) - doors.indexOf(b.door))
+    connections.sort(
+      (a, b) => clientKinds.indexOf(a.clientKind) - clientKinds.indexOf(b.clientKind),
+    )
     return () => Promise.all(connections.map(({ site }) => site.close()))
   })
 
@@ -203,16 +211,20 @@ describe('the same call over every transport', () => {
     const { calls, verdicts, runs } = scenario
 
     const results = await Promise.all(
-      connections.map(async ({ door, site, client }) => {
-        const runsBefore = site.ran().length
+      connections.map(async ({ clientKind, site, client }) => {
+        const runsBefore = site.runsOf().length
         const answers = await calls(client)
-        return { door, answers, ran: site.ran().slice(runsBefore) }
+        return { clientKind, answers, ran: site.runsOf().slice(runsBefore) }
       }),
     )
 
-    for (const { door, answers, ran } of results)
-      expect({ door, verdicts: answers.map(({ verdict }) => verdict), runs: ran.length }).toEqual({
-        door,
+    for (const { clientKind, answers, ran } of results)
+      expect({
+        clientKind,
+        verdicts: answers.map(({ verdict }) => verdict),
+        runs: ran.length,
+      }).toEqual({
+        clientKind,
         verdicts,
         runs,
       })
@@ -249,8 +261,8 @@ describe('the same call over every transport', () => {
       await client.call('charge', { order: 's', idempotency_key: 'mine' })
       await client.call('own_key', { idempotency_key: 'also mine' })
 
-      expect(site.ran('charge').at(-1)?.input).toEqual({ order: 's' })
-      expect(site.ran('own_key').at(-1)?.input).toEqual({ idempotency_key: 'also mine' })
+      expect(site.runsOf('charge').at(-1)?.input).toEqual({ order: 's' })
+      expect(site.runsOf('own_key').at(-1)?.input).toEqual({ idempotency_key: 'also mine' })
     }
   })
 
@@ -268,11 +280,11 @@ describe('the same call over every transport', () => {
   })
 
   test('the Idempotency-Key header is used when metadata and arguments have no key', async () => {
-    for (const { door, site } of connections.filter((connection) =>
-      connection.door.endsWith('HTTP'),
+    for (const { clientKind, site } of connections.filter((connection) =>
+      connection.clientKind.endsWith('HTTP'),
     )) {
-      const client = await site.connect(door, { headers: { 'idempotency-key': 'header' } })
-      const runsBefore = site.ran().length
+      const client = await site.connect(clientKind, { headers: { 'idempotency-key': 'header' } })
+      const runsBefore = site.runsOf().length
 
       const first = await client.call('charge', { order: 't' })
       const repeated = await client.call('charge', { order: 't' })
@@ -286,7 +298,7 @@ describe('the same call over every transport', () => {
         'done',
       ])
       expect(repeated.meta.replayed).toBeDefined()
-      expect(site.ran().length - runsBefore).toBe(2)
+      expect(site.runsOf().length - runsBefore).toBe(2)
     }
   })
 })
@@ -294,7 +306,7 @@ describe('the same call over every transport', () => {
 describe('a definition that changes while it is served', () => {
   let site: Site
   let server: Awaited<ReturnType<Site['serve']>>
-  const clients = new Map<Door, DoorClient>()
+  const clients = new Map<ClientKind, OfficialClient>()
   const plain = 'name: acme\nsources:\n  - definitions: ./tools/*.ts\n'
   const versionOf = (description: string, schema: string, more = '') =>
     countingTools({ name: 'charge', description, schema, more }, { name: 'note' })
@@ -306,8 +318,8 @@ describe('a definition that changes while it is served', () => {
     })
     server = await site.serve('--watch')
     await Promise.all(
-      doors.map(async (door) =>
-        clients.set(door, await site.connect(door, { words: ['--watch'] })),
+      clientKinds.map(async (clientKind) =>
+        clients.set(clientKind, await site.connect(clientKind, { serverArgs: ['--watch'] })),
       ),
     )
     return () => site.close()
@@ -325,9 +337,9 @@ describe('a definition that changes while it is served', () => {
   })
 
   test('a call that expects the old fingerprint is refused with the changed parts', async () => {
-    const fingerprints = new Map<Door, string>()
-    for (const [door, client] of clients)
-      fingerprints.set(door, await fingerprintOf(client, 'charge'))
+    const fingerprints = new Map<ClientKind, string>()
+    for (const [clientKind, client] of clients)
+      fingerprints.set(clientKind, await fingerprintOf(client, 'charge'))
     expect(new Set(fingerprints.values()).size).toBe(1)
 
     await site.put(
@@ -335,8 +347,8 @@ describe('a definition that changes while it is served', () => {
       versionOf('Charges twice.', 'z.object({ order: z.string(), twice: z.boolean() })'),
     )
 
-    for (const [door, client] of clients) {
-      const oldFingerprint = fingerprints.get(door) ?? ''
+    for (const [clientKind, client] of clients) {
+      const oldFingerprint = fingerprints.get(clientKind) ?? ''
       const currentFingerprint = await eventually(async () => {
         const served = await fingerprintOf(client, 'charge')
         expect(served).not.toBe(oldFingerprint)
@@ -345,8 +357,8 @@ describe('a definition that changes while it is served', () => {
       const expecting = (fingerprint: string) => ({ meta: { 'expect-fingerprint': fingerprint } })
       const refused = await client.call('charge', { order: 'a' }, expecting(oldFingerprint))
 
-      expect({ door, verdict: refused.verdict, details: refused.details }).toEqual({
-        door,
+      expect({ clientKind, verdict: refused.verdict, details: refused.details }).toEqual({
+        clientKind,
         verdict: 'definition_changed',
         details: {
           expected: oldFingerprint,
@@ -355,12 +367,12 @@ describe('a definition that changes while it is served', () => {
         },
       })
       expect(refused.text).toMatch(/description, input/)
-      const input = { order: door, twice: true }
+      const input = { order: clientKind, twice: true }
       expect(await client.call('charge', input, expecting(currentFingerprint))).toMatchObject({
         verdict: 'done',
       })
     }
-    expect(site.ran('charge')).toHaveLength(doors.length)
+    expect(site.runsOf('charge')).toHaveLength(clientKinds.length)
   })
 
   test('an approval for the old definition is void', async () => {
@@ -385,7 +397,7 @@ describe('a definition that changes while it is served', () => {
 
     expect(repeated.verdict).toBe('approval_required')
     expect(repeated.details.approval).not.toBe(pendingCall.details.approval)
-    expect(site.ran('charge').filter(({ input }) => input.order === 'void')).toEqual([])
+    expect(site.runsOf('charge').filter(({ input }) => input.order === 'void')).toEqual([])
   })
 
   test('a changed policy is enforced, or a restart is announced', async () => {
@@ -457,24 +469,24 @@ export const greet = definePrompt({
     expect(await response.json()).toMatchObject({
       error: { code: -31403, data: { code: 'insufficient_scope', missing } },
     })
-    expect(site.ran()).toEqual([])
+    expect(site.runsOf()).toEqual([])
   })
 
   test('without the scopes is refused alike in both protocol versions', async () => {
-    for (const door of ['2026 over HTTP', '2025 over HTTP'] as const) {
-      const client = await site.connect(door, { headers: asBearer('bob') })
+    for (const clientKind of ['2026 over HTTP', '2025 over HTTP'] as const) {
+      const client = await site.connect(clientKind, { headers: asBearer('bob') })
 
       const outcome = await client.call('write_order', { order: 'a' })
 
       expect(outcome).toMatchObject({ verdict: 'insufficient_scope', details: { missing } })
     }
-    expect(site.ran()).toEqual([])
+    expect(site.runsOf()).toEqual([])
   })
 
   test('tools without the needed scopes are not listed', async () => {
-    for (const door of ['2026 over HTTP', '2025 over HTTP'] as const) {
+    for (const clientKind of ['2026 over HTTP', '2025 over HTTP'] as const) {
       const [ann, bob] = await Promise.all(
-        ['ann', 'bob'].map((subject) => site.connect(door, { headers: asBearer(subject) })),
+        ['ann', 'bob'].map((subject) => site.connect(clientKind, { headers: asBearer(subject) })),
       )
       expect((await ann?.tools())?.map(({ name }) => name)).toEqual(['pay', 'write_order'])
       expect((await bob?.tools())?.map(({ name }) => name)).toEqual(['pay'])
@@ -530,7 +542,7 @@ export const greet = definePrompt({
   })
 })
 
-async function fingerprintOf(client: DoorClient, name: string): Promise<string> {
+async function fingerprintOf(client: OfficialClient, name: string): Promise<string> {
   const tool = (await client.tools()).find((one) => one.name === name)
   return String(tool?._meta[`${prefix}fingerprint`])
 }

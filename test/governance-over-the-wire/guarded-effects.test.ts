@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
+import { type OfficialClient, type PersonAnswer, personAnswers } from '../support/client-kinds.ts'
 import { type CountingTool, countingTools } from '../support/counting-tools.ts'
-import { type DoorClient, type PersonsAnswer, says } from '../support/doors.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
@@ -48,7 +48,7 @@ export default {
 const scopes = ['payments:write', 'own:scope']
 
 let site: Site
-let answer: PersonsAnswer
+let answer: PersonAnswer
 let registry: { readonly id: string; readonly mount: string }[]
 
 beforeAll(async () => {
@@ -81,77 +81,85 @@ describe('every tool with side effects, from every source and mount, is refused'
     expect(registry).toHaveLength(3 * effectful.length + 1)
   })
 
-  describe.each(['2026 over HTTP', '2025 over HTTP'] as const)('for a client of %s', (door) => {
-    const clients = new Map<string, Promise<DoorClient>>()
-    const client = (
-      subject: string,
-      mount: string,
-      supportsElicitation: boolean,
-    ): Promise<DoorClient> => {
-      const id = `${subject} ${mount} ${supportsElicitation}`
-      const connection =
-        clients.get(id) ??
-        site.connect(door, {
-          mount,
-          headers: asBearer(subject),
-          ...(supportsElicitation && { person: () => answer }),
+  describe.each(['2026 over HTTP', '2025 over HTTP'] as const)(
+    'for a client of %s',
+    (clientKind) => {
+      const clients = new Map<string, Promise<OfficialClient>>()
+      const client = (
+        subject: string,
+        mount: string,
+        supportsElicitation: boolean,
+      ): Promise<OfficialClient> => {
+        const id = `${subject} ${mount} ${supportsElicitation}`
+        const connection =
+          clients.get(id) ??
+          site.connect(clientKind, {
+            mount,
+            headers: asBearer(subject),
+            ...(supportsElicitation && { person: () => answer }),
+          })
+        clients.set(id, connection)
+        return connection
+      }
+
+      /** Calls every tool and counts the verdicts. */
+      async function callAll(call: (tool: { id: string; mount: string }) => Promise<string>) {
+        const verdicts = await Promise.all(registry.map(call))
+        const counts: Record<string, number> = {}
+        for (const verdict of verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1
+        return counts
+      }
+
+      test('without the permission', async () => {
+        answer = personAnswers.yes
+        const counts = await callAll(async ({ id, mount }) => {
+          const { verdict } = await (await client('bob', mount, true)).call(id, input, withNewKey())
+          return verdict
         })
-      clients.set(id, connection)
-      return connection
-    }
 
-    /** Calls every tool and counts the verdicts. */
-    async function callAll(call: (tool: { id: string; mount: string }) => Promise<string>) {
-      const verdicts = await Promise.all(registry.map(call))
-      const counts: Record<string, number> = {}
-      for (const verdict of verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1
-      return counts
-    }
-
-    test('without the permission', async () => {
-      answer = says.yes
-      const counts = await callAll(async ({ id, mount }) => {
-        const { verdict } = await (await client('bob', mount, true)).call(id, input, withNewKey())
-        return verdict
+        expect(counts).toEqual({ insufficient_scope: registry.length })
+        expect(site.runsOf()).toEqual([])
       })
 
-      expect(counts).toEqual({ insufficient_scope: registry.length })
-      expect(site.ran()).toEqual([])
-    })
+      test('without an idempotency key', async () => {
+        answer = personAnswers.yes
+        const counts = await callAll(async ({ id, mount }) => {
+          const { verdict } = await (await client('ann', mount, true)).call(id, input)
+          return verdict
+        })
 
-    test('without an idempotency key', async () => {
-      answer = says.yes
-      const counts = await callAll(async ({ id, mount }) => {
-        const { verdict } = await (await client('ann', mount, true)).call(id, input)
-        return verdict
+        expect(counts).toEqual({ idempotency_key_required: registry.length })
+        expect(site.runsOf()).toEqual([])
       })
 
-      expect(counts).toEqual({ idempotency_key_required: registry.length })
-      expect(site.ran()).toEqual([])
-    })
+      test('without an approval', async () => {
+        const counts = await callAll(async ({ id, mount }) => {
+          const { verdict } = await (await client('ann', mount, false)).call(
+            id,
+            input,
+            withNewKey(),
+          )
+          return verdict
+        })
 
-    test('without an approval', async () => {
-      const counts = await callAll(async ({ id, mount }) => {
-        const { verdict } = await (await client('ann', mount, false)).call(id, input, withNewKey())
-        return verdict
+        expect(counts).toEqual({ approval_required: registry.length })
+        expect(site.runsOf()).toEqual([])
       })
 
-      expect(counts).toEqual({ approval_required: registry.length })
-      expect(site.ran()).toEqual([])
-    })
+      test('after a denial by the user', async () => {
+        answer = personAnswers.no
+        const counts = await callAll(async ({ id, mount }) => {
+          const clientWithUser = await client('ann', mount, true)
+          return (
+            await clientWithUser.call(id, { order: `${clientKind} denied ${mount}` }, withNewKey())
+          ).verdict
+        })
 
-    test('after a denial by the user', async () => {
-      answer = says.no
-      const counts = await callAll(async ({ id, mount }) => {
-        const clientWithUser = await client('ann', mount, true)
-        return (await clientWithUser.call(id, { order: `${door} denied ${mount}` }, withNewKey()))
-          .verdict
+        expect(counts).toEqual({ approval_denied: registry.length })
+        expect(site.runsOf()).toEqual([])
       })
-
-      expect(counts).toEqual({ approval_denied: registry.length })
-      expect(site.ran()).toEqual([])
-    })
-  })
+    },
+  )
 })
 
 test('views and prompts with side effects need permission, key and approval too', async () => {
@@ -177,7 +185,7 @@ test('views and prompts with side effects need permission, key and approval too'
     expect(await ask('ann', method, params)).toBe('idempotency_key_required')
     expect(await ask('ann', method, { ...params, _meta })).toBe('approval_required')
   }
-  expect(site.ran()).toEqual([])
+  expect(site.runsOf()).toEqual([])
 })
 
 test('a read needs none of them', async () => {
@@ -187,8 +195,8 @@ test('a read needs none of them', async () => {
 })
 
 test('each tool runs once with permission, key and approval', async () => {
-  answer = says.yes
-  const runsBefore = site.ran().length
+  answer = personAnswers.yes
+  const runsBefore = site.runsOf().length
   for (const { id, mount } of registry) {
     const client = await site.connect('2026 over HTTP', {
       mount,
@@ -198,5 +206,5 @@ test('each tool runs once with permission, key and approval', async () => {
     const outcome = await client.call(id, { order: `allowed ${mount}` }, withNewKey())
     expect({ id, mount, verdict: outcome.verdict }).toEqual({ id, mount, verdict: 'done' })
   }
-  expect(site.ran().length - runsBefore).toBe(registry.length)
+  expect(site.runsOf().length - runsBefore).toBe(registry.length)
 })

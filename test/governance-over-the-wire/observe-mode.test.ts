@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Site } from '../support/a-site.ts'
+import { type CallAnswer, personAnswers } from '../support/client-kinds.ts'
 import { countingTools } from '../support/counting-tools.ts'
-import { type Answered, says } from '../support/doors.ts'
 import { asBearer, httpWithTokens } from '../support/tokens.ts'
 
 interface Case {
@@ -73,7 +73,7 @@ interface AuditRecord {
 
 interface Session {
   readonly site: Site
-  readonly answers: Record<string, readonly Answered[]>
+  readonly answers: Record<string, readonly CallAnswer[]>
   readonly shown: readonly string[]
   readonly audit: readonly AuditRecord[]
 }
@@ -112,9 +112,9 @@ ${httpWithTokens({ subject: 'bob', scopes: [] })}`,
   const server = await site.serve()
   const client = await site.connect('2026 over HTTP', {
     headers: asBearer('bob'),
-    person: () => says.no,
+    person: () => personAnswers.no,
   })
-  const answers: Record<string, Answered[]> = {}
+  const answers: Record<string, CallAnswer[]> = {}
   const call = async (tool: string, input: Record<string, unknown>, key?: string) => {
     const meta = key === undefined ? {} : { 'idempotency-key': key }
     answers[tool] = [...(answers[tool] ?? []), await client.call(tool, input, { meta })]
@@ -139,7 +139,7 @@ describe('policy mode "observe"', () => {
     const answers = session.answers[testCase.tool] ?? []
 
     expect(answers.map(({ verdict }) => verdict)).toEqual(Array(testCase.calls).fill('done'))
-    expect(session.site.ran(testCase.tool)).toHaveLength(testCase.calls)
+    expect(session.site.runsOf(testCase.tool)).toHaveLength(testCase.calls)
     expect(recordOf(session, testCase.tool)).toMatchObject({
       outcome: 'done',
       decisions: expect.arrayContaining([
@@ -169,7 +169,7 @@ describe('policy mode "observe"', () => {
     const { answers, site } = sessions.observe as Session
 
     expect(answers.free?.map(({ verdict }) => verdict)).toEqual(['invalid_input', 'done', 'done'])
-    expect(site.ran('free')).toHaveLength(1)
+    expect(site.runsOf('free')).toHaveLength(1)
   })
 })
 
@@ -179,6 +179,6 @@ describe('policy mode "enforce"', () => {
     const verdicts = (session.answers[testCase.tool] ?? []).map(({ verdict }) => verdict)
 
     expect(verdicts).toEqual([...Array(testCase.calls - 1).fill('done'), testCase.refusal])
-    expect(session.site.ran(testCase.tool)).toHaveLength(testCase.calls - 1)
+    expect(session.site.runsOf(testCase.tool)).toHaveLength(testCase.calls - 1)
   })
 })

@@ -14,7 +14,7 @@ import {
   detailsOf,
   movesMoney,
   type PaymentParts,
-  wordOf,
+  verdictOf,
 } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
@@ -84,9 +84,9 @@ test('a caller with 1000 pending approvals is rate limited; other callers are no
   clock.pass(30 * 24 * 3600 * 1000)
   const afterExpiry = await call({ input: { amount: 1002 } })
 
-  expect(wordOf(tooMany)).toBe('rate_limited')
+  expect(verdictOf(tooMany)).toBe('rate_limited')
   expect(repeated).toBe(ids[7])
-  expect([otherCaller, afterDecision, afterExpiry].map(wordOf)).toEqual(
+  expect([otherCaller, afterDecision, afterExpiry].map(verdictOf)).toEqual(
     Array(3).fill('approval_required'),
   )
 })
@@ -102,7 +102,7 @@ test('a used approval does not allow a second run', async () => {
   const repeated = await call()
   const secondDecision = await approve(id)
 
-  expect(wordOf(repeated)).toBe('approval_required')
+  expect(verdictOf(repeated)).toBe('approval_required')
   expect(detailsOf(repeated).approval).not.toBe(id)
   expect(secondDecision).toEqual({ fault: `${id} is already used.` })
   expect(ran).toHaveLength(1)
@@ -116,7 +116,7 @@ test('an approval expires when it is not used in time', async () => {
   clock.pass(hour)
   const expiredResult = await call()
 
-  expect(wordOf(expiredResult)).toBe('approval_required')
+  expect(verdictOf(expiredResult)).toBe('approval_required')
   expect(detailsOf(expiredResult).approval).not.toBe(id)
   expect(ran).toEqual([])
 })
@@ -127,7 +127,7 @@ test('an approval is valid until just before it expires', async () => {
 
   clock.pass(hour - 1)
 
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
   expect(ran).toHaveLength(1)
 })
 
@@ -143,7 +143,7 @@ test.each([
 
   const outcome = await call(other)
 
-  expect(wordOf(outcome)).toBe('approval_required')
+  expect(verdictOf(outcome)).toBe('approval_required')
   expect(detailsOf(outcome).approval).not.toBe(id)
   expect(ran).toEqual([])
 })
@@ -152,14 +152,14 @@ test('an approval is bound to its call: another capability', async () => {
   const { pay, ran, call, request, approve } = anApprovalSetup()
   await approve(await request())
   const outcome = await call({ capability: { ...pay, name: 'refund' } })
-  expect(wordOf(outcome)).toBe('approval_required')
+  expect(verdictOf(outcome)).toBe('approval_required')
   expect(ran).toEqual([])
 })
 
 test('an approval matches arguments in canonical form', async () => {
   const { call, request, approve } = anApprovalSetup()
   await approve(await request({ input: { amount: 10, to: 'x' } }))
-  expect(wordOf(await call({ input: { to: 'x', amount: 10.0 } }))).toBe('done')
+  expect(verdictOf(await call({ input: { to: 'x', amount: 10.0 } }))).toBe('done')
 })
 
 const policies: readonly [string, Partial<PolicyRule>][] = [
@@ -207,7 +207,7 @@ test('50 concurrent calls create one pending approval', async () => {
   expect(new Set(outcomes.map((outcome) => detailsOf(outcome).approval))).toEqual(
     new Set([pending?.id]),
   )
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
   expect(ran).toHaveLength(1)
 })
 
@@ -221,7 +221,7 @@ test('an approval is found after the clock was set back', async () => {
   clock.pass(-5 * minute)
   await approve(await request())
 
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
   expect(ran).toHaveLength(2)
 })
 
@@ -256,9 +256,9 @@ test('a denied call is refused until the approval expires', async () => {
   clock.pass(hour)
   const afterExpiry = await call()
 
-  expect(refusals.map(wordOf)).toEqual(['approval_denied', 'approval_denied'])
+  expect(refusals.map(verdictOf)).toEqual(['approval_denied', 'approval_denied'])
   expect(refusals[0]).toMatchObject({ failure: { retryable: false, details: { approval: id } } })
-  expect(wordOf(afterExpiry)).toBe('approval_required')
+  expect(verdictOf(afterExpiry)).toBe('approval_required')
   expect(ran).toEqual([])
 })
 
@@ -300,9 +300,9 @@ test('with approvers "others" the caller cannot approve its own call', async () 
   const otherDecision = await approve(id, 'eve')
 
   expect(ownDecision).toEqual({ fault: expect.stringContaining('another person') })
-  expect(wordOf(outcomeBefore)).toBe('approval_required')
+  expect(verdictOf(outcomeBefore)).toBe('approval_required')
   expect(otherDecision).toMatchObject({ approval: { state: 'approved', decidedBy: 'eve' } })
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
   expect(ran).toHaveLength(1)
 })
 
@@ -315,7 +315,7 @@ test('with named approvers only they can decide', async () => {
 
   expect(outsiderDecision).toEqual({ fault: 'Only eve, ken may decide, not bob.' })
   expect(insiderDecision).toMatchObject({ approval: { decidedBy: 'ken' } })
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
 })
 
 test('with approvers "others" the user of the client is not asked, and a forged answer is ignored', async () => {
@@ -330,7 +330,7 @@ test('with approvers "others" the user of the client is not asked, and a forged 
   )
   const forgedOutcome = await call(forged)
 
-  expect([wordOf(outcome), wordOf(forgedOutcome)]).toEqual([
+  expect([verdictOf(outcome), verdictOf(forgedOutcome)]).toEqual([
     'approval_required',
     'approval_required',
   ])
@@ -353,7 +353,7 @@ test('a client that supports elicitation is asked, and acceptance allows one run
     state: { approval: approvalsApi.list(true)[0]?.id },
   })
   expect(countWords(outcomes).done).toBe(1)
-  expect(wordOf(replayed)).toBe('approval_expired')
+  expect(verdictOf(replayed)).toBe('approval_expired')
   expect(ran).toHaveLength(1)
 })
 
@@ -370,7 +370,7 @@ test.each([
 ])('an elicitation answer that %s is not an approval', async (_, answer, word) => {
   const { ran, call } = anApprovalSetup()
   const question = await call(elicitation)
-  expect(wordOf(await call(answerElicitation(question, answer)))).toBe(word)
+  expect(verdictOf(await call(answerElicitation(question, answer)))).toBe(word)
   expect(ran).toEqual([])
 })
 
@@ -378,7 +378,7 @@ test('an elicitation answer expires after ten minutes', async () => {
   const { ran, clock, call } = anApprovalSetup()
   const question = await call(elicitation)
   clock.pass(10 * minute)
-  expect(wordOf(await call(answerElicitation(question, acceptance)))).toBe('approval_expired')
+  expect(verdictOf(await call(answerElicitation(question, acceptance)))).toBe('approval_expired')
   expect(ran).toEqual([])
 })
 
@@ -394,7 +394,7 @@ test.each([
   ],
 ])('model output cannot approve: an answer %s', async (_, more) => {
   const { ran, call } = anApprovalSetup()
-  expect(['asking', 'approval_expired']).toContain(wordOf(await call(more)))
+  expect(['asking', 'approval_expired']).toContain(verdictOf(await call(more)))
   expect(ran).toEqual([])
 })
 
@@ -406,7 +406,7 @@ test.each([
   const { ran, call } = anApprovalSetup()
   const question = await call(elicitation)
   const outcome = await call({ ...answerElicitation(question, acceptance), ...other })
-  expect(wordOf(outcome)).toBe('approval_expired')
+  expect(verdictOf(outcome)).toBe('approval_expired')
   expect(ran).toEqual([])
 })
 
@@ -477,7 +477,7 @@ test('a tool that asks its own question keeps its approval until it has run', as
   })
   const fourth = await call(elicitation)
 
-  expect([first, second, third, fourth].map(wordOf)).toEqual([
+  expect([first, second, third, fourth].map(verdictOf)).toEqual([
     'asking',
     'asking',
     'done',
@@ -512,7 +512,7 @@ test('a tool that asks a question consumes no key and no budget', async () => {
   await call({ idempotencyKey: 'k' })
   const other = await call({ idempotencyKey: 'k', answers: { account: {} }, input: { amount: 12 } })
 
-  expect(wordOf(other)).toBe('done')
+  expect(verdictOf(other)).toBe('done')
   expect(ran).toHaveLength(3)
   expect(ledger.read.spent('b ann', '2026-03-10')).toBe(3)
 })
@@ -534,7 +534,7 @@ test('a crash during the run does not restore the approval', async () => {
   )
   const outcome = await restarted.call()
 
-  expect(wordOf(outcome)).toBe('approval_required')
+  expect(verdictOf(outcome)).toBe('approval_required')
   expect(restarted.ran).toEqual([])
 })
 
@@ -561,7 +561,7 @@ test('a budget reauthorisation and a required approval are asked as one', async 
   await approve(id)
 
   expect(approvalsApi.find(id)?.shown.cost).toContain('2 of 1 calls')
-  expect(wordOf(await call(overBudget))).toBe('done')
+  expect(verdictOf(await call(overBudget))).toBe('done')
   expect(ran).toHaveLength(2)
 })
 
@@ -577,7 +577,7 @@ test('waiting for an approval does not count towards the call timeout', async ()
   const { clock, call, request, approve } = anApprovalSetup({ rules: { timeout: 50 } })
   await approve(await request())
   clock.pass(30 * second)
-  expect(wordOf(await call())).toBe('done')
+  expect(verdictOf(await call())).toBe('done')
 })
 
 const binding = { subject: 'ann', method: 'tools/call', name: 'pay', input: { amount: 10 } }

@@ -9,7 +9,13 @@ import { refused } from '../../src/governance/failures.ts'
 import type { AuditEntry } from '../../src/governance/steps/record-audit.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock } from '../support/a-clock.ts'
-import { aPayment, detailsOf, movesMoney, type PaymentParts, wordOf } from '../support/a-payment.ts'
+import {
+  aPayment,
+  detailsOf,
+  movesMoney,
+  type PaymentParts,
+  verdictOf,
+} from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCaller, aContract, aLedger, aPipeline } from '../support/builders.ts'
@@ -63,7 +69,7 @@ test.each(endings)(
 
     const outcome = await govern(call)
 
-    expect(wordOf(outcome)).toBe(word)
+    expect(verdictOf(outcome)).toBe(word)
     const entries = (await audited()).filter(({ id }) => id === call.id)
     expect(entries.map(({ event }) => event)).toEqual(hasBegin ? ['begin', 'end'] : ['end'])
     expect(entries.at(-1)).toMatchObject({
@@ -330,7 +336,7 @@ test('SIGKILL during writes leaves an intact chain with every acknowledged recor
   const acknowledged: string[] = []
   for (let cycle = 0; cycle < kills; cycle++) {
     const child = startScript(code, [file, `c${cycle}`])
-    await child.said(/\n/)
+    await child.waitForStdout(/\n/)
     await sleep((cycle * 7) % 50)
     child.process.kill('SIGKILL')
     await child.ended

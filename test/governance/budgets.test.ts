@@ -11,7 +11,13 @@ import { createRefine } from '../../src/governance/policy.ts'
 import { settleRun } from '../../src/governance/settle-run.ts'
 import { createSteadyClock } from '../../src/runtime/clock.ts'
 import { aClock, day, hour, minute, second } from '../support/a-clock.ts'
-import { aPayment, countWords, detailsOf, type PaymentParts, wordOf } from '../support/a-payment.ts'
+import {
+  aPayment,
+  countWords,
+  detailsOf,
+  type PaymentParts,
+  verdictOf,
+} from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount, atMost } from '../support/amount.ts'
 import { aCall, aCaller, aPipeline, type PipelineParts } from '../support/builders.ts'
@@ -114,7 +120,7 @@ test('a certain failure costs nothing', async () => {
 
   const outcomes = [await buy(), await buy(), await buy(), await buy(), await buy()]
 
-  expect(outcomes.map(wordOf)).toEqual([
+  expect(outcomes.map(verdictOf)).toEqual([
     'declined',
     'declined',
     'declined',
@@ -214,7 +220,7 @@ test.each(usages)(
 
     const outcome = await buy()
 
-    expect(wordOf(outcome)).toBe(word)
+    expect(verdictOf(outcome)).toBe(word)
     expect((outcome as Done).notices?.map(({ about }) => about)).toEqual(
       notice ? ['budget'] : undefined,
     )
@@ -224,7 +230,7 @@ test.each(usages)(
 
 test('sums of cents reach thresholds exactly despite floating point', async () => {
   const { buy } = aMeteredPayment({ rules: euros(0.3, 0.1, { thresholds: defaultThresholds }) })
-  expect([await buy(), await buy(), await buy()].map(wordOf)).toEqual(['done', 'done', 'done'])
+  expect([await buy(), await buy(), await buy()].map(verdictOf)).toEqual(['done', 'done', 'done'])
   const lowCost = aMeteredPayment({ rules: euros(1, 0.1, { thresholds: defaultThresholds }) })
   const outcomes: Outcome[] = []
   for (let time = 0; time < 8; time++) outcomes.push(await lowCost.buy())
@@ -255,12 +261,12 @@ test('above the limit each call needs an approval, up to the stop threshold', as
   const approveAndRetry = async (order: string) => {
     const firstOutcome = await callOverBudget(order)
     await approvalsApi.decide(String(detailsOf(firstOutcome).approval), 'approved', 'eve')
-    return [wordOf(firstOutcome), wordOf(await callOverBudget(order))]
+    return [verdictOf(firstOutcome), verdictOf(await callOverBudget(order))]
   }
 
   expect(await approveAndRetry('eleventh')).toEqual(['approval_required', 'done'])
   expect(await approveAndRetry('twelfth')).toEqual(['approval_required', 'done'])
-  expect(wordOf(await callOverBudget('thirteenth'))).toBe('budget_exceeded')
+  expect(verdictOf(await callOverBudget('thirteenth'))).toBe('budget_exceeded')
   expect(ran).toHaveLength(12)
 })
 
@@ -322,7 +328,7 @@ test.each([
   clock.pass(tick)
   const nextDay = [await buy(), await buy()]
 
-  expect([...firstDay, ...nextDay].map(wordOf)).toEqual([
+  expect([...firstDay, ...nextDay].map(verdictOf)).toEqual([
     'done',
     'budget_exceeded',
     'done',
@@ -336,13 +342,13 @@ test('a monthly budget does not reset daily', async () => {
   })
   await buy()
   clock.pass(day)
-  expect(wordOf(await buy())).toBe('budget_exceeded')
+  expect(verdictOf(await buy())).toBe('budget_exceeded')
 })
 
 test('a budget per call limits each call separately', async () => {
   const expensive = aMeteredPayment({ rules: euros(5, 6, { window: 'call' }) })
   const cheap = aMeteredPayment({ rules: euros(5, 5, { window: 'call' }) })
-  expect(wordOf(await expensive.buy())).toBe('budget_exceeded')
+  expect(verdictOf(await expensive.buy())).toBe('budget_exceeded')
   expect(countWords(await cheap.buyMany(20))).toEqual({ done: 20 })
 })
 
@@ -379,7 +385,7 @@ test('after a restart with the clock set back, earlier spending on that day coun
     aCall({ capability: restarted.pay, input: { order: 'new' } }),
   )
 
-  expect(wordOf(outcome)).toBe('budget_exceeded')
+  expect(verdictOf(outcome)).toBe('budget_exceeded')
 })
 
 test('the steady clock ignores system clock changes', () => {
@@ -416,7 +422,7 @@ test('budgets are separate per caller and per source', async () => {
     await buy('ben'),
     await buy('ben'),
     await buy('ben', otherSource),
-  ].map(wordOf)
+  ].map(verdictOf)
 
   expect(words).toEqual(['done', 'done', 'budget_exceeded', 'done', 'budget_exceeded', 'done'])
 })
@@ -439,7 +445,7 @@ test("a policy budget applies on top of the source's, and a changed limit keeps 
   const firstProcess = aMeteredPayment({ rules: withLimit(10).rules }, { file })
   await firstProcess.buyMany(6)
   const restarted = aMeteredPayment({ rules: withLimit(5).rules }, { file })
-  expect(wordOf(await restarted.buy('ann', { ...restarted.pay, name: 'pay_more' }))).toBe(
+  expect(verdictOf(await restarted.buy('ann', { ...restarted.pay, name: 'pay_more' }))).toBe(
     'budget_exceeded',
   )
 })
@@ -459,7 +465,7 @@ test('a rate-limited caller receives retry_after_ms and succeeds after it', asyn
   expect(countWords(outcomes)).toEqual({ done: 10, rate_limited: 5 })
   expect(outcomes.at(-1)).toMatchObject({ failure: { retryable: true } })
   expect(retryAfterMs).toBe(100)
-  expect([wordOf(earlyOutcome), wordOf(laterOutcome)]).toEqual(['rate_limited', 'done'])
+  expect([verdictOf(earlyOutcome), verdictOf(laterOutcome)]).toEqual(['rate_limited', 'done'])
   expect(ran).toHaveLength(11)
 })
 
@@ -486,7 +492,7 @@ test('a refusal by one rate limit takes no token from another', async () => {
   })
   await buyMany(50)
   clock.pass(second)
-  expect(wordOf(await buy())).toBe('done')
+  expect(verdictOf(await buy())).toBe('done')
 })
 
 test('in observe mode, rate and budget violations are audited and nothing is refused', async () => {
@@ -519,7 +525,7 @@ test('refusals by budget or rate take less than 10 ms', async () => {
   for (let order = 0; order < 1000; order++) {
     const startedAt = performance.now()
     const outcome = await govern(aCall({ capability: pay, input: { order } }))
-    times[wordOf(outcome)]?.push(performance.now() - startedAt)
+    times[verdictOf(outcome)]?.push(performance.now() - startedAt)
   }
   for (const [word, durations] of Object.entries(times)) {
     const [median, p99] = [percentile(durations, 0.5), percentile(durations, 0.99)]
@@ -547,7 +553,7 @@ test('a caller at 50 times the rate is limited without slowing others', async ()
     for (let round = 0; round < 10; round++) {
       const startedAt = performance.now()
       const otherCall = buy('ben').then((outcome) => {
-        expect(wordOf(outcome)).toBe('done')
+        expect(verdictOf(outcome)).toBe('done')
         times.push(performance.now() - startedAt)
       })
       for (let part = 1; part <= 10; part++) {

@@ -10,7 +10,7 @@ import { settleRun } from '../../src/governance/settle-run.ts'
 import { toResult } from '../../src/mcp/to-result.ts'
 import { resultMeta } from '../../src/mcp/wire-names.ts'
 import { aClock, day, second } from '../support/a-clock.ts'
-import { aPayment, countWords, detailsOf, movesMoney, wordOf } from '../support/a-payment.ts'
+import { aPayment, countWords, detailsOf, movesMoney, verdictOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCaller, aContract, aPipeline, type PipelineParts } from '../support/builders.ts'
@@ -42,7 +42,7 @@ test(`${keysAtOnce} keys with 50 concurrent calls each run ${keysAtOnce} times, 
   expect(new Set(ran.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(keysAtOnce)
   const texts = new Map<string, Set<string>>()
   for (const { key, id, outcome } of [...answers, ...replays]) {
-    if (wordOf(outcome) === 'in_progress') continue
+    if (verdictOf(outcome) === 'in_progress') continue
     texts.set(key, (texts.get(key) ?? new Set()).add(toText(outcome, id)))
   }
   expect([...texts.values()].map((set) => set.size)).toEqual(Array(keysAtOnce).fill(1))
@@ -150,7 +150,7 @@ async function callTwice(
   const second = await govern(
     aCall({ capability, idempotencyKey: key, input: JSON.parse(secondText) }),
   )
-  return { word: wordOf(second), ran: ran.length }
+  return { word: verdictOf(second), ran: ran.length }
 }
 let keys = 0
 
@@ -253,7 +253,7 @@ test.each([
       aCall({ capability: pay, idempotencyKey: 'k', input: JSON.parse(inputText) }),
     )
 
-    expect(wordOf(outcome)).toBe('invalid_input')
+    expect(verdictOf(outcome)).toBe('invalid_input')
     expect(ran).toEqual([])
     expect(await audited()).toMatchObject([{ event: 'end', code: 'invalid_input' }])
   },
@@ -271,7 +271,7 @@ test.each([
   clock.pass(elapsedMs)
   const outcome = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
-  expect(wordOf(outcome)).toBe(word)
+  expect(verdictOf(outcome)).toBe(word)
   expect(ran).toHaveLength(runs)
 })
 
@@ -310,7 +310,7 @@ test.each([
 ])('a key length of %s is accepted or refused', async (_, key, word) => {
   const { pay, ran } = aPayment()
   const outcome = await aPipeline().govern(aCall({ capability: pay, idempotencyKey: key }))
-  expect(wordOf(outcome)).toBe(word)
+  expect(verdictOf(outcome)).toBe(word)
   expect(ran).toHaveLength(word === 'done' ? 1 : 0)
 })
 
@@ -371,7 +371,7 @@ test('invalid arguments consume no key', async () => {
     aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 10 } }),
   )
 
-  expect([wordOf(refusal), wordOf(outcome)]).toEqual(['invalid_input', 'done'])
+  expect([verdictOf(refusal), verdictOf(outcome)]).toEqual(['invalid_input', 'done'])
   expect(ran).toHaveLength(1)
 })
 
@@ -387,7 +387,7 @@ test('a missing permission consumes no key', async () => {
     aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 2 }, caller }),
   )
 
-  expect([wordOf(refusal), wordOf(outcome)]).toEqual(['insufficient_scope', 'done'])
+  expect([verdictOf(refusal), verdictOf(outcome)]).toEqual(['insufficient_scope', 'done'])
 })
 
 test('pending and denied approvals consume no key', async () => {
@@ -404,7 +404,7 @@ test('pending and denied approvals consume no key', async () => {
   await approvalsApi.decide(String(detailsOf(other).approval), 'approved', 'eve')
   const outcome = await govern(call(2))
 
-  expect([missing, denied, other, outcome].map(wordOf)).toEqual([
+  expect([missing, denied, other, outcome].map(verdictOf)).toEqual([
     'approval_required',
     'approval_denied',
     'approval_required',
@@ -433,7 +433,7 @@ test('budget and rate refusals consume no key', async () => {
   clock.pass(day)
   const outcome = await call('k', 4)
 
-  expect([overBudget, overRate, outcome].map(wordOf)).toEqual([
+  expect([overBudget, overRate, outcome].map(verdictOf)).toEqual([
     'budget_exceeded',
     'rate_limited',
     'done',
@@ -449,7 +449,7 @@ test('a fingerprint mismatch consumes no key', async () => {
   const outcome = await govern(
     aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 2 } }),
   )
-  expect([wordOf(refusal), wordOf(outcome)]).toEqual(['definition_changed', 'done'])
+  expect([verdictOf(refusal), verdictOf(outcome)]).toEqual(['definition_changed', 'done'])
 })
 
 test('a key reused with other arguments is a conflict that names the original call', async () => {
@@ -530,9 +530,12 @@ test('after a crash, the key reports outcome_unknown permanently and nothing rer
       message: expect.stringContaining(`drawbridge runs settle ${call.id}`),
     },
   })
-  expect(wordOf(afterAMonth)).toBe('outcome_unknown')
+  expect(verdictOf(afterAMonth)).toBe('outcome_unknown')
   expect(detailsOf(otherKey)).toMatchObject({ call: call.id, state: 'unknown' })
-  expect([wordOf(otherKey), wordOf(noKey)]).toEqual(['possible_duplicate', 'possible_duplicate'])
+  expect([verdictOf(otherKey), verdictOf(noKey)]).toEqual([
+    'possible_duplicate',
+    'possible_duplicate',
+  ])
   expect(ran).toHaveLength(1)
 })
 
@@ -546,7 +549,7 @@ test('a restarted process with the PID of the crashed one does not adopt its run
     aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }),
   )
 
-  expect(wordOf(outcome)).toBe('outcome_unknown')
+  expect(verdictOf(outcome)).toBe('outcome_unknown')
 })
 
 test.each([
@@ -570,11 +573,11 @@ test.each([
     const rerun = await govern(aCall({ capability: nonBlocking, input: { amount: 1 } }))
 
     expect(settlement).toMatchObject({ id: call.id, state })
-    expect(wordOf(sameKey)).toBe(word)
+    expect(verdictOf(sameKey)).toBe(word)
     expect(JSON.stringify(sameKey)).toContain(words)
     expect(secondSettlement).toEqual({ fault: expect.stringContaining('nothing to settle') })
     // A run settled as done still counts for duplicate detection; a failed one does not.
-    expect(wordOf(rerun)).toBe(runs === 1 ? 'done' : 'possible_duplicate')
+    expect(verdictOf(rerun)).toBe(runs === 1 ? 'done' : 'possible_duplicate')
     expect(ran).toHaveLength(runsBefore)
     expect(await audited()).toContainEqual(
       expect.objectContaining({ event: 'settled', id: call.id, outcome: state, by: 'eve' }),
@@ -637,7 +640,7 @@ test('identical arguments under a new key within a minute are a possible duplica
       details: { call: first?.id, state: 'done' },
     },
   })
-  expect([insistedOutcome, insistedRepeat, keyless].map(wordOf)).toEqual([
+  expect([insistedOutcome, insistedRepeat, keyless].map(verdictOf)).toEqual([
     'done',
     'done',
     'possible_duplicate',
@@ -664,7 +667,7 @@ test.each([
 
     expect(duplicate).toMatchObject({ failure: { message: expect.stringContaining(words) } })
     if (idempotencyKey)
-      expect(wordOf(await call(key(String(detailsOf(duplicate).insist_with))))).toBe('done')
+      expect(verdictOf(await call(key(String(detailsOf(duplicate).insist_with))))).toBe('done')
   },
 )
 
@@ -679,7 +682,7 @@ test('identical arguments after the window are a new call', async () => {
   clock.pass(60 * second)
   const outcome = await call('two')
 
-  expect(wordOf(outcome)).toBe('done')
+  expect(verdictOf(outcome)).toBe('done')
   expect(ran).toHaveLength(2)
 })
 
@@ -715,9 +718,9 @@ test('identical arguments under another key do not run while the first runs, unl
   const insistedOutcome = callAgain(`again-${call.id}`)
   release()
 
-  expect(duplicates.map(wordOf)).toEqual(Array(3).fill('possible_duplicate'))
+  expect(duplicates.map(verdictOf)).toEqual(Array(3).fill('possible_duplicate'))
   expect(detailsOf(duplicates[0] as Outcome)).toMatchObject({ state: 'running', call: call.id })
-  expect(wordOf(await insistedOutcome)).toBe('done')
+  expect(verdictOf(await insistedOutcome)).toBe('done')
   expect(ran).toHaveLength(2)
 })
 
@@ -762,7 +765,7 @@ test('a certain failure is replayed for its key and can be retried under another
   expect(replayed.text).toBe(first.text)
   expect(JSON.stringify(replayed.outcome)).not.toContain('password')
   expect(replayed.outcome).toMatchObject({ notices: [{ about: 'replayed' }] })
-  expect(wordOf(otherKey.outcome)).toBe('card_declined')
+  expect(verdictOf(otherKey.outcome)).toBe('card_declined')
   expect(ran).toHaveLength(2)
 })
 
@@ -793,7 +796,7 @@ test.each([
     const repeat = await call('k')
     const other = await call('other')
 
-    expect([outcome, repeat, other].map(wordOf)).toEqual([
+    expect([outcome, repeat, other].map(verdictOf)).toEqual([
       word,
       'outcome_unknown',
       'possible_duplicate',
@@ -817,7 +820,7 @@ test.each([
 
   const outcomes = [await call('k'), await call('k'), await call()]
 
-  expect(outcomes.map(wordOf)).toEqual([word, word, 'possible_duplicate'])
+  expect(outcomes.map(verdictOf)).toEqual([word, word, 'possible_duplicate'])
   expect(ran).toHaveLength(1)
 })
 
@@ -831,7 +834,7 @@ test('a call cancelled before it starts consumes no key', async () => {
   const cancelled = await pending
   const repeat = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
-  expect([wordOf(cancelled), wordOf(repeat)]).toEqual(['cancelled', 'done'])
+  expect([verdictOf(cancelled), verdictOf(repeat)]).toEqual(['cancelled', 'done'])
   expect(ledger.read.runs('unknown', 10)).toEqual([])
   expect(ran).toHaveLength(1)
 })
@@ -843,6 +846,6 @@ test('a call cancelled while running has an unknown outcome', async () => {
   const cancelled = await outcome
   const repeat = await govern(aCall({ capability: pay, idempotencyKey: 'k', input: { amount: 1 } }))
 
-  expect([wordOf(cancelled), wordOf(repeat)]).toEqual(['cancelled', 'outcome_unknown'])
+  expect([verdictOf(cancelled), verdictOf(repeat)]).toEqual(['cancelled', 'outcome_unknown'])
   expect(ran).toHaveLength(1)
 })

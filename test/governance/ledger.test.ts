@@ -11,7 +11,7 @@ import { SetupError } from '../../src/capability/setup-error.ts'
 import { LedgerError, type NewRun } from '../../src/governance/ledger.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
-import { aPayment, countWords, wordOf } from '../support/a-payment.ts'
+import { aPayment, countWords, verdictOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCapability, aLedger, aPipeline } from '../support/builders.ts'
@@ -300,7 +300,7 @@ test('a run of another process is in progress while it lives and unknown afterwa
      setInterval(() => {}, 1000)`,
     [file, digestJson({})],
   )
-  await child.said(/begun/)
+  await child.waitForStdout(/begun/)
 
   const duringRun = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
   child.process.kill('SIGKILL')
@@ -308,7 +308,7 @@ test('a run of another process is in progress while it lives and unknown afterwa
   const restarted = aPipeline({ file, isAlive: () => false })
   const afterKill = await restarted.govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 
-  expect([wordOf(duringRun), wordOf(afterKill)]).toEqual(['in_progress', 'outcome_unknown'])
+  expect([verdictOf(duringRun), verdictOf(afterKill)]).toEqual(['in_progress', 'outcome_unknown'])
   expect(ran).toEqual([])
 })
 
@@ -328,7 +328,7 @@ test('a store that breaks at runtime refuses effects before they happen and allo
     await govern(aCall({ capability: read })),
   ]
 
-  expect(outcomes.map(wordOf)).toEqual(['ledger_unavailable', 'ledger_unavailable', 'done'])
+  expect(outcomes.map(verdictOf)).toEqual(['ledger_unavailable', 'ledger_unavailable', 'done'])
   expect(ran).toHaveLength(1)
 })
 
@@ -421,7 +421,7 @@ test.skipIf(skipReason)(
     expect(countWords([...refused, ...sequentialRefusals])).toEqual({ ledger_unavailable: 52 })
     expect(refused[0]).toMatchObject({ failure: { fixedBy: 'operator', retryable: true } })
     expect(countWords(reads)).toEqual({ done: 50 })
-    expect([wordOf(inFlightOutcome), wordOf(duringFullDisk), wordOf(replayed)]).toEqual([
+    expect([verdictOf(inFlightOutcome), verdictOf(duringFullDisk), verdictOf(replayed)]).toEqual([
       'done',
       'in_progress',
       'done',

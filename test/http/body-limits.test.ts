@@ -197,7 +197,7 @@ test('the server still answers after all of this, without a stack overflow', asy
   const { answer } = await postModern(server.url, 'tools/call', addition)
 
   expect(answer.result).toMatchObject({ structuredContent: { sum: 3 } })
-  expect(server.said).not.toContain('RangeError')
+  expect(server.stderr).not.toContain('RangeError')
 })
 
 async function withConnection(

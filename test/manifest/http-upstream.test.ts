@@ -4,7 +4,7 @@ import { httpUpstream } from '../../src/sources/manifest/invoke/http-upstream.ts
 import type { UpstreamOptions } from '../../src/upstream/upstream.ts'
 import { aRawServer, type Respond, reply } from '../support/a-raw-server.ts'
 import { atMost } from '../support/amount.ts'
-import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
+import { anUpstreamRequest, callWithin, summarize } from '../support/an-upstream-call.ts'
 
 function open(options: UpstreamOptions) {
   const upstream = httpUpstream(options)
@@ -137,7 +137,7 @@ test.each([
 
   const answer = await upstream.call(anUpstreamRequest())
 
-  expect(inShort(answer)).toEqual([code, reached])
+  expect(summarize(answer)).toEqual([code, reached])
   expect(requests).toHaveLength(1)
 })
 
@@ -199,7 +199,7 @@ test.each([
 ])('the endpoint %s is refused', async (endpoint) => {
   const answer = await open({ endpoint }).call(anUpstreamRequest())
 
-  expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_endpoint', 'no'])
   expect(JSON.stringify(answer)).not.toContain('secret@')
 })
 
@@ -208,7 +208,7 @@ test.each(['..', '.'])('a capability named %s is refused (path traversal)', asyn
 
   const answer = await upstream.call(anUpstreamRequest({ capability }))
 
-  expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_endpoint', 'no'])
   expect(requests).toEqual([])
 })
 
@@ -219,7 +219,7 @@ test.each(['a\r\nx-evil: 1', 'schlüssel', ''])(
 
     const answer = await upstream.call(anUpstreamRequest({ idempotencyKey }))
 
-    expect(inShort(answer)).toEqual(['upstream_refused', 'no'])
+    expect(summarize(answer)).toEqual(['upstream_refused', 'no'])
     expect(requests).toEqual([])
   },
 )
@@ -232,7 +232,7 @@ test.each([
 
   const answer = await open({ endpoint: url, credential }).call(anUpstreamRequest())
 
-  expect(inShort(answer)).toEqual(['upstream_credentials', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_credentials', 'no'])
   expect(requests).toEqual([])
 })
 
@@ -242,7 +242,7 @@ test('a credential that never resolves does not outlast the call deadline', asyn
 
   const answer = await callWithin(100, upstream)
 
-  expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_stopped', 'no'])
   expect(answer.took).toBeLessThan(atMost(1000))
 })
 
@@ -259,7 +259,7 @@ test('cancelling a call closes the connection', async () => {
 
   const answer = await upstream.call(anUpstreamRequest({ cancellation }))
 
-  expect(inShort(answer)).toEqual(['upstream_stopped', 'maybe'])
+  expect(summarize(answer)).toEqual(['upstream_stopped', 'maybe'])
   await connectionClosed
 })
 
@@ -270,6 +270,6 @@ test('a call that is already cancelled sends no request', async () => {
 
   const answer = await upstream.call(anUpstreamRequest({ cancellation }))
 
-  expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_stopped', 'no'])
   expect(requests).toEqual([])
 })

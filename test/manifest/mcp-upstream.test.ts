@@ -11,7 +11,7 @@ import { defineTool } from '../../src/sources/definitions/tool-definition.ts'
 import { anAgentOf2025 } from '../support/a-2025-agent.ts'
 import { aRawServer, reply } from '../support/a-raw-server.ts'
 import { atMost } from '../support/amount.ts'
-import { anUpstreamRequest, callWithin, inShort } from '../support/an-upstream-call.ts'
+import { anUpstreamRequest, callWithin, summarize } from '../support/an-upstream-call.ts'
 import { eventually } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { tokenOf } from '../support/tokens.ts'
@@ -212,7 +212,7 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
 
     cancellation.cancel('The client left.')
 
-    expect(inShort(await pendingCall)).toEqual(['upstream_stopped', 'maybe'])
+    expect(summarize(await pendingCall)).toEqual(['upstream_stopped', 'maybe'])
     await eventually(() => expect(observed.abortedTools).toEqual(['wait']))
     const next = await upstream.call(
       anUpstreamRequest({ capability: 'add', input: { a: 1, b: 1 } }),
@@ -269,26 +269,26 @@ describe('the connection', () => {
     forgetSessions()
     const answer = await upstream.call(anUpstreamRequest())
 
-    expect(inShort(answer)).toEqual(['done', 'yes'])
+    expect(summarize(answer)).toEqual(['done', 'yes'])
     expect(received.filter(({ what }) => what === 'POST initialize')).toHaveLength(2)
   })
 
   test('is re-established by the next call after the agent restarts', async () => {
     const { port, close } = await aServerOnAPort(0)
     const upstream = open({ endpoint: `http://127.0.0.1:${port}/mcp` })
-    expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
+    expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
 
     await close()
     // The outcome is "maybe" while the pooled connection is not yet known to be closed.
     await eventually(async () =>
-      expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual([
+      expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual([
         'upstream_unavailable',
         'no',
       ]),
     )
     const restarted = await aServerOnAPort(port)
 
-    expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
+    expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
     await restarted.close()
   })
 
@@ -301,7 +301,7 @@ describe('the connection', () => {
     })
     const call = () => upstream.call(anUpstreamRequest({ capability: 'who', input: {} }))
 
-    expect(inShort(await call())).toEqual(['upstream_credentials', 'no'])
+    expect(summarize(await call())).toEqual(['upstream_credentials', 'no'])
     expect((await call()).outcome).toMatchObject({ kind: 'done', data: { subject: 'ann' } })
     expect((await call()).outcome).toMatchObject({ kind: 'done', data: { subject: 'ann' } })
     expect(tokens).toEqual([])
@@ -314,7 +314,7 @@ describe('the connection', () => {
     const answers = await Promise.all([1, 2].map(() => callWithin(60_000, upstream)))
 
     for (const answer of answers) {
-      expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
+      expect(summarize(answer)).toEqual(['upstream_unavailable', 'no'])
       expect(answer.took).toBeLessThan(atMost(1500))
     }
     expect(requests).toHaveLength(1)
@@ -327,7 +327,7 @@ describe('the connection', () => {
 
     const answer = await callWithin(100, open({ endpoint: url }))
 
-    expect(inShort(answer)).toEqual(['upstream_stopped', 'no'])
+    expect(summarize(answer)).toEqual(['upstream_stopped', 'no'])
     expect(answer.took).toBeLessThan(atMost(1000))
   })
 
@@ -336,7 +336,7 @@ describe('the connection', () => {
     const upstream = open({ endpoint: url })
     await upstream.close()
 
-    expect(inShort(await upstream.call(anUpstreamRequest()))).toEqual([
+    expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual([
       'upstream_unavailable',
       'no',
     ])
@@ -395,7 +395,7 @@ test('an input_required result fails with upstream_asks', async () => {
 
   const answer = await open({ endpoint: url }).call(anUpstreamRequest())
 
-  expect(inShort(answer)).toEqual(['upstream_asks', 'yes'])
+  expect(summarize(answer)).toEqual(['upstream_asks', 'yes'])
 })
 
 test('a Drawbridge agent whose tool asks the client fails with upstream_asks', async () => {
@@ -412,7 +412,7 @@ test('a Drawbridge agent whose tool asks the client fails with upstream_asks', a
     anUpstreamRequest({ capability: 'ask', input: {} }),
   )
 
-  expect(inShort(answer)).toEqual(['upstream_asks', 'yes'])
+  expect(summarize(answer)).toEqual(['upstream_asks', 'yes'])
 })
 
 test('parameters with x-mcp-header are sent as headers when the agent requires them', async () => {
@@ -452,7 +452,7 @@ test.each([
 
   const answer = await open({ endpoint: url }).call(anUpstreamRequest())
 
-  expect(inShort(answer)).toEqual([expected, reached])
+  expect(summarize(answer)).toEqual([expected, reached])
 })
 
 test.each([['stdio:node server.js'], ['file:///etc/passwd']])(
@@ -460,7 +460,7 @@ test.each([['stdio:node server.js'], ['file:///etc/passwd']])(
   async (endpoint) => {
     const answer = await open({ endpoint }).call(anUpstreamRequest())
 
-    expect(inShort(answer)).toEqual(['upstream_endpoint', 'no'])
+    expect(summarize(answer)).toEqual(['upstream_endpoint', 'no'])
   },
 )
 
@@ -469,7 +469,7 @@ test('arguments that are not an object are refused', async () => {
     anUpstreamRequest({ input: [1] }),
   )
 
-  expect(inShort(answer)).toEqual(['upstream_refused', 'no'])
+  expect(summarize(answer)).toEqual(['upstream_refused', 'no'])
 })
 
 const discovered = {

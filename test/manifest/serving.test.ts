@@ -23,8 +23,8 @@ import {
 } from '../support/a-manifest.ts'
 import { aProject } from '../support/a-project.ts'
 import { Site } from '../support/a-site.ts'
+import { clientKinds, type OfficialClient, personAnswers } from '../support/client-kinds.ts'
 import { countingTools } from '../support/counting-tools.ts'
-import { type DoorClient, doors, says } from '../support/doors.ts'
 import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
 
 type Handlers = NonNullable<ManifestSourceOptions['handlers']>
@@ -793,7 +793,7 @@ describe('an agent behind HTTP', () => {
 })
 
 describe('over every transport', () => {
-  const clients = new Map<string, DoorClient>()
+  const clients = new Map<string, OfficialClient>()
   let agent: Awaited<ReturnType<typeof anAgent>>
   let upstream: Site
   let site: Site
@@ -841,8 +841,8 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
       { DESK_ACCESS: 'what-opens-the-desk' },
     )
     await site.serve()
-    for (const door of doors)
-      clients.set(door, await site.connect(door, { headers: asBearer('ann') }))
+    for (const clientKind of clientKinds)
+      clients.set(clientKind, await site.connect(clientKind, { headers: asBearer('ann') }))
     return async () => {
       await site.close()
       proxy.close()
@@ -851,17 +851,17 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     }
   }, 60_000)
 
-  const clientOf = (door: string): DoorClient => {
-    const client = clients.get(door)
-    if (!client) throw new Error(`no client for ${door}`)
+  const clientOf = (clientKind: string): OfficialClient => {
+    const client = clients.get(clientKind)
+    if (!client) throw new Error(`no client for ${clientKind}`)
     return client
   }
 
-  test.each(doors)(
+  test.each(clientKinds)(
     '%s: a handler, an MCP agent, an HTTP agent and the composition answer',
-    async (door) => {
-      const client = clientOf(door)
-      const order = `order-${door}`
+    async (clientKind) => {
+      const client = clientOf(clientKind)
+      const order = `order-${clientKind}`
       const verdicts: Record<string, string> = {}
       for (const name of ['inside', 'over-mcp', 'over-http', 'order-desk'])
         verdicts[name] = (await client.call(name, { order })).verdict
@@ -880,29 +880,29 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     },
   )
 
-  test.each(doors)(
+  test.each(clientKinds)(
     '%s: the idempotency key is sent to the agent, and a repeated call is replayed without a request',
-    async (door) => {
-      const client = clientOf(door)
+    async (clientKind) => {
+      const client = clientOf(clientKind)
       const countBefore = agent.requests.length
-      const options = { meta: { 'idempotency-key': `key of ${door}` } }
+      const options = { meta: { 'idempotency-key': `key of ${clientKind}` } }
       const answers = [
-        await client.call('write-http', { order: door }, options),
-        await client.call('write-http', { order: door }, options),
+        await client.call('write-http', { order: clientKind }, options),
+        await client.call('write-http', { order: clientKind }, options),
       ]
       const sentRequests = agent.requests.slice(countBefore)
 
       expect(answers.map(({ verdict }) => verdict)).toEqual(['done', 'done'])
       expect(sentRequests.map(({ headers }) => headers['idempotency-key'])).toEqual([
-        `key of ${door}`,
+        `key of ${clientKind}`,
       ])
     },
   )
 
-  test.each(doors)(
+  test.each(clientKinds)(
     '%s: the literal annotations are in the metadata of every tool',
-    async (door) => {
-      for (const { name, _meta } of await clientOf(door).tools())
+    async (clientKind) => {
+      for (const { name, _meta } of await clientOf(clientKind).tools())
         if (name !== 'order-desk')
           expect(_meta['dev.drawbridge/extras']).toMatchObject({
             annotations: { sideEffects: expect.any(String), idempotency: expect.any(Object) },
@@ -910,10 +910,10 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     },
   )
 
-  test.each(doors.filter((door) => door.endsWith('HTTP')))(
+  test.each(clientKinds.filter((clientKind) => clientKind.endsWith('HTTP')))(
     '%s: a caller without the permission does not reach the agent',
-    async (door) => {
-      const bob = await site.connect(door, { headers: asBearer('bob') })
+    async (clientKind) => {
+      const bob = await site.connect(clientKind, { headers: asBearer('bob') })
       const countBefore = agent.requests.length
 
       const { verdict } = await bob.call('write-http', { order: 'x', idempotency_key: 'bob' })
@@ -931,8 +931,10 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     expect(forwardedHeaders.length).toBeGreaterThan(0)
     for (const subject of ['ann', 'bob']) expect(sentRequests).not.toContain(tokenOf(subject))
     for (const headers of forwardedHeaders) expect(headers).not.toHaveProperty('authorization')
-    for (const door of doors)
-      expect(JSON.stringify(await clientOf(door).tools())).not.toContain('what-opens-the-desk')
+    for (const clientKind of clientKinds)
+      expect(JSON.stringify(await clientOf(clientKind).tools())).not.toContain(
+        'what-opens-the-desk',
+      )
   })
 })
 
@@ -971,21 +973,28 @@ export const pay = (input) => (recordRun('pay', input), { paid: true })
   })
 
   const runsFor = (order: string) =>
-    site.ran().flatMap(({ name, input }) => (input.order === order ? [name] : []))
+    site.runsOf().flatMap(({ name, input }) => (input.order === order ? [name] : []))
 
-  test.each(doors)('%s: runs every step once when the person approves', async (door) => {
-    const client = await site.connect(door, { person: () => says.yes })
-    const { verdict, data } = await client.call('order-desk', { order: door }, key(door))
+  test.each(clientKinds)(
+    '%s: runs every step once when the person approves',
+    async (clientKind) => {
+      const client = await site.connect(clientKind, { person: () => personAnswers.yes })
+      const { verdict, data } = await client.call(
+        'order-desk',
+        { order: clientKind },
+        key(clientKind),
+      )
 
-    expect({ verdict, data }).toEqual({ verdict: 'done', data: { paid: true } })
-    expect(runsFor(door)).toEqual(['note', 'pay'])
-    expect(client.shown).toHaveLength(1)
-    expect(client.shown[0]).toContain('pay')
-  })
+      expect({ verdict, data }).toEqual({ verdict: 'done', data: { paid: true } })
+      expect(runsFor(clientKind)).toEqual(['note', 'pay'])
+      expect(client.shown).toHaveLength(1)
+      expect(client.shown[0]).toContain('pay')
+    },
+  )
 
-  test.each(doors)('%s: stops at the step when the person rejects it', async (door) => {
-    const order = `no ${door}`
-    const client = await site.connect(door, { person: () => says.no })
+  test.each(clientKinds)('%s: stops at the step when the person rejects it', async (clientKind) => {
+    const order = `no ${clientKind}`
+    const client = await site.connect(clientKind, { person: () => personAnswers.no })
     const { verdict } = await client.call('order-desk', { order }, key(order))
 
     expect(verdict).not.toBe('done')

@@ -6,7 +6,7 @@ import { httpUpstream } from '../../src/sources/manifest/invoke/http-upstream.ts
 import type { Reached, Upstream } from '../../src/upstream/upstream.ts'
 import { aRawServer, type ReceivedRequest, reply } from '../support/a-raw-server.ts'
 import { amount, atMost } from '../support/amount.ts'
-import { callWithin, inShort } from '../support/an-upstream-call.ts'
+import { callWithin, summarize } from '../support/an-upstream-call.ts'
 import { startScript } from '../support/child-script.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -253,7 +253,7 @@ describe('over HTTP, an agent that', () => {
     const bad = await callWithin(deadlineMs, upstream)
     const good = await callWithin(5000, upstream)
 
-    expect(inShort(bad)).toEqual(fault.http)
+    expect(summarize(bad)).toEqual(fault.http)
     expect(bad.took).toBeLessThan(deadlineMs + marginMs)
     expect(good.outcome).toEqual({ kind: 'done', data: { well: true } })
   })
@@ -282,7 +282,7 @@ describe.each(Object.entries(handshakes))('over MCP of %s, an agent that', (era,
       const bad = await callWithin(deadlineMs, upstream)
       const good = await callWithin(5000, upstream)
 
-      expect(inShort(bad)).toEqual(fault.mcp)
+      expect(summarize(bad)).toEqual(fault.mcp)
       expect(bad.took).toBeLessThan(deadlineMs + marginMs)
       expect(good.outcome).toMatchObject({ kind: 'done', data: { well: true } })
     },
@@ -320,7 +320,7 @@ describe.each(Object.entries(upstreamKinds))('over %s', (_, open) => {
   ])('%s: unavailable, not reached and retryable', async (_, endpoint) => {
     const answer = await callWithin(5000, closeAfterTest(open(endpoint)))
 
-    expect(inShort(answer)).toEqual(['upstream_unavailable', 'no'])
+    expect(summarize(answer)).toEqual(['upstream_unavailable', 'no'])
     expect(answer.outcome).toMatchObject({ failure: { retryable: true } })
   })
 })

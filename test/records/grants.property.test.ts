@@ -10,7 +10,7 @@ import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/re
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { aRecordStore, aStream, type Data } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
-import { tinyBounds } from '../support/tiny-bounds.ts'
+import { smallReadBounds } from '../support/small-read-bounds.ts'
 
 const stream = aStream('things', {
   primary_key: 'id',
@@ -167,7 +167,7 @@ async function aReaderFactory(bounds = defaultReadBounds) {
 
 const boundsCases: [string, ReadBounds][] = [
   ['in one batch', defaultReadBounds],
-  ['in many small batches', tinyBounds],
+  ['in many small batches', smallReadBounds],
 ]
 
 test.each(boundsCases)(
@@ -238,7 +238,7 @@ const editList = fc.array(
 
 test('the batch size of a change feed affects neither its pages nor its cursors', async () => {
   const store = await aRecordStore()
-  const [inOneBatch, inSmallBatches] = [defaultReadBounds, tinyBounds].map((bounds) => {
+  const [inOneBatch, inSmallBatches] = [defaultReadBounds, smallReadBounds].map((bounds) => {
     const reads = new SqliteRecords(store.file, Date.now, () => {}, bounds)
     onTestFinished(() => reads.close())
     return reads

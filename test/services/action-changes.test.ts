@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { serviceSource } from '../../src/index.ts'
-import { type Actions, anAction, aService, Dial } from '../support/a-service.ts'
-import { doors } from '../support/doors.ts'
+import { type Actions, anAction, aService, ObservableValue } from '../support/a-service.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { aWhile } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { postModern } from '../support/modern-request.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 const waitForQuiet = () => aWhile(250)
 
-describe.each(overHttp)('%s', (door) => {
+describe.each(overHttp)('%s', (clientKind) => {
   async function serveAndWatch(actions: Actions, options = {}) {
     const parts = aService({ actions })
     const source = serviceSource(parts.service, { id: 'live', ...options })
     const served = await serveHere({ sources: [source] })
-    const client = await aWatcher(door, { url: served.url, what: '' })
+    const client = await aWatcher(clientKind, { url: served.url, what: '' })
     await client.watch()
     return { ...parts, ...served, client }
   }
@@ -28,32 +28,32 @@ describe.each(overHttp)('%s', (door) => {
 
     // The list changes immediately; the notification is debounced.
     expect(await client.names()).toEqual(['turn_off'])
-    await expect.poll(() => client.heard).toEqual(['tools'])
+    await expect.poll(() => client.notifications).toEqual(['tools'])
     await waitForQuiet()
-    expect(client.heard).toEqual(['tools'])
+    expect(client.notifications).toEqual(['tools'])
   })
 
   test('a burst of 1,000 changes sends one notification, and equal actions send none', async () => {
     const { client, actions } = await serveAndWatch({ a: anAction() })
 
     for (let index = 0; index < 1000; index++) actions.set({ [`a${index}`]: anAction() })
-    await expect.poll(() => client.heard).toEqual(['tools'])
+    await expect.poll(() => client.notifications).toEqual(['tools'])
     expect(await client.names()).toEqual(['a999'])
     for (let index = 0; index < 1000; index++) actions.set({ a999: anAction() })
     await waitForQuiet()
 
-    expect(client.heard).toEqual(['tools'])
+    expect(client.notifications).toEqual(['tools'])
   })
 
   test('a changed description or schema sends a notification', async () => {
     const { client, actions } = await serveAndWatch({ a: anAction() })
 
     actions.set({ a: anAction({ description: 'Other words.' }) })
-    await expect.poll(() => client.heard).toEqual(['tools'])
+    await expect.poll(() => client.notifications).toEqual(['tools'])
     await waitForQuiet()
     actions.set({ a: anAction({ description: 'Other words.', schema: { type: 'object' } }) })
 
-    await expect.poll(() => client.heard).toEqual(['tools', 'tools'])
+    await expect.poll(() => client.notifications).toEqual(['tools', 'tools'])
   })
 
   test('a withdrawn action is not executed, and the failure lists the available actions', async () => {
@@ -108,7 +108,7 @@ describe.each(overHttp)('%s', (door) => {
       _meta: { 'dev.drawbridge/failure': { code: 'unavailable_now', retryable: true } },
     })
     expect(executed).toEqual([])
-    expect(client.heard).toEqual([])
+    expect(client.notifications).toEqual([])
     expect(await client.read('drawbridge://live/availability')).toEqual({
       available: ['turn_off'],
       unavailable: ['turn_on'],
@@ -121,12 +121,12 @@ describe.each(overHttp)('%s', (door) => {
     const { client, actions } = await serveAndWatch({ a: anAction() }, { visibility: 'stable' })
 
     actions.set({ b: anAction() })
-    await expect.poll(() => client.heard).toEqual(['tools'])
+    await expect.poll(() => client.notifications).toEqual(['tools'])
     actions.set({ a: anAction() })
     await waitForQuiet()
 
     expect(await client.names()).toEqual(['a', 'b'])
-    expect(client.heard).toEqual(['tools'])
+    expect(client.notifications).toEqual(['tools'])
   })
 })
 
@@ -198,7 +198,7 @@ function withDelay(source: ReturnType<typeof serviceSource>, wait: () => Promise
 
 test('actions that never emit hide nothing else and give a diagnostic', async () => {
   const { service } = aService({ states: { lamp: { schema: {}, value: 1 } } })
-  const silent = new Dial<Actions>()
+  const silent = new ObservableValue<Actions>()
   const startMs = performance.now()
   const { bridge } = await serveHere({
     sources: [
@@ -217,7 +217,7 @@ test('actions that never emit hide nothing else and give a diagnostic', async ()
 })
 
 test('a late first emission is awaited, and ends the wait before the readiness timeout', async () => {
-  const late = new Dial<Actions>()
+  const late = new ObservableValue<Actions>()
   setTimeout(() => late.set({ go: anAction() }), 30)
 
   const { bridge } = await serveHere({

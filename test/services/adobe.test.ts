@@ -6,11 +6,11 @@ import { Observe as Observe56 } from 'adobe-data-0-9-56/observe'
 import { AgenticService as AgenticService56 } from 'adobe-data-0-9-56/service'
 import { describe, expect, test } from 'vitest'
 import { type Service, serviceSource } from '../../src/index.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 
 /** The same game built with each published version. No casts: each is assignable to `Service`. */
 const versions: Record<string, () => { service: Service; setHealth(health: number): void }> = {
@@ -100,10 +100,10 @@ const versions: Record<string, () => { service: Service; setHealth(health: numbe
 describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
   test.each(overHttp)(
     'a service created by the package is served without an adapter: %s [S40, S47, S48, S50]',
-    async (door) => {
+    async (clientKind) => {
       const { service, setHealth } = create()
       const { url, bridge } = await serveHere({ sources: [serviceSource(service, { id: 'game' })] })
-      const client = await aWatcher(door, { url, what: '' })
+      const client = await aWatcher(clientKind, { url, what: '' })
       const uri = 'drawbridge://game/state/health'
       await client.watch(uri)
 
@@ -120,7 +120,7 @@ describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
       ])
 
       setHealth(3)
-      await expect.poll(() => client.heard.toSorted()).toEqual([uri, 'tools'])
+      await expect.poll(() => client.notifications.toSorted()).toEqual([uri, 'tools'])
       expect(await client.names()).toEqual(['get_state', 'heal', 'pet_feed'])
       expect(await client.read(uri)).toBe(3)
 

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { serviceSource } from '../../src/index.ts'
 import { anAction, aService } from '../support/a-service.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { asBearer, tokenOf } from '../support/tokens.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 const scopesBySubject = { ann: ['home:secrets'], bob: [] as string[] }
 
 const tokens = Object.entries(scopesBySubject).map(([subject, scopes]) => ({
@@ -17,7 +17,7 @@ const tokens = Object.entries(scopesBySubject).map(([subject, scopes]) => ({
   scopes,
 }))
 
-describe.each(overHttp)('%s', (door) => {
+describe.each(overHttp)('%s', (clientKind) => {
   /** A home service whose safe is visible only to ann. */
   async function serveHome() {
     const parts = aService({
@@ -31,7 +31,7 @@ describe.each(overHttp)('%s', (door) => {
     })
     const [ann, bob] = await Promise.all(
       ['ann', 'bob'].map((subject) =>
-        aWatcher(door, { url, what: '', headers: asBearer(subject) }),
+        aWatcher(clientKind, { url, what: '', headers: asBearer(subject) }),
       ),
     )
     if (!ann || !bob) throw new Error('missing client')
@@ -56,17 +56,19 @@ describe.each(overHttp)('%s', (door) => {
     const { ann, bob, actions, states } = await serveHome()
     const [safe, mood] = ['drawbridge://home/state/safe_code', 'drawbridge://home/state/mood']
     await ann.watch(safe, mood)
-    await bob.watch(...(door.startsWith('2026') ? [safe, mood] : [mood]))
+    await bob.watch(...(clientKind.startsWith('2026') ? [safe, mood] : [mood]))
 
     actions.set({ wave: anAction(), open_safe: anAction() })
     states.set({ ...states.value, safe_code: { schema: {}, value: 2 } })
-    await expect.poll(() => ann.heard.toSorted()).toEqual([safe, 'tools'])
+    await expect.poll(() => ann.notifications.toSorted()).toEqual([safe, 'tools'])
     await aWhile(200)
-    expect(bob.heard).toEqual([])
+    expect(bob.notifications).toEqual([])
 
     states.set({ mood: { schema: {}, value: 'merry' } })
-    await expect.poll(() => bob.heard).toEqual([mood])
-    await expect.poll(() => ann.heard.toSorted()).toEqual([mood, safe, safe, 'resources', 'tools'])
+    await expect.poll(() => bob.notifications).toEqual([mood])
+    await expect
+      .poll(() => ann.notifications.toSorted())
+      .toEqual([mood, safe, safe, 'resources', 'tools'])
   })
 
   test('the available actions in a failure are filtered by the permissions of the caller', async () => {

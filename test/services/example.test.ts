@@ -4,7 +4,7 @@ import * as library from '../../src/index.ts'
 import type { Drawbridge } from '../../src/runtime/drawbridge.ts'
 import { openDrawbridge } from '../../src/runtime/open-drawbridge.ts'
 import { aProject } from '../support/a-project.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
@@ -22,22 +22,22 @@ describe('the home of examples/services, observed by a client', () => {
   })
   afterAll(() => bridge.close(100))
 
-  test.each(doors)('%s [S14, S40]', async (door) => {
-    const client = await aWatcher(door, { url, what: exampleFolder })
+  test.each(clientKinds)('%s [S14, S40]', async (clientKind) => {
+    const client = await aWatcher(clientKind, { url, what: exampleFolder })
     const clock = 'drawbridge://home/state/clock'
     const lamp = 'drawbridge://home/state/kitchen/lamp'
     await client.watch(clock, lamp)
 
     // A state changes on its own.
     const before = await client.read(clock)
-    await expect.poll(() => client.heard).toContain(clock)
+    await expect.poll(() => client.notifications).toContain(clock)
     await expect.poll(() => client.read(clock)).not.toBe(before)
 
     // A call changes actions and states.
     expect(await client.names()).toContain('kitchen_turn_lamp_on')
     await client.call('kitchen_turn_lamp_on')
     expect(await client.names()).toContain('kitchen_turn_lamp_off')
-    await expect.poll(() => client.heard).toEqual(expect.arrayContaining(['tools', lamp]))
+    await expect.poll(() => client.notifications).toEqual(expect.arrayContaining(['tools', lamp]))
     expect(await client.read(lamp)).toBe(true)
 
     // A call of a withdrawn action.
@@ -45,7 +45,7 @@ describe('the home of examples/services, observed by a client', () => {
     expect(withdrawnCall.content[0]?.text).toContain('kitchen_turn_lamp_off')
 
     // A link is added, and leaving home withdraws actions.
-    const room = `attic${'abcd'[doors.indexOf(door)]}`
+    const room = `attic${'abcd'[clientKinds.indexOf(clientKind)]}`
     await client.call('add_room', { name: room })
     expect(await client.names()).toContain(`${room}_set_temperature`)
     expect(await client.call('add_room', { name: room })).toMatchObject({

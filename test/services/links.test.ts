@@ -1,24 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { type Service, type ServiceOptions, serviceSource } from '../../src/index.ts'
 import { anAction, aService } from '../support/a-service.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 const heal = { heal: anAction({ description: 'Heals.' }) }
 
 const serve = (service: Service, options: ServiceOptions = {}, mounts = {}) =>
   serveHere({ sources: [serviceSource(service, { id: 'game', ...options })], mounts })
 
-describe.each(overHttp)('%s', (door) => {
+describe.each(overHttp)('%s', (clientKind) => {
   test('actions of linked services are served with the link name as prefix, and calls are routed to them [S8, S31, S32, S35, S36, S45]', async () => {
     const grandchild = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
     const child = aService({ actions: heal, links: { pet: grandchild.service } })
     const root = aService({ actions: heal, links: { child: child.service } })
     const { url } = await serve(root.service)
-    const client = await aWatcher(door, { url, what: '' })
+    const client = await aWatcher(clientKind, { url, what: '' })
 
     expect(await client.names()).toEqual(['child_heal', 'child_pet_heal', 'get_state', 'heal'])
     await client.call('child_pet_heal')
@@ -37,11 +37,11 @@ describe.each(overHttp)('%s', (door) => {
     const child = aService({ actions: heal, states: { hp: { schema: {}, value: 7 } } })
     const root = aService({ links: {} })
     const { url } = await serve(root.service)
-    const client = await aWatcher(door, { url, what: '' })
+    const client = await aWatcher(clientKind, { url, what: '' })
     await client.watch()
 
     root.links.set({ child: child.service })
-    await expect.poll(() => client.heard.toSorted()).toEqual(['resources', 'tools'])
+    await expect.poll(() => client.notifications.toSorted()).toEqual(['resources', 'tools'])
     expect(child.actions.watchers).toBe(1)
     expect(await client.names()).toEqual(['child_heal', 'get_state'])
     child.actions.set({})
@@ -67,7 +67,7 @@ describe.each(overHttp)('%s', (door) => {
       links: { child: { ...child.service, serviceName: 'a child' } },
     })
     const { url } = await serve(root.service, { links: 'out-of-band' })
-    const client = await aWatcher(door, { url, what: '' })
+    const client = await aWatcher(clientKind, { url, what: '' })
 
     expect(await client.names()).toEqual(['heal', 'list_links'])
     expect((await client.call('list_links')).structuredContent).toEqual({

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { createDrawbridge, type Service, serviceSource, toJsonSchema } from '../../src/index.ts'
 import { anAction, aService } from '../support/a-service.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher, type ToolResult } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 
 async function serve(service: Service, options = {}) {
   const served = await serveHere({
@@ -29,10 +29,10 @@ const dim = anAction({
 
 test.each(overHttp)(
   'every action is a tool with its key, description and schema, and a call executes it: %s [S2, S6, S10, S15, S16, S17, S18, S20, S41, S51]',
-  async (door) => {
+  async (clientKind) => {
     const { service, executed } = aService({ actions: { dim, wake: anAction() } })
     const { url } = await serve(service)
-    const client = await aWatcher(door, { url, what: '' })
+    const client = await aWatcher(clientKind, { url, what: '' })
 
     const tools = await client.tools()
     const result = await client.call('dim', { level: 40 })
@@ -48,13 +48,13 @@ test.each(overHttp)(
 
 test.each(overHttp)(
   'undefined is success with empty text, and a string is the error message: %s [S7, S11, S21, S22, S39]',
-  async (door) => {
+  async (clientKind) => {
     const { service } = aService({
       actions: { fail: anAction(), work: anAction() },
       answer: async (action) => (action === 'fail' ? 'The bulb is broken' : undefined),
     })
     const { url } = await serve(service)
-    const client = await aWatcher(door, { url, what: '' })
+    const client = await aWatcher(clientKind, { url, what: '' })
 
     expect(await client.call('work')).toMatchObject({
       content: [{ type: 'text', text: '' }],

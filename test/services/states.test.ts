@@ -1,20 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import { type ServiceOptions, serviceSource } from '../../src/index.ts'
 import { anAction, aService, type States } from '../support/a-service.ts'
-import { doors } from '../support/doors.ts'
+import { clientKinds } from '../support/client-kinds.ts'
 import { aWhile } from '../support/eventually.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
-const overHttp = doors.filter((door) => door.endsWith('HTTP'))
+const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 const schema = { type: 'integer', title: 'Level', description: 'How bright it is.' }
 
-describe.each(overHttp)('%s', (door) => {
+describe.each(overHttp)('%s', (clientKind) => {
   async function serveAndConnect(states: States, options: ServiceOptions = {}) {
     const parts = aService({ states, actions: { dim: anAction() } })
     const source = serviceSource(parts.service, { id: 'lamps', ...options })
     const served = await serveHere({ sources: [source] })
-    return { ...parts, ...served, client: await aWatcher(door, { url: served.url, what: '' }) }
+    return {
+      ...parts,
+      ...served,
+      client: await aWatcher(clientKind, { url: served.url, what: '' }),
+    }
   }
 
   test('each state is a resource with title and schema, and sends an update when its value changes [S5, S13, S26, S27, S43]', async () => {
@@ -40,7 +44,7 @@ describe.each(overHttp)('%s', (door) => {
     expect([await client.read(uri), await client.read(escapedUri)]).toEqual([3, 'x'])
     await client.watch(uri)
     states.set({ ...states.value, level: { schema, value: 4 } })
-    await expect.poll(() => client.heard).toEqual([uri])
+    await expect.poll(() => client.notifications).toEqual([uri])
     expect(await client.read(uri)).toBe(4)
   })
 
@@ -54,12 +58,12 @@ describe.each(overHttp)('%s', (door) => {
 
     for (let value = 1; value <= 1000; value++)
       states.set({ ...states.value, level: { schema, value } })
-    await expect.poll(() => client.heard).toEqual([uri])
+    await expect.poll(() => client.notifications).toEqual([uri])
     for (let time = 0; time < 10; time++)
       states.set({ level: { schema, value: 1000 }, other: { schema, value: time } })
     await aWhile(250)
 
-    expect(client.heard).toEqual([uri])
+    expect(client.notifications).toEqual([uri])
     expect(await client.read(uri)).toBe(1000)
   })
 
@@ -71,7 +75,7 @@ describe.each(overHttp)('%s', (door) => {
     value.level = 2
     states.set(states.value)
 
-    await expect.poll(() => client.heard).toEqual(['drawbridge://lamps/state/lamp'])
+    await expect.poll(() => client.notifications).toEqual(['drawbridge://lamps/state/lamp'])
     expect(await client.read('drawbridge://lamps/state/lamp')).toEqual({ level: 2 })
   })
 
@@ -82,12 +86,14 @@ describe.each(overHttp)('%s', (door) => {
 
     states.set({})
 
-    await expect.poll(() => client.heard.toSorted()).toEqual([uri, 'resources'])
+    await expect.poll(() => client.notifications.toSorted()).toEqual([uri, 'resources'])
     expect(await client.resources()).toEqual([])
     await expect(client.read(uri)).rejects.toMatchObject({ code: -32602 })
     await aWhile(150)
     states.set({ level: { schema, value: 1 } })
-    await expect.poll(() => client.heard.filter((one) => one === 'resources')).toHaveLength(2)
+    await expect
+      .poll(() => client.notifications.filter((one) => one === 'resources'))
+      .toHaveLength(2)
   })
 
   test('get_state returns the whole snapshot or one state [S28]', async () => {

@@ -35,13 +35,13 @@ export function aPayment({ invoke, ...rest }: PaymentParts = {}): {
 }
 
 /** The outcome as one word: `done`, `asking`, or the code of the failure. */
-export const wordOf = (outcome: Outcome): string =>
+export const verdictOf = (outcome: Outcome): string =>
   outcome.kind === 'failed' ? outcome.failure.code : outcome.kind
 
 /** Counts outcomes by `wordOf`. */
 export function countWords(outcomes: readonly Outcome[]): Record<string, number> {
   const counts: Record<string, number> = {}
-  for (const outcome of outcomes) counts[wordOf(outcome)] = (counts[wordOf(outcome)] ?? 0) + 1
+  for (const outcome of outcomes) counts[verdictOf(outcome)] = (counts[verdictOf(outcome)] ?? 0) + 1
   return counts
 }
 

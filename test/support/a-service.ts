@@ -1,7 +1,7 @@
 import type { Observe, Service, ServiceAction, ServiceState } from '../../src/index.ts'
 
 /** An observable value that a test sets, with the number of its observers. */
-export class Dial<T> {
+export class ObservableValue<T> {
   readonly #observers = new Set<(value: T) => void>()
   #value: T | undefined
   #hasValue: boolean
@@ -56,9 +56,9 @@ export function aService({
   readonly answer?: (action: string, input: unknown) => Promise<unknown>
 } = {}) {
   const dials = {
-    actions: new Dial<Actions>(actions),
-    states: new Dial<States>(states),
-    links: new Dial<Links>(links ?? {}),
+    actions: new ObservableValue<Actions>(actions),
+    states: new ObservableValue<States>(states),
+    links: new ObservableValue<Links>(links ?? {}),
   }
   const executed: { readonly action: string; readonly input: unknown }[] = []
   const service: Service = {

@@ -6,8 +6,13 @@ import os from 'node:os'
 import path from 'node:path'
 import { put } from './a-project.ts'
 import type { Finished } from './cli-host.ts'
+import {
+  type ClientKind,
+  type ClientOptions,
+  type OfficialClient,
+  openClient,
+} from './client-kinds.ts'
 import { ranFile } from './counting-tools.ts'
-import { type Door, type DoorClient, type DoorOptions, openDoor } from './doors.ts'
 import { drawbridge, toEnvironment } from './run-cli.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -30,7 +35,7 @@ export class Site {
   readonly folder: string
   readonly #environment: Environment
   readonly #running = new Set<Running>()
-  readonly #clients: DoorClient[] = []
+  readonly #clients: OfficialClient[] = []
   #url = ''
 
   private constructor(folder: string, environment: Environment) {
@@ -56,7 +61,7 @@ export class Site {
   }
 
   /** Every execution that the tools have logged, in any process. */
-  ran(name?: string): { readonly name: string; readonly input: Record<string, unknown> }[] {
+  runsOf(name?: string): { readonly name: string; readonly input: Record<string, unknown> }[] {
     const lines = this.read(ranFile).split('\n').filter(Boolean)
     return lines
       .map((line) => JSON.parse(line))
@@ -140,9 +145,9 @@ export class Site {
     await exited
   }
 
-  async connect(door: Door, options: DoorOptions = {}): Promise<DoorClient> {
-    const { mount = '/mcp', words = [] } = options
-    const client = await openDoor(door, options, {
+  async connect(clientKind: ClientKind, options: ClientOptions = {}): Promise<OfficialClient> {
+    const { mount = '/mcp', serverArgs: words = [] } = options
+    const client = await openClient(clientKind, options, {
       url: this.#url.replace(/\/mcp$/, mount),
       stdio: {
         command: process.execPath,

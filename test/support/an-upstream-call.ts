@@ -25,7 +25,7 @@ export async function callWithin(
 }
 
 /** The failure's code or the outcome's kind, and whether the request reached the agent. */
-export const inShort = ({ outcome, reached }: UpstreamAnswer) => [
+export const summarize = ({ outcome, reached }: UpstreamAnswer) => [
   outcome.kind === 'failed' ? outcome.failure.code : outcome.kind,
   reached,
 ]

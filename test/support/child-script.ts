@@ -10,7 +10,7 @@ export interface ChildScript {
   stdout(): string
   stderr(): string
   /** Waits until standard output matches; rejects when the process exits first. */
-  said(pattern: RegExp): Promise<void>
+  waitForStdout(pattern: RegExp): Promise<void>
 }
 
 /** Runs code in a new process, with `ledger(file)` to open the built ledger like a server. */
@@ -45,5 +45,5 @@ export function startScript(code: string, words: readonly string[] = []): ChildS
       child.stdout.on('data', check)
       ended.then(() => reject(new Error(`exited without printing ${pattern}: ${stderr}`)))
     })
-  return { process: child, ended, stdout: () => stdout, stderr: () => stderr, said }
+  return { process: child, ended, stdout: () => stdout, stderr: () => stderr, waitForStdout: said }
 }

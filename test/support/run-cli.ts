@@ -48,7 +48,7 @@ export interface Started {
   stdout(): string
   stderr(): string
   /** Waits until standard error matches; rejects when the process exits first. */
-  said(pattern: RegExp): Promise<RegExpMatchArray>
+  waitForStderr(pattern: RegExp): Promise<RegExpMatchArray>
 }
 
 /** Starts a `drawbridge` command; it is killed when the test ends. */
@@ -71,7 +71,7 @@ export function startDrawbridge(args: readonly string[], options: StartOptions =
         () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr()}`)),
       )
     })
-  return { process: child, exited, stdout, stderr, said }
+  return { process: child, exited, stdout, stderr, waitForStderr: said }
 }
 
 type StartOptions = Omit<RunOptions, 'input'>
@@ -105,7 +105,7 @@ export async function startServing(
   options: StartOptions = {},
 ): Promise<Serving> {
   const started = startDrawbridge(['serve', ...args, '--port', '0'], options)
-  const [, url = ''] = await started.said(/(http:\/\/\S+\/mcp)\b/)
+  const [, url = ''] = await started.waitForStderr(/(http:\/\/\S+\/mcp)\b/)
   return { ...started, url }
 }
 

@@ -10,7 +10,7 @@ const program = path.join(repository, 'dist/cli/main.js')
 export interface Process {
   readonly pid: number
   /** Standard error until now, at most the last 16 megabytes. */
-  readonly said: string
+  readonly stderr: string
   readonly alive: boolean
   readonly ended: Promise<Ending>
   readonly residentMegabytes: number
@@ -38,11 +38,11 @@ export async function spawnServer(target: string, options: SpawnOptions = {}): P
   const { child, ...watched } = start(['serve', target, '--port', '0'], 'ignore', flags)
   const port = await new Promise<number>((resolve, reject) => {
     child.stderr?.on('data', () => {
-      const match = /http:\/\/127\.0\.0\.1:(\d+)\//.exec(watched.process.said)
+      const match = /http:\/\/127\.0\.0\.1:(\d+)\//.exec(watched.process.stderr)
       if (match) resolve(Number(match[1]))
     })
     void watched.process.ended.then(() =>
-      reject(new Error(`serve ${target} exited before it listened:\n${watched.process.said}`)),
+      reject(new Error(`serve ${target} exited before it listened:\n${watched.process.stderr}`)),
     )
   })
   return Object.assign(watched.process, { port, url: `http://127.0.0.1:${port}/mcp` })
@@ -103,7 +103,7 @@ export function spawnStdio(target: string): StdioServer {
       new Promise<Answer>((resolve, reject) => {
         pending.set(JSON.stringify(message.id), resolve)
         void process.ended.then(({ code, signal }) =>
-          reject(new Error(`exited with ${code ?? signal} without an answer:\n${process.said}`)),
+          reject(new Error(`exited with ${code ?? signal} without an answer:\n${process.stderr}`)),
         )
         void send(message)
       }),
@@ -141,7 +141,7 @@ function start(args: readonly string[], pipes: 'pipe' | 'ignore', flags: readonl
   })
   const watched: Process = {
     pid: child.pid ?? 0,
-    get said() {
+    get stderr() {
       return Buffer.concat(chunks).toString()
     },
     get alive() {

@@ -10,12 +10,12 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { onTestFinished } from 'vitest'
-import type { Door } from './doors.ts'
+import type { ClientKind } from './client-kinds.ts'
 import { Latch } from './latch.ts'
 import { fetchAndTell } from './official-clients.ts'
 
 /** The server of a watcher: the URL of a running one, or the target of one to start over stdio. */
-export interface WhereTo {
+export interface ServerLocation {
   readonly url: string
   readonly what: string
   readonly headers?: Readonly<Record<string, string>>
@@ -31,7 +31,7 @@ export interface ToolResult {
 /** An official client that records change notifications, for all eras and transports. */
 export interface Watcher {
   /** Notifications in order: `tools`, `resources`, or the URI of an updated resource. */
-  readonly heard: string[]
+  readonly notifications: string[]
   tools(): Promise<
     readonly {
       readonly name: string
@@ -52,20 +52,22 @@ export interface Watcher {
 const identity = { name: 'watcher', version: '1.0.0' }
 const program = path.resolve('dist/cli/main.js')
 
-export const aWatcher = (door: Door, where: WhereTo): Promise<Watcher> =>
-  door.startsWith('2026') ? aModernWatcher(door, where) : aWatcherOf2025(door, where)
+export const aWatcher = (clientKind: ClientKind, where: ServerLocation): Promise<Watcher> =>
+  clientKind.startsWith('2026')
+    ? aModernWatcher(clientKind, where)
+    : aWatcherOf2025(clientKind, where)
 
-const toStdio = ({ what }: WhereTo) => ({
+const toStdio = ({ what }: ServerLocation) => ({
   command: process.execPath,
   args: [program, 'serve', what, '--stdio'],
   stderr: 'ignore' as const,
 })
 
-async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
+async function aModernWatcher(clientKind: ClientKind, where: ServerLocation): Promise<Watcher> {
   const client = new Client(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   const requestInit = { headers: { ...where.headers } }
   await client.connect(
-    door.endsWith('HTTP')
+    clientKind.endsWith('HTTP')
       ? new StreamableHTTPClientTransport(new URL(where.url), { requestInit })
       : new StdioClientTransport(toStdio(where)),
   )
@@ -83,7 +85,7 @@ async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
   const withoutCache = { cacheMode: 'refresh' } as const
   const tools = async () => (await client.listTools(undefined, withoutCache)).tools
   return {
-    heard,
+    notifications: heard,
     tools,
     names: async () => (await tools()).map(({ name }) => name),
     resources: async () => (await client.listResources(undefined, withoutCache)).resources as never,
@@ -100,12 +102,12 @@ async function aModernWatcher(door: Door, where: WhereTo): Promise<Watcher> {
   }
 }
 
-async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
+async function aWatcherOf2025(clientKind: ClientKind, where: ServerLocation): Promise<Watcher> {
   const client = new ClientV1(identity)
   const stream = new Latch()
   const requestInit = { headers: { ...where.headers } }
   await client.connect(
-    (door.endsWith('HTTP')
+    (clientKind.endsWith('HTTP')
       ? new HttpV1(new URL(where.url), {
           requestInit,
           fetch: (...request) => fetchAndTell(request, stream.open),
@@ -125,7 +127,7 @@ async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
   )
   const tools = async () => (await client.listTools()).tools as never
   return {
-    heard,
+    notifications: heard,
     tools,
     names: async () => ((await tools()) as { name: string }[]).map(({ name }) => name),
     resources: async () => (await client.listResources()).resources as never,
@@ -133,7 +135,7 @@ async function aWatcherOf2025(door: Door, where: WhereTo): Promise<Watcher> {
     call: async (name, input = {}) => (await client.callTool({ name, arguments: input })) as never,
     watch: async (...uris) => {
       for (const uri of uris) await client.subscribeResource({ uri })
-      if (door.endsWith('HTTP')) await stream.opened
+      if (clientKind.endsWith('HTTP')) await stream.opened
     },
   }
 }

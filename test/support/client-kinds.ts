@@ -10,39 +10,39 @@ import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/s
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 
 /** Protocol era and transport of the official clients. */
-export const doors = [
+export const clientKinds = [
   '2026 over HTTP',
   '2025 over HTTP',
   '2026 over stdio',
   '2025 over stdio',
 ] as const
 
-export type Door = (typeof doors)[number]
+export type ClientKind = (typeof clientKinds)[number]
 
-export interface DoorOptions {
+export interface ClientOptions {
   /** Answers elicitation requests; without it the client has no elicitation capability. */
   readonly person?: Person
   readonly headers?: Readonly<Record<string, string>>
   readonly mount?: string
   /** Further arguments for the server that a client over stdio starts. */
-  readonly words?: readonly string[]
+  readonly serverArgs?: readonly string[]
 }
 
-export type Person = (message: string) => PersonsAnswer | Promise<PersonsAnswer>
+export type Person = (message: string) => PersonAnswer | Promise<PersonAnswer>
 
-export interface PersonsAnswer {
+export interface PersonAnswer {
   readonly action: 'accept' | 'decline' | 'cancel'
   readonly content?: Record<string, boolean>
 }
 
-export const says = {
+export const personAnswers = {
   yes: { action: 'accept', content: { approve: true } },
   no: { action: 'decline' },
   nothing: { action: 'cancel' },
-} as const satisfies Record<string, PersonsAnswer>
+} as const satisfies Record<string, PersonAnswer>
 
 /** The result of a call, in the same form for all eras and transports. */
-export interface Answered {
+export interface CallAnswer {
   /** `done`, the code of a failure, or the code of a protocol error. */
   readonly verdict: string
   readonly text: string
@@ -58,8 +58,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-export interface DoorClient {
-  call(name: string, input: Record<string, unknown>, options?: CallOptions): Promise<Answered>
+export interface OfficialClient {
+  call(name: string, input: Record<string, unknown>, options?: CallOptions): Promise<CallAnswer>
   /** Lists the tools without the client's cache. */
   tools(): Promise<Tool[]>
   /** Messages of the elicitation requests, in order. */
@@ -87,19 +87,19 @@ interface ServerAddress {
   }
 }
 
-export async function openDoor(
-  door: Door,
-  options: DoorOptions,
+export async function openClient(
+  clientKind: ClientKind,
+  options: ClientOptions,
   address: ServerAddress,
-): Promise<DoorClient> {
+): Promise<OfficialClient> {
   const shown: string[] = []
   const elicit = async ({ params }: { params: { message: string } }) => {
     shown.push(params.message)
-    return (await options.person?.(params.message)) ?? says.nothing
+    return (await options.person?.(params.message)) ?? personAnswers.nothing
   }
-  const { client, stderr } = door.startsWith('2026')
-    ? await openModern(door, options, address, elicit)
-    : await openLegacy(door, options, address, elicit)
+  const { client, stderr } = clientKind.startsWith('2026')
+    ? await openModern(clientKind, options, address, elicit)
+    : await openLegacy(clientKind, options, address, elicit)
   return {
     shown,
     stderr,
@@ -122,11 +122,11 @@ export async function openDoor(
   }
 }
 
-type Elicit = (request: { params: { message: string } }) => Promise<PersonsAnswer>
+type Elicit = (request: { params: { message: string } }) => Promise<PersonAnswer>
 
 async function openModern(
-  door: Door,
-  options: DoorOptions,
+  clientKind: ClientKind,
+  options: ClientOptions,
   address: ServerAddress,
   elicit: Elicit,
 ) {
@@ -135,7 +135,7 @@ async function openModern(
     capabilities: options.person ? { elicitation: { form: {} } } : {},
   })
   if (options.person) client.setRequestHandler('elicitation/create', elicit as never)
-  if (door.endsWith('HTTP')) {
+  if (clientKind.endsWith('HTTP')) {
     const requestInit = { headers: { ...options.headers } }
     await client.connect(new StreamableHTTPClientTransport(new URL(address.url), { requestInit }))
     return { client: client as unknown as AnyClient, stderr: () => '' }
@@ -147,8 +147,8 @@ async function openModern(
 }
 
 async function openLegacy(
-  door: Door,
-  options: DoorOptions,
+  clientKind: ClientKind,
+  options: ClientOptions,
   address: ServerAddress,
   elicit: Elicit,
 ) {
@@ -162,7 +162,7 @@ async function openLegacy(
     listTools: async () => (await client.listTools()) as unknown as { tools: Tool[] },
     close: () => client.close(),
   }
-  if (door.endsWith('HTTP')) {
+  if (clientKind.endsWith('HTTP')) {
     const requestInit = { headers: { ...options.headers } }
     await client.connect(new HttpV1(new URL(address.url), { requestInit }) as never)
     return { client: adapted, stderr: () => '' }
@@ -196,7 +196,7 @@ interface Result {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
-function toAnswered({ isError, content = [], structuredContent, _meta = {} }: Result): Answered {
+function toAnswered({ isError, content = [], structuredContent, _meta = {} }: Result): CallAnswer {
   const meta = Object.fromEntries(
     Object.entries(_meta).flatMap(([key, value]) =>
       key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],
@@ -217,7 +217,7 @@ interface ProtocolError extends Error {
   readonly data?: Record<string, unknown>
 }
 
-function toProtocolAnswer(error: ProtocolError): Answered {
+function toProtocolAnswer(error: ProtocolError): CallAnswer {
   const { code, message, data = toChallenge(error) } = error
   const verdict = String(data.code ?? code ?? error.name)
   return { verdict, text: message, data: undefined, details: data, meta: {} }

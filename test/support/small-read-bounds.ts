@@ -1,7 +1,7 @@
 import type { ReadBounds } from '../../src/storage/records/read-bounds.ts'
 
 /** Bounds so small that every read takes several steps. */
-export const tinyBounds: ReadBounds = {
+export const smallReadBounds: ReadBounds = {
   maxScannedRows: 3,
   maxMatches: 2,
   maxChanges: 2,
