@@ -22,10 +22,10 @@ import { checkPlacement, checkPublic } from './config/check-placement.ts'
 import { isLoopback } from './config/to-settings.ts'
 import type { CallOptions, DrawbridgeOptions, StdioStreams } from './drawbridge-options.ts'
 import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
+import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { PlacedSource } from './open-sources.ts'
 import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
-import { isIntents } from './routing.ts'
 
 export type { Explanation }
 

@@ -4,8 +4,7 @@ import { mergePages } from '../../sources/records/answers/merge-pages.ts'
 import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
-import { toFields } from '../../sources/records/grants/narrow-fields.ts'
-import type { Scope } from '../../sources/records/grants/scope.ts'
+import type { Scope } from '../../sources/records/grants/granted-scope.ts'
 import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
 import { queryRecords } from '../../sources/records/query/query-records.ts'
 import {
@@ -14,6 +13,7 @@ import {
   toRecord,
 } from '../../sources/records/query/record-page.ts'
 import { ambiguousConnection, findAllScopes } from '../../sources/records/reading/find-scope.ts'
+import { toFields } from '../../sources/records/reading/project-fields.ts'
 import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
 import { needsConnection, pick, type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 import type { QueryParameters } from './records-parameters.ts'

@@ -1,7 +1,7 @@
 import { SetupError } from '../../capability/setup-error.ts'
 import { isRecordsPath } from '../../http/records/records-routes.ts'
+import { isIntents, type PlacedIntents } from '../intent-routing.ts'
 import type { PlacedSource } from '../open-sources.ts'
-import { isIntents, type PlacedIntents } from '../routing.ts'
 
 /** Throws when two sources claim the same path or subject. */
 export function checkPlacement(placed: readonly PlacedSource[]): void {

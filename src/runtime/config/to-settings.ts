@@ -1,5 +1,5 @@
 import type { GovernanceSettings } from '../../governance/pipeline.ts'
-import { loopbackHosts } from '../../http/guard.ts'
+import { loopbackHosts } from '../../http/host-guard.ts'
 import type { configShape } from './config-shape.ts'
 
 type Config = ReturnType<typeof configShape.parse>

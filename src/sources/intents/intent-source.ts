@@ -23,6 +23,7 @@ import {
   type RoutingDecision,
   type RoutingPolicy,
 } from './router/choose-agents.ts'
+import { defaultEnvironment, type RouterEnvironment } from './router/environment.ts'
 import { Health } from './router/health.ts'
 import type { Hooks } from './router/hooks.ts'
 import { Router } from './router/router.ts'
@@ -35,7 +36,6 @@ import {
 import { toCapability } from './to-capability.ts'
 import { toToolName } from './tool-name.ts'
 import { FrameReceiver } from './transport/frame-receiver.ts'
-import { defaultHost, type Host } from './transport/host.ts'
 import type { Serving } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
 
@@ -88,7 +88,7 @@ export class IntentSource implements Source {
   readonly #routing: RoutingSettings
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
-  #host: Host = defaultHost
+  #host: RouterEnvironment = defaultEnvironment
   #modules: Promise<readonly LoadedModule[]> | undefined
   #health: Health | undefined
   #network: Network | undefined
@@ -110,8 +110,8 @@ export class IntentSource implements Source {
   }
 
   /** Call before the first `read`: injects clock, randomness and log. */
-  connect(host: Partial<Host>): void {
-    this.#host = { ...defaultHost, ...host }
+  connect(host: Partial<RouterEnvironment>): void {
+    this.#host = { ...defaultEnvironment, ...host }
   }
 
   async read(): Promise<Reading> {

@@ -3,9 +3,9 @@ import { SetupError } from '../../capability/setup-error.ts'
 import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
 import type { SealOptions } from './crypto/seal.ts'
+import type { RouterEnvironment } from './router/environment.ts'
 import type { Health } from './router/health.ts'
 import { defaultNode, type RoutingSettings } from './router/routing-options.ts'
-import type { Host } from './transport/host.ts'
 import { HttpTransport } from './transport/http-transport.ts'
 import { isLoopbackUrl, toAddress } from './transport/nats/address.ts'
 import type { AgentDirectory } from './transport/nats/agent-directory.ts'
@@ -17,7 +17,7 @@ import type { Transport } from './transport/transport.ts'
 export interface NetworkOptions {
   readonly routing: RoutingSettings
   readonly sealing: SealOptions
-  readonly host: Host
+  readonly host: RouterEnvironment
   readonly health: Health
   /** An agent of that name runs in this process. */
   readonly isLocal: (name: string) => boolean

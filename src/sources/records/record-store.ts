@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
 import type { Buckets } from './aggregate/time-buckets.ts'
 import type { GrantPackage, TokenKind } from './grants/grant.ts'
-import type { Scope } from './grants/scope.ts'
+import type { Scope } from './grants/granted-scope.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
 
 /**

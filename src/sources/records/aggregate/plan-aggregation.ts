@@ -1,7 +1,7 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import type { AggregateUse, Comparable, Field } from '../model/stream.ts'
 import { fromComparable } from '../model/to-comparable.ts'
 import { unknownField } from '../reading/filter.ts'

@@ -1,5 +1,5 @@
-import type { Data } from '../grants/narrow-fields.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
+import type { Data } from '../reading/project-fields.ts'
 
 const titleFields = ['title', 'name', 'subject', 'summary', 'headline']
 const timeFields = [

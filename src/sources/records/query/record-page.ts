@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import { type RecordProjection, toData } from '../grants/narrow-fields.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { SourceSelector } from '../reading/find-scope.ts'
+import { type RecordProjection, toData } from '../reading/project-fields.ts'
 import type { Row } from '../record-store.ts'
 
 export interface RecordsQuery extends SourceSelector, RecordProjection {

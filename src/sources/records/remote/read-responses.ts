@@ -2,7 +2,7 @@ import { isPlainObject, type Json, type JsonObject } from '../../../capability/j
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import type { SearchResult } from '../answers/search-answer.ts'
 import { blobField } from '../fetch/find-blob.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import { toRecordId } from '../model/record-id.ts'
 import type { Field } from '../model/stream.ts'
 import type { RecordPage, ServedRecord, Warning } from '../query/record-page.ts'

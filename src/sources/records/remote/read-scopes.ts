@@ -1,5 +1,5 @@
 import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import { toFieldType } from '../model/declare-stream.ts'
 import {
   type AggregateUse,

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import { findView } from '../grants/narrow-fields.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import {
   aggregateUses,
   type Connection,
@@ -10,6 +9,7 @@ import {
   rangeOperators,
 } from '../model/stream.ts'
 import { findRelations } from '../query/expand.ts'
+import { findView } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
 import {
   findScopes,

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import { findView } from '../grants/narrow-fields.ts'
-import type { Scope } from '../grants/scope.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import { aggregateUses, type Field, isScalar, rangeOperators } from '../model/stream.ts'
 import { findRelations } from '../query/expand.ts'
+import { findView } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
 
 /** A compact summary of the operations a grant allows on a stream. */

@@ -1,5 +1,5 @@
-import type { Data } from '../grants/narrow-fields.ts'
 import type { Field } from '../model/stream.ts'
+import type { Data } from '../reading/project-fields.ts'
 import { eachWord, splitText } from './words.ts'
 
 /** Matches in these fields count twice. */

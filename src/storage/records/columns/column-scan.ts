@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/scope.ts'
+import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
 import { compare } from '../../../sources/records/model/compare.ts'
 import type { Comparable } from '../../../sources/records/model/stream.ts'
 import type {

@@ -1,10 +1,10 @@
-import type { Scope } from '../../../sources/records/grants/scope.ts'
+import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
 import type { Condition, Position } from '../../../sources/records/record-store.ts'
 import { join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
 import { valueColumn } from '../table-names.ts'
 
-/** Translates a grant into conditions on rows. This is the only place that does. */
+/** Translates a grant into SQL conditions on rows. Column scans apply the time range themselves (`columns/column-scan.ts`). */
 export function toGranted({ window, keys }: Scope): readonly Sql[] {
   return [...(window ? inWindow(window) : []), ...(keys ? [areKeys(sql`key`, keys)] : [])]
 }

@@ -1,7 +1,7 @@
 import { SetupError } from '../../../capability/setup-error.ts'
 import type { Field, Stream } from '../../../sources/records/model/stream.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
-import { RecordRows } from '../rows/record-rows.ts'
+import { RecordTable } from '../rows/record-table.ts'
 import { createDeclaredTables } from '../source-tables.ts'
 import {
   columnTable,
@@ -47,7 +47,7 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
       database.exec(`drop index ${recordValueIndex(n, field)}`)
   if (former.fields.some(({ lexical }) => lexical)) database.exec(`drop table ${wordTable(n)}`)
   createDeclaredTables(database, n, stream)
-  const records = new RecordRows(database, n, stream)
+  const records = new RecordTable(database, n, stream)
   const words = new WordIndex(database, n, stream)
   // No primary key means that no key is derived: each record keeps its own.
   const keyless = { ...stream, primaryKey: [] }

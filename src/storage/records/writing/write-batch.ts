@@ -5,9 +5,9 @@ import type { SegmentWriter } from '../columns/segment-writer.ts'
 import {
   insertRows,
   type RecordContent,
-  RecordRows,
+  RecordTable,
   type StoredRecord,
-} from '../rows/record-rows.ts'
+} from '../rows/record-table.ts'
 import { departureTable, fieldChangeTable } from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
 
@@ -20,7 +20,7 @@ export interface WrittenBatch {
 
 interface SourceTables {
   readonly stream: Stream
-  readonly rows: RecordRows
+  readonly rows: RecordTable
   readonly words: WordIndex
 }
 
@@ -55,7 +55,7 @@ export class BatchWriter {
     if (cached?.stream === stream) return cached
     const tables = {
       stream,
-      rows: new RecordRows(this.#database, n, stream),
+      rows: new RecordTable(this.#database, n, stream),
       words: new WordIndex(this.#database, n, stream),
     }
     this.#tables.set(n, tables)
@@ -68,7 +68,7 @@ class Batch {
   readonly #segments: SegmentWriter
   readonly #n: number
   readonly #stream: Stream
-  readonly #rows: RecordRows
+  readonly #rows: RecordTable
   readonly #words: WordIndex
   /** The last record of the last segment. */
   readonly #sealed: number

@@ -17,7 +17,7 @@ export interface StoredRecord {
 export const insertRows = 16
 
 /** The record table of one source, with its prepared statements. */
-export class RecordRows {
+export class RecordTable {
   readonly #insert: Statement<never>
   readonly #insertSeveral: Statement<never>
   readonly #deleteRange: Statement<never>

@@ -1,10 +1,10 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
+import type { Scope } from '../grants/granted-scope.ts'
 import type { Field } from '../model/stream.ts'
-import { unknownField } from '../reading/filter.ts'
 import type { Row } from '../record-store.ts'
-import type { Scope } from './scope.ts'
+import { unknownField } from './filter.ts'
 
 export type GrantedFields = readonly Field[]
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ExecutionLog } from '../log/execution-log.ts'
 
 /** Clock, randomness and log: injected, so that tests can replace them. */
-export interface Host {
+export interface RouterEnvironment {
   /** Wall clock, in milliseconds since the epoch. */
   readonly now: () => number
   /** Monotonic clock, in milliseconds. */
@@ -15,7 +15,7 @@ export interface Host {
 }
 
 /** The default. */
-export const defaultHost: Host = {
+export const defaultEnvironment: RouterEnvironment = {
   now: Date.now,
   steadyNow: () => performance.now(),
   randomBytes,
