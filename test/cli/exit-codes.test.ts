@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { aManifest, toYaml } from '../support/a-manifest.ts'
 import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
@@ -51,4 +54,22 @@ test('`drawbridge call` reads the arguments from standard input', async () => {
     stdout: expect.stringContaining('piped'),
   })
   expect(await call('{')).toMatchObject({ code: 2, stdout: '' })
+})
+
+test('a verb whose reader closes the pipe ends without an error message', async () => {
+  const project = await aSharedProject({
+    'drawbridge.yaml': aConfig(),
+    'tools/many.ts': `import { defineTool, z } from 'drawbridge-mcp'
+      export default Array.from({ length: 3000 }, (_, n) => defineTool({
+        name: 'tool_' + n, description: 'A tool.', category: 'analysis', schema: z.object({}), execute: () => n,
+      }))`,
+  })
+  const list = `"${process.execPath}" "${path.resolve('dist/cli/main.js')}" list --json`
+
+  // 3,000 tools are more than a pipe holds, so that writing goes on after the reader has closed it.
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${list} | head -c 1`], {
+    cwd: project,
+  })
+
+  expect([stdout, stderr]).toEqual(['[', ''])
 })

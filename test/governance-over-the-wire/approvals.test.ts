@@ -613,9 +613,10 @@ ${httpWithTokens(
       request(`/approvals/${id}`, 'ann', { method: 'POST', headers, body })
     const json = { 'content-type': 'application/json' }
 
-    expect(await post({ 'content-type': 'text/plain' }, '{"decision":"approve"}')).toMatchObject({
-      status: 415,
-    })
+    for (const type of ['text/plain', 'application/json-patch+json', 'application/jsonx'])
+      expect(await post({ 'content-type': type }, '{"decision":"approve"}')).toMatchObject({
+        status: 415,
+      })
     expect(
       await post({ ...json, origin: 'https://evil.example' }, '{"decision":"approve"}'),
     ).toMatchObject({ status: 403 })

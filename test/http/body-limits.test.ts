@@ -134,6 +134,29 @@ describe('a request body', () => {
   })
 })
 
+test('clients that disconnect while their large bodies wait for memory leave none reserved', async () => {
+  const open = async () => {
+    const connection = await RawConnection.open(server.port)
+    // The head alone: the server reserves memory for a body that never comes.
+    connection.write(toBytes({ headers: { ...headers, 'content-length': String(limit) } }))
+    return connection
+  }
+  // Bodies of 4 MB fill the 64 MB for all bodies; as many again have to wait.
+  const holders = await Promise.all(Array.from({ length: 16 }, open))
+  const waiting = await Promise.all(Array.from({ length: 16 }, open))
+  // The server reads its sockets in order: an answer means that it has seen all heads above.
+  await withConnection((connection) =>
+    connection.send(toBytes({ headers, body: padRequest(1024) })),
+  )
+
+  for (const connection of [...waiting, ...holders]) connection.close()
+  const response = await withConnection((connection) =>
+    connection.send(toBytes({ headers, body: padRequest(limit) })),
+  )
+
+  expect(response.status).toBe(200)
+})
+
 describe.each(['modern', 'legacy'] as const)('in a %s request', (era) => {
   const bodies = {
     arguments: (value: string) => `"name":"echo","arguments":{"value":${value}},"_meta":META`,

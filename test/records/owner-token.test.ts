@@ -2,7 +2,11 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { done } from '../../src/capability/outcome.ts'
+import { noRules } from '../../src/capability/rules.ts'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
+import { defineAgent } from '../../src/sources/intents/agents/agent.ts'
+import { intentSource } from '../../src/sources/intents/intent-source.ts'
+import { movesMoney } from '../support/a-payment.ts'
 import { put } from '../support/a-project.ts'
 import { aReader, aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { aCapability } from '../support/builders.ts'
@@ -201,6 +205,49 @@ test('an owner token is never passed to another source, nor through the programm
   )
   await expect(bridge.call('echo', { owner })).rejects.toThrow('Owner tokens are refused')
   expect(receivedInputs).toEqual([])
+})
+
+test('an owner token in the body of a frame or of an approval is refused and never echoed', async () => {
+  const { store, owner } = await anOwner()
+  const frames: unknown[] = []
+  const agent = defineAgent({
+    name: 'clerk',
+    capabilities: [{ intent: 'greet', description: 'Greets.', effects: 'read_only' }],
+    handle: ({ payload }) => {
+      frames.push(payload)
+      return {}
+    },
+  })
+  const pay = aCapability({
+    name: 'pay',
+    effects: movesMoney,
+    rules: { ...noRules, approval: true },
+  })
+  const { bridge, url } = await serveHere({
+    sources: [
+      { id: 'payments', read: async () => ({ capabilities: [pay] }) },
+      {
+        source: intentSource({ agents: [agent], serve: { path: '/intents' } }),
+        mount: '/mcp/agents',
+      },
+      recordSource(store.file, { mount: '/mcp/records' }),
+    ],
+  })
+  const origin = url.replace(/\/mcp$/, '')
+  await bridge.call('pay', {})
+  const [approval] = bridge.approvals.list(false)
+
+  const answers = [
+    await post(`${origin}/intents`, {}, { protocol: 'INTENTUSNET/1.0', body: { note: owner } }),
+    await post(`${origin}/approvals/${approval?.id}`, {}, { decision: 'approve', note: owner }),
+  ]
+
+  for (const answer of answers) {
+    expect(answer.status).toBe(403)
+    expect(await answer.text()).not.toContain(owner)
+  }
+  expect(frames).toEqual([])
+  expect(bridge.approvals.list(false)).toHaveLength(1)
 })
 
 test('stdio does not start without a valid token and reports that in one line', async () => {
