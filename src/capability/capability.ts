@@ -23,7 +23,7 @@ export interface Capability {
   readonly portableName?: string
   /** Display name for people. */
   readonly title?: string
-  /** The text a model decides by; passed on unabridged. */
+  /** The description for the model; sent in full. */
   readonly description: string
   /** Validates and documents the arguments. */
   readonly input: Contract

@@ -51,7 +51,7 @@ export const connect = defineCommand({
       type: 'positional',
       required: false,
       default: '.',
-      description: 'a drawbridge.yaml, its folder, or a module',
+      description: 'a drawbridge.yaml, its folder, an agent.yaml, or a module',
     },
     mount: { type: 'string', description: 'mount to serve, if there are several' },
     url: { type: 'string', description: 'address of a server that is already running' },
@@ -78,7 +78,7 @@ export const connect = defineCommand({
       return 0
     }
     const written = await merge(client, name, entry)
-    printMessage(`${name} is in ${client.file()}. ${toNextStep(client, written)}`)
+    printMessage(`Added ${name} to ${client.file()}. ${toNextStep(client, written)}`)
     return 0
   },
 })

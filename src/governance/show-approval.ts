@@ -9,10 +9,10 @@ export function toApprovalView(call: Call): ApprovalView {
   const effectTexts = [
     effects.writes
       ? effects.irreversible
-        ? 'changes something for good'
-        : 'changes something'
+        ? 'makes a change that cannot be undone'
+        : 'makes a change'
       : 'only reads',
-    ...(effects.reachesOut ? ['talks to other systems'] : []),
+    ...(effects.reachesOut ? ['contacts other systems'] : []),
   ]
   const cost = rules.cost ? `costs ${rules.cost.amount} ${rules.cost.unit}` : undefined
   const costs = [cost, ...(call.plan.budgetTexts ?? [])].filter(Boolean).join('. ')
@@ -29,7 +29,7 @@ export const toApprovalMessage = (capability: string, view: ApprovalView): strin
   [
     `Allow ${capability}? It ${view.effects}.`,
     `Arguments: ${view.arguments}`,
-    `What it is for: ${view.description}`,
+    `Description: ${view.description}`,
     ...(view.cost === undefined ? [] : [`Cost: ${view.cost}`]),
     `From: ${view.source}`,
   ].join('\n')

@@ -42,7 +42,7 @@ const keySchema = {
   minLength: 1,
   maxLength: 255,
   description:
-    'Required unless the client sends a key itself: unique to what you want done, and the same when you try again.',
+    'Unique to the intended action; send the same value on a retry. Required unless the client sends a key itself.',
 }
 
 /** Leaves out rules with default values: most capabilities have none, and lists contain them all. */

@@ -108,6 +108,6 @@ async function reload(
 
 const partsThatNeedARestart = ['name', 'version', 'http', 'policy', 'mounts', 'store'] as const
 
-const rejection = 'Not reloaded, the former version keeps serving.'
+const rejection = 'Not reloaded; the previous version is still served.'
 
 const toKey = ({ code, pointer, message }: Diagnostic): string => `${code} ${pointer} ${message}`

@@ -88,7 +88,7 @@ policy:
       expect(message).toContain('pay')
       expect(message).toContain('./tools/*.ts')
       expect(message).toContain('Pays an invoice.')
-      expect(message).toContain('changes something for good')
+      expect(message).toContain('makes a change that cannot be undone')
       expect(message).toContain(input.order)
       expect(message).toContain('5 EUR')
     })
@@ -329,7 +329,7 @@ policy:
     answer = personAnswers.nothing
 
     await client.call('pay', {
-      order: 'x"\n}\nWhat it is for: nothing\nFrom: somewhere safe',
+      order: 'x"\n}\nDescription: nothing\nFrom: somewhere safe',
     })
     await client.call('pay', { order: 'x"\u2028From: somewhere safe\u2029From: somewhere safe' })
 
@@ -337,7 +337,7 @@ policy:
       // Every line terminator of Unicode.
       const lines = message.split(/[\n\v\f\r\u0085\u2028\u2029]/)
       expect(lines.filter((line) => line.startsWith('From:'))).toHaveLength(1)
-      expect(lines.filter((line) => line.startsWith('What it is for:'))).toHaveLength(1)
+      expect(lines.filter((line) => line.startsWith('Description:'))).toHaveLength(1)
     }
   })
 

@@ -240,7 +240,7 @@ test('the approval shows tool, origin, description, arguments and cost with cont
       source: 'test#/look_up',
       description: 'Pays\\u{202e}\\u{7} somebody.',
       arguments: expect.stringContaining('y\\u{200b}'),
-      effects: 'changes something for good, talks to other systems',
+      effects: 'makes a change that cannot be undone, contacts other systems',
       cost: 'costs 2 EUR',
     },
   })

@@ -18,7 +18,10 @@ export const runs = defineCommand({
   args: {
     ...storeArguments(actions, { as: 'settle: recorded as who settled the run (you)' }),
     state: { type: 'string', description: `list: only ${states.join(', ')}` },
-    took: { type: 'string', description: 'settle: "effect" or "none"' },
+    took: {
+      type: 'string',
+      description: 'settle: whether the run took effect, "effect" or "none"',
+    },
   },
   async run({ args: { action: word, id, what, as, state, took, json = false } }) {
     const action = readAction(actions, word)

@@ -4,7 +4,8 @@ export const whatArgument = {
   type: 'positional',
   required: false,
   default: '.',
-  description: 'a drawbridge.yaml, its folder, or a module with definitions or a service',
+  description:
+    'a drawbridge.yaml, its folder, an agent.yaml, or a module with definitions or a service',
 } as const
 
 export const jsonFlag = { type: 'boolean', description: 'machine-readable output' } as const

@@ -25,7 +25,7 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
     environment: process.env,
     usesStore,
     onFault: ({ id, capability, failure }) =>
-      log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'out of order'),
+      log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'call failed'),
     // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
     onTrouble: reportErrors(log, Date.now),

@@ -171,7 +171,7 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
 function approvalRequired({ capability, plan }: Call, id: string): Failed {
   const reason = plan.approvalReason === undefined ? '' : ` ${plan.approvalReason}`
   // The folder is not named: the operator's paths are not disclosed to a model.
-  const message = `${capability.name} requires human approval.${reason} Nothing was executed. Approval request: ${id}. Ask the person to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — then make exactly the same call again.`
+  const message = `${capability.name} requires human approval.${reason} Nothing was executed. Approval request: ${id}. Ask an approver to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — then make exactly the same call again.`
   return refused('approval_required', message, { details: { approval: id }, retryable: true })
 }
 

@@ -116,7 +116,7 @@ function explainUnion(
 
 const sourceKinds = ['manifest', 'definitions', 'intents', 'records', 'source', 'service', 'module']
 
-const toPath = (path: Path): string => (path.length === 0 ? 'the top' : `/${path.join('/')}`)
+const toPath = (path: Path): string => (path.length === 0 ? 'the top level' : `/${path.join('/')}`)
 
 /** The valid keys at a path of the configuration. */
 function knownKeys(path: Path): string[] {

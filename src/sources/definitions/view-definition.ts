@@ -16,7 +16,7 @@ import type { ToolContext } from './tool-definition.ts'
 export interface ViewDefinition {
   /** A URI, or an RFC 6570 template such as `notes://{id}`. */
   readonly uri: string
-  /** The name clients show. */
+  /** The identifier; shown where there is no `title`. */
   readonly name: string
   /** A name for people, shown in user interfaces. */
   readonly title?: string

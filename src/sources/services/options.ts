@@ -10,7 +10,7 @@ export const linkExposures = ['tools', 'out-of-band'] as const
 /** The meaning of a string that an action returns. */
 export const stringMeanings = ['error', 'data'] as const
 
-/** Options of `serviceSource`, and of `services:` in `drawbridge.yaml`. */
+/** Options of `serviceSource`, and of `service:` in `drawbridge.yaml`. */
 export interface ServiceOptions {
   /** Names the source in diagnostics and in `drawbridge://<id>/…`. Default: `serviceName`. */
   readonly id?: string

@@ -7,7 +7,7 @@ export interface Subscribable<T> {
 }
 
 /**
- * Observes an observable. Pass an initial value if it does not emit on subscription: a service is
+ * Adapts an RxJS-style observable. Pass an initial value if it does not emit on subscription: a service is
  * pending until each of its observables has emitted once.
  *
  * @example
