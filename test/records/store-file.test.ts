@@ -1,6 +1,9 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
@@ -47,6 +50,33 @@ test('a writer thread that failed does not reject the batches of its successor',
 
   await expect(retriedWrite).resolves.toMatchObject({ same: 1 })
   await expect(background.write(source, deletions)).resolves.toMatchObject({ same: 1 })
+})
+
+test('another process that closes the file does not delete the write-ahead log of open connections', async () => {
+  const file = path.join(path.dirname((await aRecordStore()).file), 'locks.db')
+  const first = openSqlite(file)
+  onTestFinished(() => first.close())
+  first.exec('pragma journal_mode = wal')
+  first.exec('create table payments (n)')
+  // A second connection of this process must not drop the POSIX locks of the first.
+  const second = openSqlite(file)
+  onTestFinished(() => second.close())
+
+  const driver = pathToFileURL(path.resolve('dist/storage/sqlite/sqlite.js')).href
+  await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `const { openSqlite } = await import('${driver}')
+     const database = openSqlite(${JSON.stringify(file)})
+     database.exec('insert into payments values (1)')
+     database.close()`,
+  ])
+  first.exec('insert into payments values (2)')
+
+  const later = openSqlite(file)
+  onTestFinished(() => later.close())
+  expect(existsSync(`${file}-wal`)).toBe(true)
+  expect(later.prepare('select count(*) as n from payments').get()).toEqual({ n: 2 })
 })
 
 test('owner writes are synced to disk before they are acknowledged', async () => {

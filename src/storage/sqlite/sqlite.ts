@@ -55,8 +55,7 @@ const maxStatements = 1000
 function openDriver(file: string): Driver {
   const load = createRequire(import.meta.url)
   try {
-    // Readable by the owner only: the file holds results of tools.
-    if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
+    if (file !== ':memory:') createPrivateFile(file)
     if (process.getBuiltinModule?.('node:sqlite')) {
       const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
         DatabaseSync: new (file: string) => Driver
@@ -67,6 +66,19 @@ function openDriver(file: string): Driver {
     return new Database(file)
   } catch (error) {
     throw new SetupError(`The store ${file} cannot be opened: ${(error as Error).message}`)
+  }
+}
+
+/**
+ * Creates a missing file readable by its owner only: it holds results of tools. An existing one must not
+ * be opened here: closing any descriptor of a file drops all POSIX locks that this process holds on it,
+ * and another process would then delete the write-ahead log of an open connection.
+ */
+function createPrivateFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
