@@ -164,7 +164,7 @@ describe('a store with history', () => {
           shown: expect.objectContaining({ arguments: expect.stringContaining('"a"') }),
         }),
       )
-      expect(showOutput.stdout).toMatch(/Allow pay\? It changes something/)
+      expect(showOutput.stdout).toMatch(/Allow pay\? It makes a change/)
     })
 
     test('approves and denies, each once', async () => {

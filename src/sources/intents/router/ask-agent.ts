@@ -40,7 +40,7 @@ export function askAgent(options: AskOptions): Promise<AgentResult> {
       const message = `${name} did not answer within ${Math.round(timeoutMs)} ms.`
       settle(request.toFailure(toErrorInfo('AGENT_TIMEOUT', message)))
       stop.cancel(message)
-    }, timeoutMs)
+    }, Math.ceil(timeoutMs)) // setTimeout truncates, and would fire before the deadline
     stop.onCancel((reason) =>
       settle(request.toFailure(toErrorInfo('WORKFLOW_ABORTED', `${name} was stopped: ${reason}`))),
     )

@@ -13,6 +13,9 @@ import { askAgent } from './ask-agent.ts'
 import type { HealthVerdict } from './health.ts'
 import type { RoutingRun } from './routing.ts'
 
+/** Timers are accurate to a millisecond: with less time left, an agent cannot answer any more. */
+const minAttemptMs = 1
+
 export interface Attempt {
   readonly candidate: Candidate
   /** Names of the agents that were asked before, in order. */
@@ -44,7 +47,7 @@ async function makeAttempt(
   const { health, policy, now, steadyNow } = run.options
   const { agent } = candidate
   if (stop.cancelled) return toAgentFailure(cancelledEarly, { certainty: 'nothing' })
-  if (run.deadline <= steadyNow()) return toOutOfTime('the next agent')
+  if (run.deadline - steadyNow() < minAttemptMs) return toOutOfTime('the next agent')
   const ticket = health.enter(agent.name, agent.concurrency)
   if (!ticket) return toNotAvailable(agent.name)
   let verdict: HealthVerdict = 'unclear'
@@ -54,7 +57,7 @@ async function makeAttempt(
     const { number } = logged
     const startedAt = steadyNow()
     const remainingMs = run.deadline - startedAt
-    if (remainingMs <= 0) return toOutOfTime(agent.name)
+    if (remainingMs < minAttemptMs) return toOutOfTime(agent.name)
     const result = await askAgent({
       candidate,
       envelope: toAttempt(run.envelope, previousAgents, retry),
