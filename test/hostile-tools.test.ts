@@ -65,7 +65,7 @@ const failures: Readonly<Record<string, string>> = {
   ask_cycle: 'invalid_output',
 }
 
-describe.each(transports)('over $way', ({ open }) => {
+describe.each(transports)('over $transport', ({ open }) => {
   let client: Client
   beforeAll(async () => {
     client = await open()

@@ -16,7 +16,7 @@ describe('drawbridge serve', () => {
     })
 
     const server = await startServing([], { cwd })
-    await server.waitForStderr(/mcp\/more .*\n.*\n.*connect.*\n/)
+    await server.waitForOutput(/mcp\/more .*\n.*\n.*connect.*\n/)
     const base = server.url.replace(/\/mcp$/, '')
 
     expect(server.stderr()).toMatch(/^acme 1\.2\.3$/m)
@@ -37,7 +37,7 @@ describe('drawbridge serve', () => {
     })
 
     const server = await startServing([], { cwd })
-    await server.waitForStderr(/mcp\/people .*\n.*\n.*connect.*\n/)
+    await server.waitForOutput(/mcp\/people .*\n.*\n.*connect.*\n/)
 
     expect(server.stderr()).toMatch(/ acme http:\S+\/mcp$/m)
     expect(server.stderr()).toMatch(/\/mcp\/people --header "Authorization: Bearer TOKEN"$/m)
@@ -49,7 +49,7 @@ describe('drawbridge serve', () => {
     })
 
     const server = await startServing(['records.yaml'], { cwd })
-    await server.waitForStderr(/connect a client.*\n/)
+    await server.waitForOutput(/connect a client.*\n/)
 
     expect(server.stderr()).toMatch(/http:\S+\/mcp\/records {2}5 tools$/m)
     expect(server.stderr()).not.toMatch(/\/mcp\s/)
@@ -60,7 +60,7 @@ describe('drawbridge serve', () => {
     const cwd = await aProject({ 'drawbridge.yaml': aConfig(nats), ...ping })
 
     const server = await startServing([], { cwd })
-    await server.waitForStderr(/NATS at 127\.0\.0\.1:1: /)
+    await server.waitForOutput(/NATS at 127\.0\.0\.1:1: /)
     const client = await aModernClient(server.url)
 
     expect((await client.listTools()).tools).toMatchObject([{ name: 'ping' }])

@@ -30,7 +30,7 @@ async function descriptionsAt(url: string): Promise<string[]> {
 /** Resolves when the server has printed the text once more than at the time of the call. */
 function printedAgain(server: Serving, text: string): Promise<unknown> {
   const count = server.stderr().split(text).length
-  return server.waitForStderr(new RegExp(`(?:${text}[^]*){${count}}`))
+  return server.waitForOutput(new RegExp(`(?:${text}[^]*){${count}}`))
 }
 
 const nextReload = (server: Serving) => printedAgain(server, 'Reloaded')
@@ -199,7 +199,7 @@ describe('a valid edit', () => {
     const answer = (text: string) => clients.map(() => ({ content: [{ text }] }))
 
     const inFlight = call('slow')
-    await server.waitForStderr(/began\s+began/)
+    await server.waitForOutput(/began\s+began/)
     const reload = nextReload(server)
     await put(path.join(cwd, 'tools/slow.ts'), slow(2))
     await reload

@@ -222,10 +222,10 @@ describe('a store with history', () => {
     test('prints a new record with --follow', async () => {
       const filter = ['--capability', 'look', '--limit', '0'] as const
       const follower = site.start('audit', '--follow', '--json', ...filter)
-      await follower.said(/Following/)
+      await follower.waitForOutput(/Following/)
 
       await site.run('call', 'look', '{"order":"followed"}')
-      await follower.said(/"capability":"look"/)
+      await follower.waitForOutput(/"capability":"look"/)
 
       const lines = follower.stdout().trim().split('\n')
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([

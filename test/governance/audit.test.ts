@@ -323,9 +323,9 @@ const kills = amount(3, 10)
 test('SIGKILL during writes leaves an intact chain with every acknowledged record', async () => {
   const file = await aFile()
   const code = `
-    const mine = ledger(words[0])
+    const mine = ledger(args[0])
     for (let n = 0; ; n++) {
-      const ids = Array.from({ length: 1 + n % 20 }, (_, at) => words[1] + '-' + n + '-' + at)
+      const ids = Array.from({ length: 1 + n % 20 }, (_, at) => args[1] + '-' + n + '-' + at)
       await Promise.all(ids.map((id) => mine.write((writer) => {
         writer.append({ event: 'begin', at: n, id })
         writer.charge('a', 'w', 1)
@@ -336,10 +336,10 @@ test('SIGKILL during writes leaves an intact chain with every acknowledged recor
   const acknowledged: string[] = []
   for (let cycle = 0; cycle < kills; cycle++) {
     const child = startScript(code, [file, `c${cycle}`])
-    await child.waitForStdout(/\n/)
+    await child.waitForOutput(/\n/)
     await sleep((cycle * 7) % 50)
     child.process.kill('SIGKILL')
-    await child.ended
+    await child.exited
     acknowledged.push(...child.stdout().split('\n').slice(0, -1))
 
     const ledger = aLedger(file)

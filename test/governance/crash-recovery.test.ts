@@ -151,7 +151,7 @@ class Shop {
   }
 
   async #url(server: ReturnType<typeof startDrawbridge>): Promise<string> {
-    const [, url = ''] = await server.waitForStderr(/(http:\/\/\S+\/mcp)\b/)
+    const [, url = ''] = await server.waitForOutput(/(http:\/\/\S+\/mcp)\b/)
     return url
   }
 

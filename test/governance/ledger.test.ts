@@ -262,17 +262,17 @@ test('an empty file becomes a ledger, and its content survives restarts', async 
 test('eight processes can open a new file at once without losing writes', async () => {
   const file = await aFile()
   const code = `
-    const mine = ledger(words[0])
+    const mine = ledger(args[0])
     const write = (n) => mine.write((writer) => {
       writer.charge('shared', 'w', 1)
       if (writer.spent('scarce', 'w') < 100) { writer.charge('scarce', 'w', 1); console.log('got') }
-      writer.append({ event: 'begin', at: n, id: words[1] + '-' + n })
+      writer.append({ event: 'begin', at: n, id: args[1] + '-' + n })
     })
     for (let n = 0; n < 50; n++) await Promise.all([write(4 * n), write(4 * n + 1), write(4 * n + 2), write(4 * n + 3)])
     await mine.close()`
   const children = Array.from({ length: 8 }, (_, index) => startScript(code, [file, `p${index}`]))
 
-  const codes = await Promise.all(children.map(({ ended }) => ended))
+  const codes = await Promise.all(children.map(({ exited }) => exited))
 
   expect(children.map((child) => child.stderr())).toEqual(Array(8).fill(''))
   expect(codes).toEqual(Array(8).fill(0))
@@ -290,18 +290,18 @@ test('a run of another process is in progress while it lives and unknown afterwa
   const { govern } = aPipeline({ file })
   const { pay, ran } = aPayment()
   const child = startScript(
-    `const mine = ledger(words[0])
+    `const mine = ledger(args[0])
      await mine.write((writer) => writer.beginRun({ id: 'theirs', caller: 'ann', capability: 'pay',
-       key: 'k', digest: words[1], started: Date.now(), charges: [] }))
+       key: 'k', digest: args[1], started: Date.now(), charges: [] }))
      console.log('begun')
      setInterval(() => {}, 1000)`,
     [file, digestJson({})],
   )
-  await child.waitForStdout(/begun/)
+  await child.waitForOutput(/begun/)
 
   const duringRun = await govern(aCall({ capability: pay, idempotencyKey: 'k' }))
   child.process.kill('SIGKILL')
-  await child.ended
+  await child.exited
   const restarted = aPipeline({ file, isAlive: () => false })
   const afterKill = await restarted.govern(aCall({ capability: pay, idempotencyKey: 'k' }))
 

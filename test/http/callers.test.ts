@@ -361,7 +361,7 @@ describe('drawbridge token', () => {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: '{"jsonrpc":',
     })
-    await server.waitForStderr(/broken inside/)
+    await server.waitForOutput(/broken inside/)
 
     expect(tools.map(({ name }) => name)).toEqual(['fail', 'read_order', 'whoami'])
     expect(content).toEqual([{ type: 'text', text: 'ann "the clerk"' }])

@@ -73,7 +73,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
       Array.from({ length: 20 }, () => client.listen({ toolsListChanged: true })),
     )
     const calls = Array.from({ length: 50 }, () => client.callTool(slowCall))
-    await server.waitForStderr(/began 50\b/)
+    await server.waitForOutput(/began 50\b/)
 
     const exit = terminate(server)
 
@@ -90,7 +90,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     const calls = clients.flatMap((client) =>
       Array.from({ length: 25 }, () => client.callTool(slowCall)),
     )
-    await server.waitForStderr(/began 50\b/)
+    await server.waitForOutput(/began 50\b/)
 
     const exit = terminate(server)
 
@@ -106,7 +106,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     const server = await startServing([], { cwd: await aProject(files) })
     // `fetch` keeps connections alive.
     const answer = post(server.url, aModernRequest('tools/call', slowCall))
-    await server.waitForStderr(/began 1\b/)
+    await server.waitForOutput(/began 1\b/)
 
     const exit = terminate(server)
     await (await answer).text()
@@ -121,7 +121,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
       server.url,
       aModernRequest('tools/call', { name: 'stuck', arguments: {} }),
     ).then(answerOf)
-    await server.waitForStderr(/began/)
+    await server.waitForOutput(/began/)
 
     const exit = terminate(server)
 

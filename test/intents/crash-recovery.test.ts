@@ -65,7 +65,7 @@ class Books {
       NODE_ENV: 'production',
     }
     const server = startDrawbridge(['serve', fixture, '--port', '0'], { env })
-    const [, url = ''] = await server.waitForStderr(/(http:\/\/\S+\/mcp)\b/)
+    const [, url = ''] = await server.waitForOutput(/(http:\/\/\S+\/mcp)\b/)
     const release = moment === 'paid' ? this.#bank.hold() : () => {}
     const calls = Array.from({ length: 20 }, async () => {
       const order = `order-${this.#random(1e9)}`

@@ -74,7 +74,7 @@ test('another process makes byte-identical decisions', async () => {
     const { toRegistry } = await import('${built}agents/registry.js')
     const { chooseAgents } = await import('${built}router/choose-agents.js')
     const { readRouting, toPolicy } = await import('${built}router/routing-options.js')
-    const { agents, envelopes } = JSON.parse(words[0])
+    const { agents, envelopes } = JSON.parse(args[0])
     const read = (one) => readAgent({ ...one, handle() {} }, { source: 'test', pointer: '' }).agent
     const registry = toRegistry(agents.reverse().map(read))
     const policy = toPolicy(readRouting({}))
@@ -83,7 +83,7 @@ test('another process makes byte-identical decisions', async () => {
     `,
     [JSON.stringify({ agents, envelopes })],
   )
-  expect(await script.ended, script.stderr()).toBe(0)
+  expect(await script.exited, script.stderr()).toBe(0)
 
   expect(script.stdout().trim().split('\n')).toEqual(
     localDecisions.map(({ decision }) => JSON.stringify(decision)),

@@ -298,7 +298,7 @@ describe('bridge.resume', () => {
       `
       const { SqliteExecutionLog } = await import('${new URL('../../dist/storage/ledger/sqlite-execution-log.js', import.meta.url)}')
       const { intentSource } = await import('${new URL('../../dist/index.js', import.meta.url)}')
-      const store = ledger(words[0])
+      const store = ledger(args[0])
       const source = intentSource([{ name: 'a', capabilities: [${capability}], handle: () => { process.kill(process.pid, 'SIGKILL'); return new Promise(() => {}) } }])
       source.connect({ log: new SqliteExecutionLog(store, Date.now), now: Date.now })
       const { capabilities: [one] } = await source.read()
@@ -309,7 +309,7 @@ describe('bridge.resume', () => {
       `,
       [file],
     )
-    await script.ended
+    await script.exited
     return 'e1'
   }
 

@@ -365,7 +365,7 @@ describe('resident memory', () => {
       const script = startScript(
         `
       const { Cancellation } = await import('${toBuiltUrl('capability/cancellation.js')}')
-      const upstream = ${expression}({ endpoint: words[0] })
+      const upstream = ${expression}({ endpoint: args[0] })
       const call = async (capability) => {
         const cancellation = new Cancellation()
         const timer = setTimeout(() => cancellation.cancel('late'), 3000)
@@ -397,7 +397,7 @@ describe('resident memory', () => {
       `,
         [url],
       )
-      await script.ended
+      await script.exited
 
       const report = JSON.parse(script.stdout() || JSON.stringify(script.stderr()))
       expect(report).toMatchObject({ before: 'done', after: 'done' })

@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
@@ -13,19 +11,10 @@ import {
   openClient,
 } from './client-kinds.ts'
 import { ranFile } from './counting-tools.ts'
-import { drawbridge, toEnvironment } from './run-cli.ts'
+import { drawbridge, main, toServing } from './run-cli.ts'
+import { type StartedProcess, startProcess, toEnvironment } from './start-process.ts'
 
 type Environment = Readonly<Record<string, string>>
-
-/** A running Drawbridge process. */
-export interface Running {
-  readonly process: ChildProcess
-  stdout(): string
-  stderr(): string
-  /** Waits until either stream matches; rejects when the process exits first. */
-  said(pattern: RegExp): Promise<RegExpMatchArray>
-  readonly exited: Promise<number | null>
-}
 
 /**
  * A folder with a configuration, and the processes that use it: servers, clients and commands, each
@@ -34,7 +23,7 @@ export interface Running {
 export class Site {
   readonly folder: string
   readonly #environment: Environment
-  readonly #running = new Set<Running>()
+  readonly #running = new Set<StartedProcess>()
   readonly #clients: OfficialClient[] = []
   #url = ''
 
@@ -91,67 +80,39 @@ export class Site {
     }
   }
 
-  start(...args: readonly string[]): Running {
-    const child = spawn(process.execPath, [main, ...args], {
+  start(...args: readonly string[]): StartedProcess {
+    const started = startProcess([main, ...args], {
       cwd: this.folder,
-      env: toEnvironment(this.#environment),
+      env: this.#environment,
     })
-    let [stdout, stderr] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text
-    })
-    child.stdin.on('error', () => {})
-    const exited = once(child, 'close').then(([code]) => code as number | null)
-    const said = (pattern: RegExp) =>
-      new Promise<RegExpMatchArray>((resolve, reject) => {
-        const check = () => {
-          const match = stdout.match(pattern) ?? stderr.match(pattern)
-          if (match) resolve(match)
-          return match
-        }
-        if (check()) return
-        child.stdout.on('data', check)
-        child.stderr.on('data', check)
-        exited.then(
-          () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr}`)),
-        )
-      })
-    const running = {
-      process: child,
-      stdout: () => stdout,
-      stderr: () => stderr,
-      said,
-      exited,
-    }
-    this.#running.add(running)
-    exited.then(() => this.#running.delete(running))
-    return running
+    this.#running.add(started)
+    started.exited.then(() => this.#running.delete(started))
+    return started
   }
 
   /** Starts `drawbridge serve` on a free port; HTTP clients connect to the latest one. */
-  async serve(...args: readonly string[]): Promise<Running> {
-    const running = this.start('serve', '--port', '0', ...args)
-    const [, url = ''] = await running.said(/(http:\/\/\S+\/mcp)\b/)
-    this.#url = url
-    return running
+  async serve(...args: readonly string[]): Promise<StartedProcess> {
+    const serving = await toServing(this.start('serve', '--port', '0', ...args))
+    this.#url = serving.url
+    return serving
   }
 
   /** Stops a process: gracefully, or like a crash with SIGKILL. */
-  async stop({ process, exited }: Running, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  async stop(
+    { process, exited }: StartedProcess,
+    signal: NodeJS.Signals = 'SIGTERM',
+  ): Promise<void> {
     process.kill(signal)
     await exited
   }
 
   async connect(clientKind: ClientKind, options: ClientOptions = {}): Promise<OfficialClient> {
-    const { mount = '/mcp', serverArgs: words = [] } = options
+    const { mount = '/mcp', serverArgs = [] } = options
     const client = await openClient(clientKind, options, {
       url: this.#url.replace(/\/mcp$/, mount),
       stdio: {
         command: process.execPath,
-        args: [main, 'serve', '--stdio', '--mount', mount, ...words],
+        args: [main, 'serve', '--stdio', '--mount', mount, ...serverArgs],
         cwd: this.folder,
         env: toEnvironment(this.#environment),
       },
@@ -168,5 +129,3 @@ export class Site {
     await rm(this.folder, { recursive: true, force: true, maxRetries: 3 })
   }
 }
-
-const main = path.resolve('dist/cli/main.js')

@@ -1,16 +1,21 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Finished, maxRunMs, runInHost } from './cli-host.ts'
+import {
+  type ProcessOptions,
+  type StartedProcess,
+  startProcess,
+  toEnvironment,
+} from './start-process.ts'
 
-export interface RunOptions {
-  readonly cwd?: string
-  readonly env?: Readonly<Record<string, string>>
+export interface RunOptions extends ProcessOptions {
   /** Standard input; empty by default. */
   readonly input?: string
 }
+
+/** The built program. */
+export const main = path.resolve('dist/cli/main.js')
 
 /**
  * Runs a `drawbridge` command until it exits, in a process shared by this test file: see
@@ -26,75 +31,28 @@ export async function drawbridgeProcess(
   args: readonly string[],
   { input = '', ...options }: RunOptions = {},
 ): Promise<Finished> {
-  const { child, exited, stdout, stderr } = start(args, options)
-  const deadline = setTimeout(() => child.kill('SIGKILL'), maxRunMs)
-  child.stdin.end(input)
+  const { process, exited, stdout, stderr } = startProcess([main, ...args], options)
+  const deadline = setTimeout(() => process.kill('SIGKILL'), maxRunMs)
+  process.stdin.end(input)
   const code = await exited
   clearTimeout(deadline)
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
-/** Inherits only PATH: a developer's home, tokens and log level must not affect tests. */
-export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
-  PATH: process.env.PATH ?? '',
-  HOME: os.tmpdir(),
-  TERM: 'xterm',
-  ...env,
-})
-
-export interface Started {
-  readonly process: ChildProcessWithoutNullStreams
-  readonly exited: Promise<number | null>
-  stdout(): string
-  stderr(): string
-  /** Waits until standard error matches; rejects when the process exits first. */
-  waitForStderr(pattern: RegExp): Promise<RegExpMatchArray>
-}
-
 /** Starts a `drawbridge` command; it is killed when the test ends. */
-export function startDrawbridge(args: readonly string[], options: StartOptions = {}): Started {
-  const { child, exited, stdout, stderr } = start(args, options)
+export function startDrawbridge(
+  args: readonly string[],
+  options: ProcessOptions = {},
+): StartedProcess {
+  const started = startProcess([main, ...args], options)
   onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exited
+    started.process.kill('SIGKILL')
+    await started.exited
   })
-  const said = (pattern: RegExp): Promise<RegExpMatchArray> =>
-    new Promise((resolve, reject) => {
-      const check = () => {
-        const match = stderr().match(pattern)
-        if (match) resolve(match)
-        return match
-      }
-      if (check()) return
-      child.stderr.on('data', check)
-      exited.then(
-        () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr()}`)),
-      )
-    })
-  return { process: child, exited, stdout, stderr, waitForStderr: said }
+  return started
 }
 
-type StartOptions = Omit<RunOptions, 'input'>
-
-function start(args: readonly string[], { cwd = os.tmpdir(), env = {} }: StartOptions) {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd,
-    env: toEnvironment(env),
-  })
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    stdout += text
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text
-  })
-  // The process may exit before it has read its input: EPIPE.
-  child.stdin.on('error', () => {})
-  const exited = once(child, 'close').then(([code]) => code as number | null)
-  return { child, exited, stdout: () => stdout, stderr: () => stderr }
-}
-
-export interface Serving extends Started {
+export interface Serving extends StartedProcess {
   /** The printed URL. */
   readonly url: string
 }
@@ -102,11 +60,13 @@ export interface Serving extends Started {
 /** Starts `drawbridge serve` on a free port, and waits until it is ready. */
 export async function startServing(
   args: readonly string[],
-  options: StartOptions = {},
+  options: ProcessOptions = {},
 ): Promise<Serving> {
-  const started = startDrawbridge(['serve', ...args, '--port', '0'], options)
-  const [, url = ''] = await started.waitForStderr(/(http:\/\/\S+\/mcp)\b/)
-  return { ...started, url }
+  return toServing(startDrawbridge(['serve', ...args, '--port', '0'], options))
 }
 
-const main = path.resolve('dist/cli/main.js')
+/** Waits until a started `drawbridge serve` prints its URL. */
+export async function toServing(started: StartedProcess): Promise<Serving> {
+  const [, url = ''] = await started.waitForOutput(/(http:\/\/\S+\/mcp)\b/)
+  return { ...started, url }
+}

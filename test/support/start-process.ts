@@ -1,0 +1,59 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import os from 'node:os'
+
+export interface StartedProcess {
+  readonly process: ChildProcessWithoutNullStreams
+  /** The exit code; null after a signal. */
+  readonly exited: Promise<number | null>
+  stdout(): string
+  stderr(): string
+  /** Waits until standard output or error matches; rejects when the process exits first. */
+  waitForOutput(pattern: RegExp): Promise<RegExpMatchArray>
+}
+
+export interface ProcessOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Starts a Node process and collects its output. */
+export function startProcess(
+  args: readonly string[],
+  { cwd = os.tmpdir(), env = {} }: ProcessOptions = {},
+): StartedProcess {
+  const child = spawn(process.execPath, args, { cwd, env: toEnvironment(env) })
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  // The process may exit before it has read its input: EPIPE.
+  child.stdin.on('error', () => {})
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  const waitForOutput = (pattern: RegExp): Promise<RegExpMatchArray> =>
+    new Promise((resolve, reject) => {
+      const check = () => {
+        const match = stdout.match(pattern) ?? stderr.match(pattern)
+        if (match) resolve(match)
+        return match
+      }
+      if (check()) return
+      child.stdout.on('data', check)
+      child.stderr.on('data', check)
+      exited.then(
+        () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr}`)),
+      )
+    })
+  return { process: child, exited, stdout: () => stdout, stderr: () => stderr, waitForOutput }
+}
+
+/** Inherits only PATH: a developer's home, tokens and log level must not affect tests. */
+export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  HOME: os.tmpdir(),
+  TERM: 'xterm',
+  ...env,
+})
