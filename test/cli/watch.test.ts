@@ -7,14 +7,15 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineTool, definitionSource, type Source, z } from '../../src/index.ts'
-import { aConfig, aProject, aToolModule, put } from '../support/a-project.ts'
+import { aConfig, aProject, aSharedProject, aToolModule, put } from '../support/a-project.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
-import { type Serving, startServing } from '../support/run-cli.ts'
+import { main, type Serving, startServing, toServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
+import { startProcess } from '../support/start-process.ts'
 import { aModernRequest, answerOf, post } from '../support/wire.ts'
 
 const moduleOfVersion = (number: number) =>
@@ -45,21 +46,37 @@ const nextLegacyNotification = (client: ClientV1) =>
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
   })
 
+/** One server for the tests that edit `tools/ping.ts`; each edit is a new version. */
+let shared: { readonly cwd: string; readonly server: Serving; version: number }
+beforeAll(async () => {
+  const cwd = await aSharedProject(files)
+  const started = startProcess([main, 'serve', '--watch', '--port', '0'], { cwd })
+  afterAll(async () => {
+    started.process.kill('SIGKILL')
+    await started.exited
+  })
+  shared = { cwd, server: await toServing(started), version: 1 }
+})
+
+const ping = () => path.join(shared.cwd, 'tools/ping.ts')
+const nextVersion = () => moduleOfVersion(++shared.version)
+const currentDescription = () => `Version ${shared.version}.`
+
 describe('a valid edit', () => {
   test('is announced to clients of both eras over HTTP, which then see the new version', async () => {
-    const cwd = await aProject(files)
-    const server = await startServing(['--watch'], { cwd })
-    const [modern, legacy] = [await aModernClient(server.url), await aClientOf2025(server.url)]
+    const { url } = shared.server
+    const [modern, legacy] = [await aModernClient(url), await aClientOf2025(url)]
     await modern.listen({ toolsListChanged: true })
     const notifications = [nextModernNotification(modern), nextLegacyNotification(legacy)]
 
-    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await put(ping(), nextVersion())
     await Promise.all(notifications)
 
-    expect((await modern.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
-    expect((await legacy.listTools()).tools).toMatchObject([{ description: 'Version 2.' }])
+    const description = currentDescription()
+    expect((await modern.listTools()).tools).toMatchObject([{ description }])
+    expect((await legacy.listTools()).tools).toMatchObject([{ description }])
     expect(await modern.callTool({ name: 'ping', arguments: {} })).toMatchObject({
-      content: [{ text: '2' }],
+      content: [{ text: String(shared.version) }],
     })
   })
 
@@ -67,7 +84,7 @@ describe('a valid edit', () => {
     const cwd = await aProject(files)
     const command = {
       command: process.execPath,
-      args: [path.resolve('dist/cli/main.js'), 'serve', cwd, '--stdio', '--watch'],
+      args: [main, 'serve', cwd, '--stdio', '--watch'],
       stderr: 'ignore' as const,
     }
     const identity = { name: 'test', version: '1.0.0' }
@@ -89,27 +106,24 @@ describe('a valid edit', () => {
   })
 
   test('takes effect when it changes only the code of a tool, and no definition', async () => {
-    const cwd = await aProject({
-      'drawbridge.yaml': aConfig(),
-      'tools/ping.ts': aToolModule({ name: 'ping', body: 'return "before"' }),
-    })
-    const server = await startServing(['--watch'], { cwd })
-    const [modern, legacy] = [await aModernClient(server.url), await aClientOf2025(server.url)]
+    const { server } = shared
+    const clients = [await aModernClient(server.url), await aClientOf2025(server.url)]
+    const call = () =>
+      Promise.all(clients.map((client) => client.callTool({ name: 'ping', arguments: {} })))
+    const answer = (text: string) => clients.map(() => ({ content: [{ text }] }))
+    const before = await call()
 
     const reload = nextReload(server)
-    const edited = aToolModule({ name: 'ping', body: 'return "after"' })
-    await put(path.join(cwd, 'tools/ping.ts'), edited)
+    const description = currentDescription()
+    await put(ping(), aToolModule({ name: 'ping', description, body: 'return "edited"' }))
     await reload
 
-    for (const client of [modern, legacy])
-      expect(await client.callTool({ name: 'ping', arguments: {} })).toMatchObject({
-        content: [{ text: 'after' }],
-      })
+    expect(before).toMatchObject(answer(String(shared.version)))
+    expect(await call()).toMatchObject(answer('edited'))
   })
 
   test('is detected when a file is added, and when one is removed', async () => {
-    const cwd = await aProject(files)
-    const server = await startServing(['--watch'], { cwd })
+    const { cwd, server } = shared
     const pong = path.join(cwd, 'tools/pong.ts')
 
     const added = nextReload(server)
@@ -120,14 +134,13 @@ describe('a valid edit', () => {
     await rm(pong)
     await removed
 
-    expect(afterAdding).toEqual(['Version 1.', 'New.'])
-    expect(await descriptionsAt(server.url)).toEqual(['Version 1.'])
+    expect(afterAdding).toEqual([currentDescription(), 'New.'])
+    expect(await descriptionsAt(server.url)).toEqual([currentDescription()])
   })
 
   test('is detected when a file is replaced by rename, as git and most editors do', async () => {
-    const [cwd, elsewhere] = [await aProject(files), await aProject({})]
-    const server = await startServing(['--watch'], { cwd })
-    const file = path.join(cwd, 'tools/ping.ts')
+    const { cwd, server } = shared
+    const [file, elsewhere] = [ping(), await aProject({})]
     const rename = (from: string) => (text: string) => {
       writeFileSync(from, text)
       renameSync(from, file)
@@ -143,16 +156,18 @@ describe('a valid edit', () => {
       rename(path.join(elsewhere, 'ping.ts')),
       (text: string) => writeFileSync(file, text),
     ]
-    const descriptions: string[] = []
+    const seen: string[][] = []
+    const expected: string[][] = []
 
-    for (const [index, replace] of replacements.entries()) {
+    for (const replace of replacements) {
       const reload = nextReload(server)
-      replace(moduleOfVersion(index + 2))
+      replace(nextVersion())
       await reload
-      descriptions.push(...(await descriptionsAt(server.url)))
+      seen.push(await descriptionsAt(server.url))
+      expected.push([currentDescription()])
     }
 
-    expect(descriptions).toEqual(replacements.map((_, index) => `Version ${index + 2}.`))
+    expect(seen).toEqual(expected)
   })
 
   test('is detected in imported modules, and in files outside of the folder', async () => {
@@ -243,32 +258,38 @@ describe('a valid edit', () => {
 
 describe('an invalid edit', () => {
   test('of a module keeps the previous version, reports cause and position, and can be corrected', async () => {
-    const cwd = await aProject(files)
-    const server = await startServing(['--watch'], { cwd })
+    const { server } = shared
+    const previous = await descriptionsAt(server.url)
+    const outputBefore = server.stderr()
 
     const refusal = nextRefusal(server)
-    await put(path.join(cwd, 'tools/ping.ts'), invalidModule)
+    await put(ping(), invalidModule)
     await refusal
     const afterInvalidEdit = await descriptionsAt(server.url)
-    const output = server.stderr()
+    const output = server.stderr().slice(outputBefore.length)
     const reload = nextReload(server)
-    await put(path.join(cwd, 'tools/ping.ts'), moduleOfVersion(2))
+    await put(ping(), nextVersion())
     await reload
 
-    expect(afterInvalidEdit).toEqual(['Version 1.'])
+    expect(afterInvalidEdit).toEqual(previous)
     expect(output).toMatch(/tools\/ping\.ts/)
-    expect(await descriptionsAt(server.url)).toEqual(['Version 2.'])
+    expect(await descriptionsAt(server.url)).toEqual([currentDescription()])
   })
 
   test('of the configuration keeps the previous one, and reports the position', async () => {
-    const cwd = await aProject(files)
-    const server = await startServing(['--watch'], { cwd })
+    const { cwd, server } = shared
+    const config = path.join(cwd, 'drawbridge.yaml')
+    const previous = await descriptionsAt(server.url)
 
     const refusal = nextRefusal(server)
-    await put(path.join(cwd, 'drawbridge.yaml'), `${aConfig()}polcy: {}\n`)
+    await put(config, `${aConfig()}polcy: {}\n`)
     await refusal
+    const afterInvalidEdit = await descriptionsAt(server.url)
+    const reload = nextReload(server)
+    await put(config, aConfig())
+    await reload
 
-    expect(await descriptionsAt(server.url)).toEqual(['Version 1.'])
+    expect(afterInvalidEdit).toEqual(previous)
     expect(server.stderr()).toMatch(/drawbridge\.yaml:5:1 .*"polcy".*"policy"/)
   })
 
@@ -295,8 +316,10 @@ describe('an invalid edit', () => {
 })
 
 test('no call fails during repeated reloads, and none gets an older version than the call before', async () => {
-  const cwd = await aProject(files)
-  const server = await startServing(['--watch'], { cwd })
+  const { server } = shared
+  const start = nextReload(server)
+  await put(ping(), nextVersion())
+  await start
   const clients = [await aModernClient(server.url), await aClientOf2025(server.url)]
   let isOver = false
   const callLoops = clients.map(async (client) => {
@@ -310,10 +333,9 @@ test('no call fails during repeated reloads, and none gets an older version than
     return answers
   })
 
-  for (let number = 2; number <= 9; number++) {
-    const isInvalid = number % 4 === 0
-    const reload = isInvalid ? nextRefusal(server) : nextReload(server)
-    await put(path.join(cwd, 'tools/ping.ts'), isInvalid ? invalidModule : moduleOfVersion(number))
+  for (const edit of ['valid', 'valid', 'invalid', 'valid', 'valid', 'invalid', 'valid']) {
+    const reload = edit === 'valid' ? nextReload(server) : nextRefusal(server)
+    await put(ping(), edit === 'valid' ? nextVersion() : invalidModule)
     await reload
   }
   isOver = true

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import net from 'node:net'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Drawbridge, defineTool, definitionSource, z } from '../../src/index.ts'
-import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
+import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { amount, atMost } from '../support/amount.ts'
 import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
@@ -66,38 +66,28 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
     return counts
   }
 
-  test('in-flight 2026 calls are answered, streams end gracefully, and the exit code is 0', async () => {
+  test('in-flight calls of both eras are answered, streams end gracefully, and the exit code is 0', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
-    const client = await aModernClient(server.url)
+    const modern = await aModernClient(server.url)
+    const legacy = [await aClientOf2025(server.url), await aClientOf2025(server.url)]
     const subscriptions = await Promise.all(
-      Array.from({ length: 20 }, () => client.listen({ toolsListChanged: true })),
+      Array.from({ length: 20 }, () => modern.listen({ toolsListChanged: true })),
     )
-    const calls = Array.from({ length: 50 }, () => client.callTool(slowCall))
-    await server.waitForOutput(/began 50\b/)
-
-    const exit = terminate(server)
-
-    expect(await tally(calls)).toEqual({ finished: 50 })
-    const closeReasons = await Promise.all(subscriptions.map(({ closed }) => closed))
-    expect(new Set(closeReasons)).toEqual(new Set(['graceful']))
-    expect(await exit).toMatchObject({ code: 0 })
-    expect((await exit).seconds).toBeLessThan(atMost(10))
-  })
-
-  test('in-flight 2025 calls are answered, and the exit code is 0', async () => {
-    const server = await startServing([], { cwd: await aProject(files) })
-    const clients = [await aClientOf2025(server.url), await aClientOf2025(server.url)]
-    const calls = clients.flatMap((client) =>
+    const modernCalls = Array.from({ length: 50 }, () => modern.callTool(slowCall))
+    const legacyCalls = legacy.flatMap((client) =>
       Array.from({ length: 25 }, () => client.callTool(slowCall)),
     )
-    await server.waitForOutput(/began 50\b/)
+    await server.waitForOutput(/began 100\b/)
 
     const exit = terminate(server)
+    // A client waits a minute for a missing answer; the server exits before that.
+    const answers = (calls: Promise<object>[]) =>
+      Promise.race([tally(calls), exit.then(() => 'unanswered')])
+    const tallies = Promise.all([answers(modernCalls), answers(legacyCalls)])
 
-    // The client waits a minute for a missing answer; the server exits before that.
-    expect(await Promise.race([tally(calls), exit.then(() => 'unanswered')])).toEqual({
-      finished: 50,
-    })
+    expect(await tallies).toEqual([{ finished: 50 }, { finished: 50 }])
+    const closeReasons = await Promise.all(subscriptions.map(({ closed }) => closed))
+    expect(new Set(closeReasons)).toEqual(new Set(['graceful']))
     expect(await exit).toMatchObject({ code: 0 })
     expect((await exit).seconds).toBeLessThan(atMost(10))
   })
@@ -203,30 +193,20 @@ describe('over stdio', () => {
     },
   )
 
-  test.each(Object.keys(openers))(
-    'SIGTERM during a %s call exits with 0 within two seconds',
-    async (era) => {
-      const server = await spawn()
-      const { call } = (await openers[era]?.(server)) ?? {}
-      await server.send(call ?? {})
-      await waitForLog(server, /began/)
-
-      const startedAt = performance.now()
-      const { code } = await server.stop()
-
-      expect(code).toBe(0)
-      expect(performance.now() - startedAt).toBeLessThan(atMost(2000))
-    },
-  )
-
-  test.each(Object.keys(openers))(
-    'a cancelled %s call is aborted within 250 ms and gets no answer',
-    async (era) => {
-      const server = await spawn()
-      const lines: string[] = []
+  describe.each(Object.keys(openers))('in %s', (era) => {
+    /** One process: the first test cancels a call, the second one ends the process. */
+    let server: StdioServer
+    let call: object
+    const lines: string[] = []
+    beforeAll(async () => {
+      server = spawnStdio(await aSharedProject(files))
       server.onLine((line) => lines.push(line))
-      const { call } = (await openers[era]?.(server)) ?? {}
-      await server.send(call ?? {})
+      call = (await openers[era]?.(server))?.call ?? {}
+    })
+    afterAll(() => server.stop())
+
+    test('a cancelled call is aborted within 250 ms and gets no answer', async () => {
+      await server.send(call)
       await waitForLog(server, /began/)
 
       const cancelledAt = Date.now()
@@ -243,8 +223,19 @@ describe('over stdio', () => {
 
       expect(Number(abortedAt) - cancelledAt).toBeLessThan(atMost(250))
       expect(lines.filter((line) => JSON.parse(line).id === 7)).toEqual([])
-    },
-  )
+    })
+
+    test('SIGTERM during a call exits with 0 within two seconds', async () => {
+      await server.send({ ...call, id: 9 })
+      await waitForLog(server, /began[^]*began/)
+
+      const startedAt = performance.now()
+      const { code } = await server.stop()
+
+      expect(code).toBe(0)
+      expect(performance.now() - startedAt).toBeLessThan(atMost(2000))
+    })
+  })
 })
 
 describe('over HTTP', () => {

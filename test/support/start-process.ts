@@ -35,17 +35,17 @@ export function startProcess(
   const exited = once(child, 'close').then(([code]) => code as number | null)
   const waitForOutput = (pattern: RegExp): Promise<RegExpMatchArray> =>
     new Promise((resolve, reject) => {
+      const streams = [child.stdout, child.stderr]
       const check = () => {
         const match = stdout.match(pattern) ?? stderr.match(pattern)
-        if (match) resolve(match)
-        return match
+        if (!match) return
+        for (const stream of streams) stream.off('data', check)
+        resolve(match)
       }
-      if (check()) return
-      child.stdout.on('data', check)
-      child.stderr.on('data', check)
-      exited.then(
-        () => check() ?? reject(new Error(`exited without printing ${pattern}: ${stderr}`)),
-      )
+      for (const stream of streams) stream.on('data', check)
+      check()
+      // Has no effect after a match.
+      exited.then(() => reject(new Error(`exited without printing ${pattern}: ${stderr}`)))
     })
   return { process: child, exited, stdout: () => stdout, stderr: () => stderr, waitForOutput }
 }
