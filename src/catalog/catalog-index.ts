@@ -1,7 +1,7 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Reading } from '../capability/source.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { toListDifference } from './list-difference.ts'
 import type { MountedReading } from './mounted-source.ts'
 import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'

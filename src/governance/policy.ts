@@ -1,6 +1,6 @@
 import type { Capability } from '../capability/capability.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
 export interface PolicyRule {

@@ -17,7 +17,7 @@ import {
 } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy/legacy-questions.ts'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'

@@ -1,7 +1,8 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
-import { toPointer } from '../../capability/contract.ts'
-import { byCodePoint, isPlainObject } from '../../capability/json.ts'
+import { byCodeUnit } from '../../json/by-code-unit.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import { type Finding, pairById } from './difference.ts'
 import { compareKeyword, isAnnotation, type KeywordVerdict } from './schema-keywords.ts'
 
@@ -88,7 +89,7 @@ class Comparison {
     if (seen.has(now)) return
     this.#seen.set(before, seen.add(now))
     const keywords = new Set([...Object.keys(before), ...Object.keys(now)])
-    for (const keyword of [...keywords].sort(byCodePoint)) {
+    for (const keyword of [...keywords].sort(byCodeUnit)) {
       const walk = walks[keyword]
       if (walk) this[walk](before, now, keyword, path)
       else this.#compareKeyword(keyword, before, now, [...path, keyword])
@@ -113,7 +114,7 @@ class Comparison {
   properties(before: Schema, now: Schema, _: string, path: Path): void {
     const [old, current] = [toRecord(before.properties), toRecord(now.properties)]
     const names = new Set([...Object.keys(old), ...Object.keys(current)])
-    for (const name of [...names].sort(byCodePoint)) {
+    for (const name of [...names].sort(byCodeUnit)) {
       const propertyPath = [...path, 'properties', name]
       const [wasDeclared, isDeclared] = [Object.hasOwn(old, name), Object.hasOwn(current, name)]
       if (wasDeclared && isDeclared) this.#compare(old[name], current[name], propertyPath)
@@ -250,7 +251,7 @@ function toTargets(value: unknown, root: Schema): string {
       stack.push(targets.get(item))
     }
   }
-  const sorted = [...targets].sort(([a], [b]) => byCodePoint(a, b))
+  const sorted = [...targets].sort(([a], [b]) => byCodeUnit(a, b))
   return canonicalize(sorted.map(([, target]) => target ?? null)) ?? ''
 }
 

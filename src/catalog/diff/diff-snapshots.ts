@@ -1,7 +1,8 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
-import { toPointer } from '../../capability/contract.ts'
-import { byCodePoint, type Json } from '../../capability/json.ts'
+import type { Json } from '../../capability/json.ts'
+import { byCodeUnit } from '../../json/by-code-unit.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import type { Entry, Snapshot } from '../snapshot.ts'
 import { diffRules } from './diff-rules.ts'
 import { diffContracts } from './diff-schemas.ts'
@@ -23,7 +24,7 @@ const toViews = ({ views, templates }: Snapshot): Entries =>
   new Map([...views, ...templates.map((entry) => [entry.capability.uri, entry] as const)])
 
 function diffEntries(noun: Noun, before: Entries, now: Entries): Difference[] {
-  const names = [...new Set([...before.keys(), ...now.keys()])].sort(byCodePoint)
+  const names = [...new Set([...before.keys(), ...now.keys()])].sort(byCodeUnit)
   return names.flatMap((capability) =>
     diffCapabilities(noun, before.get(capability)?.capability, now.get(capability)?.capability)
       .sort(byPointer)
@@ -32,9 +33,7 @@ function diffEntries(noun: Noun, before: Entries, now: Entries): Difference[] {
 }
 
 const byPointer = (a: Finding, b: Finding): number =>
-  byCodePoint(a.pointer, b.pointer) ||
-  byCodePoint(a.kind, b.kind) ||
-  byCodePoint(a.message, b.message)
+  byCodeUnit(a.pointer, b.pointer) || byCodeUnit(a.kind, b.kind) || byCodeUnit(a.message, b.message)
 
 function diffCapabilities(
   noun: Noun,

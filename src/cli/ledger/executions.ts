@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import {
   type ExecutionSummary,
   executionStates,

@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Issue, Parsed } from '../../capability/contract.ts'
-import { isPlainObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { tryDigestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import type { Check, Verdict } from './check.ts'

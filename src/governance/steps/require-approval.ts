@@ -1,6 +1,6 @@
 import type { Call } from '../../capability/call.ts'
-import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { type Approval, type Ledger, LedgerError } from '../ledger.ts'

@@ -1,6 +1,7 @@
 import type { Caller } from '../../capability/caller.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
-import { isPlainObject, parseJson } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import { containsOwnerToken, type TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'

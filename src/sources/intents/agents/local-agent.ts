@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { type AgentResult, readResponse, toAgentFailure } from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { frozenCopy, NotJsonError } from '../envelope/frozen-copy.ts'

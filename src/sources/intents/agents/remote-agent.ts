@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
-import { parseJson } from '../../../capability/json.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import {
