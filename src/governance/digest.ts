@@ -1,4 +1,5 @@
-import type { AuditTrail, Call } from '../capability/call.ts'
+import type { Call } from '../capability/call.ts'
+import type { AuditTrail } from '../capability/plan.ts'
 import { digestJson } from '../json/digest-json.ts'
 
 /** The part of a call that its digest is computed from and cached in. */

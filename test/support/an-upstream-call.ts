@@ -1,5 +1,5 @@
-import { silentListener } from '../../src/capability/call.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
+import { silentListener } from '../../src/capability/listener.ts'
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../src/upstream/upstream.ts'
 
 export const anUpstreamRequest = (parts: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
