@@ -1,7 +1,7 @@
 import { localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { CredentialError, SetupError } from '../capability/setup-error.ts'
+import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import type { Approvals } from '../governance/approvals.ts'
@@ -25,6 +25,7 @@ import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { PlacedSource } from './open-sources.ts'
+import { CredentialError } from './records/credential-error.ts'
 import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
 
 export type { Explanation }
@@ -200,7 +201,7 @@ export class Drawbridge {
     const { mounts, tokenGates } = this.#parts
     const { mount = mounts.defaultPath, signal, meta } = options
     if (containsOwner(tokenGates, [input, meta]))
-      throw new CredentialError(77, refusalMessages.owner)
+      throw new CredentialError('owner', refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()
     const cancel = () => cancellation.cancel('The caller left.')
