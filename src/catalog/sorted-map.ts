@@ -83,9 +83,11 @@ export class SortedMap<V> implements ReadonlyMap<string, V> {
   }
 
   #rebuild(changes: ReadonlyMap<string, V | undefined>): SortedMap<V> {
-    const all = new Map<string, V | undefined>(this)
-    for (const [key, value] of changes) all.set(key, value)
-    return SortedMap.from([...all].filter((entry): entry is [string, V] => entry[1] !== undefined))
+    const merged = new Map<string, V | undefined>(this)
+    for (const [key, value] of changes) merged.set(key, value)
+    return SortedMap.from(
+      [...merged].filter((entry): entry is [string, V] => entry[1] !== undefined),
+    )
   }
 }
 

@@ -40,8 +40,8 @@ export class Approvals {
         if (!approval) return { fault: `There is no approval ${id}.` }
         if (approval.state !== 'pending') return { fault: `${id} is already ${approval.state}.` }
         if (approval.expires <= at) return { fault: `${id} has expired.` }
-        const objection = findObjection(approval, by)
-        if (objection !== undefined) return { fault: objection }
+        const approverFault = findApproverFault(approval, by)
+        if (approverFault !== undefined) return { fault: approverFault }
         writer.decideApproval(id, { state, by, at })
         const { caller, capability } = approval
         writer.append({ event: state, at, id, caller, capability, by })
@@ -54,7 +54,7 @@ export class Approvals {
   }
 }
 
-function findObjection({ approvers, caller }: Approval, by: string): string | undefined {
+function findApproverFault({ approvers, caller }: Approval, by: string): string | undefined {
   if (approvers === 'others' && by === caller)
     return `${by} made the call and cannot approve it: another person has to decide.`
   if (Array.isArray(approvers) && !approvers.includes(by))

@@ -30,13 +30,16 @@ export function createRefine(
   return (capability) => {
     const matching = compiled.filter(({ matches }) => matches(capability))
     if (matching.length === 0) return capability
-    const refined = matching.reduce((merged, { rule }) => tighten(merged, rule), capability.rules)
+    const refinedRules = matching.reduce(
+      (merged, { rule }) => tighten(merged, rule),
+      capability.rules,
+    )
     const completion = getCompletion(capability)
     return Object.freeze({
       ...capability,
-      rules: refined,
+      rules: refinedRules,
       // Completions could leak data: they get the same rules.
-      ...(completion && { completion: { ...completion, rules: refined } }),
+      ...(completion && { completion: { ...completion, rules: refinedRules } }),
     })
   }
 }

@@ -116,9 +116,9 @@ const showApprovers = (approvers: Approvers): string =>
 function compareApprovers(before: Approvers, now: Approvers): Effect {
   if (typeof before !== 'object' || typeof now !== 'object')
     return toEffect(toBreadth(before), toBreadth(now))
-  const more = now.some((name) => !before.includes(name))
-  const fewer = before.some((name) => !now.includes(name))
-  return more === fewer ? 'neutral' : more ? 'widening' : 'narrowing'
+  const addsSome = now.some((name) => !before.includes(name))
+  const removesSome = before.some((name) => !now.includes(name))
+  return addsSome === removesSome ? 'neutral' : addsSome ? 'widening' : 'narrowing'
 }
 
 const toBreadth = (approvers: Approvers): number =>

@@ -171,10 +171,10 @@ class Comparison {
     for (const [left, right] of both)
       this.#compare(left, right, [...keywordPath, current.indexOf(right)])
     if (removed.length === 0 && added.length === 0) return
-    const fewer = added.length === 0
-    const more = removed.length === 0
-    const restricts = keyword === 'allOf' ? more : fewer
-    const verdict = fewer || more ? (restricts ? 'tighter' : 'looser') : 'other'
+    const onlyRemoves = added.length === 0
+    const onlyAdds = removed.length === 0
+    const restricts = keyword === 'allOf' ? onlyAdds : onlyRemoves
+    const verdict = onlyRemoves || onlyAdds ? (restricts ? 'tighter' : 'looser') : 'other'
     const message = `Of ${old.length} schemas ${removed.length} were removed, and ${added.length} were added.`
     this.#report(verdict, keywordPath, 'schema_changed', message)
   }

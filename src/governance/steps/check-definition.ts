@@ -16,15 +16,15 @@ export const checkDefinition = (compare: CompareDefinitions): Check => ({
     const { fingerprint, capability } = call
     if (call.expectedFingerprint === undefined || call.expectedFingerprint === fingerprint)
       return { passes: call }
-    const changed = compare(capability.name, call.expectedFingerprint, fingerprint)
-    const reason = changed
-      ? `Changed: ${changed.join(', ')}.`
+    const changedParts = compare(capability.name, call.expectedFingerprint, fingerprint)
+    const reason = changedParts
+      ? `Changed: ${changedParts.join(', ')}.`
       : 'The fingerprint you sent is unknown to this server.'
     const message = `The definition of ${capability.name} is not the one you expect. ${reason} List the tools again and call it with the current definition.`
     const details = {
       expected: call.expectedFingerprint,
       actual: fingerprint,
-      ...(changed && { changed }),
+      ...(changedParts && { changed: changedParts }),
     }
     return { ends: refused('definition_changed', message, { details, retryable: true }) }
   },

@@ -50,11 +50,11 @@ function toValidated(call: Call, outcome: Done, data: Parsed, content: Json | un
     const issues = data.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
     return invalidOutput(call, `violated its output schema: ${issues.join('; ')}`)
   }
-  const validated = { ...outcome, data: data.value }
-  if (content === undefined) return validated
+  const validOutcome = { ...outcome, data: data.value }
+  if (content === undefined) return validOutcome
   const blocks = blocksShape.safeParse(content)
   return blocks.success
-    ? { ...validated, content: blocks.data as readonly Content[] }
+    ? { ...validOutcome, content: blocks.data as readonly Content[] }
     : invalidOutput(call, `returned invalid content blocks: ${blocks.error.message}`)
 }
 

@@ -53,7 +53,7 @@ export const recordAudit =
     const duration = now() - at
     // Retain only these fields until the entry is written: a call references its connection.
     const { id, capability } = call
-    const retained: AuditedCall = {
+    const auditedCall: AuditedCall = {
       id,
       caller: call.caller,
       capability,
@@ -64,11 +64,11 @@ export const recordAudit =
     ledger.record(() => ({
       event: 'end',
       at,
-      ...toCommonFields(retained),
+      ...toCommonFields(auditedCall),
       outcome: kind,
       ...(failure && { code: failure.code }),
       duration,
-      ...(retained.auditTrail.cost !== undefined && { cost: retained.auditTrail.cost }),
+      ...(auditedCall.auditTrail.cost !== undefined && { cost: auditedCall.auditTrail.cost }),
     }))
     if (failure?.fixedBy === 'operator')
       onOperatorFailure({ id, capability: capability.name, failure })

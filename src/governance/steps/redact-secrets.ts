@@ -81,12 +81,12 @@ function redactCopy(value: unknown, pattern: RegExp, depth: number): unknown {
     const items = value.map((item) => redactCopy(item, pattern, depth + 1))
     return items.some((item, index) => item !== value[index]) ? items : value
   }
-  let changed = false
+  let isChanged = false
   const entries = Object.entries(value).map(([key, item]) => {
     const redactedKey = key.replace(pattern, replacement)
     const redactedItem = redactCopy(item, pattern, depth + 1)
-    changed ||= redactedKey !== key || redactedItem !== item
+    isChanged ||= redactedKey !== key || redactedItem !== item
     return [redactedKey, redactedItem]
   })
-  return changed ? Object.fromEntries(entries) : value
+  return isChanged ? Object.fromEntries(entries) : value
 }

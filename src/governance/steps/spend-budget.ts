@@ -25,11 +25,11 @@ export const spendBudget = (ledger: Ledger, budgetNow: () => number): Check => (
 })
 
 function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMode): Verdict {
-  const stopped = balances.find(({ state }) => state === 'stop')
-  if (stopped) {
+  const stoppedBalance = balances.find(({ state }) => state === 'stop')
+  if (stoppedBalance) {
     const charges = balances.map(({ charge }) => ({ ...charge, ceiling: Number.MAX_VALUE }))
     const continuesAs = { ...call, plan: { ...call.plan, charges } }
-    return { ends: budgetExceeded(call, stopped), continuesAs }
+    return { ends: budgetExceeded(call, stoppedBalance), continuesAs }
   }
   const charges = balances.map(({ charge, budget, state }) =>
     state === 'reauthorise'
@@ -60,9 +60,11 @@ function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMo
 
 function budgetExceeded(call: Call, { budget, after, charge }: BudgetBalance) {
   const { limit, unit, per, window } = budget
-  const left = Math.max(0, roundAmount(limit - (after - charge.amount)))
-  const message = `${call.capability.name} is over its budget: ${left} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${toAdvice(window)}`
-  return refused('budget_exceeded', message, { details: { limit, unit, left, per, window } })
+  const remaining = Math.max(0, roundAmount(limit - (after - charge.amount)))
+  const message = `${call.capability.name} is over its budget: ${remaining} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${toAdvice(window)}`
+  return refused('budget_exceeded', message, {
+    details: { limit, unit, left: remaining, per, window },
+  })
 }
 
 const toAdvice = (window: 'call' | 'day' | 'month'): string =>
