@@ -112,7 +112,7 @@ class Books {
         )
         const resumption = await bridge.resume(id, 'the test')
         if (intent === 'Pay' && unanswered.length > 0) {
-          expect(resumption).toHaveProperty('refused')
+          expect(resumption).toHaveProperty('fault')
           this.#refused.add(id)
         } else {
           expect(resumption, JSON.stringify(events)).toHaveProperty('execution')

@@ -1,11 +1,11 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { toCause } from '../../capability/to-cause.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
-import { toCause } from '../to-cause.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
