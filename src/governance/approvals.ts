@@ -1,12 +1,9 @@
-import type { Caller } from '../capability/caller.ts'
+import { approvalScope, type Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
 export type ApprovalResult = { readonly approval: Approval } | Fault
-
-/** The scope that allows a caller to see and decide approvals. */
-export const decidingScope = 'approvals:decide'
 
 /** Lists and decides approvals: behind the CLI, the HTTP routes and the library. */
 export class Approvals {
@@ -20,7 +17,7 @@ export class Approvals {
 
   /** True when this caller may see and decide approvals. */
   admits(caller: Caller): boolean {
-    return hasScope(caller, decidingScope)
+    return hasScope(caller, approvalScope)
   }
 
   list(all: boolean, limit = 100): Approval[] {
