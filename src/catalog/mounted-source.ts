@@ -2,6 +2,7 @@ import type { Call } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../capability/source.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** A source as configured on a mount. */
 export interface Placement {
@@ -116,7 +117,7 @@ export class MountedSource {
     const { source, prefix } = this.#placement
     const reading = this.#reading
     return {
-      ...(prefix !== undefined && { prefix }),
+      ...dropUndefined({ prefix }),
       reading,
       diagnostics: [...(reading.diagnostics ?? []), ...this.#readErrors],
       track: source.close

@@ -39,7 +39,7 @@ export function createRefine(
       ...capability,
       rules: refinedRules,
       // Completions could leak data: they get the same rules.
-      ...(completion && { completion: { ...completion, rules: refinedRules } }),
+      ...dropUndefined({ completion: completion && { ...completion, rules: refinedRules } }),
     })
   }
 }

@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { refused } from '../failures.ts'
 import type { Check } from './check.ts'
 
@@ -21,11 +22,11 @@ export const checkDefinition = (compare: CompareDefinitions): Check => ({
       ? `Changed: ${changedParts.join(', ')}.`
       : 'The fingerprint you sent is unknown to this server.'
     const message = `The definition of ${capability.name} is not the one you expect. ${reason} List the tools again and call it with the current definition.`
-    const details = {
+    const details = dropUndefined({
       expected: call.expectedFingerprint,
       actual: fingerprint,
-      ...(changedParts && { changed: changedParts }),
-    }
+      changed: changedParts,
+    })
     return { ends: refused('definition_changed', message, { details, retryable: true }) }
   },
 })

@@ -1,6 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { toCause } from '../../capability/to-cause.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
 import { toApprovalBinding } from '../digest.ts'
@@ -42,17 +43,17 @@ export const requireApproval = (
     if (answer) return applyAnswer(ledger, call, binding, answer, now)
     return ask(ledger, call, approval?.state === 'pending' ? approval : undefined, () => {
       const waitMs = canAskAtClient(call) ? times.atClientMs : times.elsewhereMs
-      return {
+      return dropUndefined({
         id: newId(),
         binding,
         caller: call.caller.subject,
         capability: call.capability.name,
-        state: 'pending',
+        state: 'pending' as const,
         created: now,
         expires: now + waitMs,
-        ...(rules.approvers !== undefined && { approvers: rules.approvers }),
+        approvers: rules.approvers,
         shown: toApprovalView(call),
-      }
+      })
     })
   },
 })

@@ -1,4 +1,5 @@
 import type { Call } from '../../capability/call.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { type BudgetBalance, roundAmount, toBalance, toCharge, toNotice } from '../budget.ts'
 import { refused } from '../failures.ts'
 import type { Ledger } from '../ledger.ts'
@@ -39,23 +40,19 @@ function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMo
   const notices = balances.filter(({ state }) => state !== 'silent').map(toNotice)
   const texts = balances.map((balance) => toNotice(balance).text)
   const overLimit = balances.find(({ state }) => state === 'reauthorise')
-  return {
-    passes: {
-      ...call,
-      plan: {
-        ...call.plan,
-        charges,
-        budgetTexts: texts,
-        ...(notices.length > 0 && { notices }),
-        ...(overLimit && { approvalReason: toNotice(overLimit).text }),
-      },
-    },
-    ...(overLimit
-      ? { note: 'over budget, needs an approval' }
-      : mode !== 'enforce' && texts.length > 0
-        ? { note: `would charge: ${texts.join(' ')}` }
-        : {}),
-  }
+  const plan = dropUndefined({
+    ...call.plan,
+    charges,
+    budgetTexts: texts,
+    notices: notices.length > 0 ? notices : call.plan.notices,
+    approvalReason: overLimit ? toNotice(overLimit).text : call.plan.approvalReason,
+  })
+  const note = overLimit
+    ? 'over budget, needs an approval'
+    : mode !== 'enforce' && texts.length > 0
+      ? `would charge: ${texts.join(' ')}`
+      : undefined
+  return dropUndefined({ passes: { ...call, plan }, note })
 }
 
 function budgetExceeded(call: Call, { budget, after, charge }: BudgetBalance) {
