@@ -101,11 +101,11 @@ export function aPipeline({
       ...settings,
     },
   })
-  const audited = async () => {
+  const readAudit = async () => {
     await ledger.write(() => {})
     return [...ledger.audit.records(0)].map(({ entry }) => entry)
   }
-  return { govern, checks, ledger, audited }
+  return { govern, checks, ledger, readAudit }
 }
 
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
