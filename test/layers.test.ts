@@ -16,7 +16,7 @@ const mayImport: Record<string, readonly string[]> = {
   sources: ['capability', 'json'],
   'sources/manifest': ['capability', 'json', 'contracts', 'upstream', 'yaml'],
   'sources/definitions': ['capability', 'json', 'contracts', 'sources'],
-  'sources/intents': ['capability', 'json', 'contracts', 'sources', 'upstream'],
+  'sources/intents': ['capability', 'json', 'contracts', 'sources', 'upstream/loopback.ts'],
   'sources/records': ['capability', 'json', 'contracts', 'upstream'],
   'sources/services': ['capability', 'json', 'contracts'],
   catalog: ['capability', 'json'],
