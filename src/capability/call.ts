@@ -1,8 +1,10 @@
 import type { Caller } from './caller.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { Capability, View } from './capability.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json } from './json.ts'
+import { type Listener, silentListener } from './listener.ts'
 import type { Outcome } from './outcome.ts'
+import { type AuditTrail, emptyPlan, type Plan } from './plan.ts'
 import type { Answer } from './question.ts'
 
 /** One request to run one capability. Immutable: a step passes a changed copy to the next one. */
@@ -32,7 +34,7 @@ export interface Call {
   readonly transportKey: string | undefined
   /** The fingerprint the client has seen; the call is refused when the definition differs. */
   readonly expectedFingerprint: string | undefined
-  /** What else is listed for the caller. */
+  /** The capabilities and views that the caller can list. */
   readonly listing: Listing
   /** Receives progress and log entries while the call runs. */
   readonly listener: Listener
@@ -116,85 +118,3 @@ export interface Listing {
 }
 
 export const emptyListing: Listing = { capabilities: () => [], views: () => [] }
-
-export interface AuditTrail {
-  readonly decisions: Decision[]
-  /** SHA-256 of the arguments as canonical JSON (RFC 8785), computed on first use. */
-  digest?: string
-  cost?: number
-}
-
-/** One step's decision, for the audit. */
-export interface Decision {
-  readonly step: string
-  readonly decision: 'refused' | 'asked' | 'allowed' | 'would_refuse' | 'would_ask'
-  readonly code?: string
-  readonly note?: string
-}
-
-/** Collected by the steps, committed in one transaction by the step that begins the effect. */
-export interface Plan {
-  readonly charges?: readonly PlannedCharge[]
-  readonly approvalId?: string
-  /** Set when a budget requires an approval: its balance, in words. */
-  readonly approvalReason?: string
-  /** The balance of every budget after this call, in words. */
-  readonly budgetTexts?: readonly string[]
-  /** Sent with the result. */
-  readonly notices?: readonly Notice[]
-}
-
-export interface PlannedCharge {
-  readonly account: string
-  readonly window: string
-  readonly amount: number
-  readonly unit: string
-  /** The highest balance the account may have after this charge. */
-  readonly ceiling: number
-}
-
-/** Additional information sent with a result. */
-export interface Notice {
-  readonly about: 'budget' | 'replayed' | 'route'
-  readonly text: string
-  readonly data: JsonObject
-}
-
-export const emptyPlan: Plan = Object.freeze({})
-
-/** Receives progress and log entries of a running call. Must not throw. */
-export interface Listener {
-  progress(progress: Progress): void
-  log(entry: LogEntry): void
-}
-
-export interface Progress {
-  /** Units of work done so far. */
-  readonly done: number
-  /** Units of work altogether, when known. */
-  readonly total?: number
-  readonly message?: string
-}
-
-/** The severities of RFC 5424, lowest first. */
-export const logLevels = [
-  'debug',
-  'info',
-  'notice',
-  'warning',
-  'error',
-  'critical',
-  'alert',
-  'emergency',
-] as const
-
-export type LogLevel = (typeof logLevels)[number]
-
-export interface LogEntry {
-  readonly level: LogLevel
-  readonly data: unknown
-  /** Name of the logger that wrote it. */
-  readonly logger?: string
-}
-
-export const silentListener: Listener = { progress: () => {}, log: () => {} }

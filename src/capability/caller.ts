@@ -11,3 +11,6 @@ export interface Caller {
 export type Scopes = 'all' | ReadonlySet<string>
 
 export const localUser: Caller = { subject: 'local', scopes: 'all' }
+
+/** The scope that allows a caller to see and decide approvals. */
+export const approvalScope = 'approvals:decide'

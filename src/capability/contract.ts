@@ -23,7 +23,3 @@ export interface Issue {
 export type ContractReading =
   | { readonly contract: Contract; readonly remarks: readonly string[] }
   | Fault
-
-/** Encodes a path as an RFC 6901 JSON pointer. */
-export const toPointer = (path: readonly PropertyKey[]): string =>
-  path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

@@ -1,7 +1,6 @@
-import type { Notice } from './call.ts'
 import type { Content } from './content.ts'
 import type { Failure } from './failure.ts'
-import type { Json } from './json.ts'
+import type { Json, JsonObject } from './json.ts'
 import type { Question } from './question.ts'
 
 /** The result of a call: `done`, `asking` (needs an answer from the client first) or `failed`. */
@@ -38,6 +37,13 @@ export interface Failed {
   readonly notices?: readonly Notice[]
   /** Id of the call that produced this result, when it is replayed. */
   readonly callId?: string
+}
+
+/** Additional information sent with a result. */
+export interface Notice {
+  readonly about: 'budget' | 'replayed' | 'route'
+  readonly text: string
+  readonly data: JsonObject
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Reading } from '../capability/source.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { toListDifference } from './list-difference.ts'
 import type { MountedReading } from './mounted-source.ts'
 import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
@@ -39,12 +39,12 @@ export class CatalogIndex {
   }
 
   /** Replaces the previous reading of the same source. */
-  put(source: unknown, mounted: MountedReading): void {
+  put(source: unknown, mountedReading: MountedReading): void {
     const former = this.#readings.get(source)
-    if (former === mounted) return
-    this.#readings.set(source, mounted)
-    const [before, after] = [former?.reading ?? emptyReading, mounted.reading]
-    const { prefix, track } = mounted
+    if (former === mountedReading) return
+    this.#readings.set(source, mountedReading)
+    const [before, after] = [former?.reading ?? emptyReading, mountedReading.reading]
+    const { prefix, track } = mountedReading
     const options = dropUndefined({ prefix, naming: this.#naming, refine: this.#refine })
     const toNamed = <T extends Capability>(entry: T) => toNamedClaim(track(entry), options)
     const toAddressed = (view: View) => toAddressedClaim(track(view), options)

@@ -86,7 +86,7 @@ export class Catalog {
     )
     await Promise.all(sources.map((source) => source.read()))
     const index = new CatalogIndex(this.#options.naming, this.#options.refine)
-    for (const source of sources) index.put(source, source.mounted)
+    for (const source of sources) index.put(source, source.mountedReading)
     index.applyChanges()
     return {
       snapshot: index.toSnapshot(),
@@ -122,9 +122,10 @@ export class Catalog {
 
   #readAnnounced(): void {
     this.#stopTimer()
-    const before = this.#sources.map(({ mounted }) => mounted)
+    const before = this.#sources.map(({ mountedReading }) => mountedReading)
     for (const source of this.#sources) source.readNow()
-    if (this.#sources.some(({ mounted }, index) => mounted !== before[index])) this.#update()
+    if (this.#sources.some(({ mountedReading }, index) => mountedReading !== before[index]))
+      this.#update()
   }
 
   #stopTimer(): void {
@@ -133,7 +134,7 @@ export class Catalog {
   }
 
   #update(): void {
-    for (const source of this.#sources) this.#index.put(source, source.mounted)
+    for (const source of this.#sources) this.#index.put(source, source.mountedReading)
     this.#publish(this.#index.applyChanges())
   }
 

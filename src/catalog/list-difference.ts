@@ -25,12 +25,12 @@ export function toListDifference<T>(
       added.push(present[j++] as T)
     } else break
   }
-  const [left, right] = [former.slice(i), present.slice(j)]
-  if (left.length === 0 || right.length === 0)
-    return { removed: [...removed, ...left], added: [...added, ...right] }
-  const [leftSet, rightSet] = [new Set(left), new Set(right)]
+  const [formerRest, presentRest] = [former.slice(i), present.slice(j)]
+  if (formerRest.length === 0 || presentRest.length === 0)
+    return { removed: [...removed, ...formerRest], added: [...added, ...presentRest] }
+  const [formerSet, presentSet] = [new Set(formerRest), new Set(presentRest)]
   return {
-    removed: [...removed, ...left.filter((item) => !rightSet.has(item))],
-    added: [...added, ...right.filter((item) => !leftSet.has(item))],
+    removed: [...removed, ...formerRest.filter((item) => !presentSet.has(item))],
+    added: [...added, ...presentRest.filter((item) => !formerSet.has(item))],
   }
 }

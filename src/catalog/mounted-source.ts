@@ -2,6 +2,7 @@ import type { Call } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Change, Reading, Source } from '../capability/source.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** A source as configured on a mount. */
 export interface Placement {
@@ -27,7 +28,7 @@ export class MountedSource {
   readonly #placement: Placement
   readonly #onEvent: (event: SourceEvent) => void
   #reading: Reading = { capabilities: [] }
-  #mounted: MountedReading
+  #mountedReading: MountedReading
   #readErrors: readonly Diagnostic[] = []
   #unwatch: (() => void) | undefined
   #callsInFlight = 0
@@ -40,11 +41,11 @@ export class MountedSource {
   constructor(placement: Placement, onEvent: (event: SourceEvent) => void) {
     this.#placement = placement
     this.#onEvent = onEvent
-    this.#mounted = this.#toMounted()
+    this.#mountedReading = this.#toMountedReading()
   }
 
-  get mounted(): MountedReading {
-    return this.#mounted
+  get mountedReading(): MountedReading {
+    return this.#mountedReading
   }
 
   async read(): Promise<void> {
@@ -99,7 +100,7 @@ export class MountedSource {
     if (reading === this.#reading && this.#readErrors.length === 0) return
     this.#reading = reading
     this.#readErrors = []
-    this.#mounted = this.#toMounted()
+    this.#mountedReading = this.#toMountedReading()
   }
 
   /** Keeps serving the last good reading. */
@@ -109,14 +110,14 @@ export class MountedSource {
     const message = `The source could not be read: ${reason}`
     const origin = { source: this.#placement.source.id, pointer: '' }
     this.#readErrors = [{ code: 'source_unreadable', severity: 'error', message, ...origin }]
-    this.#mounted = this.#toMounted()
+    this.#mountedReading = this.#toMountedReading()
   }
 
-  #toMounted(): MountedReading {
+  #toMountedReading(): MountedReading {
     const { source, prefix } = this.#placement
     const reading = this.#reading
     return {
-      ...(prefix !== undefined && { prefix }),
+      ...dropUndefined({ prefix }),
       reading,
       diagnostics: [...(reading.diagnostics ?? []), ...this.#readErrors],
       track: source.close

@@ -25,10 +25,10 @@ export function toNamedClaim<T extends Capability>(
   capability: T,
   options: ClaimOptions,
 ): NameClaim<T> {
-  const renamed = rename(capability, options)
-  return renamed.capability
-    ? toClaim(renamed.capability.name, options.refine(renamed.capability), renamed.diagnostics)
-    : { capability, diagnostics: renamed.diagnostics }
+  const { capability: renamed, diagnostics } = rename(capability, options)
+  return renamed
+    ? toClaim(renamed.name, options.refine(renamed), diagnostics)
+    : { capability, diagnostics }
 }
 
 export const toAddressedClaim = (view: View, { refine }: ClaimOptions): NameClaim<View> =>
@@ -54,17 +54,18 @@ function rename<T extends Capability>(
   const { portableName, origin: declaredAt } = capability
   const baseName =
     naming === 'portable' && portableName !== undefined ? portableName : capability.name
-  const declared = prefix === undefined ? baseName : `${prefix}_${baseName}`
-  const served = toServedName(declared, naming)
-  if (isFault(served)) {
-    const message = `${JSON.stringify(declared)} is left out: ${served.fault}.`
+  const declaredName = prefix === undefined ? baseName : `${prefix}_${baseName}`
+  const reading = toServedName(declaredName, naming)
+  if (isFault(reading)) {
+    const message = `${JSON.stringify(declaredName)} is left out: ${reading.fault}.`
     return { diagnostics: [{ code: 'name_unusable', severity: 'error', message, ...declaredAt }] }
   }
-  if (served.name === capability.name) return { capability, diagnostics: [] }
+  const { name } = reading
+  if (name === capability.name) return { capability, diagnostics: [] }
   const origin = { ...declaredAt, name: capability.name }
-  const renamed = Object.freeze({ ...capability, name: served.name, origin })
-  if (served.name === declared) return { capability: renamed, diagnostics: [] }
-  const message = `${JSON.stringify(declared)} is served as ${served.name}: some hosts reject the whole tool list because of one such name. Set "names: literal" to keep it.`
+  const renamed = Object.freeze({ ...capability, name, origin })
+  if (name === declaredName) return { capability: renamed, diagnostics: [] }
+  const message = `${JSON.stringify(declaredName)} is served as ${name}: some hosts reject the whole tool list because of one such name. Set "names: literal" to keep it.`
   const diagnostic = {
     code: 'name_rewritten',
     severity: 'warning',

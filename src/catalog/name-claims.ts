@@ -1,6 +1,6 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { byCodePoint } from '../capability/json.ts'
+import { byCodeUnit } from '../json/by-code-unit.ts'
 import type { NameClaim } from './name-claim.ts'
 import type { Entry } from './snapshot.ts'
 import { SortedMap } from './sorted-map.ts'
@@ -28,7 +28,7 @@ export class NameClaims<T extends Capability> {
     return [
       ...[...this.#withDiagnostics].flatMap(({ diagnostics }) => diagnostics),
       ...[...this.#contested]
-        .sort(byCodePoint)
+        .sort(byCodeUnit)
         .flatMap((key) => toCollision(key, this.#byKey.get(key) ?? [])),
     ]
   }

@@ -1,4 +1,4 @@
-import { byCodePoint } from '../capability/json.ts'
+import { byCodeUnit } from '../json/by-code-unit.ts'
 
 /** More changes than this are cheaper by sorting again. */
 const maxSplices = 16
@@ -17,7 +17,7 @@ export class SortedMap<V> implements ReadonlyMap<string, V> {
   }
 
   static from<V>(entries: Iterable<readonly [string, V]>): SortedMap<V> {
-    const sorted = [...entries].sort(([a], [b]) => byCodePoint(a, b))
+    const sorted = [...entries].sort(([a], [b]) => byCodeUnit(a, b))
     return new SortedMap(
       sorted.map(([key]) => key),
       sorted.map(([, value]) => value),
@@ -83,9 +83,11 @@ export class SortedMap<V> implements ReadonlyMap<string, V> {
   }
 
   #rebuild(changes: ReadonlyMap<string, V | undefined>): SortedMap<V> {
-    const all = new Map<string, V | undefined>(this)
-    for (const [key, value] of changes) all.set(key, value)
-    return SortedMap.from([...all].filter((entry): entry is [string, V] => entry[1] !== undefined))
+    const merged = new Map<string, V | undefined>(this)
+    for (const [key, value] of changes) merged.set(key, value)
+    return SortedMap.from(
+      [...merged].filter((entry): entry is [string, V] => entry[1] !== undefined),
+    )
   }
 }
 
@@ -94,7 +96,7 @@ function search(keys: readonly string[], key: string): number {
   let [low, high] = [0, keys.length]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (byCodePoint(keys[middle] as string, key) < 0) low = middle + 1
+    if (byCodeUnit(keys[middle] as string, key) < 0) low = middle + 1
     else high = middle
   }
   return low

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../capability/json.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
 
 export interface NamedDifference {
   /** JSON pointer. */

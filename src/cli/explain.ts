@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { jsonFlag } from './terminal/flags.ts'

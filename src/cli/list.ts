@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
 import { openWithoutStore } from './terminal/open.ts'
 import { print, printJson, printMessage, toLine } from './terminal/print.ts'

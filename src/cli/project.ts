@@ -1,7 +1,7 @@
 import path from 'node:path'
 import canonicalize from 'canonicalize'
 import { defineCommand } from 'citty'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
 import { print, printMessage, toLine } from './terminal/print.ts'

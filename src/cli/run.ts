@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
-import { CredentialError, SetupError } from '../capability/setup-error.ts'
+import { SetupError } from '../capability/setup-error.ts'
+import { CredentialError } from '../runtime/records/credential-error.ts'
 import { output, print, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
@@ -52,8 +53,13 @@ export async function run(argv: readonly string[]): Promise<number> {
     const isExpected = error instanceof SetupError || error instanceof UsageError
     const { name, message, stack } = error as Error
     printMessage(isExpected || name === 'CLIError' ? message : (stack ?? String(error)))
-    return error instanceof CredentialError ? error.exitCode : 2
+    return error instanceof CredentialError ? credentialExitCodes[error.reason] : 2
   }
+}
+
+const credentialExitCodes: Readonly<Record<CredentialError['reason'], number>> = {
+  owner: 77,
+  invalid: 78,
 }
 
 async function dispatch(words: readonly string[]): Promise<number> {

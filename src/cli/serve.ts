@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import type { Logger } from 'pino'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { watch } from '../runtime/watch.ts'
 import { whatArgument } from './terminal/flags.ts'

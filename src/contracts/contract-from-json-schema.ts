@@ -41,13 +41,13 @@ const dialects = new Set([
   'http://json-schema.org/draft/2020-12/schema#',
 ])
 
-let shared: Ajv2020 | undefined
+let sharedAjv: Ajv2020 | undefined
 
 /** Loaded with the first JSON Schema: a server with only Zod tools starts without Ajv. */
 function ajv(): Ajv2020 {
-  if (!shared) {
+  if (!sharedAjv) {
     const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js')
-    shared = new Ajv2020({
+    sharedAjv = new Ajv2020({
       strict: false,
       useDefaults: true,
       validateFormats: false,
@@ -55,7 +55,7 @@ function ajv(): Ajv2020 {
       addUsedSchema: false,
     }) as Ajv2020
   }
-  return shared
+  return sharedAjv
 }
 
 const formatErrors = (errors: readonly ErrorObject[] | null | undefined): string =>

@@ -1,10 +1,6 @@
-import {
-  type Contract,
-  type ContractReading,
-  type Parsed,
-  toPointer,
-} from '../capability/contract.ts'
+import type { Contract, ContractReading, Parsed } from '../capability/contract.ts'
 import type { JsonObject } from '../capability/json.ts'
+import { toPointer } from '../json/to-pointer.ts'
 import type { Direction } from './read-contract.ts'
 
 /** The part of Standard Schema (https://standardschema.dev) that contracts need. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ContractReading } from '../capability/contract.ts'
-import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import type { JsonObject } from '../capability/json.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
 import { toParse } from './contract-from-standard-schema.ts'
 import type { Direction } from './read-contract.ts'
 

@@ -1,6 +1,7 @@
 import type { ContractReading } from '../capability/contract.ts'
 import { isFault } from '../capability/fault.ts'
-import { isPlainObject, type JsonObject } from '../capability/json.ts'
+import type { JsonObject } from '../capability/json.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
 import { contractFromJsonSchema } from './contract-from-json-schema.ts'
 import { contractFromStandardSchema, isStandardSchema } from './contract-from-standard-schema.ts'
 import { contractFromZod, isZod, isZodShape, toZodObject } from './contract-from-zod.ts'

@@ -1,12 +1,9 @@
-import type { Caller } from '../capability/caller.ts'
+import { approvalScope, type Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
 export type ApprovalResult = { readonly approval: Approval } | Fault
-
-/** The scope that allows a caller to see and decide approvals. */
-export const decidingScope = 'approvals:decide'
 
 /** Lists and decides approvals: behind the CLI, the HTTP routes and the library. */
 export class Approvals {
@@ -20,7 +17,7 @@ export class Approvals {
 
   /** True when this caller may see and decide approvals. */
   admits(caller: Caller): boolean {
-    return hasScope(caller, decidingScope)
+    return hasScope(caller, approvalScope)
   }
 
   list(all: boolean, limit = 100): Approval[] {
@@ -40,8 +37,8 @@ export class Approvals {
         if (!approval) return { fault: `There is no approval ${id}.` }
         if (approval.state !== 'pending') return { fault: `${id} is already ${approval.state}.` }
         if (approval.expires <= at) return { fault: `${id} has expired.` }
-        const objection = findObjection(approval, by)
-        if (objection !== undefined) return { fault: objection }
+        const approverFault = findApproverFault(approval, by)
+        if (approverFault !== undefined) return { fault: approverFault }
         writer.decideApproval(id, { state, by, at })
         const { caller, capability } = approval
         writer.append({ event: state, at, id, caller, capability, by })
@@ -54,7 +51,7 @@ export class Approvals {
   }
 }
 
-function findObjection({ approvers, caller }: Approval, by: string): string | undefined {
+function findApproverFault({ approvers, caller }: Approval, by: string): string | undefined {
   if (approvers === 'others' && by === caller)
     return `${by} made the call and cannot approve it: another person has to decide.`
   if (Array.isArray(approvers) && !approvers.includes(by))

@@ -1,4 +1,6 @@
-import type { Call, Notice, PlannedCharge } from '../capability/call.ts'
+import type { Call } from '../capability/call.ts'
+import type { Notice } from '../capability/outcome.ts'
+import type { PlannedCharge } from '../capability/plan.ts'
 import type { Budget } from '../capability/rules.ts'
 
 /** The balance of one budget after a call. */

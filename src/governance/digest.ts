@@ -1,5 +1,6 @@
-import type { AuditTrail, Call } from '../capability/call.ts'
-import { digestJson } from '../capability/digest-json.ts'
+import type { Call } from '../capability/call.ts'
+import type { AuditTrail } from '../capability/plan.ts'
+import { digestJson } from '../json/digest-json.ts'
 
 /** The part of a call that its digest is computed from and cached in. */
 export interface Digestible {

@@ -1,4 +1,5 @@
 import type { Call } from '../capability/call.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Check } from './steps/check.ts'
 
 /** The decision one check would make. */
@@ -17,8 +18,7 @@ export async function explainCall(checks: readonly Check[], call: Call): Promise
     const step = check.name
     const verdict = await check.decide(current, 'explain')
     if ('passes' in verdict) {
-      const { note } = verdict
-      explanations.push({ step, would: 'pass', ...(note !== undefined && { why: note }) })
+      explanations.push(dropUndefined({ step, would: 'pass' as const, why: verdict.note }))
       current = verdict.passes
       continue
     }

@@ -1,6 +1,6 @@
 import type { Capability } from '../capability/capability.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
 export interface PolicyRule {
@@ -30,13 +30,16 @@ export function createRefine(
   return (capability) => {
     const matching = compiled.filter(({ matches }) => matches(capability))
     if (matching.length === 0) return capability
-    const refined = matching.reduce((merged, { rule }) => tighten(merged, rule), capability.rules)
+    const refinedRules = matching.reduce(
+      (merged, { rule }) => tighten(merged, rule),
+      capability.rules,
+    )
     const completion = getCompletion(capability)
     return Object.freeze({
       ...capability,
-      rules: refined,
+      rules: refinedRules,
       // Completions could leak data: they get the same rules.
-      ...(completion && { completion: { ...completion, rules: refined } }),
+      ...dropUndefined({ completion: completion && { ...completion, rules: refinedRules } }),
     })
   }
 }

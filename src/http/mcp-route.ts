@@ -1,4 +1,4 @@
-import { parseJson } from '../capability/json.ts'
+import { parseJson } from '../json/parse-json.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { HttpReply } from '../mcp/http-port.ts'
 import { codes } from '../mcp/rpc-error.ts'

@@ -1,7 +1,7 @@
 import type { ClientCapabilities } from '@modelcontextprotocol/server'
-import { type Listener, silentListener } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
+import { type Listener, silentListener } from '../capability/listener.ts'
 
 /** The context of one request, the same for every transport and protocol era. */
 export interface Exchange {

@@ -1,6 +1,6 @@
 import type { ClientCapabilities, InputRequests } from '@modelcontextprotocol/server'
-import { isPlainObject } from '../capability/json.ts'
 import type { Answer, Question } from '../capability/question.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
 import { codes, RpcError } from './rpc-error.ts'
 
 type Kind = Question['kind']

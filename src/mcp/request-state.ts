@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import { hash } from 'node:crypto'
 import type { Json } from '../capability/json.ts'
+import { digestJson } from '../json/digest-json.ts'
 import { invalidParams } from './rpc-error.ts'
 
 /** The request that a state is bound to. It is rejected for any other request. */
@@ -52,16 +52,12 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
 const isCanonical = (sealed: string): boolean =>
   sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
+/** Plain JSON for text with an unpaired surrogate, which has no canonical form. */
 function toDigest({ subject, method, name, input }: StateBinding): string {
   const parts = [subject, method, name, input ?? null]
-  return createHash('sha256').update(toText(parts)).digest('base64url')
-}
-
-/** Canonical JSON, or plain JSON for text with an unpaired surrogate, which has no canonical form. */
-function toText(value: unknown): string {
   try {
-    return canonicalize(value) ?? ''
+    return digestJson(parts)
   } catch {
-    return JSON.stringify(value)
+    return hash('sha256', JSON.stringify(parts), 'base64url')
   }
 }

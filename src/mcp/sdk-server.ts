@@ -8,16 +8,16 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import type { Caller } from '../capability/caller.ts'
+import { Cancellation } from '../capability/cancellation.ts'
 import {
   type Listener,
   type LogEntry,
   type LogLevel,
   logLevels,
   type Progress,
-} from '../capability/call.ts'
-import type { Caller } from '../capability/caller.ts'
-import { Cancellation } from '../capability/cancellation.ts'
-import { dropUndefined } from '../capability/json.ts'
+} from '../capability/listener.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type Announcement, toNotification } from './announcements.ts'
 import type { Exchange } from './exchange.ts'
 import { askLegacyClient } from './legacy/legacy-questions.ts'

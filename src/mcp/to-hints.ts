@@ -1,6 +1,6 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
-import { dropUndefined } from '../capability/json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** MCP's tool annotations, derived from effects and rules here alone. */
 export const toHints = ({ title, effects, rules }: Capability): ToolAnnotations =>

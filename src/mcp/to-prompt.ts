@@ -1,7 +1,7 @@
 import type { Prompt as McpPrompt } from '@modelcontextprotocol/server'
 import type { Prompt } from '../capability/capability.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Entry } from '../catalog/snapshot.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { toolMeta } from './wire-names.ts'
 
 export const toPrompt = ({ capability, fingerprint }: Entry<Prompt>): McpPrompt =>

@@ -5,9 +5,9 @@ import type {
 } from '@modelcontextprotocol/server'
 import type { View } from '../capability/capability.ts'
 import type { Document } from '../capability/content.ts'
-import { dropUndefined } from '../capability/json.ts'
 import type { Done } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { toolMeta } from './wire-names.ts'
 
 export const toResource = (entry: Entry<View>): Resource => ({

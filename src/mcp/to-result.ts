@@ -1,9 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
-import type { Notice } from '../capability/call.ts'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
-import { dropUndefined } from '../capability/json.ts'
-import type { Done, Failed } from '../capability/outcome.ts'
+import type { Done, Failed, Notice } from '../capability/outcome.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { codes, RpcError } from './rpc-error.ts'
 import { resultMeta } from './wire-names.ts'
 

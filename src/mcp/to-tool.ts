@@ -1,9 +1,11 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import type { Capability } from '../capability/capability.ts'
-import { dropUndefined, isPlainObject, type JsonObject } from '../capability/json.ts'
+import type { JsonObject } from '../capability/json.ts'
 import type { Rules } from '../capability/rules.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { keyArgument } from '../governance/steps/check-input.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
+import { isPlainObject } from '../json/is-plain-object.ts'
 import { toHints } from './to-hints.ts'
 import { toolMeta } from './wire-names.ts'
 

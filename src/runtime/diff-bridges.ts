@@ -1,7 +1,7 @@
-import { byCodePoint } from '../capability/json.ts'
 import { CatalogIndex } from '../catalog/catalog-index.ts'
 import { diffSnapshots } from '../catalog/diff/diff-snapshots.ts'
 import type { Difference } from '../catalog/diff/difference.ts'
+import { byCodeUnit } from '../json/by-code-unit.ts'
 import type { Config } from './config/config-shape.ts'
 import type { OpenedDrawbridge } from './open-drawbridge.ts'
 
@@ -16,7 +16,7 @@ const empty = new CatalogIndex('portable', (capability) => capability).toSnapsho
 /** Differences between two configurations: first the policy, then mount by mount. */
 export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): MountedDifference[] {
   const [old, current] = [before.bridge.mounts, now.bridge.mounts]
-  const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodePoint)
+  const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodeUnit)
   return [
     ...diffPolicies(before.found.config, now.found.config),
     ...mounts.flatMap((mount) =>

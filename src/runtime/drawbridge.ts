@@ -1,13 +1,13 @@
 import { localUser } from '../capability/caller.ts'
 import { Cancellation } from '../capability/cancellation.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { CredentialError, SetupError } from '../capability/setup-error.ts'
+import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
+import { toCause } from '../capability/to-cause.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import type { Approvals } from '../governance/approvals.ts'
 import { type Explanation, explainCall } from '../governance/explain.ts'
 import type { AuditEntry } from '../governance/steps/record-audit.ts'
-import { toCause } from '../governance/to-cause.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { detachedExchange } from '../mcp/exchange.ts'
@@ -17,14 +17,15 @@ import { connectStdio, type StdioConnection } from '../mcp/stdio/stdio.ts'
 import type { Identity } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
 import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
+import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
-import { isLoopback } from './config/to-settings.ts'
 import type { CallOptions, DrawbridgeOptions, StdioStreams } from './drawbridge-options.ts'
 import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { PlacedSource } from './open-sources.ts'
+import { CredentialError } from './records/credential-error.ts'
 import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
 
 export type { Explanation }
@@ -148,7 +149,7 @@ export class Drawbridge {
     await this.ready
     const { config, handler, routing, onError } = this.#parts
     const { host, port, tokens } = { ...config.http, ...address }
-    if (tokens === undefined && !isLoopback(host))
+    if (tokens === undefined && !isLoopbackHost(host))
       throw new SetupError(
         `Other machines can reach ${host}, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one), or use 127.0.0.1.`,
       )
@@ -200,7 +201,7 @@ export class Drawbridge {
     const { mounts, tokenGates } = this.#parts
     const { mount = mounts.defaultPath, signal, meta } = options
     if (containsOwner(tokenGates, [input, meta]))
-      throw new CredentialError(77, refusalMessages.owner)
+      throw new CredentialError('owner', refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()
     const cancel = () => cancellation.cancel('The caller left.')

@@ -1,8 +1,7 @@
-import { isFault } from '../capability/fault.ts'
+import { type Fault, isFault } from '../capability/fault.ts'
 import type { Ledger } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import type { KeyRing } from '../sources/intents/crypto/key-ring.ts'
-import type { IntentSource } from '../sources/intents/intent-source.ts'
 import type {
   ExecutionEvent,
   ExecutionFilter,
@@ -12,7 +11,7 @@ import type {
 } from '../sources/intents/log/execution-log.ts'
 import { executionStates, isSealed } from '../sources/intents/log/execution-log.ts'
 import { openExecution } from '../sources/intents/log/log-seal.ts'
-import { toResumption } from '../sources/intents/log/resumption.ts'
+import { type ResumableSource, resumeExecution } from '../sources/intents/resume-routing.ts'
 
 export type { ExecutionEvent, ExecutionSummary, LoggedExecution }
 export { executionStates, isSealed }
@@ -44,31 +43,23 @@ export class ExecutionHistory {
 
 export interface ResumeParts {
   readonly history: ExecutionHistory
-  readonly sources: readonly IntentSource[]
+  readonly sources: readonly ResumableSource[]
   readonly ledger: Ledger
   readonly now: () => number
 }
 
-export type ResumeResult = { readonly refused: string } | { readonly execution: LoggedExecution }
+export type ResumeResult = { readonly execution: LoggedExecution } | Fault
 
 /** Resumes an interrupted execution, and settles the run that belongs to it. */
-export async function resumeExecution(
+export async function resumeAndSettle(
   { history, sources, ledger, now }: ResumeParts,
   id: string,
   by: string,
 ): Promise<ResumeResult> {
   const execution = history.find(id)
-  if (!execution) return { refused: `There is no execution ${id}.` }
-  const resumption = toResumption(execution)
-  if (isFault(resumption)) return { refused: resumption.fault }
-  // A log that was tampered with must not cause any effect.
-  const { broken } = history.verify()
-  if (broken) return { refused: `Event ${broken.number} of the log: ${broken.reason}.` }
-  const { source: name } = resumption.begun
-  const source = sources.find((one) => one.id === name)
-  if (!source) return { refused: `The source ${name} is no longer configured.` }
-  const resumed = await source.resume(resumption, by)
-  if (isFault(resumed)) return { refused: resumed.fault }
+  if (!execution) return { fault: `There is no execution ${id}.` }
+  const resumed = await resumeExecution(execution, { sources, verify: () => history.verify(), by })
+  if (isFault(resumed)) return resumed
   const { routed, outcome } = resumed
   if (routed.state !== 'unknown' && outcome.kind !== 'asking')
     await settleRun(ledger, id, routed.state, { by, at: now(), outcome })

@@ -1,5 +1,5 @@
-import { dropUndefined } from '../capability/json.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Identity } from '../mcp/surface.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 

@@ -7,13 +7,13 @@ import type { Identify } from '../http/callers.ts'
 import type { FrameEndpoint } from '../http/frames/frame-route.ts'
 import type { Surface } from '../mcp/surface.ts'
 import { IntentSource } from '../sources/intents/intent-source.ts'
+import { toRouteExplanation } from '../sources/intents/route-explanation.ts'
 import type { Serving } from '../sources/intents/transport/nats/bus.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
-import { ExecutionHistory, type ResumeResult, resumeExecution } from './execution-history.ts'
+import { ExecutionHistory, type ResumeResult, resumeAndSettle } from './execution-history.ts'
 import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
 import type { PlacedSource } from './open-sources.ts'
-import { toRouteExplanation } from './route-explanation.ts'
 
 export type PlacedIntents = PlacedSource & { readonly source: IntentSource }
 
@@ -68,7 +68,7 @@ export class Routing {
   resume(id: string, by: string): Promise<ResumeResult> {
     const sources = this.#placed.map(({ source }) => source)
     const { ledger } = this.#parts
-    return resumeExecution({ history: this.executions, sources, ledger, now: Date.now }, id, by)
+    return resumeAndSettle({ history: this.executions, sources, ledger, now: Date.now }, id, by)
   }
 
   /** Diagnostics for NATS servers that cannot be reached now. */

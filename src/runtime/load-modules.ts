@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import { glob } from 'tinyglobby'
-import { byCodePoint } from '../capability/json.ts'
+import { byCodeUnit } from '../json/by-code-unit.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
 
 /** The exports that `import … from 'drawbridge-mcp'` resolves to in a user's module: this installation. */
@@ -78,7 +78,7 @@ export class ModuleLoader {
     if (files.length === 0)
       return [{ file: patterns.join(', '), exports: {}, error: 'no file matches' }]
     const modules: LoadedModule[] = []
-    for (const file of files.sort(byCodePoint)) modules.push(await this.#tryLoad(file, folder))
+    for (const file of files.sort(byCodeUnit)) modules.push(await this.#tryLoad(file, folder))
     return modules
   }
 

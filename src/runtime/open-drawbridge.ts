@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import { dropUndefined } from '../capability/json.ts'
+import { findSecrets } from '../governance/find-secrets.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
@@ -81,13 +82,4 @@ export interface LoadedConfig {
   readonly since: number
   /** The files it depends on; complete once the sources are read. */
   files(): Promise<readonly string[]>
-}
-
-/** Environment variables whose names suggest a secret; their values must not appear in results. */
-function findSecrets(environment: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(environment).flatMap(([name, value]) =>
-    value !== undefined && /(token|secret|passw(or)?d|credential|(^|_)key$|apikey)/i.test(name)
-      ? [value]
-      : [],
-  )
 }

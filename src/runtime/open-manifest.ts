@@ -4,6 +4,7 @@ import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
 import type { ManifestHandler, UpstreamProtocols } from '../sources/manifest/invoke/routes.ts'
+import { toHandlers } from '../sources/manifest/invoke/to-handlers.ts'
 import { manifestSourceFrom as toSource } from '../sources/manifest/manifest-source.ts'
 import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
 import type { SourceConfig } from './config/config-shape.ts'
@@ -88,27 +89,6 @@ export function openManifest(
     resolveSecret: (reference) => resolveFromEnvironment(reference, environment),
   })
 }
-
-/** Handlers by capability id, from named exports or the default export; `refundOrder` also matches `refund-order`. */
-function toHandlers(
-  exported: Readonly<Record<string, unknown>>,
-): ReadonlyMap<string, ManifestHandler> {
-  const { default: defaultExport, ...named } = exported
-  const all = { ...named, ...(typeof defaultExport === 'object' ? defaultExport : {}) }
-  return new Map(
-    Object.entries(all).flatMap(([name, value]): [string, ManifestHandler][] =>
-      typeof value === 'function'
-        ? [
-            [name, value as ManifestHandler],
-            [toSlug(name), value as ManifestHandler],
-          ]
-        : [],
-    ),
-  )
-}
-
-const toSlug = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 async function resolveFromEnvironment(
   reference: string,

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import { byCodePoint, type JsonObject } from '../capability/json.ts'
+import type { JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
+import { byCodeUnit } from '../json/by-code-unit.ts'
 import { toTool } from '../mcp/to-tool.ts'
 import { manifestExtension } from '../mcp/wire-names.ts'
 import { findDroppedFields } from '../sources/manifest/dropped-fields.ts'
@@ -102,12 +103,12 @@ function toDeclarations(
       endpoint: endpoint ?? null,
       tools: offered
         .map((capability) => toDeclaredTool(manifest, capability))
-        .sort((a, b) => byCodePoint(a.name, b.name)),
+        .sort((a, b) => byCodeUnit(a.name, b.name)),
       extensions: {
         ...(composition && { 'agenthub.composition': composition }),
         [manifestExtension]: toExtension(manifest),
       },
-      warnings: warnings.sort((a, b) => byCodePoint(a.path, b.path) || byCodePoint(a.code, b.code)),
+      warnings: warnings.sort((a, b) => byCodeUnit(a.path, b.path) || byCodeUnit(a.code, b.code)),
     }),
   ) as JsonObject
 }

@@ -1,5 +1,5 @@
-import { toPointer } from '../capability/contract.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import { toPointer } from '../json/to-pointer.ts'
 
 /** A user's module: its exports, or the error from loading it. */
 export interface LoadedModule {

@@ -1,4 +1,4 @@
-import { type FailureTable, failureSet } from '../capability/failure.ts'
+import { type FailureOptions, type FailureTable, failureSet } from '../capability/failure.ts'
 import type { Failed } from '../capability/outcome.ts'
 
 /** Failures of calls to upstream agents, by who can fix them. */
@@ -26,7 +26,7 @@ export const upstreamUnavailable = (cause: string, retryAfterMs?: number): Faile
   upstreamFailed('upstream_unavailable', 'The agent behind this tool cannot be reached.', {
     retryable: true,
     cause,
-    ...(retryAfterMs !== undefined && { details: { retry_after_ms: retryAfterMs } }),
+    ...toRetryDetails(retryAfterMs),
   })
 
 /** The answer violates the protocol or cannot be parsed. */
@@ -49,9 +49,12 @@ export const upstreamBusy = (retryAfterMs: number | undefined): Failed => {
   const when = retryAfterMs === undefined ? 'later' : `in ${Math.ceil(retryAfterMs / 1000)} s`
   return upstreamFailed('upstream_busy', `The agent is busy. Try again ${when}.`, {
     retryable: true,
-    ...(retryAfterMs !== undefined && { details: { retry_after_ms: retryAfterMs } }),
+    ...toRetryDetails(retryAfterMs),
   })
 }
+
+const toRetryDetails = (retryAfterMs: number | undefined): Pick<FailureOptions, 'details'> =>
+  retryAfterMs === undefined ? {} : { details: { retry_after_ms: retryAfterMs } }
 
 export const upstreamTooLarge = (maxBytes: number): Failed =>
   upstreamFailed(

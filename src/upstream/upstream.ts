@@ -1,5 +1,5 @@
-import type { Listener } from '../capability/call.ts'
 import type { Cancellation } from '../capability/cancellation.ts'
+import type { Listener } from '../capability/listener.ts'
 import type { Outcome } from '../capability/outcome.ts'
 
 /** A connection to an upstream agent, over one protocol. */

@@ -100,10 +100,10 @@ const toUnreadable = (file: string, message: string): YamlReading => ({
 
 /** Counts brackets, also those in quotes: real files stay far below the limit either way. */
 function nestsBrackets(text: string, levels: number): boolean {
-  let open = 0
+  let depth = 0
   for (const [bracket] of text.matchAll(/[[\]{}]/g)) {
-    open = Math.max(0, open + (bracket === '[' || bracket === '{' ? 1 : -1))
-    if (open > levels) return true
+    depth = Math.max(0, depth + (bracket === '[' || bracket === '{' ? 1 : -1))
+    if (depth > levels) return true
   }
   return false
 }

@@ -27,21 +27,21 @@ const toComment = (text: string): string =>
 
 /** The key or item at a path, or the deepest existing one on the way. */
 function findNearest(root: unknown, path: readonly PropertyKey[]): Node | undefined {
-  let found: Node | undefined
+  let nearest: Node | undefined
   let node = root
   for (const segment of path) {
-    if (!isCollection(node)) return found
+    if (!isCollection(node)) return nearest
     if (isMap(node)) {
       const pair = node.items.find(({ key }) => String(key) === String(segment))
-      if (!isNode(pair?.key)) return found
-      found = pair.key
+      if (!isNode(pair?.key)) return nearest
+      nearest = pair.key
       node = pair.value
     } else if (isSeq(node)) {
       const item = node.items[Number(segment)]
-      if (!isNode(item)) return found
-      found = item
+      if (!isNode(item)) return nearest
+      nearest = item
       node = item
     }
   }
-  return found
+  return nearest
 }

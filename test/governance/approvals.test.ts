@@ -10,7 +10,7 @@ import { createRequestStates } from '../../src/mcp/request-state.ts'
 import { aClock, hour, minute, second } from '../support/a-clock.ts'
 import {
   aPayment,
-  countWords,
+  countVerdicts,
   detailsOf,
   movesMoney,
   type PaymentParts,
@@ -26,10 +26,11 @@ function anApprovalSetup({ rules, ...parts }: PaymentParts = {}, options: Pipeli
   const pipeline = aPipeline({ now: clock.now, ...options })
   const { pay, ran } = aPayment({ ...parts, rules: { approval: true, ...rules } })
   const approvalsApi = new Approvals(pipeline.ledger, clock.now)
-  const call = (more: Partial<Call> = {}) =>
-    pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...more }))
+  const call = (overrides: Partial<Call> = {}) =>
+    pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...overrides }))
   /** Calls the capability and returns the id of the pending approval. */
-  const request = async (more: Partial<Call> = {}) => String(detailsOf(await call(more)).approval)
+  const request = async (overrides: Partial<Call> = {}) =>
+    String(detailsOf(await call(overrides)).approval)
   const approve = async (id: string, by = 'eve') => approvalsApi.decide(id, 'approved', by)
   return { ...pipeline, pay, ran, clock, approvalsApi, call, request, approve }
 }
@@ -61,7 +62,7 @@ test.each([
       const overrides = { input: { round } }
       await approve(await request(overrides))
       const results = await Promise.all(Array.from({ length: 50 }, () => call(overrides)))
-      expect(countWords(results).done).toBe(1)
+      expect(countVerdicts(results).done).toBe(1)
       outcomes.push(...results)
     }
 
@@ -352,7 +353,7 @@ test('a client that supports elicitation is asked, and acceptance allows one run
     questions: { approval: { kind: 'form', message: expect.stringContaining('Allow pay?') } },
     state: { approval: approvalsApi.list(true)[0]?.id },
   })
-  expect(countWords(outcomes).done).toBe(1)
+  expect(countVerdicts(outcomes).done).toBe(1)
   expect(verdictOf(replayed)).toBe('approval_expired')
   expect(ran).toHaveLength(1)
 })
@@ -392,9 +393,9 @@ test.each([
     'with a state that names nothing',
     answerElicitation({ kind: 'asking', questions: {}, state: { approval: 'x' } }, acceptance),
   ],
-])('model output cannot approve: an answer %s', async (_, more) => {
+])('model output cannot approve: an answer %s', async (_, overrides) => {
   const { ran, call } = anApprovalSetup()
-  expect(['asking', 'approval_expired']).toContain(verdictOf(await call(more)))
+  expect(['asking', 'approval_expired']).toContain(verdictOf(await call(overrides)))
   expect(ran).toEqual([])
 })
 
@@ -442,13 +443,13 @@ test('nothing runs before the approval, and the decision is on disk before the r
 })
 
 test('a denial is audited', async () => {
-  const { approvalsApi, request, call, audited } = anApprovalSetup()
+  const { approvalsApi, request, call, readAudit } = anApprovalSetup()
   const id = await request()
   await approvalsApi.decide(id, 'denied', 'eve')
   const question = await call({ ...elicitation, input: { amount: 11 } })
   await call({ ...answerElicitation(question, { action: 'decline' }), input: { amount: 11 } })
 
-  const entries = await audited()
+  const entries = await readAudit()
 
   expect(entries.filter(({ event }) => event === 'denied')).toMatchObject([
     { id, by: 'eve' },
@@ -649,7 +650,7 @@ test('a truncated, extended, spliced or made-up state is rejected', async () => 
     ...parts
       .map((_, index) => parts.with(index, other[index] as string).join('.'))
       .filter((mixed) => mixed !== sealed),
-    ...['A', '.', ' ', '\n', '=', '\0', '.A'].flatMap((more) => [sealed + more, more + sealed]),
+    ...['A', '.', ' ', '\n', '=', '\0', '.A'].flatMap((extra) => [sealed + extra, extra + sealed]),
     toHeader({ alg: 'none' }) + sealed.slice(sealed.indexOf('.')),
     `${toHeader({ alg: 'none' })}.${toHeader({ for: 'x', exp: 9e9 })}.`,
     `${toHeader({ alg: 'dir', enc: 'A128GCM' })}${sealed.slice(sealed.indexOf('.'))}`,

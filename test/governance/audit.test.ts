@@ -63,14 +63,14 @@ const declined: Outcome = {
 test.each(endings)(
   'a call that ends with %s has the right audit records; begin record: %s',
   async (word, hasBegin, parts, overrides) => {
-    const { govern, audited } = aPipeline()
+    const { govern, readAudit } = aPipeline()
     const { pay } = aPayment(parts)
     const call = aCall({ capability: pay, ...overrides })
 
     const outcome = await govern(call)
 
     expect(verdictOf(outcome)).toBe(word)
-    const entries = (await audited()).filter(({ id }) => id === call.id)
+    const entries = (await readAudit()).filter(({ id }) => id === call.id)
     expect(entries.map(({ event }) => event)).toEqual(hasBegin ? ['begin', 'end'] : ['end'])
     expect(entries.at(-1)).toMatchObject({
       outcome: outcome.kind,
@@ -86,10 +86,10 @@ test.each(endings)(
 )
 
 test('the decision of a refusing step is recorded', async () => {
-  const { govern, audited } = aPipeline()
+  const { govern, readAudit } = aPipeline()
   const { pay } = aPayment({ rules: { budgets: [nothingLeft] } })
   await govern(aCall({ capability: pay }))
-  expect(await audited()).toMatchObject([
+  expect(await readAudit()).toMatchObject([
     { decisions: [{ step: 'budget', decision: 'refused', code: 'budget_exceeded' }] },
   ])
 })
@@ -145,7 +145,7 @@ test('the begin record is on disk before the capability runs', async () => {
 test('arguments, results and messages are not audited unless policy records arguments', async () => {
   const canary = 'canary-4711'
   const invoke = async () => done({ secret: canary })
-  const { govern, audited } = aPipeline()
+  const { govern, readAudit } = aPipeline()
   const silentPayment = aPayment({ invoke, description: canary })
   const throwingPayment = aPayment({ invoke: async () => Promise.reject(new Error(canary)) })
   const strictPayment = aPayment({ input: aContract(z.object({ card: z.number() })) })
@@ -154,12 +154,12 @@ test('arguments, results and messages are not audited unless policy records argu
     await govern(
       aCall({ capability: pay, input: { card: canary }, idempotencyKey: canary.repeat(2) }),
     )
-  const auditText = JSON.stringify(await audited())
+  const auditText = JSON.stringify(await readAudit())
 
   await govern(aCall({ capability: { ...recordingPayment.pay, name: 'keep' }, input: { card: 1 } }))
 
   expect(auditText).not.toContain(canary)
-  expect((await audited()).slice(-2)).toMatchObject([
+  expect((await readAudit()).slice(-2)).toMatchObject([
     { event: 'begin', arguments: { card: 1 } },
     { event: 'end', arguments: { card: 1 } },
   ])
@@ -167,14 +167,14 @@ test('arguments, results and messages are not audited unless policy records argu
 
 test('an approval is audited from request to run', async () => {
   const clock = aClock()
-  const { govern, audited, ledger } = aPipeline({ now: clock.now })
+  const { govern, readAudit, ledger } = aPipeline({ now: clock.now })
   const { pay } = aPayment({ rules: { approval: true } })
   const refusal = await govern(aCall({ capability: pay }))
   const id = String(detailsOf(refusal).approval)
   await new Approvals(ledger, clock.now).decide(id, 'approved', 'eve')
   await govern(aCall({ capability: pay }))
 
-  expect(await audited()).toMatchObject([
+  expect(await readAudit()).toMatchObject([
     { event: 'asked', id, caller: 'ann', capability: 'pay' },
     { event: 'end', code: 'approval_required' },
     { event: 'approved', id, caller: 'ann', by: 'eve' },

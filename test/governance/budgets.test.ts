@@ -13,7 +13,7 @@ import { createSteadyClock } from '../../src/runtime/clock.ts'
 import { aClock, day, hour, minute, second } from '../support/a-clock.ts'
 import {
   aPayment,
-  countWords,
+  countVerdicts,
   detailsOf,
   type PaymentParts,
   verdictOf,
@@ -63,7 +63,7 @@ test('a budget of 50 calls allows exactly 50 of 200 concurrent calls', async () 
 
   const outcomes = await buyMany(200)
 
-  expect(countWords(outcomes)).toEqual({ done: 50, budget_exceeded: 150 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 50, budget_exceeded: 150 })
   expect(ran).toHaveLength(50)
   expect(spent()).toBe(50)
   await ledger.close()
@@ -71,7 +71,7 @@ test('a budget of 50 calls allows exactly 50 of 200 concurrent calls', async () 
 
 test('a budget of 5 EUR at 0.10 each allows exactly 50 of 200 concurrent calls', async () => {
   const { ran, buyMany, spent } = aMeteredPayment({ rules: euros(5, 0.1) })
-  expect(countWords(await buyMany(200))).toEqual({ done: 50, budget_exceeded: 150 })
+  expect(countVerdicts(await buyMany(200))).toEqual({ done: 50, budget_exceeded: 150 })
   expect(ran).toHaveLength(50)
   expect(spent()).toBeCloseTo(5, 9)
 })
@@ -79,7 +79,7 @@ test('a budget of 5 EUR at 0.10 each allows exactly 50 of 200 concurrent calls',
 test('concurrent calls stop at a stop threshold below the reauthorise threshold', async () => {
   const thresholds = { alert: 10, reauthorise: 100, stop: 50 }
   const { buyMany } = aMeteredPayment({ rules: { budgets: [aBudget({ thresholds })] } })
-  expect(countWords(await buyMany(200))).toEqual({ done: 25, budget_exceeded: 175 })
+  expect(countVerdicts(await buyMany(200))).toEqual({ done: 25, budget_exceeded: 175 })
 })
 
 test('spending survives a crash, and calls in flight at the crash count as spent', async () => {
@@ -103,7 +103,7 @@ test('spending survives a crash, and calls in flight at the crash count as spent
     ),
   )
 
-  expect(countWords(outcomes)).toEqual({ done: 25, budget_exceeded: 175 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 25, budget_exceeded: 175 })
   expect(restarted.spent()).toBe(50)
 })
 
@@ -165,13 +165,13 @@ test.each([
   ['infinity', Number.POSITIVE_INFINITY, 4],
   ['a text', '1' as never, 4],
 ])('the reported cost replaces the estimate: %s', async (_, cost, expected) => {
-  const { buy, spent, audited } = aMeteredPayment({
+  const { buy, spent, readAudit } = aMeteredPayment({
     rules: euros(100, 4),
     invoke: async () => ({ kind: 'done', data: {}, cost }),
   })
   await buy()
   expect(spent()).toBe(expected)
-  expect((await audited()).at(-1)).toMatchObject({ event: 'end', cost: expected })
+  expect((await readAudit()).at(-1)).toMatchObject({ event: 'end', cost: expected })
 })
 
 test('a spent total never falls below zero', async () => {
@@ -283,7 +283,7 @@ test('100 concurrent approved calls do not pass the stop threshold', async () =>
 
   const outcomes = await callAll()
 
-  expect(countWords(outcomes)).toEqual({ done: 2, budget_exceeded: 98 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 2, budget_exceeded: 98 })
   expect(ran).toHaveLength(12)
 })
 
@@ -349,7 +349,7 @@ test('a budget per call limits each call separately', async () => {
   const expensive = aMeteredPayment({ rules: euros(5, 6, { window: 'call' }) })
   const cheap = aMeteredPayment({ rules: euros(5, 5, { window: 'call' }) })
   expect(verdictOf(await expensive.buy())).toBe('budget_exceeded')
-  expect(countWords(await cheap.buyMany(20))).toEqual({ done: 20 })
+  expect(countVerdicts(await cheap.buyMany(20))).toEqual({ done: 20 })
 })
 
 test('a call across midnight is charged to the day it started', async () => {
@@ -434,7 +434,7 @@ test('the strictest budget wins, and its refusal charges no other budget', async
     },
   })
   const outcomes = [...(await buyMany(10)), await buy()]
-  expect(countWords(outcomes)).toEqual({ done: 3, budget_exceeded: 8 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 3, budget_exceeded: 8 })
   expect(spent('2026-03-10', 'large ann')).toBe(3)
 })
 
@@ -462,7 +462,7 @@ test('a rate-limited caller receives retry_after_ms and succeeds after it', asyn
   clock.pass(1)
   const laterOutcome = await buy()
 
-  expect(countWords(outcomes)).toEqual({ done: 10, rate_limited: 5 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 10, rate_limited: 5 })
   expect(outcomes.at(-1)).toMatchObject({ failure: { retryable: true } })
   expect(retryAfterMs).toBe(100)
   expect([verdictOf(earlyOutcome), verdictOf(laterOutcome)]).toEqual(['rate_limited', 'done'])
@@ -478,7 +478,7 @@ test('a token bucket refills linearly up to its capacity', async () => {
   const afterHalfSecond = await buyMany(10)
   clock.pass(hour)
   const afterAnHour = await buyMany(20)
-  expect([countWords(afterHalfSecond).done, countWords(afterAnHour).done]).toEqual([5, 10])
+  expect([countVerdicts(afterHalfSecond).done, countVerdicts(afterAnHour).done]).toEqual([5, 10])
 })
 
 test('a refusal by one rate limit takes no token from another', async () => {
@@ -498,14 +498,14 @@ test('a refusal by one rate limit takes no token from another', async () => {
 test('in observe mode, rate and budget violations are audited and nothing is refused', async () => {
   const rules = { budgets: [aBudget({ limit: 2 })], rates: [{ id: 'r', calls: 3, seconds: 60 }] }
   const clock = aClock()
-  const { govern, audited } = aPipeline({
+  const { govern, readAudit } = aPipeline({
     now: clock.now,
     settings: { observeOnly: true },
   })
   const { pay, ran } = aPayment({ rules })
   for (let order = 0; order < 5; order++) await govern(aCall({ capability: pay, input: { order } }))
 
-  const endRecords = (await audited()).filter(({ event }) => event === 'end')
+  const endRecords = (await readAudit()).filter(({ event }) => event === 'end')
 
   expect(ran).toHaveLength(5)
   expect(endRecords.map(({ decisions = [] }) => decisions.map(({ code }) => code))).toEqual([
@@ -576,7 +576,7 @@ test('a caller at 50 times the rate is limited without slowing others', async ()
 
   const toPercentiles = (times: number[]) =>
     [0.5, 0.9, 0.99].map((share) => percentile(times, share).toFixed(1)).join(' / ')
-  const outcomeCounts = countWords(await Promise.all(excessiveCalls))
+  const outcomeCounts = countVerdicts(await Promise.all(excessiveCalls))
   console.info(
     `G7: others wait ${toPercentiles(alone)} ms (p50 / p90 / p99); beside one at 50x ${toPercentiles(underLoad)} ms; that one heard ${JSON.stringify(outcomeCounts)}`,
   )

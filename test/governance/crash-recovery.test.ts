@@ -2,6 +2,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { resultMeta } from '../../src/mcp/wire-names.ts'
+import { createRandom } from '../fuzz/random.ts'
 import { aBank, type Bank } from '../support/a-bank.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
@@ -17,7 +18,8 @@ const lanes = 3
 test('a server killed with SIGKILL never pays twice, replays acknowledged payments and reports unknown outcomes', {
   timeout: 60_000 + kills * 5_000,
 }, async () => {
-  const random = aRandom(20260728)
+  // Fixed seed: the same sequence in every run, though timing still varies.
+  const random = createRandom(20260728).below
   const folder = await aProject({})
 
   const counts = await Promise.all(
@@ -189,14 +191,5 @@ class Shop {
       default:
         throw new Error(`${order}: ${JSON.stringify(result)}`)
     }
-  }
-}
-
-/** Linear congruential generator: a fixed seed gives the same sequence, though timing still varies. */
-function aRandom(seed: number): (bound: number) => number {
-  let state = seed
-  return (bound) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * bound)
   }
 }

@@ -10,7 +10,7 @@ import { settleRun } from '../../src/governance/settle-run.ts'
 import { toResult } from '../../src/mcp/to-result.ts'
 import { resultMeta } from '../../src/mcp/wire-names.ts'
 import { aClock, day, second } from '../support/a-clock.ts'
-import { aPayment, countWords, detailsOf, movesMoney, verdictOf } from '../support/a-payment.ts'
+import { aPayment, countVerdicts, detailsOf, movesMoney, verdictOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCaller, aContract, aPipeline, type PipelineParts } from '../support/builders.ts'
@@ -46,11 +46,12 @@ test(`${keysAtOnce} keys with 50 concurrent calls each run ${keysAtOnce} times, 
     texts.set(key, (texts.get(key) ?? new Set()).add(toText(outcome, id)))
   }
   expect([...texts.values()].map((set) => set.size)).toEqual(Array(keysAtOnce).fill(1))
-  expect(countWords(replays.map(({ outcome }) => outcome))).toEqual({ done: keysAtOnce })
-  const words = countWords(answers.map(({ outcome }) => outcome))
-  expect(Object.keys(words).filter((word) => !['done', 'in_progress'].includes(word))).toEqual([])
+  expect(countVerdicts(replays.map(({ outcome }) => outcome))).toEqual({ done: keysAtOnce })
+  const counts = countVerdicts(answers.map(({ outcome }) => outcome))
+  const verdicts = Object.keys(counts)
+  expect(verdicts.filter((verdict) => !['done', 'in_progress'].includes(verdict))).toEqual([])
   console.info(
-    `G1: ${answers.length} calls in ${Math.round(durationMs)} ms, ${ran.length} runs, ${JSON.stringify(words)}`,
+    `G1: ${answers.length} calls in ${Math.round(durationMs)} ms, ${ran.length} runs, ${JSON.stringify(counts)}`,
   )
   await ledger.close()
 })
@@ -247,7 +248,7 @@ test.each([
   'arguments without a canonical form are refused before the call runs: %s',
   async (_, inputText) => {
     const { pay, ran } = aPayment()
-    const { govern, audited } = aPipeline()
+    const { govern, readAudit } = aPipeline()
 
     const outcome = await govern(
       aCall({ capability: pay, idempotencyKey: 'k', input: JSON.parse(inputText) }),
@@ -255,7 +256,7 @@ test.each([
 
     expect(verdictOf(outcome)).toBe('invalid_input')
     expect(ran).toEqual([])
-    expect(await audited()).toMatchObject([{ event: 'end', code: 'invalid_input' }])
+    expect(await readAudit()).toMatchObject([{ event: 'end', code: 'invalid_input' }])
   },
 )
 
@@ -561,7 +562,7 @@ test.each([
     const file = path.join(await aProject({}), 'ledger.db')
     const { pay, ran, call } = await aRunInFlight({ file, key: 'k' })
     const clock = aClock(Date.now())
-    const { govern, ledger, audited } = aPipeline({ file, now: clock.now, isAlive: () => false })
+    const { govern, ledger, readAudit } = aPipeline({ file, now: clock.now, isAlive: () => false })
     const runsBefore = ran.length
 
     const settlement = await settleRun(ledger, call.id, state, { by: 'eve', at: clock.now() })
@@ -579,7 +580,7 @@ test.each([
     // A run settled as done still counts for duplicate detection; a failed one does not.
     expect(verdictOf(rerun)).toBe(runs === 1 ? 'done' : 'possible_duplicate')
     expect(ran).toHaveLength(runsBefore)
-    expect(await audited()).toContainEqual(
+    expect(await readAudit()).toContainEqual(
       expect.objectContaining({ event: 'settled', id: call.id, outcome: state, by: 'eve' }),
     )
   },
@@ -735,7 +736,7 @@ test('50 concurrent keys for one payment pay once', async () => {
     ),
   )
 
-  expect(countWords(outcomes)).toEqual({ done: 1, possible_duplicate: 49 })
+  expect(countVerdicts(outcomes)).toEqual({ done: 1, possible_duplicate: 49 })
   expect(ran).toHaveLength(1)
 })
 

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import os from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { digestJson } from '../../src/capability/digest-json.ts'
 import { type Done, done } from '../../src/capability/outcome.ts'
 import { SetupError } from '../../src/capability/setup-error.ts'
 import { LedgerError, type NewRun } from '../../src/governance/ledger.ts'
+import { digestJson } from '../../src/json/digest-json.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
-import { aPayment, countWords, verdictOf } from '../support/a-payment.ts'
+import { aPayment, countVerdicts, verdictOf } from '../support/a-payment.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aCall, aCapability, aLedger, aPipeline } from '../support/builders.ts'
@@ -415,9 +415,9 @@ test.skipIf(skipReason)(
     )
     const replayed = await buy(0)
 
-    expect(countWords([...refused, ...sequentialRefusals])).toEqual({ ledger_unavailable: 52 })
+    expect(countVerdicts([...refused, ...sequentialRefusals])).toEqual({ ledger_unavailable: 52 })
     expect(refused[0]).toMatchObject({ failure: { fixedBy: 'operator', retryable: true } })
-    expect(countWords(reads)).toEqual({ done: 50 })
+    expect(countVerdicts(reads)).toEqual({ done: 50 })
     expect([verdictOf(inFlightOutcome), verdictOf(duringFullDisk), verdictOf(replayed)]).toEqual([
       'done',
       'in_progress',
@@ -430,7 +430,7 @@ test.skipIf(skipReason)(
     await eventually(() => expect(ledger.read.runs('running', 10)).toEqual([]))
     const replayedAfterFree = await govern(aCall({ capability: slow, idempotencyKey: 'slow' }))
 
-    expect(countWords(afterFree)).toEqual({ done: 50 })
+    expect(countVerdicts(afterFree)).toEqual({ done: 50 })
     expect(replayedAfterFree).toMatchObject({
       kind: 'done',
       data: 'slow',

@@ -17,7 +17,7 @@ test('a caller without the scope never reaches the capability, and the refusal i
       return done({})
     },
   })
-  const { govern, audited } = aPipeline()
+  const { govern, readAudit } = aPipeline()
 
   const outcome = await govern(aCall({ capability: refund, caller: aCaller(['orders:read']) }))
 
@@ -26,7 +26,7 @@ test('a caller without the scope never reaches the capability, and the refusal i
     failure: { code: 'insufficient_scope', details: { missing: ['orders:write', 'money:move'] } },
   })
   expect(reached).toEqual([])
-  expect(await audited()).toMatchObject([{ outcome: 'failed', code: 'insufficient_scope' }])
+  expect(await readAudit()).toMatchObject([{ outcome: 'failed', code: 'insufficient_scope' }])
 })
 
 test.each([

@@ -325,7 +325,7 @@ describe('bridge.resume', () => {
     const resumed = await bridge.resume(id, 'ops')
 
     expect(bridge.executions.find(id)?.state).toBe('interrupted')
-    expect(resumed).toMatchObject({ refused: expect.stringContaining('must not happen twice') })
+    expect(resumed).toMatchObject({ fault: expect.stringContaining('must not happen twice') })
     expect(reached).toEqual([])
     await bridge.close()
   })

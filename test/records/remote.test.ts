@@ -240,7 +240,7 @@ test.each([['owner'], ['something else'], [undefined]])(
     )
 
     await expect(recordSource({ server, token: 'any' })).rejects.toMatchObject({
-      exitCode: kind === 'owner' ? 77 : 78,
+      reason: kind === 'owner' ? 'owner' : 'invalid',
     })
   },
 )

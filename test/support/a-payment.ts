@@ -38,8 +38,8 @@ export function aPayment({ invoke, ...rest }: PaymentParts = {}): {
 export const verdictOf = (outcome: Outcome): string =>
   outcome.kind === 'failed' ? outcome.failure.code : outcome.kind
 
-/** Counts outcomes by `wordOf`. */
-export function countWords(outcomes: readonly Outcome[]): Record<string, number> {
+/** Counts outcomes by verdict. */
+export function countVerdicts(outcomes: readonly Outcome[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const outcome of outcomes) counts[verdictOf(outcome)] = (counts[verdictOf(outcome)] ?? 0) + 1
   return counts

@@ -1,5 +1,5 @@
-import { silentListener } from '../../src/capability/call.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
+import { silentListener } from '../../src/capability/listener.ts'
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../../src/upstream/upstream.ts'
 
 export const anUpstreamRequest = (parts: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
@@ -17,7 +17,7 @@ export async function callWithin(
   parts: Partial<UpstreamRequest> = {},
 ): Promise<UpstreamAnswer & { readonly took: number }> {
   const cancellation = new Cancellation()
-  const timer = setTimeout(() => cancellation.cancel('The time limit is over.'), timeoutMs)
+  const timer = setTimeout(() => cancellation.cancel('The time limit was exceeded.'), timeoutMs)
   const startedAt = performance.now()
   const answer = await upstream.call(anUpstreamRequest({ cancellation, ...parts }))
   clearTimeout(timer)

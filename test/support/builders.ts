@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { type Call, emptyListing, emptyPlan, silentListener } from '../../src/capability/call.ts'
+import { type Call, emptyListing } from '../../src/capability/call.ts'
 import type { Caller } from '../../src/capability/caller.ts'
 import { Cancellation } from '../../src/capability/cancellation.ts'
 import type { Capability } from '../../src/capability/capability.ts'
 import { readOnly } from '../../src/capability/effects.ts'
+import { silentListener } from '../../src/capability/listener.ts'
 import { done } from '../../src/capability/outcome.ts'
+import { emptyPlan } from '../../src/capability/plan.ts'
 import { noRules, type Rules } from '../../src/capability/rules.ts'
 import { readContract } from '../../src/contracts/read-contract.ts'
 import { createPipeline, type GovernanceSettings } from '../../src/governance/pipeline.ts'
@@ -99,11 +101,11 @@ export function aPipeline({
       ...settings,
     },
   })
-  const audited = async () => {
+  const readAudit = async () => {
     await ledger.write(() => {})
     return [...ledger.audit.records(0)].map(({ entry }) => entry)
   }
-  return { govern, checks, ledger, audited }
+  return { govern, checks, ledger, readAudit }
 }
 
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>

@@ -4,14 +4,14 @@ import type { Budget, Rate, Rules } from '../../capability/rules.ts'
 import { type Effect, type Finding, opposite, pairById, toEffect } from './difference.ts'
 
 /** Compares effects and rules: what calls may do, who may make them, and which limits apply. */
-export const diffRules = (before: Capability, now: Capability): Finding[] => [
-  ...diffSwitches(before, now),
-  ...diffPermissions(before.rules.permissions, now.rules.permissions),
-  ...diffApprovers(before.rules, now.rules),
-  ...diffCost(before.rules, now.rules),
-  ...diffBudgets(before.rules.budgets, now.rules.budgets),
-  ...diffRates(before.rules.rates, now.rules.rates),
-  ...diffTimeout(before.rules.timeout, now.rules.timeout),
+export const diffRules = (before: Capability, after: Capability): Finding[] => [
+  ...diffSwitches(before, after),
+  ...diffPermissions(before.rules.permissions, after.rules.permissions),
+  ...diffApprovers(before.rules, after.rules),
+  ...diffCost(before.rules, after.rules),
+  ...diffBudgets(before.rules.budgets, after.rules.budgets),
+  ...diffRates(before.rules.rates, after.rules.rates),
+  ...diffTimeout(before.rules.timeout, after.rules.timeout),
 ]
 
 interface Switch {
@@ -64,16 +64,16 @@ const switches: readonly Switch[] = [
     off: ['arguments_unrecorded', 'widening',  'fits',   'The audit no longer stores the arguments.'] },
 ]
 
-const diffSwitches = (before: Capability, now: Capability): Finding[] =>
+const diffSwitches = (before: Capability, after: Capability): Finding[] =>
   switches.flatMap(({ pointer, is, on, off }) => {
-    if (is(before) === is(now)) return []
-    const [kind, effect, breaks, message] = is(now) ? on : off
+    if (is(before) === is(after)) return []
+    const [kind, effect, breaks, message] = is(after) ? on : off
     return [{ pointer, kind, effect, breaking: breaks === 'breaks', message }]
   })
 
 /** All listed scopes are required: an added one excludes callers, a removed one admits more. */
-const diffPermissions = (before: readonly string[], now: readonly string[]): Finding[] => [
-  ...now
+const diffPermissions = (before: readonly string[], after: readonly string[]): Finding[] => [
+  ...after
     .filter((scope) => !before.includes(scope))
     .map((scope) => ({
       pointer: '/rules/permissions',
@@ -83,7 +83,7 @@ const diffPermissions = (before: readonly string[], now: readonly string[]): Fin
       message: `A caller now needs ${scope}.`,
     })),
   ...before
-    .filter((scope) => !now.includes(scope))
+    .filter((scope) => !after.includes(scope))
     .map((scope) => ({
       pointer: '/rules/permissions',
       kind: 'permission_removed',
@@ -95,11 +95,11 @@ const diffPermissions = (before: readonly string[], now: readonly string[]): Fin
 
 type Approvers = Rules['approvers']
 
-function diffApprovers(before: Rules, now: Rules): Finding[] {
-  const [old, current] = [before.approvers, now.approvers]
+function diffApprovers(before: Rules, after: Rules): Finding[] {
+  const [old, current] = [before.approvers, after.approvers]
   if (showApprovers(old) === showApprovers(current)) return []
   // Matters only if approval was and is required.
-  const effect = before.approval && now.approval ? compareApprovers(old, current) : 'neutral'
+  const effect = before.approval && after.approval ? compareApprovers(old, current) : 'neutral'
   const message = `Approvers changed from ${showApprovers(old)} to ${showApprovers(current)}.`
   return [
     { pointer: '/rules/approvers', kind: 'approvers_changed', effect, breaking: false, message },
@@ -113,21 +113,21 @@ const showApprovers = (approvers: Approvers): string =>
       ? 'all but the caller'
       : [...approvers].sort().join(', ')
 
-function compareApprovers(before: Approvers, now: Approvers): Effect {
-  if (typeof before !== 'object' || typeof now !== 'object')
-    return toEffect(toBreadth(before), toBreadth(now))
-  const more = now.some((name) => !before.includes(name))
-  const fewer = before.some((name) => !now.includes(name))
-  return more === fewer ? 'neutral' : more ? 'widening' : 'narrowing'
+function compareApprovers(before: Approvers, after: Approvers): Effect {
+  if (typeof before !== 'object' || typeof after !== 'object')
+    return toEffect(toBreadth(before), toBreadth(after))
+  const addsSome = after.some((name) => !before.includes(name))
+  const removesSome = before.some((name) => !after.includes(name))
+  return addsSome === removesSome ? 'neutral' : addsSome ? 'widening' : 'narrowing'
 }
 
 const toBreadth = (approvers: Approvers): number =>
   approvers === undefined ? 2 : approvers === 'others' ? 1 : 0
 
 /** A lower cost is widening: the same budget pays for more calls. */
-function diffCost({ cost: before }: Rules, { cost: now }: Rules): Finding[] {
-  const [old, current] = [before?.amount ?? 0, now?.amount ?? 0]
-  const sameUnit = !before || !now || before.unit === now.unit
+function diffCost({ cost: before }: Rules, { cost: after }: Rules): Finding[] {
+  const [old, current] = [before?.amount ?? 0, after?.amount ?? 0]
+  const sameUnit = !before || !after || before.unit === after.unit
   if (old === current && sameUnit) return []
   const show = (cost: Rules['cost']) => (cost ? `${cost.amount} ${cost.unit}` : 'nothing')
   return [
@@ -136,13 +136,13 @@ function diffCost({ cost: before }: Rules, { cost: now }: Rules): Finding[] {
       kind: 'cost_changed',
       effect: sameUnit ? toEffect(current, old) : 'neutral',
       breaking: !sameUnit,
-      message: `The cost of a call changed from ${show(before)} to ${show(now)}.`,
+      message: `The cost of a call changed from ${show(before)} to ${show(after)}.`,
     },
   ]
 }
 
-function diffBudgets(before: readonly Budget[], now: readonly Budget[]): Finding[] {
-  const { both, removed, added } = pairById(before, now, ({ id }) => id)
+function diffBudgets(before: readonly Budget[], after: readonly Budget[]): Finding[] {
+  const { both, removed, added } = pairById(before, after, ({ id }) => id)
   return [
     ...removed.map((budget) => limitRemoved('budget', showBudget(budget))),
     ...added.map((budget) => limitAdded('budget', showBudget(budget))),
@@ -165,13 +165,13 @@ const amounts: readonly (readonly [name: string, toAmount: (budget: Budget) => n
   ['stop', ({ thresholds }) => thresholds.stop],
 ]
 
-function diffBudget(before: Budget, now: Budget): Finding[] {
-  const change = `changed from ${showBudget(before)} to ${showBudget(now)}`
-  const incomparable = before.unit !== now.unit || before.per !== now.per
+function diffBudget(before: Budget, after: Budget): Finding[] {
+  const change = `changed from ${showBudget(before)} to ${showBudget(after)}`
+  const incomparable = before.unit !== after.unit || before.per !== after.per
   return [
     ...(incomparable ? [limitIncomparable('budget', `The budget ${change}.`)] : []),
     ...amounts.flatMap(([name, toAmount]) => {
-      const effect = toEffect(toAmount(before), toAmount(now))
+      const effect = toEffect(toAmount(before), toAmount(after))
       return effect === 'neutral'
         ? []
         : [
@@ -187,8 +187,8 @@ function diffBudget(before: Budget, now: Budget): Finding[] {
 
 const comparative = { widening: 'looser', narrowing: 'tighter', neutral: 'other' }
 
-function diffRates(before: readonly Rate[], now: readonly Rate[]): Finding[] {
-  const { both, removed, added } = pairById(before, now, ({ id }) => id)
+function diffRates(before: readonly Rate[], after: readonly Rate[]): Finding[] {
+  const { both, removed, added } = pairById(before, after, ({ id }) => id)
   return [
     ...removed.map((rate) => limitRemoved('rate', showRate(rate))),
     ...added.map((rate) => limitAdded('rate', showRate(rate))),
@@ -211,13 +211,13 @@ function diffRates(before: readonly Rate[], now: readonly Rate[]): Finding[] {
 
 const showRate = ({ calls, seconds }: Rate): string => `${calls} calls in ${seconds} s`
 
-function diffTimeout(before: number | undefined, now: number | undefined): Finding[] {
-  if (before === now) return []
+function diffTimeout(before: number | undefined, after: number | undefined): Finding[] {
+  if (before === after) return []
   const show = (limit: number | undefined) =>
     limit === undefined ? "the operator's default" : `${limit} ms`
   // The operator's default is unknown here, so it cannot be compared.
-  const effect = before === undefined || now === undefined ? 'neutral' : toEffect(before, now)
-  const message = `The time limit changed from ${show(before)} to ${show(now)}.`
+  const effect = before === undefined || after === undefined ? 'neutral' : toEffect(before, after)
+  const message = `The time limit changed from ${show(before)} to ${show(after)}.`
   return [{ pointer: '/rules/timeout', kind: 'timeout_changed', effect, breaking: false, message }]
 }
 

@@ -1,14 +1,15 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
-import { toPointer } from '../../capability/contract.ts'
-import { byCodePoint, isPlainObject } from '../../capability/json.ts'
+import { byCodeUnit } from '../../json/by-code-unit.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import { type Finding, pairById } from './difference.ts'
 import { compareKeyword, isAnnotation, type KeywordVerdict } from './schema-keywords.ts'
 
 /** Compares the input and output schemas. */
-export function diffContracts(before: Capability, now: Capability): Finding[] {
-  const findings = new Comparison('input').run(before.input.schema, now.input.schema)
-  const [old, current] = [before.output?.schema, now.output?.schema]
+export function diffContracts(before: Capability, after: Capability): Finding[] {
+  const findings = new Comparison('input').run(before.input.schema, after.input.schema)
+  const [old, current] = [before.output?.schema, after.output?.schema]
   if (old && current) return [...findings, ...new Comparison('output').run(old, current)]
   if (!old && !current) return findings
   return [
@@ -65,12 +66,12 @@ class Comparison {
     this.#direction = direction
   }
 
-  run(before: Schema, now: Schema): Finding[] {
+  run(before: Schema, after: Schema): Finding[] {
     this.#sides = [
       { root: before, resolved: new Map() },
-      { root: now, resolved: new Map() },
+      { root: after, resolved: new Map() },
     ]
-    this.#compare(before, now, [this.#direction])
+    this.#compare(before, after, [this.#direction])
     return this.#findings
   }
 
@@ -83,24 +84,24 @@ class Comparison {
       this.#report(verdict, path, 'schema_changed', message)
       return
     }
-    const [before, now] = [this.#resolve(0, left), this.#resolve(1, right)]
+    const [before, after] = [this.#resolve(0, left), this.#resolve(1, right)]
     const seen = this.#seen.get(before) ?? new Set()
-    if (seen.has(now)) return
-    this.#seen.set(before, seen.add(now))
-    const keywords = new Set([...Object.keys(before), ...Object.keys(now)])
-    for (const keyword of [...keywords].sort(byCodePoint)) {
+    if (seen.has(after)) return
+    this.#seen.set(before, seen.add(after))
+    const keywords = new Set([...Object.keys(before), ...Object.keys(after)])
+    for (const keyword of [...keywords].sort(byCodeUnit)) {
       const walk = walks[keyword]
-      if (walk) this[walk](before, now, keyword, path)
-      else this.#compareKeyword(keyword, before, now, [...path, keyword])
+      if (walk) this[walk](before, after, keyword, path)
+      else this.#compareKeyword(keyword, before, after, [...path, keyword])
     }
   }
 
-  #compareKeyword(keyword: string, before: Schema, now: Schema, path: Path): void {
-    const changes = compareKeyword(keyword, before, now)
+  #compareKeyword(keyword: string, before: Schema, after: Schema, path: Path): void {
+    const changes = compareKeyword(keyword, before, after)
     for (const { verdict, kind, message } of changes) this.#report(verdict, path, kind, message)
     if (changes.length > 0) return
     const [old, current] = this.#sides
-    if (toTargets(before[keyword], old.root) !== toTargets(now[keyword], current.root))
+    if (toTargets(before[keyword], old.root) !== toTargets(after[keyword], current.root))
       this.#report(
         'other',
         path,
@@ -110,10 +111,10 @@ class Comparison {
   }
 
   /** Compares declared properties; `required` is compared on its own. */
-  properties(before: Schema, now: Schema, _: string, path: Path): void {
-    const [old, current] = [toRecord(before.properties), toRecord(now.properties)]
+  properties(before: Schema, after: Schema, _: string, path: Path): void {
+    const [old, current] = [toRecord(before.properties), toRecord(after.properties)]
     const names = new Set([...Object.keys(old), ...Object.keys(current)])
-    for (const name of [...names].sort(byCodePoint)) {
+    for (const name of [...names].sort(byCodeUnit)) {
       const propertyPath = [...path, 'properties', name]
       const [wasDeclared, isDeclared] = [Object.hasOwn(old, name), Object.hasOwn(current, name)]
       if (wasDeclared && isDeclared) this.#compare(old[name], current[name], propertyPath)
@@ -129,13 +130,13 @@ class Comparison {
   }
 
   /** An absent keyword allows any value. */
-  subschema(before: Schema, now: Schema, keyword: string, path: Path): void {
-    this.#compare(before[keyword] ?? true, now[keyword] ?? true, [...path, keyword])
+  subschema(before: Schema, after: Schema, keyword: string, path: Path): void {
+    this.#compare(before[keyword] ?? true, after[keyword] ?? true, [...path, keyword])
   }
 
-  additional(before: Schema, now: Schema, keyword: string, path: Path): void {
-    const [old, current] = [before[keyword] ?? true, now[keyword] ?? true]
-    if (old !== false && current !== false) return this.subschema(before, now, keyword, path)
+  additional(before: Schema, after: Schema, keyword: string, path: Path): void {
+    const [old, current] = [before[keyword] ?? true, after[keyword] ?? true]
+    if (old !== false && current !== false) return this.subschema(before, after, keyword, path)
     if (old === current) return
     const isClosed = current === false
     const [kind, message] = isClosed
@@ -153,9 +154,9 @@ class Comparison {
   }
 
   /** `anyOf`, `oneOf` and `allOf`. */
-  combinator(before: Schema, now: Schema, keyword: string, path: Path): void {
+  combinator(before: Schema, after: Schema, keyword: string, path: Path): void {
     const keywordPath = [...path, keyword]
-    const [old, current] = [toList(before[keyword]), toList(now[keyword])]
+    const [old, current] = [toList(before[keyword]), toList(after[keyword])]
     if (old.length === 0 || current.length === 0) {
       const isNew = old.length === 0
       this.#report(
@@ -170,10 +171,10 @@ class Comparison {
     for (const [left, right] of both)
       this.#compare(left, right, [...keywordPath, current.indexOf(right)])
     if (removed.length === 0 && added.length === 0) return
-    const fewer = added.length === 0
-    const more = removed.length === 0
-    const restricts = keyword === 'allOf' ? more : fewer
-    const verdict = fewer || more ? (restricts ? 'tighter' : 'looser') : 'other'
+    const onlyRemoves = added.length === 0
+    const onlyAdds = removed.length === 0
+    const restricts = keyword === 'allOf' ? onlyAdds : onlyRemoves
+    const verdict = onlyRemoves || onlyAdds ? (restricts ? 'tighter' : 'looser') : 'other'
     const message = `Of ${old.length} schemas ${removed.length} were removed, and ${added.length} were added.`
     this.#report(verdict, keywordPath, 'schema_changed', message)
   }
@@ -250,7 +251,7 @@ function toTargets(value: unknown, root: Schema): string {
       stack.push(targets.get(item))
     }
   }
-  const sorted = [...targets].sort(([a], [b]) => byCodePoint(a, b))
+  const sorted = [...targets].sort(([a], [b]) => byCodeUnit(a, b))
   return canonicalize(sorted.map(([, target]) => target ?? null)) ?? ''
 }
 

@@ -1,18 +1,19 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../../capability/capability.ts'
-import { toPointer } from '../../capability/contract.ts'
-import { byCodePoint, type Json } from '../../capability/json.ts'
+import type { Json } from '../../capability/json.ts'
+import { byCodeUnit } from '../../json/by-code-unit.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import type { Entry, Snapshot } from '../snapshot.ts'
 import { diffRules } from './diff-rules.ts'
 import { diffContracts } from './diff-schemas.ts'
 import type { Difference, Finding, Noun } from './difference.ts'
 
 /** All differences between two snapshots, in a deterministic order. */
-export function diffSnapshots(before: Snapshot, now: Snapshot): Difference[] {
+export function diffSnapshots(before: Snapshot, after: Snapshot): Difference[] {
   const nouns: readonly (readonly [Noun, Entries, Entries])[] = [
-    ['capability', before.capabilities, now.capabilities],
-    ['view', toViews(before), toViews(now)],
-    ['prompt', before.prompts, now.prompts],
+    ['capability', before.capabilities, after.capabilities],
+    ['view', toViews(before), toViews(after)],
+    ['prompt', before.prompts, after.prompts],
   ]
   return nouns.flatMap(([noun, old, current]) => diffEntries(noun, old, current))
 }
@@ -22,40 +23,38 @@ type Entries = ReadonlyMap<string, Entry<Capability>>
 const toViews = ({ views, templates }: Snapshot): Entries =>
   new Map([...views, ...templates.map((entry) => [entry.capability.uri, entry] as const)])
 
-function diffEntries(noun: Noun, before: Entries, now: Entries): Difference[] {
-  const names = [...new Set([...before.keys(), ...now.keys()])].sort(byCodePoint)
+function diffEntries(noun: Noun, before: Entries, after: Entries): Difference[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort(byCodeUnit)
   return names.flatMap((capability) =>
-    diffCapabilities(noun, before.get(capability)?.capability, now.get(capability)?.capability)
+    diffCapabilities(noun, before.get(capability)?.capability, after.get(capability)?.capability)
       .sort(byPointer)
       .map((finding) => ({ noun, capability, ...finding })),
   )
 }
 
 const byPointer = (a: Finding, b: Finding): number =>
-  byCodePoint(a.pointer, b.pointer) ||
-  byCodePoint(a.kind, b.kind) ||
-  byCodePoint(a.message, b.message)
+  byCodeUnit(a.pointer, b.pointer) || byCodeUnit(a.kind, b.kind) || byCodeUnit(a.message, b.message)
 
 function diffCapabilities(
   noun: Noun,
   before: Capability | undefined,
-  now: Capability | undefined,
+  after: Capability | undefined,
 ): Finding[] {
-  if (before && now)
+  if (before && after)
     return [
-      ...diffMetadata(before, now),
-      ...diffContracts(before, now),
-      ...diffRules(before, now),
-      ...diffExtras(before.extras, now.extras),
+      ...diffMetadata(before, after),
+      ...diffContracts(before, after),
+      ...diffRules(before, after),
+      ...diffExtras(before.extras, after.extras),
     ]
-  if (now)
+  if (after)
     return [
       {
         pointer: '',
         kind: `${noun}_added`,
         effect: 'widening',
         breaking: false,
-        message: `It was added${now.effects.writes ? ', and has side effects' : ''}${now.rules.approval ? '; every call requires approval' : ''}.`,
+        message: `It was added${after.effects.writes ? ', and has side effects' : ''}${after.rules.approval ? '; every call requires approval' : ''}.`,
       },
     ]
   return [
@@ -73,9 +72,9 @@ const metadata = ['title', 'description', 'hidden', 'mimeType'] as const
 
 type WithMimeType = Capability & { readonly mimeType?: string }
 
-const diffMetadata = (before: WithMimeType, now: WithMimeType): Finding[] =>
+const diffMetadata = (before: WithMimeType, after: WithMimeType): Finding[] =>
   metadata.flatMap((part) =>
-    before[part] === now[part]
+    before[part] === after[part]
       ? []
       : [
           {
@@ -83,15 +82,15 @@ const diffMetadata = (before: WithMimeType, now: WithMimeType): Finding[] =>
             kind: `${part}_changed`,
             effect: 'neutral' as const,
             breaking: false,
-            message: `The ${part} changed from ${show(before[part])} to ${show(now[part])}.`,
+            message: `The ${part} changed from ${show(before[part])} to ${show(after[part])}.`,
           },
         ],
   )
 
-function diffExtras(before: Capability['extras'], now: Capability['extras']): Finding[] {
-  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])]
+function diffExtras(before: Capability['extras'], after: Capability['extras']): Finding[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return keys.flatMap((key) => {
-    const [old, current] = [before[key], now[key]]
+    const [old, current] = [before[key], after[key]]
     if (canonicalize(old ?? null) === canonicalize(current ?? null)) return []
     if (key === 'protocols') return diffProtocols(toNames(old), toNames(current))
     const pointer = `/extras${toPointer([key])}`
@@ -104,8 +103,8 @@ const toNames = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.map(String) : []
 
 /** A removed protocol breaks the clients that use it. */
-const diffProtocols = (before: readonly string[], now: readonly string[]): Finding[] => [
-  ...now
+const diffProtocols = (before: readonly string[], after: readonly string[]): Finding[] => [
+  ...after
     .filter((name) => !before.includes(name))
     .map((name) => ({
       pointer: '/extras/protocols',
@@ -115,7 +114,7 @@ const diffProtocols = (before: readonly string[], now: readonly string[]): Findi
       message: `It is now offered over ${name}.`,
     })),
   ...before
-    .filter((name) => !now.includes(name))
+    .filter((name) => !after.includes(name))
     .map((name) => ({
       pointer: '/extras/protocols',
       kind: 'protocol_removed',

@@ -20,8 +20,8 @@ export type Effect = 'widening' | 'narrowing' | 'neutral'
 /** A difference before it is attributed to a capability. */
 export type Finding = Omit<Difference, 'noun' | 'capability'>
 
-export const toEffect = (before: number, now: number): Effect =>
-  now > before ? 'widening' : now < before ? 'narrowing' : 'neutral'
+export const toEffect = (before: number, after: number): Effect =>
+  after > before ? 'widening' : after < before ? 'narrowing' : 'neutral'
 
 export const opposite: Readonly<Record<Effect, Effect>> = {
   widening: 'narrowing',
@@ -32,10 +32,10 @@ export const opposite: Readonly<Record<Effect, Effect>> = {
 /** Pairs items by id; if equally many remain unmatched on both sides, pairs those by position. */
 export function pairById<T>(
   before: readonly T[],
-  now: readonly T[],
+  after: readonly T[],
   toId: (item: T) => string,
 ): { both: (readonly [T, T])[]; removed: T[]; added: T[] } {
-  const unmatched = [...now]
+  const unmatched = [...after]
   const both: (readonly [T, T])[] = []
   const removed = before.filter((item) => {
     const index = unmatched.findIndex((other) => toId(other) === toId(item))

@@ -10,13 +10,13 @@ export interface KeywordChange {
 }
 
 type Schema = Readonly<Record<string, unknown>>
-type Compare = (before: Schema, now: Schema, keyword: string) => KeywordChange[]
+type Compare = (before: Schema, after: Schema, keyword: string) => KeywordChange[]
 
 /** Judges the change of one keyword without subschemas. */
-export function compareKeyword(keyword: string, before: Schema, now: Schema): KeywordChange[] {
-  if (canonicalize(before[keyword] ?? null) === canonicalize(now[keyword] ?? null)) return []
-  if (isAnnotation(keyword)) return compareAnnotation(before, now, keyword)
-  return (comparisons[keyword] ?? compareConstraint)(before, now, keyword)
+export function compareKeyword(keyword: string, before: Schema, after: Schema): KeywordChange[] {
+  if (canonicalize(before[keyword] ?? null) === canonicalize(after[keyword] ?? null)) return []
+  if (isAnnotation(keyword)) return compareAnnotation(before, after, keyword)
+  return (comparisons[keyword] ?? compareConstraint)(before, after, keyword)
 }
 
 const annotations = new Set([
@@ -39,38 +39,38 @@ export const isAnnotation = (keyword: string): boolean =>
 
 const show = (value: unknown): string => JSON.stringify(value) ?? 'absent'
 
-const toMessage = (keyword: string, before: unknown, now: unknown): string =>
-  `${keyword} changed from ${show(before)} to ${show(now)}.`
+const toMessage = (keyword: string, before: unknown, after: unknown): string =>
+  `${keyword} changed from ${show(before)} to ${show(after)}.`
 
-const compareAnnotation: Compare = (before, now, keyword) => [
+const compareAnnotation: Compare = (before, after, keyword) => [
   {
     verdict: 'annotation',
     kind: 'words_changed',
-    message: toMessage(keyword, before[keyword], now[keyword]),
+    message: toMessage(keyword, before[keyword], after[keyword]),
   },
 ]
 
 /** Other constraints: adding one is tighter, removing it looser, two values are not comparable. */
-const compareConstraint: Compare = (before, now, keyword) => [
+const compareConstraint: Compare = (before, after, keyword) => [
   {
     verdict:
-      before[keyword] === undefined ? 'tighter' : now[keyword] === undefined ? 'looser' : 'other',
+      before[keyword] === undefined ? 'tighter' : after[keyword] === undefined ? 'looser' : 'other',
     kind: 'constraint_changed',
-    message: toMessage(keyword, before[keyword], now[keyword]),
+    message: toMessage(keyword, before[keyword], after[keyword]),
   },
 ]
 
-const compareMaximum: Compare = (before, now, keyword) =>
-  compareNumbers(toNumber(before[keyword], Infinity), toNumber(now[keyword], Infinity), {
+const compareMaximum: Compare = (before, after, keyword) =>
+  compareNumbers(toNumber(before[keyword], Infinity), toNumber(after[keyword], Infinity), {
     before,
-    now,
+    after,
     keyword,
   })
 
-const compareMinimum: Compare = (before, now, keyword) =>
-  compareNumbers(-toNumber(before[keyword], -Infinity), -toNumber(now[keyword], -Infinity), {
+const compareMinimum: Compare = (before, after, keyword) =>
+  compareNumbers(-toNumber(before[keyword], -Infinity), -toNumber(after[keyword], -Infinity), {
     before,
-    now,
+    after,
     keyword,
   })
 
@@ -80,15 +80,15 @@ const toNumber = (value: unknown, fallback: number): number =>
 function compareNumbers(
   old: number,
   current: number,
-  { before, now, keyword }: { before: Schema; now: Schema; keyword: string },
+  { before, after, keyword }: { before: Schema; after: Schema; keyword: string },
 ): KeywordChange[] {
   if (old === current) return []
-  const message = toMessage(keyword, before[keyword], now[keyword])
+  const message = toMessage(keyword, before[keyword], after[keyword])
   return [{ verdict: current < old ? 'tighter' : 'looser', kind: 'limit_changed', message }]
 }
 
-const compareFlag: Compare = (before, now, keyword) => {
-  const [old, current] = [before[keyword] === true, now[keyword] === true]
+const compareFlag: Compare = (before, after, keyword) => {
+  const [old, current] = [before[keyword] === true, after[keyword] === true]
   const message = toMessage(keyword, old, current)
   return old === current
     ? []
@@ -107,14 +107,14 @@ const toTypes = (type: unknown): ReadonlySet<string> =>
           .flatMap((name) => (name === 'number' ? ['integer', 'number'] : [String(name)])),
   )
 
-const compareType: Compare = (before, now) => {
-  const [old, current] = [toTypes(before.type), toTypes(now.type)]
+const compareType: Compare = (before, after) => {
+  const [old, current] = [toTypes(before.type), toTypes(after.type)]
   const keepsAll = [...old].every((type) => current.has(type))
   const addsSome = [...current].some((type) => !old.has(type))
   if (keepsAll && !addsSome) return []
   const verdict = keepsAll ? 'looser' : addsSome ? 'other' : 'tighter'
   const kind = { looser: 'type_widened', tighter: 'type_narrowed', other: 'type_changed' }[verdict]
-  return [{ verdict, kind, message: toMessage('type', before.type, now.type) }]
+  return [{ verdict, kind, message: toMessage('type', before.type, after.type) }]
 }
 
 /** The values of `enum` or `const`; `undefined` without either. */
@@ -125,11 +125,11 @@ const toValues = ({ enum: values, const: single }: Schema): ReadonlySet<string> 
       ? undefined
       : new Set([canonicalize(single) ?? 'null'])
 
-const compareValues: Compare = (before, now, keyword) => {
-  const [old, current] = [toValues(before), toValues(now)]
+const compareValues: Compare = (before, after, keyword) => {
+  const [old, current] = [toValues(before), toValues(after)]
   // A change between const and enum is reported once, under enum.
-  if (keyword === 'const' && (before.enum ?? now.enum) !== undefined) return []
-  if (!old || !current) return compareConstraint(before, now, keyword)
+  if (keyword === 'const' && (before.enum ?? after.enum) !== undefined) return []
+  if (!old || !current) return compareConstraint(before, after, keyword)
   const removed = [...old].filter((value) => !current.has(value)).sort()
   const added = [...current].filter((value) => !old.has(value)).sort()
   return [
@@ -146,8 +146,8 @@ const compareValues: Compare = (before, now, keyword) => {
   ]
 }
 
-const compareRequired: Compare = (before, now) => {
-  const [old, current] = [toNames(before.required), toNames(now.required)]
+const compareRequired: Compare = (before, after) => {
+  const [old, current] = [toNames(before.required), toNames(after.required)]
   return [
     ...current
       .filter((name) => !old.includes(name))

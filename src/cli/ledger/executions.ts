@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
-import { dropUndefined } from '../../capability/json.ts'
+import { isFault } from '../../capability/fault.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import {
   type ExecutionSummary,
   executionStates,
@@ -137,7 +138,7 @@ async function resume({ what, id, json }: Target, by: string): Promise<number> {
   const { bridge } = await openBridge(what)
   try {
     const resumed = await bridge.resume(id, by)
-    if ('refused' in resumed) return fail(resumed.refused)
+    if (isFault(resumed)) return fail(resumed.fault)
     if (json) printJson(toDetails(resumed.execution))
     else for (const line of toReport(resumed.execution)) print(line)
     return resumed.execution.state === 'done' ? 0 : 1

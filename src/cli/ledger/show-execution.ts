@@ -1,4 +1,4 @@
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { ExecutionEvent, LoggedExecution } from '../../runtime/execution-history.ts'
 
 type EventOf<Kind extends ExecutionEvent['event']> = Extract<ExecutionEvent, { event: Kind }>

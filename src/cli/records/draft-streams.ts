@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { checkReadable } from '../../runtime/file-errors.ts'
 import { inferStream } from '../../sources/records/import/infer-stream.ts'
 import { isTable, readLines } from '../../sources/records/import/read-lines.ts'

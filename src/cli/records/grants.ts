@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
 import type { GrantPackage } from '../../sources/records/grants/grant.ts'
 import {

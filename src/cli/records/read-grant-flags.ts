@@ -1,4 +1,4 @@
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { RequestedTerms } from '../../sources/records/grants/issue-tokens.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { defineCommand } from 'citty'
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { checkReadable } from '../../runtime/file-errors.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
 import { readStreams } from '../../runtime/records/read-streams.ts'

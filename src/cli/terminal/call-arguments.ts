@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { UsageError } from './usage-error.ts'
 
 /** Splits `[WHAT] NAME [JSON]`. The last word is the JSON if it looks like JSON. */

@@ -28,13 +28,13 @@ async function runRecorded(
   call: Call,
   next: Next,
 ): Promise<Outcome> {
-  let obstacle: Outcome | undefined
+  let earlyOutcome: Outcome | undefined
   try {
-    obstacle = await ledger.write((writer) => begin(writer, call, windows, now()))
+    earlyOutcome = await ledger.write((writer) => begin(writer, call, windows, now()))
   } catch (error) {
     return ledgerUnavailable(error)
   }
-  if (obstacle) return obstacle
+  if (earlyOutcome) return earlyOutcome
   if (call.cancellation.cancelled) {
     // Cancelled during the commit: nothing has run yet, so undo the record.
     await writeWithRetry(ledger, (writer) => undo(writer, call, now()))
@@ -65,10 +65,11 @@ function begin(
   if (repeat) return repeat
   const charges = plan.charges ?? []
   for (const { account, window, amount, unit, ceiling } of charges) {
-    const left = roundAmount(ceiling - writer.spent(account, window))
-    if (amount <= left) continue
-    const message = `${capability.name} is over its budget: ${Math.max(0, left)} ${unit} are left, and it needs ${amount}.`
-    return refused('budget_exceeded', message, { details: { unit, left: Math.max(0, left) } })
+    const remaining = roundAmount(ceiling - writer.spent(account, window))
+    if (amount <= remaining) continue
+    const available = Math.max(0, remaining)
+    const message = `${capability.name} is over its budget: ${available} ${unit} are left, and it needs ${amount}.`
+    return refused('budget_exceeded', message, { details: { unit, left: available } })
   }
   if (plan.approvalId !== undefined) {
     const approval = writer.approval(plan.approvalId)
@@ -167,10 +168,10 @@ function withoutCause(outcome: Failed): Failed {
 }
 
 /** The reported cost, or else the planned one; 0 for a call that certainly failed. */
-function toActualCost(outcome: Outcome, planned: number, unit: string): number {
+function toActualCost(outcome: Outcome, plannedCost: number, unit: string): number {
   if (outcome.kind === 'done')
-    return unit === 'calls' || !isAmount(outcome.cost) ? planned : outcome.cost
-  return isUncertain(outcome) || isResultUnsent(outcome) ? planned : 0
+    return unit === 'calls' || !isAmount(outcome.cost) ? plannedCost : outcome.cost
+  return isUncertain(outcome) || isResultUnsent(outcome) ? plannedCost : 0
 }
 
 /** The capability reports the cost: a negative one must not refill a shared budget. */

@@ -1,8 +1,8 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { toCause } from '../../capability/to-cause.ts'
 import { refused } from '../failures.ts'
 import { LedgerError } from '../ledger.ts'
-import { toCause } from '../to-cause.ts'
 import { ledgerUnavailable } from './require-approval.ts'
 import type { Step } from './step.ts'
 

@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { refused } from '../failures.ts'
 import type { Check } from './check.ts'
 
@@ -16,16 +17,16 @@ export const checkDefinition = (compare: CompareDefinitions): Check => ({
     const { fingerprint, capability } = call
     if (call.expectedFingerprint === undefined || call.expectedFingerprint === fingerprint)
       return { passes: call }
-    const changed = compare(capability.name, call.expectedFingerprint, fingerprint)
-    const reason = changed
-      ? `Changed: ${changed.join(', ')}.`
+    const changedParts = compare(capability.name, call.expectedFingerprint, fingerprint)
+    const reason = changedParts
+      ? `Changed: ${changedParts.join(', ')}.`
       : 'The fingerprint you sent is unknown to this server.'
     const message = `The definition of ${capability.name} is not the one you expect. ${reason} List the tools again and call it with the current definition.`
-    const details = {
+    const details = dropUndefined({
       expected: call.expectedFingerprint,
       actual: fingerprint,
-      ...(changed && { changed }),
-    }
+      changed: changedParts,
+    })
     return { ends: refused('definition_changed', message, { details, retryable: true }) }
   },
 })

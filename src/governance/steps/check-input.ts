@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Issue, Parsed } from '../../capability/contract.ts'
-import { isPlainObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { tryDigestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
 import type { Check, Verdict } from './check.ts'
@@ -14,13 +14,13 @@ export const checkInput: Check = {
   name: 'input',
   enforcedWhenObserving: true,
   decide(call) {
-    const keyed = extractKey(call)
-    if (needsDigest(keyed) && tryDigestArguments(keyed) === undefined)
-      return { ends: notCanonical(keyed) }
-    const parsed = keyed.capability.input.parse(keyed.input)
+    const keyedCall = extractKey(call)
+    if (needsDigest(keyedCall) && tryDigestArguments(keyedCall) === undefined)
+      return { ends: notCanonical(keyedCall) }
+    const parsed = keyedCall.capability.input.parse(keyedCall.input)
     return parsed instanceof Promise
-      ? parsed.then((result) => toVerdict(keyed, result))
-      : toVerdict(keyed, parsed)
+      ? parsed.then((result) => toVerdict(keyedCall, result))
+      : toVerdict(keyedCall, parsed)
   },
 }
 
@@ -56,11 +56,11 @@ function notCanonical({ capability }: Call): Failed {
 function toVerdict(call: Call, parsed: Parsed): Verdict {
   if (parsed.ok) return { passes: { ...call, input: parsed.value } }
   const issues = parsed.issues.slice(0, maxIssues).map(truncateIssue)
-  const omitted = parsed.issues.length - issues.length
+  const omittedCount = parsed.issues.length - issues.length
   const message = [
     `The arguments of ${call.capability.name} are not valid. Correct them and call again.`,
     ...issues.map(toLine),
-    ...(omitted > 0 ? [`… and ${omitted} more.`] : []),
+    ...(omittedCount > 0 ? [`… and ${omittedCount} more.`] : []),
   ].join('\n')
   const details = { issues: issues.map(({ pointer, message }) => ({ pointer, message })) }
   return { ends: refused('invalid_input', message, { details, retryable: true }) }

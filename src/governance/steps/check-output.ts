@@ -5,6 +5,7 @@ import type { Parsed } from '../../capability/contract.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Asking, Done, Failed, Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { copyAsJson, JsonCopyError, type SizeLimit } from '../copy-as-json.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
@@ -50,11 +51,11 @@ function toValidated(call: Call, outcome: Done, data: Parsed, content: Json | un
     const issues = data.issues.map(({ pointer, message }) => `${pointer || '/'} ${message}`)
     return invalidOutput(call, `violated its output schema: ${issues.join('; ')}`)
   }
-  const validated = { ...outcome, data: data.value }
-  if (content === undefined) return validated
+  const validOutcome = { ...outcome, data: data.value }
+  if (content === undefined) return validOutcome
   const blocks = blocksShape.safeParse(content)
   return blocks.success
-    ? { ...validated, content: blocks.data as readonly Content[] }
+    ? { ...validOutcome, content: blocks.data as readonly Content[] }
     : invalidOutput(call, `returned invalid content blocks: ${blocks.error.message}`)
 }
 
@@ -62,12 +63,11 @@ function sanitizeAsking(call: Call, { questions, state }: Asking, limit: SizeLim
   const parsed = questionsShape.safeParse(copyAsJson(questions, limit))
   if (!parsed.success)
     return invalidOutput(call, `returned invalid questions: ${parsed.error.message}`)
-  const stateCopy = copyAsJson(state, limit)
-  return {
-    kind: 'asking',
+  return dropUndefined({
+    kind: 'asking' as const,
     questions: parsed.data as Readonly<Record<string, Question>>,
-    ...(stateCopy !== undefined && { state: stateCopy }),
-  }
+    state: copyAsJson(state, limit),
+  })
 }
 
 /** Keeps the cause as it is: it is only logged. */
@@ -77,7 +77,7 @@ function sanitizeFailed(outcome: Failed, limit: SizeLimit): Failed {
     ...outcome,
     failure: {
       ...(copyAsJson(failure, limit) as object as Failed['failure']),
-      ...(cause !== undefined && { cause }),
+      ...dropUndefined({ cause }),
     },
   }
 }

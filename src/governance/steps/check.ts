@@ -24,8 +24,8 @@ export type Verdict =
   /** `continuesAs` replaces the call when policy is only observed or explained. */
   | { readonly ends: Outcome; readonly continuesAs?: Call }
 
-export const toStep = (check: Check, observing: boolean): Step => {
-  const observes = observing && check.enforcedWhenObserving !== true
+export const toStep = (check: Check, observeOnly: boolean): Step => {
+  const observes = observeOnly && check.enforcedWhenObserving !== true
   const mode = observes ? 'observe' : 'enforce'
   const proceed = (call: Call, verdict: Verdict, next: Next): Promise<Outcome> => {
     if ('passes' in verdict) {
@@ -43,7 +43,7 @@ export const toStep = (check: Check, observing: boolean): Step => {
   return (call, next) => {
     const verdict = check.decide(call, mode)
     return verdict instanceof Promise
-      ? verdict.then((resolved) => proceed(call, resolved, next))
+      ? verdict.then((result) => proceed(call, result, next))
       : proceed(call, verdict, next)
   }
 }

@@ -14,11 +14,11 @@ const maxBuckets = 100_000
 /** Token bucket per caller and rate: a burst of up to `calls`, then an even rate. */
 export function limitRate(steadyNow: () => number): Check {
   const buckets = new Map<string, Bucket>()
-  const find = (id: string, full: number, now: number): Bucket => {
+  const find = (id: string, capacity: number, now: number): Bucket => {
     const existing = buckets.get(id)
     // LRU order by re-insertion; skipped while the map is far from its limit.
     if (existing && buckets.size < maxBuckets / 2) return existing
-    const bucket = existing ?? { tokens: full, filledAt: now }
+    const bucket = existing ?? { tokens: capacity, filledAt: now }
     buckets.delete(id)
     buckets.set(id, bucket)
     if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value as string)

@@ -63,7 +63,7 @@ class Deadline {
   }
 }
 
-const timeoutReason = 'The time limit is over.'
+const timeoutReason = 'The time limit was exceeded.'
 
 function timedOut({ capability }: Call, timeoutMs: number): Failed {
   const retryable = capability.effects.repeatable

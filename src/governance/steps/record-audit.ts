@@ -1,8 +1,9 @@
-import type { Call, Decision } from '../../capability/call.ts'
+import type { Call } from '../../capability/call.ts'
 import type { Caller } from '../../capability/caller.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Failure } from '../../capability/failure.ts'
 import type { Outcome } from '../../capability/outcome.ts'
+import type { Decision } from '../../capability/plan.ts'
 import { type Digestible, tryDigestArguments } from '../digest.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Step } from './step.ts'
@@ -52,7 +53,7 @@ export const recordAudit =
     const duration = now() - at
     // Retain only these fields until the entry is written: a call references its connection.
     const { id, capability } = call
-    const retained: AuditedCall = {
+    const auditedCall: AuditedCall = {
       id,
       caller: call.caller,
       capability,
@@ -63,11 +64,11 @@ export const recordAudit =
     ledger.record(() => ({
       event: 'end',
       at,
-      ...toCommonFields(retained),
+      ...toCommonFields(auditedCall),
       outcome: kind,
       ...(failure && { code: failure.code }),
       duration,
-      ...(retained.auditTrail.cost !== undefined && { cost: retained.auditTrail.cost }),
+      ...(auditedCall.auditTrail.cost !== undefined && { cost: auditedCall.auditTrail.cost }),
     }))
     if (failure?.fixedBy === 'operator')
       onOperatorFailure({ id, capability: capability.name, failure })

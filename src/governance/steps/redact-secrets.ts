@@ -1,4 +1,4 @@
-import type { Call, Listener } from '../../capability/call.ts'
+import type { Listener, LogEntry, Progress } from '../../capability/listener.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Step } from './step.ts'
 
@@ -49,10 +49,9 @@ function toSecretMatcher(secrets: readonly string[]): SecretMatcher | undefined 
   }
 }
 
-const toRedactingListener = (listener: Listener, matcher: SecretMatcher): Call['listener'] => ({
-  progress: (progress) =>
-    listener.progress(redactValue(progress, matcher) as Parameters<Listener['progress']>[0]),
-  log: (entry) => listener.log(redactValue(entry, matcher) as Parameters<Listener['log']>[0]),
+const toRedactingListener = (listener: Listener, matcher: SecretMatcher): Listener => ({
+  progress: (update) => listener.progress(redactValue(update, matcher) as Progress),
+  log: (entry) => listener.log(redactValue(entry, matcher) as LogEntry),
 })
 
 /** Most values contain no secret: those are searched, but not copied. */
@@ -82,12 +81,12 @@ function redactCopy(value: unknown, pattern: RegExp, depth: number): unknown {
     const items = value.map((item) => redactCopy(item, pattern, depth + 1))
     return items.some((item, index) => item !== value[index]) ? items : value
   }
-  let changed = false
+  let isChanged = false
   const entries = Object.entries(value).map(([key, item]) => {
     const redactedKey = key.replace(pattern, replacement)
     const redactedItem = redactCopy(item, pattern, depth + 1)
-    changed ||= redactedKey !== key || redactedItem !== item
+    isChanged ||= redactedKey !== key || redactedItem !== item
     return [redactedKey, redactedItem]
   })
-  return changed ? Object.fromEntries(entries) : value
+  return isChanged ? Object.fromEntries(entries) : value
 }

@@ -59,17 +59,20 @@ export function findRepeat(
 ): Outcome | undefined {
   const { caller, capability, address, idempotencyKey } = call
   const digest = digestArguments(call)
-  const earlier =
+  const keyedRun =
     idempotencyKey === undefined
       ? undefined
       : reader.runByKey(caller.subject, address, idempotencyKey)
-  if (earlier && isRemembered(earlier, windows.keyMs, now)) return toRepeat(earlier, digest)
+  if (keyedRun && isRemembered(keyedRun, windows.keyMs, now)) return toRepeat(keyedRun, digest)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
   if (windows.duplicateMs === 0) return undefined
-  const twin = reader.runByDigest(caller.subject, address, digest)
-  if (!twin || idempotencyKey === toOverrideKey(twin)) return undefined
-  const isRecent = twin.finished !== undefined && now - twin.finished < windows.duplicateMs
-  return twin.state !== 'done' || isRecent ? possibleDuplicate(call, twin, windows, now) : undefined
+  const duplicate = reader.runByDigest(caller.subject, address, digest)
+  if (!duplicate || idempotencyKey === toOverrideKey(duplicate)) return undefined
+  const isRecent =
+    duplicate.finished !== undefined && now - duplicate.finished < windows.duplicateMs
+  return duplicate.state !== 'done' || isRecent
+    ? possibleDuplicate(call, duplicate, windows, now)
+    : undefined
 }
 
 /** A run without a known outcome never expires: it has to be settled first. */
@@ -123,7 +126,7 @@ const toOverrideKey = ({ id }: Run): string => `again-${id}`
 
 function possibleDuplicate(
   { capability }: Call,
-  twin: Run,
+  duplicate: Run,
   { duplicateMs }: RepeatWindows,
   now: number,
 ): Failed {
@@ -133,19 +136,25 @@ function possibleDuplicate(
     done: 'has already run',
     failed: 'failed',
   }
-  const waitMs = Math.max(0, duplicateMs - (now - (twin.finished ?? now)))
+  const waitMs = Math.max(0, duplicateMs - (now - (duplicate.finished ?? now)))
   const expiry =
-    twin.state === 'done' ? ` After ${Math.ceil(waitMs / 1000)} s it counts as a new call.` : ''
+    duplicate.state === 'done'
+      ? ` After ${Math.ceil(waitMs / 1000)} s it counts as a new call.`
+      : ''
   const advice =
-    twin.state === 'unknown'
-      ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${twin.id}.`
+    duplicate.state === 'unknown'
+      ? `First find out if it took effect, and have the operator settle it: drawbridge runs settle ${duplicate.id}.`
       : 'If you wanted it to run once, there is nothing to do.'
   // A model can send a key only as an argument of the schema.
   const override = capability.rules.idempotencyKey
-    ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(twin)}.`
-    : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(twin)}. A call with other arguments runs.`
-  const message = `An identical call ${states[twin.state]}: ${twin.id}. ${advice} ${override}${expiry}`
-  const details = { call: twin.id, state: twin.state, insist_with: toOverrideKey(twin) }
+    ? `To run it a second time on purpose, call again with idempotency_key ${toOverrideKey(duplicate)}.`
+    : `No argument can confirm a deliberate repeat; the client program can, with the idempotency key ${toOverrideKey(duplicate)}. A call with other arguments runs.`
+  const message = `An identical call ${states[duplicate.state]}: ${duplicate.id}. ${advice} ${override}${expiry}`
+  const details = {
+    call: duplicate.id,
+    state: duplicate.state,
+    insist_with: toOverrideKey(duplicate),
+  }
   return refused('possible_duplicate', message, { details })
 }
 

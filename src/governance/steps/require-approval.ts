@@ -1,11 +1,12 @@
 import type { Call } from '../../capability/call.ts'
-import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { toCause } from '../../capability/to-cause.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
 import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
-import { toApprovalMessage, toApprovalView } from '../show-approval.ts'
-import { toCause } from '../to-cause.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
@@ -33,26 +34,26 @@ export const requireApproval = (
     if (!rules.approval && call.plan.approvalReason === undefined) return { passes: call }
     const binding = toApprovalBinding(call)
     const now = clock()
-    const latest = ledger.read.approvalFor(binding)
-    const valid = latest && latest.expires > now ? latest : undefined
-    if (valid?.state === 'approved') return useApproval(call, valid)
-    if (valid?.state === 'denied') return { ends: denied(call, valid) }
+    const latestApproval = ledger.read.approvalFor(binding)
+    const approval = latestApproval && latestApproval.expires > now ? latestApproval : undefined
+    if (approval?.state === 'approved') return useApproval(call, approval)
+    if (approval?.state === 'denied') return { ends: denied(call, approval) }
     if (mode !== 'enforce') return { ends: { kind: 'asking', questions: {} } }
     const answer = readAnswer(call)
     if (answer) return applyAnswer(ledger, call, binding, answer, now)
-    return ask(ledger, call, valid?.state === 'pending' ? valid : undefined, () => {
+    return ask(ledger, call, approval?.state === 'pending' ? approval : undefined, () => {
       const waitMs = canAskAtClient(call) ? times.atClientMs : times.elsewhereMs
-      return {
+      return dropUndefined({
         id: newId(),
         binding,
         caller: call.caller.subject,
         capability: call.capability.name,
-        state: 'pending',
+        state: 'pending' as const,
         created: now,
         expires: now + waitMs,
-        ...(rules.approvers !== undefined && { approvers: rules.approvers }),
+        approvers: rules.approvers,
         shown: toApprovalView(call),
-      }
+      })
     })
   },
 })
@@ -130,8 +131,8 @@ async function ask(
     try {
       approval = await ledger.write((writer) => {
         // Checked again inside the transaction: a concurrent identical call may have asked already.
-        const other = writer.approvalFor(request.binding)
-        if (other && other.state !== 'used' && other.expires > at) return other
+        const existing = writer.approvalFor(request.binding)
+        if (existing && existing.state !== 'used' && existing.expires > at) return existing
         if (writer.countPendingApprovals(caller, at) >= maxPending) return undefined
         writer.addApproval(request)
         writer.append({ event: 'asked', at, id, caller, capability })

@@ -1,4 +1,5 @@
 import type { Call } from '../../capability/call.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { type BudgetBalance, roundAmount, toBalance, toCharge, toNotice } from '../budget.ts'
 import { refused } from '../failures.ts'
 import type { Ledger } from '../ledger.ts'
@@ -25,11 +26,11 @@ export const spendBudget = (ledger: Ledger, budgetNow: () => number): Check => (
 })
 
 function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMode): Verdict {
-  const stopped = balances.find(({ state }) => state === 'stop')
-  if (stopped) {
+  const stoppedBalance = balances.find(({ state }) => state === 'stop')
+  if (stoppedBalance) {
     const charges = balances.map(({ charge }) => ({ ...charge, ceiling: Number.MAX_VALUE }))
     const continuesAs = { ...call, plan: { ...call.plan, charges } }
-    return { ends: budgetExceeded(call, stopped), continuesAs }
+    return { ends: budgetExceeded(call, stoppedBalance), continuesAs }
   }
   const charges = balances.map(({ charge, budget, state }) =>
     state === 'reauthorise'
@@ -39,30 +40,28 @@ function toVerdict(call: Call, balances: readonly BudgetBalance[], mode: CheckMo
   const notices = balances.filter(({ state }) => state !== 'silent').map(toNotice)
   const texts = balances.map((balance) => toNotice(balance).text)
   const overLimit = balances.find(({ state }) => state === 'reauthorise')
-  return {
-    passes: {
-      ...call,
-      plan: {
-        ...call.plan,
-        charges,
-        budgetTexts: texts,
-        ...(notices.length > 0 && { notices }),
-        ...(overLimit && { approvalReason: toNotice(overLimit).text }),
-      },
-    },
-    ...(overLimit
-      ? { note: 'over budget, needs an approval' }
-      : mode !== 'enforce' && texts.length > 0
-        ? { note: `would charge: ${texts.join(' ')}` }
-        : {}),
-  }
+  const plan = dropUndefined({
+    ...call.plan,
+    charges,
+    budgetTexts: texts,
+    notices: notices.length > 0 ? notices : call.plan.notices,
+    approvalReason: overLimit ? toNotice(overLimit).text : call.plan.approvalReason,
+  })
+  const note = overLimit
+    ? 'over budget, needs an approval'
+    : mode !== 'enforce' && texts.length > 0
+      ? `would charge: ${texts.join(' ')}`
+      : undefined
+  return dropUndefined({ passes: { ...call, plan }, note })
 }
 
 function budgetExceeded(call: Call, { budget, after, charge }: BudgetBalance) {
   const { limit, unit, per, window } = budget
-  const left = Math.max(0, roundAmount(limit - (after - charge.amount)))
-  const message = `${call.capability.name} is over its budget: ${left} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${toAdvice(window)}`
-  return refused('budget_exceeded', message, { details: { limit, unit, left, per, window } })
+  const remaining = Math.max(0, roundAmount(limit - (after - charge.amount)))
+  const message = `${call.capability.name} is over its budget: ${remaining} of ${limit} ${unit} per ${per} and ${window} are left, and it needs ${charge.amount}. ${toAdvice(window)}`
+  return refused('budget_exceeded', message, {
+    details: { limit, unit, left: remaining, per, window },
+  })
 }
 
 const toAdvice = (window: 'call' | 'day' | 'month'): string =>

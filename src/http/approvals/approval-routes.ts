@@ -1,6 +1,7 @@
-import type { Caller } from '../../capability/caller.ts'
+import { approvalScope, type Caller } from '../../capability/caller.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
-import { isPlainObject, parseJson } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import { containsOwnerToken, type TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'
@@ -27,7 +28,6 @@ export interface ApprovalRouteOptions {
   readonly identify: Identify
 }
 
-const scope = 'approvals:decide'
 const root = '/approvals'
 const maxBodyBytes = 1024
 
@@ -53,8 +53,8 @@ async function serveApprovals(
   const { method, path } = arrival
   const answer = (status: number, body: object) => reply.answer(status, JSON.stringify(body))
   if (!approvals.admits(caller))
-    return reply.answer(403, JSON.stringify({ error: `This needs the scope ${scope}` }), {
-      'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"`,
+    return reply.answer(403, JSON.stringify({ error: `This needs the scope ${approvalScope}` }), {
+      'www-authenticate': `Bearer error="insufficient_scope", scope="${approvalScope}"`,
     })
   const id = path.slice(root.length + 1)
   if (method === 'GET' && id === '') return answer(200, approvals.list(false))

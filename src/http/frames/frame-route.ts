@@ -1,6 +1,6 @@
 import type { Caller } from '../../capability/caller.ts'
 import type { Cancellation } from '../../capability/cancellation.ts'
-import { parseJson } from '../../capability/json.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import { containsOwnerToken, type TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'

@@ -1,5 +1,5 @@
-import { dropUndefined } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import {
   type Aggregation,
   aggregateRecords,

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../capability/caller.ts'
 import { isFault } from '../../capability/fault.ts'
-import { dropUndefined, type JsonObject } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 import {

@@ -1,4 +1,7 @@
-import { dropUndefined, isPlainObject, type JsonObject, parseJson } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import { lexicalScore } from '../../sources/records/answers/search-answer.ts'
 import { defaultLimit, maxRecords } from '../../sources/records/query/record-page.ts'
 import type { Arrival } from '../arrival.ts'

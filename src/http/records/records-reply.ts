@@ -1,5 +1,6 @@
-import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import type { ReadFailureCode } from '../../sources/records/failures.ts'
 import { refusalMessages, type TokenRefusal } from '../../sources/records/grants/token-refusal.ts'

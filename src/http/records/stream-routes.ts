@@ -1,5 +1,6 @@
-import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { mergePages } from '../../sources/records/answers/merge-pages.ts'
 import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'

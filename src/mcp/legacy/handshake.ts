@@ -1,5 +1,5 @@
 import { isInitializeRequest, type JSONRPCErrorResponse } from '@modelcontextprotocol/server'
-import { isPlainObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { codes, toErrorMessage } from '../rpc-error.ts'
 
 /** The SDK answers a malformed `initialize` with an internal error; this is invalid params. */

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../../capability/caller.ts'
 import { localUser } from '../../capability/caller.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
 import { findTarget, methods } from '../methods.ts'

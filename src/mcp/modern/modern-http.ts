@@ -1,5 +1,10 @@
 import { LOG_LEVEL_META_KEY, type Result, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server'
-import { type Listener, type LogLevel, logLevels, silentListener } from '../../capability/call.ts'
+import {
+  type Listener,
+  type LogLevel,
+  logLevels,
+  silentListener,
+} from '../../capability/listener.ts'
 import type { Exchange } from '../exchange.ts'
 import type { EventStream, HttpReply, HttpRequest } from '../http-port.ts'
 import { methods } from '../methods.ts'

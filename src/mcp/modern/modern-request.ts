@@ -7,7 +7,8 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server'
-import { dropUndefined, isPlainObject } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { HttpRequest } from '../http-port.ts'
 import { type Params, targetParams } from '../methods.ts'
 import { brief, codes, RpcError } from '../rpc-error.ts'

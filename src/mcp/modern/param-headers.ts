@@ -1,4 +1,5 @@
-import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { codes, RpcError } from '../rpc-error.ts'
 
 /** An argument that modern clients repeat in an HTTP header, so that proxies can route by it. */

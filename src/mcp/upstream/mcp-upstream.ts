@@ -1,5 +1,5 @@
-import { isPlainObject } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toEndpoint } from '../../upstream/endpoint.ts'
 import {
   upstreamRefused,

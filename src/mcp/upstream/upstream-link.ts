@@ -4,8 +4,8 @@ import {
   type JsonSchemaValidator,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
-import { dropUndefined } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { upstreamInvalid, upstreamStopped, upstreamUnavailable } from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type { Credential, UpstreamRequest } from '../../upstream/upstream.ts'

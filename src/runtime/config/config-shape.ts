@@ -6,6 +6,7 @@ import {
   stringMeanings,
   visibilities,
 } from '../../sources/services/options.ts'
+import { isLoopbackHost } from '../../upstream/loopback.ts'
 
 const names = z.enum(['portable', 'literal'])
 const path = z.string().regex(/^\/[\w./-]*$/, 'must be a path such as /mcp')
@@ -26,8 +27,14 @@ const intents = z.union([
 ])
 
 /** HTTPS, or plain HTTP to this machine. */
-const isPrivate = (url: string): boolean =>
-  /^https:|^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/i.test(url)
+function isPrivate(url: string): boolean {
+  if (/^https:/i.test(url)) return true
+  const [, ipv6 = '', name = ipv6] = plainUrl.exec(url) ?? []
+  return isLoopbackHost(name.toLowerCase())
+}
+
+/** The host as it is written: a URL with a user or an unusual spelling of an address is refused. */
+const plainUrl = /^http:\/\/(?:\[([^\]]*)\]|([^/:]+))(?::\d+)?(?:\/|$)/i
 
 const remoteRecords = z.strictObject({
   server: z

@@ -24,6 +24,3 @@ export const toGuardOptions = ({ host, hosts, origins }: Config['http']) => ({
   hosts: [...loopbackHosts, host, ...hosts],
   origins,
 })
-
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)

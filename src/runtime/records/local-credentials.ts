@@ -1,12 +1,12 @@
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { isFault } from '../../capability/fault.ts'
-import { CredentialError } from '../../capability/setup-error.ts'
 import {
   containsOwnerToken,
   type TokenGate,
   type TokenGates,
 } from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
+import { CredentialError } from './credential-error.ts'
 
 /** Finds an owner token anywhere in a message of stdio, or in the arguments of a call. */
 export const containsOwner = (gates: TokenGates, message: unknown): boolean =>
@@ -18,7 +18,7 @@ export function toLocalCaller(gate: TokenGate | undefined, token: string | undef
   const admitted = gate.admit(token)
   if (!isFault(admitted)) return admitted.caller
   throw new CredentialError(
-    admitted.fault === 'owner' ? 77 : 78,
+    admitted.fault === 'owner' ? 'owner' : 'invalid',
     `DRAWBRIDGE_TOKEN: ${refusalMessages[admitted.fault]}`,
   )
 }

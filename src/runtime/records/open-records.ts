@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
@@ -13,6 +12,7 @@ import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { PlacedSource } from '../open-sources.ts'
+import { CredentialError } from './credential-error.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
 const readTimeoutMs = 10_000
@@ -136,12 +136,12 @@ export function refuseOwner(
   const found = variable ?? holding
   if (found !== undefined)
     throw new CredentialError(
-      77,
+      'owner',
       `The environment variable ${found} holds an owner credential. ${refusalMessages.owner}`,
     )
   if (gate?.holdsOwner(JSON.stringify(config)))
     throw new CredentialError(
-      77,
+      'owner',
       `The configuration contains an owner token. ${refusalMessages.owner}`,
     )
 }

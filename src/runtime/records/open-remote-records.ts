@@ -1,11 +1,11 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFailed } from '../../capability/outcome.ts'
-import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { instructions } from '../../sources/records/record-source.ts'
 import { RemoteServer } from '../../sources/records/remote/remote-server.ts'
 import { remoteSource } from '../../sources/records/remote/remote-source.ts'
+import { CredentialError } from './credential-error.ts'
 
 /** A records server on another machine. */
 export interface RemoteRecords {
@@ -45,9 +45,9 @@ function refuseInvalidToken(
   { code, message, cause }: { code: string; message: string; cause?: string },
 ) {
   if (code === 'owner_token_refused')
-    throw new CredentialError(77, `The token of ${server}: ${refusalMessages.owner}`)
+    throw new CredentialError('owner', `The token of ${server}: ${refusalMessages.owner}`)
   if (code === 'remote_refused')
-    throw new CredentialError(78, `The token of ${server}: ${message} (${cause ?? code})`)
+    throw new CredentialError('invalid', `The token of ${server}: ${message} (${cause ?? code})`)
 }
 
 const toLiteralSecret = (source: string): Diagnostic => ({

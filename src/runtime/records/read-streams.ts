@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { isPlainObject } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { declareStream, streamShape } from '../../sources/records/model/declare-stream.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
 import { readYaml } from '../../yaml/read-yaml.ts'

@@ -1,7 +1,8 @@
 import type { Content } from '../../capability/content.ts'
-import { dropUndefined, type Json } from '../../capability/json.ts'
+import type { Json } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Question } from '../../capability/question.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 
 /** Global symbol registry: replies of another installed copy of this package are recognised too. */
 const outcomeKey = Symbol.for('dev.drawbridge/reply')

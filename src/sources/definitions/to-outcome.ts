@@ -1,6 +1,6 @@
 import { text } from '../../capability/content.ts'
-import { isPlainObject } from '../../capability/json.ts'
 import { type Done, done, type Outcome } from '../../capability/outcome.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toolFailed } from './failures.ts'
 import { isReply, outcomeOf } from './reply.ts'
 import type { ToolResult } from './tool-definition.ts'

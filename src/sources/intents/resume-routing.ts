@@ -1,12 +1,42 @@
 import { Cancellation } from '../../capability/cancellation.ts'
-import type { Fault } from '../../capability/fault.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
-import type { ExecutionLog } from './log/execution-log.ts'
-import type { Resumption } from './log/resumption.ts'
+import type { ExecutionLog, ExecutionReader, LoggedExecution } from './log/execution-log.ts'
+import { type Resumption, toResumption } from './log/resumption.ts'
 import type { Router } from './router/router.ts'
 import type { RoutedResponse } from './router/routing.ts'
 import { toOutcome } from './to-outcome.ts'
+
+export interface ResumeContext {
+  readonly sources: readonly ResumableSource[]
+  readonly verify: ExecutionReader['verify']
+  /** Operator who resumes it, for the log. */
+  readonly by: string
+}
+
+/** A source that executes intents. */
+export interface ResumableSource {
+  readonly id: string
+  resume(resumption: Resumption, by: string): Promise<ResumedRouting | Fault>
+}
+
+/** Resumes an interrupted execution on the source that began it. */
+export async function resumeExecution(
+  execution: LoggedExecution,
+  { sources, verify, by }: ResumeContext,
+): Promise<ResumedRouting | Fault> {
+  const resumption = toResumption(execution)
+  if (isFault(resumption)) return resumption
+  // A log that was tampered with must not cause any effect.
+  const { broken } = verify()
+  if (broken) return { fault: `Event ${broken.number} of the log: ${broken.reason}.` }
+  const { source: sourceId } = resumption.begun
+  const source = sources.find(({ id }) => id === sourceId)
+  return source
+    ? source.resume(resumption, by)
+    : { fault: `The source ${sourceId} is no longer configured.` }
+}
 
 export interface ResumeOptions {
   readonly router: Router | undefined
@@ -21,7 +51,7 @@ export interface ResumedRouting {
   readonly outcome: Outcome
 }
 
-/** Resumes an interrupted execution. The log's claim makes sure that only one process does. */
+/** Routes the rest of an interrupted execution. The log's claim makes sure that only one process does. */
 export async function resumeRouting(options: ResumeOptions): Promise<ResumedRouting | Fault> {
   const { router, log, resumption, by } = options
   if (!router || !log) return { fault: 'There is no execution log to resume from.' }

@@ -1,6 +1,5 @@
-import type { Notice } from '../../capability/call.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import type { Failed, Outcome } from '../../capability/outcome.ts'
+import type { Failed, Notice, Outcome } from '../../capability/outcome.ts'
 import type { ErrorInfo } from './envelope/response.ts'
 import { routingFailed } from './failures.ts'
 import type { RoutedResponse } from './router/routing.ts'

@@ -1,6 +1,6 @@
-import { isPlainObject } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { ServiceOptions } from './options.ts'
 import { isService } from './service.ts'
 import { serviceSource } from './service-source.ts'

@@ -1,7 +1,8 @@
 import type { Contract } from '../../capability/contract.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
-import { isPlainObject, type JsonObject } from '../../capability/json.ts'
+import type { JsonObject } from '../../capability/json.ts'
 import { readContract } from '../../contracts/read-contract.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { ServiceAction } from './service.ts'
 import { toJsonSchema } from './to-json-schema.ts'
 

@@ -1,5 +1,6 @@
 import type { Fault } from '../../capability/fault.ts'
-import { isPlainObject, type Json, type JsonObject } from '../../capability/json.ts'
+import type { Json, JsonObject } from '../../capability/json.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
 
 /** A JSON Schema 2020-12, or why the input has no such form. */
 export type SchemaReading =

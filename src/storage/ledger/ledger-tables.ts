@@ -1,4 +1,3 @@
-import { dropUndefined } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type {
   Approval,
@@ -9,6 +8,7 @@ import type {
   Run,
   RunEnd,
 } from '../../governance/ledger.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import type { ProcessRegistry } from './process-registry.ts'
 

@@ -147,11 +147,11 @@ export class SqliteLedger implements Ledger {
     this.#jobs = []
     const [first] = jobs
     if (first?.single && jobs.length === 1 && !this.#isPurgeDue) return this.#runAlone(first)
-    const settle: (() => void)[] = []
+    const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
       this.#commit(() => {
-        for (const job of jobs) settle.push(this.#runInSavepoint(job))
+        for (const job of jobs) settlements.push(this.#runInSavepoint(job))
         this.#purge()
       }, durable)
     } catch (error) {
@@ -159,7 +159,7 @@ export class SqliteLedger implements Ledger {
       for (const job of jobs) job.reject(reason)
       return
     }
-    for (const settleJob of settle) settleJob()
+    for (const settle of settlements) settle()
   }
 
   #runAlone({ work, durable, resolve, reject }: Job): void {
@@ -230,7 +230,7 @@ export class SqliteLedger implements Ledger {
   /** One transaction with the work and all pending audit entries; one fsync if it must be durable. */
   #commit(work: () => void, durable: boolean): void {
     this.#serializeEntries()
-    const pending = this.#entries.length
+    const pendingCount = this.#entries.length
     this.#setDurability(durable)
     this.#database.exec('begin immediate')
     try {
@@ -238,7 +238,7 @@ export class SqliteLedger implements Ledger {
       this.#appendEntries()
       this.#database.exec('commit')
     } catch (error) {
-      this.#entries.length = Math.min(pending, this.#entries.length)
+      this.#entries.length = Math.min(pendingCount, this.#entries.length)
       this.#forget()
       try {
         this.#database.exec('rollback')
@@ -274,10 +274,10 @@ export class SqliteLedger implements Ledger {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
     const { keepRunsMs, keepExecutionsMs } = this.#options
-    const more = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
+    const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
     const runs = purgeRuns(this.#database, now - keepRunsMs)
     const approvals = purgeApprovals(this.#database, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
-    if (runs < maxPurgedRows && approvals < maxPurgedRows && !more) this.#purgedAt = now
+    if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
 }

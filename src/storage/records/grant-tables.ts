@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { dropUndefined } from '../../capability/json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type {
   Grant,
   GrantPackage,

@@ -1,5 +1,6 @@
-import { inspect } from 'node:util'
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { toCause } from '../../../capability/to-cause.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { type AgentResult, readResponse, toAgentFailure } from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { frozenCopy, NotJsonError } from '../envelope/frozen-copy.ts'
@@ -54,14 +55,4 @@ function toFailure(name: string, thrown: unknown): AgentResult {
   if (isAgentError(thrown)) return toAgentFailure(thrown.info)
   const message = `An internal error occurred in the agent ${name}.`
   return toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), { cause: toCause(thrown) })
-}
-
-function toCause(thrown: unknown): string {
-  try {
-    return thrown instanceof Error && typeof thrown.stack === 'string'
-      ? thrown.stack
-      : inspect(thrown, { depth: 2, maxStringLength: 1000 })
-  } catch {
-    return 'a thrown value that cannot be inspected'
-  }
 }

@@ -1,6 +1,6 @@
-import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { type LoadedModule, toModuleDiagnostics } from '../../loaded-module.ts'
 import type { RoutingSettings } from '../router/routing-options.ts'
 import type { Agent, Offer } from './agent.ts'

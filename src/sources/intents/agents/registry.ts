@@ -1,6 +1,8 @@
-import { digestJson } from '../../../capability/digest-json.ts'
 import type { Effects } from '../../../capability/effects.ts'
-import { byCodePoint, dropUndefined, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { byCodeUnit } from '../../../json/by-code-unit.ts'
+import { digestJson } from '../../../json/digest-json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { IntentRef } from '../envelope/envelope.ts'
 import { mayRepeat, mergeEffects } from '../to-effects.ts'
 import type { Agent, Offer } from './agent.ts'
@@ -54,7 +56,7 @@ export function toRegistry(agents: readonly Agent[], declared: readonly Offer[] 
 
 /** Local before remote, then priority, then name: a total order, because names are unique. */
 const byOrder = (a: Agent, b: Agent): number =>
-  Number(a.remote) - Number(b.remote) || a.priority - b.priority || byCodePoint(a.name, b.name)
+  Number(a.remote) - Number(b.remote) || a.priority - b.priority || byCodeUnit(a.name, b.name)
 
 const toKey = ({ name, version }: IntentRef): string => `${name}\n${version}`
 
@@ -70,7 +72,7 @@ function toRefs(agents: readonly Agent[], declared: readonly Offer[]): IntentRef
     return hasVersion(name) ? [] : [{ name, version: '1.0' }]
   })
   return [...new Map(refs.map((ref) => [toKey(ref), ref])).values()].sort(
-    (a, b) => byCodePoint(a.name, b.name) || byCodePoint(a.version, b.version),
+    (a, b) => byCodeUnit(a.name, b.name) || byCodeUnit(a.version, b.version),
   )
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
-import { parseJson } from '../../../capability/json.ts'
+import { parseJson } from '../../../json/parse-json.ts'
+import { isLoopbackUrl } from '../../../upstream/loopback.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import {
@@ -16,7 +17,7 @@ import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
-import { isLoopbackUrl, natsFields } from '../transport/nats/address.ts'
+import { natsFields } from '../transport/nats/address.ts'
 import {
   isTransportFailure,
   type Transport,

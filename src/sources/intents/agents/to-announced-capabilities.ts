@@ -1,4 +1,5 @@
-import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Intent } from './registry.ts'
 
 /** The intents this node announces to others: those that its local agents serve. */

@@ -1,5 +1,6 @@
 import type { Fault } from '../../../capability/fault.ts'
-import { isPlainObject, parseJson } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { decrypt, encrypt, fromBase64, ivBytes, toBase64 } from './aes-gcm.ts'
 import type { SealOptions } from './seal.ts'
 

@@ -1,5 +1,5 @@
 import { type Fault, isFault } from '../../../capability/fault.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { openV1, sealV1 } from './emcl-v1.ts'
 import { findEncryptionKey } from './key-ring.ts'

@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize'
 import { z } from 'zod'
 import type { Fault } from '../../../capability/fault.ts'
-import { parseJson } from '../../../capability/json.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { decrypt, encrypt, fromBase64, ivBytes, toBase64 } from './aes-gcm.ts'
 import { findEncryptionKey, type KeyRing } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'

@@ -1,4 +1,6 @@
-import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { wireVersion } from './envelope.ts'
 import { type Certainty, errorCodes, toErrorCode } from './error-codes.ts'
 import { frozenCopy } from './frozen-copy.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { digestJson } from '../../../capability/digest-json.ts'
+import { digestJson } from '../../../json/digest-json.ts'
 import { routingModes } from '../agents/agent.ts'
 import { capabilityShape, maxTimeoutMs } from '../agents/read-agent.ts'
 import { remoteShape } from '../agents/remote-agent.ts'

@@ -1,5 +1,5 @@
 import type { Fault } from '../../../capability/fault.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 
 export const protocol = 'INTENTUSNET/1.0'
 

@@ -1,5 +1,5 @@
-import { toPointer } from '../../../capability/contract.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { type Manifest, manifestShape } from '../reading/manifest-shape.ts'
 import { type ExportableManifest, type ExportWarning, withIndices } from './export-result.ts'
 

@@ -1,5 +1,6 @@
-import { toPointer } from '../../../capability/contract.ts'
-import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
 import { findUnmappedFields } from './dropped-fields.ts'
 import {

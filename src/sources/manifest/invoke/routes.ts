@@ -1,5 +1,5 @@
 import type { Fault } from '../../../capability/fault.ts'
-import { dropUndefined } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
 import type { Indexed, ValidManifest } from '../reading/read-manifest.ts'

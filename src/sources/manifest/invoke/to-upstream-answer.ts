@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from '../../../capability/content.ts'
-import { isPlainObject, parseJson } from '../../../capability/json.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import {
   upstreamBusy,
   upstreamInvalid,

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { YamlFault, YamlReading } from '../../../yaml/read-yaml.ts'
 
 export type DocumentPath = readonly PropertyKey[]

@@ -1,4 +1,5 @@
-import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
+import type { Json, JsonObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { toUnique } from './names.ts'
 import {
   type DocumentPath,

@@ -1,4 +1,4 @@
-import { dropUndefined } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Manifest, ManifestInterface } from '../reading/manifest-shape.ts'
 import { strictRuntime, strictTrust } from '../reading/strict-terms.ts'
 import { hasMinLength, toSlug } from './names.ts'

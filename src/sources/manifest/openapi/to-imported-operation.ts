@@ -1,6 +1,7 @@
 import { isFault } from '../../../capability/fault.ts'
-import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
+import type { Json, JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
 import { hasMinLength, toSlug, toUnique } from './names.ts'
 import type { DocumentNode, DocumentPath, Fields, OpenApiDocument } from './openapi-document.ts'

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { namedSchemaKeywords, schemaKeywords } from '../schemas/schema-keywords.ts'
 import type { ManifestPath, ValidManifest } from './read-manifest.ts'
 

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
-import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { readYaml, type YamlReading } from '../../../yaml/read-yaml.ts'
 import { lintManifest } from './lint-manifest.ts'
 import {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { toPointer } from '../../../capability/contract.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import type { YamlReading } from '../../../yaml/read-yaml.ts'
 import type { ManifestPath, ManifestReadOptions, Report } from './read-manifest.ts'
 

@@ -1,4 +1,5 @@
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { LoadReference } from './load-reference.ts'
 import { mapKeywords } from './schema-keywords.ts'
 

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 
 /** Keywords whose value is a map of schemas; its keys are names, not keywords. */
 export const namedSchemaKeywords: ReadonlySet<string> = new Set([

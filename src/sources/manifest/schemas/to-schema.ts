@@ -1,4 +1,5 @@
-import { isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { ManifestSchema } from '../reading/manifest-shape.ts'
 
 /** The argument that carries an input which is not an object: MCP arguments are always objects. */

@@ -1,4 +1,5 @@
-import { byCodePoint, type Json } from '../../../capability/json.ts'
+import type { Json } from '../../../capability/json.ts'
+import { byCodeUnit } from '../../../json/by-code-unit.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import type { RecordPage } from '../query/record-page.ts'
 
@@ -65,7 +66,7 @@ export function mergeAggregations(
   }
   const byTime = first.query.groupByTime !== undefined
   const ordered = [...merged.values()].sort((a, b) =>
-    byTime ? byCodePoint(String(a.key), String(b.key)) : b.count - a.count,
+    byTime ? byCodeUnit(String(a.key), String(b.key)) : b.count - a.count,
   )
   const shown = ordered.slice(0, limit)
   return {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Fault } from '../../../capability/fault.ts'
-import { dropUndefined } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { RecordSource, Stream } from '../model/stream.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
 import {

@@ -1,5 +1,5 @@
-import { isPlainObject } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { isTable, readLines } from './read-lines.ts'
 
 /** One stream of one connection within an export file, whose lines name both. */

@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
 import { findPrimaryKey, type InferredKey } from './find-key.ts'
 

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import path from 'node:path'
-import { isPlainObject, parseJson } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { type CsvRow, CsvRows, findSeparator } from './csv-rows.ts'
 
 /** One record of a file, or its fault. Numbered from 1, as in an editor. */

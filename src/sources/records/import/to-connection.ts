@@ -1,5 +1,5 @@
-import { dropUndefined } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Connection, RecordSource } from '../model/stream.ts'
 
 /** The connection to import into. One with this id that exists must have the same connector. */

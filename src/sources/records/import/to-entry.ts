@@ -1,4 +1,4 @@
-import { isPlainObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { type Comparable, type Field, isScalar, type Stream } from '../model/stream.ts'
 import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
 import { toIndexText } from '../search/words.ts'

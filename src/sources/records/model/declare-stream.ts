@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import {
   type AggregateUse,
   aggregateUses,

@@ -1,5 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hash } from 'node:crypto'
-import { byCodePoint, isPlainObject, type Json } from '../../../capability/json.ts'
+import type { Json } from '../../../capability/json.ts'
+import { byCodeUnit } from '../../../json/by-code-unit.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 
 /** The kind of read a cursor continues. A cursor of another kind is rejected. */
 export type CursorKind = 'page' | 'bookmark' | 'changes' | 'search'
@@ -69,6 +71,6 @@ function toSorted(value: Json | undefined): Json {
   if (Array.isArray(value)) return value.map(toSorted)
   if (!isPlainObject(value)) return (value ?? null) as Json
   return Object.entries(value)
-    .sort(([a], [b]) => byCodePoint(a, b))
+    .sort(([a], [b]) => byCodeUnit(a, b))
     .map(([name, item]) => [name, toSorted(item as Json)])
 }

@@ -1,5 +1,5 @@
-import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../grants/granted-scope.ts'
 import type { Field } from '../model/stream.ts'

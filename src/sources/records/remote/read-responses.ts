@@ -1,4 +1,5 @@
-import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
+import type { Json, JsonObject } from '../../../capability/json.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import type { SearchResult } from '../answers/search-answer.ts'
 import { blobField } from '../fetch/find-blob.ts'

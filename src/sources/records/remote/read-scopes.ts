@@ -1,4 +1,6 @@
-import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
+import type { JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { Scope } from '../grants/granted-scope.ts'
 import { toFieldType } from '../model/declare-stream.ts'
 import {

@@ -1,6 +1,6 @@
 import { text } from '../../../capability/content.ts'
-import { isPlainObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { toAggregateAnswer } from '../answers/aggregate-answer.ts'
 import { toPageAnswer } from '../answers/page-answer.ts'
 import { toSearchAnswer } from '../answers/search-answer.ts'

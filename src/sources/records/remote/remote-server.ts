@@ -1,5 +1,7 @@
-import { isPlainObject, type Json, type JsonObject, parseJson } from '../../../capability/json.ts'
+import type { Json, JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
+import { isPlainObject } from '../../../json/is-plain-object.ts'
+import { parseJson } from '../../../json/parse-json.ts'
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import { cannotRead, type ReadFailureCode, readFailures } from '../failures.ts'
 

@@ -1,5 +1,5 @@
-import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { toName, toSegments } from '../address.ts'
 import type { Observe } from '../service.ts'
 import { LatestValue } from './latest-value.ts'

@@ -1,6 +1,6 @@
 import type { Capability, View } from '../../../capability/capability.ts'
-import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { toName, toSegments } from '../address.ts'
 import { observableOf, type Service, type ServiceAction } from '../service.ts'
 import type { DeclaredAction } from '../to-capability.ts'

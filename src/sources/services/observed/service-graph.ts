@@ -1,9 +1,9 @@
 import type { Capability, View } from '../../../capability/capability.ts'
-import { toPointer } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { isFault } from '../../../capability/fault.ts'
-import { byCodePoint } from '../../../capability/json.ts'
 import type { Change, Reading } from '../../../capability/source.ts'
+import { byCodeUnit } from '../../../json/by-code-unit.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { toSegments } from '../address.ts'
 import { toAvailabilityView } from '../availability-view.ts'
 import { toGetStateTool } from '../get-state-tool.ts'
@@ -182,7 +182,7 @@ export class ServiceGraph implements Graph {
   #links() {
     const { links } = this.root
     return Object.keys(links)
-      .sort(byCodePoint)
+      .sort(byCodeUnit)
       .map((key) => ({ key, service: links[key] }))
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isLoopbackUrl } from '../../../../upstream/loopback.ts'
 
 /** Credentials for the NATS server. */
 const accessShape = z
@@ -52,6 +53,3 @@ export function toAddress({ url, access = {} }: NatsAddressInput): NatsAddress {
     access,
   }
 }
-
-export const isLoopbackUrl = (url: string): boolean =>
-  /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)

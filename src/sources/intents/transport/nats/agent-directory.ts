@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { digestJson } from '../../../../capability/digest-json.ts'
-import { byCodePoint } from '../../../../capability/json.ts'
+import { byCodeUnit } from '../../../../json/by-code-unit.ts'
+import { digestJson } from '../../../../json/digest-json.ts'
 import { agentFields, capabilityShape } from '../../agents/read-agent.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { NatsConnection } from './nats-connection.ts'
@@ -88,7 +88,7 @@ export class AgentDirectory {
   get agents(): readonly Pick<Announcement, 'node' | 'capabilities'>[] {
     return [...this.#nodes.values()]
       .map(({ announcement: { node, capabilities } }) => ({ node, capabilities }))
-      .sort((a, b) => byCodePoint(a.node, b.node))
+      .sort((a, b) => byCodeUnit(a.node, b.node))
   }
 
   close(): void {
@@ -161,4 +161,4 @@ export class AgentDirectory {
 }
 
 const byStart = (a: Announcement, b: Announcement): number =>
-  a.started - b.started || byCodePoint(a.instance, b.instance)
+  a.started - b.started || byCodeUnit(a.instance, b.instance)

@@ -1,5 +1,5 @@
 import { isFault } from '../../../../capability/fault.ts'
-import { parseJson } from '../../../../capability/json.ts'
+import { parseJson } from '../../../../json/parse-json.ts'
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import { openMessage, type SealOptions, sealMessage } from '../../crypto/seal.ts'
 import type { NatsConnection } from './nats-connection.ts'

@@ -5,7 +5,7 @@ import type {
   MsgHdrs,
   NodeConnectionOptions,
 } from '@nats-io/transport-node'
-import { dropUndefined } from '../../../../capability/json.ts'
+import { dropUndefined } from '../../../../json/drop-undefined.ts'
 import type { NatsAddress, NatsCredentials } from './address.ts'
 
 export interface OutgoingMessage {

@@ -1,6 +1,6 @@
 import type { Msg } from '@nats-io/transport-node'
 import { Cancellation } from '../../../../capability/cancellation.ts'
-import { parseJson } from '../../../../capability/json.ts'
+import { parseJson } from '../../../../json/parse-json.ts'
 import type { ErrorCode } from '../../envelope/error-codes.ts'
 import { toErrorInfo } from '../../envelope/response.ts'
 import { type Frame, toFrame } from '../frame.ts'

@@ -1,4 +1,5 @@
 import type { Call } from '../capability/call.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import type { ApprovalView } from './ledger.ts'
 
 const maxLength = 4000
@@ -16,13 +17,13 @@ export function toApprovalView(call: Call): ApprovalView {
   ]
   const cost = rules.cost ? `costs ${rules.cost.amount} ${rules.cost.unit}` : undefined
   const costs = [cost, ...(call.plan.budgetTexts ?? [])].filter(Boolean).join('. ')
-  return {
+  return dropUndefined({
     source: `${origin.source}${origin.pointer === '' ? '' : `#${origin.pointer}`}`,
     description: escapeInvisible(description),
     arguments: escapeInvisible(JSON.stringify(call.rawInput, null, 2) ?? '{}'),
     effects: effectTexts.join(', '),
-    ...(costs !== '' && { cost: costs }),
-  }
+    cost: costs === '' ? undefined : costs,
+  })
 }
 
 export const toApprovalMessage = (capability: string, view: ApprovalView): string =>

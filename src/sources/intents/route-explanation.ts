@@ -1,8 +1,15 @@
-import type { Explanation } from '../governance/explain.ts'
-import type { RoutingDecision } from '../sources/intents/router/choose-agents.ts'
+import type { RoutingDecision } from './router/choose-agents.ts'
+
+/** The decision that the router would make. */
+export interface RouteExplanation {
+  readonly step: 'route'
+  readonly would: 'pass' | 'refuse'
+  readonly code?: string
+  readonly why: string
+}
 
 /** The agents that would be asked, in order, and why the others would be skipped. */
-export function toRouteExplanation(decision: RoutingDecision): Explanation {
+export function toRouteExplanation(decision: RoutingDecision): RouteExplanation {
   const { strategy, plan, candidates, refusal, order } = decision
   if (refusal) return { step: 'route', would: 'refuse', code: refusal.code, why: refusal.message }
   const separator = strategy === 'fallback' ? ', then ' : ', '

@@ -1,0 +1,40 @@
+import type { Notice } from './outcome.ts'
+
+/** Collected by the steps, committed in one transaction by the step that begins the effect. */
+export interface Plan {
+  readonly charges?: readonly PlannedCharge[]
+  readonly approvalId?: string
+  /** Set when a budget requires an approval: its balance, in words. */
+  readonly approvalReason?: string
+  /** The balance of every budget after this call, in words. */
+  readonly budgetTexts?: readonly string[]
+  /** Sent with the result. */
+  readonly notices?: readonly Notice[]
+}
+
+export interface PlannedCharge {
+  readonly account: string
+  readonly window: string
+  readonly amount: number
+  readonly unit: string
+  /** The highest balance the account may have after this charge. */
+  readonly ceiling: number
+}
+
+export const emptyPlan: Plan = Object.freeze({})
+
+/** The data of an audit entry that the steps collect during a call. */
+export interface AuditTrail {
+  readonly decisions: Decision[]
+  /** SHA-256 of the arguments as canonical JSON (RFC 8785), computed on first use. */
+  digest?: string
+  cost?: number
+}
+
+/** One step's decision, for the audit. */
+export interface Decision {
+  readonly step: string
+  readonly decision: 'refused' | 'asked' | 'allowed' | 'would_refuse' | 'would_ask'
+  readonly code?: string
+  readonly note?: string
+}
