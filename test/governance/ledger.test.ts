@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -242,6 +250,15 @@ test('a directory or a missing parent directory is rejected', async () => {
   const folder = await aProject({})
   expect(() => aLedger(folder)).toThrow(SetupError)
   expect(() => aLedger(path.join(folder, 'no', 'such', 'folder.db'))).toThrow(SetupError)
+})
+
+test('a new ledger is readable by its owner only, also behind a dangling symbolic link', async () => {
+  const [file, link, target] = [await aFile(), await aFile(), await aFile()]
+  symlinkSync(target, link)
+
+  for (const name of [file, link]) await aLedger(name).close()
+
+  for (const name of [file, target]) expect(statSync(name).mode & 0o777).toBe(0o600)
 })
 
 test('an empty file becomes a ledger, and its content survives restarts', async () => {

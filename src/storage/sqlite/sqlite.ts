@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
 import { LedgerError } from '../../governance/ledger.ts'
@@ -79,6 +79,8 @@ function createPrivateFile(file: string): void {
     closeSync(openSync(file, 'ax', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // A dangling symbolic link: its target does not exist yet.
+    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   }
 }
 
