@@ -355,6 +355,19 @@ describe('governance around the router', () => {
     expect(bridge.executions.list({ limit: 10 })).toMatchObject([{ caller: 'ann', state: 'done' }])
   })
 
+  test('a rule with a short timeout leaves the agent half of it', async () => {
+    const { bridge } = await serveHere({
+      sources: [intentSource([anAgent('a')])],
+      policy: { rules: [{ match: 'Look', timeout: 250 }] },
+    })
+
+    // Several calls: a busy machine may delay one of them beyond its timeout.
+    const calls = Array.from({ length: 20 }, () => bridge.call('Look'))
+
+    const answers = await Promise.all(calls)
+    expect(answers.filter(({ isError }) => !isError).length).toBeGreaterThan(0)
+  })
+
   test('each version of an intent is a separate tool with a stable name', async () => {
     const { bridge } = await serve([
       anAgent('one'),

@@ -6,7 +6,7 @@ import { routingFailed } from './failures.ts'
 import type { Router } from './router/router.ts'
 import { toOutcome } from './to-outcome.ts'
 
-/** The router must answer this much earlier than the pipeline's own timeout. */
+/** The router must answer this much earlier than the pipeline's own timeout, or at half of a shorter one. */
 const graceMs = 250
 
 /** The pipeline's timeout for a call whose router has `timeoutMs`. */
@@ -44,7 +44,7 @@ export async function routeCall(routedCall: RouteCallOptions): Promise<Outcome> 
       caller: caller.subject,
       cancellation,
       // The operator's rules may set a shorter timeout than the routing policy.
-      timeout: Math.max(1, Math.min(callerTimeoutMs, timeout - graceMs)),
+      timeout: Math.min(callerTimeoutMs, timeout - Math.min(graceMs, timeout / 2)),
     }),
   )
 }
