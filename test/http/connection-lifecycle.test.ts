@@ -227,7 +227,7 @@ describe('over stdio', () => {
 
     test('SIGTERM during a call exits with 0 within two seconds', async () => {
       await server.send({ ...call, id: 9 })
-      await waitForLog(server, /began[^]*began/)
+      await waitForLog(server, /began\s[\s\S]*began/)
 
       const startedAt = performance.now()
       const { code } = await server.stop()

@@ -8,6 +8,7 @@ import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
+import { reachableKilobytes } from '../support/heap.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
@@ -219,6 +220,24 @@ describe('sessions per caller are limited', () => {
     // A leaked slot would make one of these fail.
     for (let count = 0; count < sessionLimits.perCaller; count++)
       expect(await openSession(url, ann)).toMatch(/./)
+  })
+
+  test('refused and ended sessions leave no memory behind', async () => {
+    const { url } = await serveHere(guarded)
+    const openAndEnd = async (sessionCount: number) => {
+      for (let count = 0; count < sessionCount; count++) {
+        await post(url, anInitialize(), { ...ann, accept: 'application/json' }).then(answerOf)
+        await endSession(url, await openSession(url, ann), ann).then((ended) => ended.text())
+      }
+    }
+    await openAndEnd(50)
+
+    const before = reachableKilobytes()
+    await openAndEnd(150)
+    const kilobytesPerSession = (reachableKilobytes() - before) / 300
+
+    // A session that stays subscribed to announcements keeps its server: 8 kilobytes.
+    expect(kilobytesPerSession).toBeLessThan(4)
   })
 })
 

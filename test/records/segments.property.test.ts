@@ -159,8 +159,8 @@ test('column segments and rows give the same tallies, also after changes and rem
 
   fc.assert(
     fc.property(aTallyQuery, ({ conditions, group, field, isDistinct, from, to }) => {
-      // A few changes are kept outside the segments; every 40th round has enough to rewrite them.
-      const changeCount = ++round % 40 === 0 ? 1500 : random(4)
+      // A few changes are kept outside the segments; every 10th round has enough to rewrite them.
+      const changeCount = ++round % 10 === 0 ? 1500 : random(4)
       store.put(
         stream,
         'c',

@@ -5,6 +5,6 @@ export const amount = (everyday: number, soak: number): number => (isSoak ? soak
 
 /**
  * The upper bound of a measurement in any unit. Exact in a soak, which has an idle machine; elsewhere
- * 20 times as large, so that only hangs and quadratic growth exceed it.
+ * ten times as large, so that only hangs and quadratic growth exceed it.
  */
-export const atMost = (bound: number): number => amount(bound * 20, bound)
+export const atMost = (bound: number): number => amount(bound * 10, bound)
