@@ -8,7 +8,8 @@ export interface DroppedField {
 
 /**
  * Finds the valid fields that have no place in MCP; each becomes a `field_dropped` warning. Fields that
- * v0.1 does not define are reported by `reading/unknown-fields.ts`.
+ * v0.1 does not define are reported by `reading/unknown-fields.ts`. The messages are part of the output
+ * of `project`: a new wording changes bytes that users keep under version control.
  */
 export function findDroppedFields(
   manifest: ValidManifest,

@@ -69,7 +69,7 @@ export function toSecurityDraft(
         ? ['Authentication is required but no scope is named; this one is invented.']
         : []),
       ...(changed.length > 0
-        ? [`Spelled as a manifest requires, from ${changed.join(', ')}.`]
+        ? [`Normalised to the manifest's syntax from ${changed.join(', ')}.`]
         : []),
     ],
   }

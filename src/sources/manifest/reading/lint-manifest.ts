@@ -10,7 +10,10 @@ export type ReportLint = (
   message: string,
 ) => void
 
-/** Reports problems that the v0.1 schema accepts. */
+/**
+ * Reports problems that the v0.1 schema accepts. Messages of warnings are part of the output of `project`:
+ * a new wording changes bytes that users keep under version control.
+ */
 export function lintManifest(manifest: ValidManifest, report: ReportLint): void {
   for (const rule of rules) rule(manifest, report)
 }
@@ -73,7 +76,7 @@ const permissionsAreRequired: Rule = ({ capabilities, requirements }, report) =>
 const privilegeIsProved: Rule = ({ interfaces }, report) => {
   for (const { name, auth, privileged, index } of interfaces) {
     if (!privileged || auth !== 'none') continue
-    const message = `${name} is privileged and has no authentication. Set auth to another value than none.`
+    const message = `${name} is privileged and has no authentication. Set auth to a value other than none.`
     report('error', 'privilege_unproved', ['interfaces', index, 'auth'], message)
   }
 }

@@ -26,7 +26,7 @@ export interface ManifestReadOptions {
 }
 
 export interface ManifestReading {
-  /** The valid parts; absent if `schema_version` or `identity` is invalid. */
+  /** Absent if the file cannot be parsed, or `schema_version` or `identity` is invalid. */
   readonly manifest?: ValidManifest
   readonly diagnostics: readonly Diagnostic[]
   /** `file:line:column` of a path. */
