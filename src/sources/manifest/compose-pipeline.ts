@@ -158,7 +158,7 @@ async function runStages(stages: readonly Stage[], call: Call, retries: number):
   for (const stage of stages) {
     const outcome = await runStage(stage, values, call, retries)
     if (outcome.kind === 'asking') {
-      const state = { step: stage.id, ...dropUndefined({ of: outcome.state }) }
+      const state = { step: stage.id, ...dropUndefined({ stepState: outcome.state }) }
       return { ...outcome, state }
     }
     if (isFailed(outcome)) {
@@ -186,7 +186,7 @@ async function runStage(
     const outcome = await call.run(call, capability.name, {
       step: attempts === 0 ? id : `${id}-${attempts + 1}`,
       input: pickInput(values, capability),
-      ...(resumed && { answers: call.answers, state: resumed.of as Json }),
+      ...(resumed && { answers: call.answers, state: resumed.stepState as Json }),
     })
     if (!isFailed(outcome) || attempts >= maxRetries || call.cancellation.cancelled) return outcome
   }

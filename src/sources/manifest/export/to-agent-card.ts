@@ -1,13 +1,13 @@
 import { toPointer } from '../../../capability/contract.ts'
 import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
-import { findUnmappedFields } from './dropped-fields.ts'
 import {
   type ExportableManifest,
   type ExportResult,
   type ExportWarning,
   withIndices,
 } from './export-result.ts'
+import { findUnmappedFields } from './unmapped-fields.ts'
 
 /** The A2A 1.0 agent card of a manifest that has an A2A interface. */
 export function toAgentCard(manifest: ExportableManifest): ExportResult {

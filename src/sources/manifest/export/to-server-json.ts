@@ -1,7 +1,6 @@
 import { toPointer } from '../../../capability/contract.ts'
 import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
-import { findUnmappedFields } from './dropped-fields.ts'
 import {
   type ExportableManifest,
   type ExportResult,
@@ -9,6 +8,7 @@ import {
   truncate,
   withIndices,
 } from './export-result.ts'
+import { findUnmappedFields } from './unmapped-fields.ts'
 
 export interface ServerJsonOptions {
   /** Reverse DNS, such as `com.example`; the registry verifies that the publisher owns it. */

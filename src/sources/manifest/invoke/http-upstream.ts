@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { isFault } from '../../../capability/fault.ts'
 import { isFailed } from '../../../capability/outcome.ts'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
 import {
@@ -60,7 +61,7 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
         : upstreamUnauthorized(String(error))
       return { outcome, reached: 'no' }
     }
-    if (result.kind === 'broken' && cancellation.cancelled)
+    if (isFault(result) && cancellation.cancelled)
       return { outcome: upstreamStopped(), reached: result.sent ? 'maybe' : 'no' }
     return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }

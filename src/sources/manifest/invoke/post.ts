@@ -1,20 +1,18 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Fault } from '../../../capability/fault.ts'
 
 /** The response of a POST, or why there is none. */
 export type PostResult = PostReply | PostFailure
 
 export interface PostReply {
-  readonly kind: 'reply'
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** Complete for a 2xx status; otherwise truncated to `maxErrorBytes`. */
   readonly body: Buffer
 }
 
-export interface PostFailure {
-  readonly kind: 'broken'
-  readonly reason: 'lost' | 'garbled' | 'too_large'
+export interface PostFailure extends Fault<'connection_lost' | 'malformed_http' | 'too_large'> {
   /** `true` if the server may have received the request. */
   readonly sent: boolean
   readonly cause: string
@@ -95,7 +93,6 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
       response.destroy()
     }
     const reply = (): PostReply => ({
-      kind: 'reply',
       status,
       headers,
       body: body.subarray(0, size),
@@ -117,8 +114,7 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
 }
 
 const tooLarge: PostFailure = {
-  kind: 'broken',
-  reason: 'too_large',
+  fault: 'too_large',
   sent: true,
   cause: 'too large',
 }
@@ -133,10 +129,8 @@ function withCapacity(body: Buffer, needed: number, limit: number): Buffer {
 
 function toPostFailure(error: NodeJS.ErrnoException | undefined, sent: boolean): PostFailure {
   const code = error?.code ?? ''
-  const reason = code.startsWith('HPE_') ? 'garbled' : 'lost'
   return {
-    kind: 'broken',
-    reason,
+    fault: code.startsWith('HPE_') ? 'malformed_http' : 'connection_lost',
     sent,
     cause: error ? `${code} ${error.message}`.trim() : 'closed',
   }

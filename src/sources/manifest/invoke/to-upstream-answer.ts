@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from '../../../capability/content.ts'
+import { isFault } from '../../../capability/fault.ts'
 import { isPlainObject, parseJson } from '../../../capability/json.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
 import {
@@ -17,7 +18,7 @@ import type { PostFailure, PostReply, PostResult } from './post.ts'
 
 /** Maps the result of a POST to an outcome, by HTTP status. */
 export function toUpstreamAnswer(result: PostResult, maxBytes: number): UpstreamAnswer {
-  if (result.kind === 'broken')
+  if (isFault(result))
     return { outcome: toConnectionFailure(result, maxBytes), reached: result.sent ? 'maybe' : 'no' }
   const { status } = result
   if (status >= 200 && status < 300) {
@@ -28,11 +29,11 @@ export function toUpstreamAnswer(result: PostResult, maxBytes: number): Upstream
   return { outcome: toRefusal(result), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
-function toConnectionFailure({ reason, cause }: PostFailure, maxBytes: number): Outcome {
-  switch (reason) {
-    case 'lost':
+function toConnectionFailure({ fault, cause }: PostFailure, maxBytes: number): Outcome {
+  switch (fault) {
+    case 'connection_lost':
       return upstreamUnavailable(cause)
-    case 'garbled':
+    case 'malformed_http':
       return upstreamInvalid(cause)
     case 'too_large':
       return upstreamTooLarge(maxBytes)
@@ -89,8 +90,8 @@ function findMessage(data: unknown): string | undefined {
   if (typeof data === 'string') return data
   if (!isPlainObject(data)) return undefined
   for (const key of ['message', 'detail', 'error', 'title', 'error_description']) {
-    const found = findMessage(data[key])
-    if (found !== undefined && found !== '') return found
+    const message = findMessage(data[key])
+    if (message !== undefined && message !== '') return message
   }
   return undefined
 }

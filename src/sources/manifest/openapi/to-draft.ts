@@ -7,7 +7,7 @@ import { removeSecrets } from './remove-secrets.ts'
 import type { AddReview } from './schema-bundle.ts'
 import {
   type ImportedOperation,
-  methods,
+  methodSemantics,
   type Operation,
   toImportedOperation,
   toParameterNodes,
@@ -111,7 +111,8 @@ function toOperations(document: OpenApiDocument): Operation[] {
     })
 }
 
-const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(methods, key)
+const isMethod = (key: string): key is keyof typeof methodSemantics =>
+  Object.hasOwn(methodSemantics, key)
 
 /** Distinct schemes, in the order of first use. */
 const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [

@@ -17,7 +17,7 @@ interface MethodSemantics {
 
 /** Semantics of HTTP methods (RFC 9110); a reviewer confirms that the API follows them. */
 // biome-ignore format: table
-export const methods: Readonly<Record<Method, MethodSemantics>> = {
+export const methodSemantics: Readonly<Record<Method, MethodSemantics>> = {
   get:     { level: 'none', idempotent: true,  category: 'retrieval' },
   head:    { level: 'none', idempotent: true,  category: 'retrieval' },
   options: { level: 'none', idempotent: true,  category: 'retrieval' },
@@ -64,7 +64,7 @@ export function toImportedOperation(
   const { method, route, value, path } = operation
   const { document, id, usedIds, review } = options
   const label = `${method.toUpperCase()} ${route}`
-  const { level, idempotent, category } = methods[method]
+  const { level, idempotent, category } = methodSemantics[method]
   const security = toSecurityDraft(value, path, level !== 'none', { document, id })
   const [summary, description, operationId] = [
     value.summary,
@@ -172,9 +172,9 @@ function toParameters(
   { value, path, shared }: Operation,
   document: OpenApiDocument,
 ): DocumentNode[] {
-  const own = toParameterNodes(value.parameters, [...path, 'parameters'], document)
+  const parameters = toParameterNodes(value.parameters, [...path, 'parameters'], document)
   const toKey = (node: DocumentNode) => `${String(node.value.in)} ${String(node.value.name)}`
-  return [...new Map([...shared, ...own].map((node) => [toKey(node), node])).values()]
+  return [...new Map([...shared, ...parameters].map((node) => [toKey(node), node])).values()]
 }
 
 /** Resolves the references in a list of parameters. */

@@ -10,7 +10,7 @@ export type ObservedKind = 'actions' | 'states' | 'links'
 export interface ObservedContext {
   readonly source: string
   readonly path: readonly string[]
-  readonly touch: () => void
+  readonly onChange: () => void
 }
 
 /** A map that a service emits repeatedly. Values are processed lazily, when a reading is requested. */
@@ -28,7 +28,7 @@ export abstract class ObservedMap<T> {
   ) {
     this.name = name
     this.context = context
-    if (typeof observe === 'function') this.#latest = new LatestValue(observe, context.touch)
+    if (typeof observe === 'function') this.#latest = new LatestValue(observe, context.onChange)
   }
 
   get diagnostics(): readonly Diagnostic[] {

@@ -11,7 +11,7 @@ import { ObservedStates } from './observed-states.ts'
 
 /** The graph that an observed service is part of. */
 export interface Graph extends ActionMemory {
-  touch(node: ObservedService): void
+  onChange(node: ObservedService): void
   valueChanged(view: View): void
   /** Returns a refusal if `service` must not be linked below `parent`. */
   findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined
@@ -41,7 +41,7 @@ export class ObservedService implements LinkFollower {
     this.parent = parent
     this.#graph = graph
     const { id: source, states, links } = graph.settings
-    const context = { source, path, touch: () => graph.touch(this) }
+    const context = { source, path, onChange: () => graph.onChange(this) }
     this.#actions = new ObservedActions(service, graph, context)
     const exposed = states === 'none' ? undefined : observableOf(service, 'states')
     this.#states = new ObservedStates(exposed, (view) => graph.valueChanged(view), context)
@@ -51,7 +51,7 @@ export class ObservedService implements LinkFollower {
       context,
     )
     this.#maps = [this.#actions, this.#states, this.#links]
-    graph.touch(this)
+    graph.onChange(this)
   }
 
   get capabilities(): readonly Capability[] {

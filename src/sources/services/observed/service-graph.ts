@@ -24,7 +24,7 @@ export class ServiceGraph implements Graph {
   readonly settings: ServiceSettings
   readonly root: ObservedService
   readonly #announce: (change: Change) => void
-  readonly #touched = new Set<ObservedService>()
+  readonly #changedNodes = new Set<ObservedService>()
   readonly #withdrawn = new Map<string, DeclaredAction>()
   readonly #getState: Capability
   readonly #listLinks: Capability
@@ -67,8 +67,8 @@ export class ServiceGraph implements Graph {
     this.root.release()
   }
 
-  touch(node: ObservedService): void {
-    this.#touched.add(node)
+  onChange(node: ObservedService): void {
+    this.#changedNodes.add(node)
     if (this.#hasUnread || this.#isReleased) return
     this.#hasUnread = true
     this.#announce({ kind: 'reading' })
@@ -125,8 +125,8 @@ export class ServiceGraph implements Graph {
   /** Processing links may add services to the set, which the same loop then visits. */
   #refresh(): void {
     if (!this.#hasUnread) return
-    for (const node of this.#touched) {
-      this.#touched.delete(node)
+    for (const node of this.#changedNodes) {
+      this.#changedNodes.delete(node)
       if (node.refresh()) this.#reading = undefined
     }
     this.#hasUnread = false
