@@ -134,7 +134,7 @@ function toInput(stages: readonly Stage[]): JsonObject {
     type: 'object',
     properties,
     required: [...required],
-    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
+    ...dropUndefined({ $defs: Object.keys(definitions).length > 0 ? definitions : undefined }),
   }
 }
 

@@ -57,7 +57,7 @@ function toRules(
   source: string,
 ): Rules {
   const { runtime, requirements } = manifest
-  const cost = capability.cost?.estimated_cost
+  const amount = capability.cost?.estimated_cost
   return {
     ...noRules,
     permissions: [
@@ -68,8 +68,11 @@ function toRules(
     ],
     approval: needsApproval(manifest, capability, interfaces),
     idempotencyKey: capability.idempotency_key_required,
-    ...(cost !== undefined && {
-      cost: { amount: cost, unit: toCurrency(requirements?.budget?.currency) },
+    ...dropUndefined({
+      cost:
+        amount === undefined
+          ? undefined
+          : { amount, unit: toCurrency(requirements?.budget?.currency) },
     }),
     budgets: toBudgets(manifest, source),
     rates: [...new Set(interfaces)].flatMap((one) => toRates(one, source)),

@@ -5,7 +5,7 @@ import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { readOnly } from '../../capability/effects.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
-import { isPlainObject } from '../../capability/json.ts'
+import { dropUndefined, isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toName, toPortableName, toSegments } from './address.ts'
@@ -57,7 +57,7 @@ export function toCapability(
   const isDescribed = typeof description === 'string' && description !== ''
   const base = {
     name,
-    ...(path.length > 0 && { portableName: toPortableName(path, key) }),
+    ...dropUndefined({ portableName: path.length > 0 ? toPortableName(path, key) : undefined }),
     description: isDescribed ? description : `The action ${name}.`,
     extras: {},
     origin,

@@ -4,7 +4,7 @@ import { toPointer } from '../../capability/contract.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { readOnly } from '../../capability/effects.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
-import type { Json } from '../../capability/json.ts'
+import { dropUndefined, type Json } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
 import { toName, toSegments, toUri } from './address.ts'
@@ -38,7 +38,7 @@ export function toView(
   const { title, description } = reading.schema
   const view: View = Object.freeze({
     name,
-    ...(typeof title === 'string' && { title }),
+    ...dropUndefined({ title: typeof title === 'string' ? title : undefined }),
     description: typeof description === 'string' ? description : `The state ${name}.`,
     input: anyObject,
     output: toUncheckedContract(reading.schema),

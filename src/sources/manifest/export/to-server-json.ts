@@ -128,7 +128,7 @@ function toRemotes(
       warn('endpoint', 'The endpoint is a loopback address, which a public registry rejects.')
     const { headers, message } = authHeaders[one.auth]
     if (message !== undefined) warn('auth', message)
-    return [{ type: 'streamable-http', url, ...(headers && { headers }) }]
+    return [{ type: 'streamable-http', url, ...dropUndefined({ headers }) }]
   })
   if (remotes.length === 0) {
     const message =

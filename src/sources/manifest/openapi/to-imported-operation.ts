@@ -1,5 +1,10 @@
 import { isFault } from '../../../capability/fault.ts'
-import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
+import {
+  dropUndefined,
+  isPlainObject,
+  type Json,
+  type JsonObject,
+} from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
 import { hasMinLength, toSlug, toUnique } from './names.ts'
@@ -94,6 +99,7 @@ export function toImportedOperation(
   for (const note of security.notes) review(['permissions'], note)
   if (security.permissions.length === 0 && level !== 'none')
     review(['side_effect_level'], 'no permission is required: every connected client may call it.')
+  const hasSecurity = security.permissions.length > 0 || security.notes.length > 0
   const capability: ManifestCapability = {
     id: uniqueId,
     name: name ?? label,
@@ -102,8 +108,8 @@ export function toImportedOperation(
     input_schema: toInput(operation, options),
     output_schema: toOutput(operation, options),
     protocols: ['MCP', 'HTTP'],
-    ...((security.permissions.length > 0 || security.notes.length > 0) && {
-      permissions: [...security.permissions],
+    ...dropUndefined({
+      permissions: hasSecurity ? [...security.permissions] : undefined,
     }),
     idempotency_key_required: level !== 'none',
     idempotent,
@@ -152,7 +158,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
   const schema: JsonObject = {
     type: 'object',
     properties,
-    ...(required.length > 0 && { required }),
+    ...dropUndefined({ required: required.length > 0 ? required : undefined }),
     additionalProperties: false,
     ...bundle.definitions,
   }
@@ -162,8 +168,10 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
 function describe(schema: Json, { description, deprecated }: Fields): Json {
   if (!isPlainObject(schema)) return schema
   return {
-    ...(typeof description === 'string' && { description: description.trim() }),
-    ...(deprecated === true && { deprecated }),
+    ...dropUndefined({
+      description: toText(description),
+      deprecated: deprecated === true ? deprecated : undefined,
+    }),
     ...(schema as JsonObject),
   }
 }
