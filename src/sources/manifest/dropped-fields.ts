@@ -13,19 +13,19 @@ export interface DroppedField {
  */
 export function findDroppedFields(
   manifest: ValidManifest,
-  offered: ReadonlySet<number>,
+  servedIndices: ReadonlySet<number>,
 ): DroppedField[] {
   const { capabilities, interfaces, requirements } = manifest
-  const first = interfaces.find(({ protocol }) => protocol === 'MCP')
+  const mcpInterface = interfaces.find(({ protocol }) => protocol === 'MCP')
   return [
     ...capabilities
-      .filter(({ index }) => !offered.has(index))
+      .filter(({ index }) => !servedIndices.has(index))
       .map(({ index, id, protocols }) => ({
         pointer: `/capabilities/${index}`,
         message: `${id} is offered over ${protocols.join(', ')} and not over MCP.`,
       })),
     ...interfaces
-      .filter(({ index }) => index !== first?.index)
+      .filter(({ index }) => index !== mcpInterface?.index)
       .map(({ index, name, protocol }) => ({
         pointer: `/interfaces/${index}`,
         message:

@@ -64,12 +64,12 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   if (!manifest) return { capabilities: [], diagnostics: reading.diagnostics }
   const diagnostics: Diagnostic[] = [...reading.diagnostics]
   const handlers = await options.handlers()
-  const offered = manifest.capabilities.filter(
+  const servedCapabilities = manifest.capabilities.filter(
     ({ protocols }) => options.all || protocols.includes('MCP'),
   )
   for (const { pointer, message } of findDroppedFields(
     manifest,
-    new Set(offered.map(({ index }) => index)),
+    new Set(servedCapabilities.map(({ index }) => index)),
   ))
     diagnostics.push({
       code: 'field_dropped',
@@ -81,7 +81,7 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
     })
   const loader = new CapabilityLoader(options, upstreams, manifest, handlers, reading, diagnostics)
   const capabilities: Capability[] = []
-  for (const capability of offered) capabilities.push(...(await loader.load(capability)))
+  for (const capability of servedCapabilities) capabilities.push(...(await loader.load(capability)))
   if (options.compose)
     capabilities.push(...composePipeline(manifest, capabilities, loader.report, source))
   return {
@@ -176,9 +176,10 @@ class CapabilityLoader {
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
     const pointer = `${base}/${direction}_schema`
     try {
-      const bundled = await bundleSchema(schema, this.#options.loadReference)
-      if (findSecrets(bundled).length > 0) throw new Error('a referenced schema contains a secret')
-      const reading = readContract(bundled, direction)
+      const bundledSchema = await bundleSchema(schema, this.#options.loadReference)
+      if (findSecrets(bundledSchema).length > 0)
+        throw new Error('a referenced schema contains a secret')
+      const reading = readContract(bundledSchema, direction)
       if (!isFault(reading)) return reading.contract
       this.report('error', 'schema_unusable', pointer, `${id} is not served: ${reading.fault}.`)
     } catch (error) {
@@ -201,8 +202,8 @@ class Upstreams {
     this.#options = options
   }
 
-  open(via: ManifestInterface, { requirements }: ValidManifest): Upstream {
-    const { protocol, endpoint = '', name, auth } = via
+  open(agentInterface: ManifestInterface, { requirements }: ValidManifest): Upstream {
+    const { protocol, endpoint = '', name, auth } = agentInterface
     const key = `${protocol} ${endpoint}`
     let upstream = this.#connections.get(key)
     if (!upstream) {

@@ -45,9 +45,9 @@ export function findAgentInterface(
   { interfaces }: ValidManifest,
   { protocols }: ManifestCapability,
 ): Indexed<ManifestInterface> | undefined {
-  const offered = new Set<string>(protocols)
-  const open = interfaces.filter(({ protocol }) => offered.has(protocol))
-  return open.find(({ protocol }) => protocol === 'MCP') ?? open[0]
+  const capabilityProtocols = new Set<string>(protocols)
+  const candidates = interfaces.filter(({ protocol }) => capabilityProtocols.has(protocol))
+  return candidates.find(({ protocol }) => protocol === 'MCP') ?? candidates[0]
 }
 
 function toRules(
@@ -91,16 +91,17 @@ function needsApproval(
   { id, side_effect_level, permissions = [] }: ManifestCapability,
   interfaces: readonly ManifestInterface[],
 ): boolean {
-  const named = new Set(policy.human_approval_actions ?? [])
-  if (named.has(id) || permissions.some((permission) => named.has(permission))) return true
-  const risky = side_effect_level === 'high' || interfaces.some(({ privileged }) => privileged)
-  return policy.high_risk_approval_required && risky
+  const approvalActions = new Set(policy.human_approval_actions ?? [])
+  if (approvalActions.has(id) || permissions.some((permission) => approvalActions.has(permission)))
+    return true
+  const isHighRisk = side_effect_level === 'high' || interfaces.some(({ privileged }) => privileged)
+  return policy.high_risk_approval_required && isHighRisk
 }
 
 function toBudgets({ requirements, trust }: ValidManifest, source: string): Budget[] {
   const { currency, per_task_limit, monthly_limit } = requirements?.budget ?? {}
   const { soft_alert_pct, reauthorization_pct, hard_stop_pct } = trust.budget_guardrails
-  const common = {
+  const base = {
     unit: toCurrency(currency),
     per: 'source' as const,
     thresholds: { alert: soft_alert_pct, reauthorise: reauthorization_pct, stop: hard_stop_pct },
@@ -108,10 +109,24 @@ function toBudgets({ requirements, trust }: ValidManifest, source: string): Budg
   return [
     ...(per_task_limit === undefined
       ? []
-      : [{ ...common, id: `${source} per task`, limit: per_task_limit, window: 'call' as const }]),
+      : [
+          {
+            ...base,
+            id: `${source} per task`,
+            limit: per_task_limit,
+            window: 'call' as const,
+          },
+        ]),
     ...(monthly_limit === undefined
       ? []
-      : [{ ...common, id: `${source} monthly`, limit: monthly_limit, window: 'month' as const }]),
+      : [
+          {
+            ...base,
+            id: `${source} monthly`,
+            limit: monthly_limit,
+            window: 'month' as const,
+          },
+        ]),
   ]
 }
 

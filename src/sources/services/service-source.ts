@@ -28,7 +28,7 @@ class ServiceSource implements Source {
   #graph: ServiceGraph | undefined
   #readiness: Deadline | undefined
   #isClosed = false
-  #last:
+  #lastReading:
     | { readonly observed: Reading; readonly pending: string; readonly reading: Reading }
     | undefined
 
@@ -43,7 +43,7 @@ class ServiceSource implements Source {
     const graph = this.#open()
     const reading = graph.read()
     // A service that is linked later is not awaited: it would delay every other capability.
-    if (graph.pending.length === 0 || this.#last || this.#isClosed)
+    if (graph.pending.length === 0 || this.#lastReading || this.#isClosed)
       return this.#toReading(reading, graph.pending)
     this.#readiness ??= new Deadline(this.#settings.readiness)
     return this.#readiness.reached.then(() => this.#toReading(graph.read(), graph.pending))
@@ -82,14 +82,14 @@ class ServiceSource implements Source {
   /** Returns the same object while nothing has changed, so that the catalog can compare by identity. */
   #toReading(observed: Reading, pending: readonly PendingMap[]): Reading {
     const pointers = pending.map(({ pointer }) => pointer).join(' ')
-    if (this.#last?.observed === observed && this.#last.pending === pointers)
-      return this.#last.reading
+    if (this.#lastReading?.observed === observed && this.#lastReading.pending === pointers)
+      return this.#lastReading.reading
     const diagnostics = [
       ...(observed.diagnostics ?? []),
       ...pending.map((map) => this.#toPendingDiagnostic(map)),
     ]
     const reading = { ...observed, diagnostics }
-    this.#last = { observed, pending: pointers, reading }
+    this.#lastReading = { observed, pending: pointers, reading }
     return reading
   }
 

@@ -32,7 +32,7 @@ export function toView(
 ): Omit<ExposedState, 'text'> | Fault {
   const name = toName(path, key)
   const origin = { source, pointer: toPointer(toSegments(path, 'states', key)) }
-  const reading = schema === undefined ? { schema: {}, stripped: [] } : toJsonSchema(schema)
+  const reading = schema === undefined ? { schema: {}, strippedKeywords: [] } : toJsonSchema(schema)
   if (isFault(reading)) return reading
   const uri = toUri(source, 'state', ...path, key)
   const { title, description } = reading.schema
@@ -56,7 +56,7 @@ export function toView(
       return { kind: 'done', content: [{ type: 'resource', resource }] }
     },
   })
-  return { name, schema, view, diagnostics: toDiagnostics(name, origin, reading.stripped) }
+  return { name, schema, view, diagnostics: toDiagnostics(name, origin, reading.strippedKeywords) }
 }
 
 /** `undefined` becomes `null`: the state exists but has no value yet. */
@@ -73,9 +73,9 @@ export const isState = (value: unknown): value is ServiceState =>
 const toDiagnostics = (
   name: string,
   { source, pointer }: { source: string; pointer: string },
-  stripped: readonly string[],
+  strippedKeywords: readonly string[],
 ): Diagnostic[] =>
-  stripped.map((keyword) => ({
+  strippedKeywords.map((keyword) => ({
     code: 'keyword_stripped',
     severity: 'info',
     message: `${name}: ${keyword.split('/').at(-1)} is not a JSON Schema keyword and is removed from the schema.`,

@@ -187,9 +187,9 @@ function toSkill(
   warn: (key: string, message: string) => void,
 ): JsonObject {
   const { id, name, description, category, permissions = [] } = capability
-  const authenticated = auths.filter((auth) => auth !== 'none')
-  const isRestricted = permissions.length > 0 && authenticated.length > 0
-  if (permissions.length > 0 && authenticated.length === 0)
+  const authMethods = auths.filter((auth) => auth !== 'none')
+  const isRestricted = permissions.length > 0 && authMethods.length > 0
+  if (permissions.length > 0 && authMethods.length === 0)
     warn(
       'permissions',
       `No interface authenticates callers, so the card cannot require the permissions of ${id}.`,
@@ -200,7 +200,7 @@ function toSkill(
     description,
     tags: [...new Set([category, ...tags])],
     ...(isRestricted && {
-      securityRequirements: authenticated.map((auth) => toRequirement(auth, permissions)),
+      securityRequirements: authMethods.map((auth) => toRequirement(auth, permissions)),
     }),
   }
 }

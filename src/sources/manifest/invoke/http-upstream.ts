@@ -62,7 +62,7 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
       return { outcome, reached: 'no' }
     }
     if (isFault(result) && cancellation.cancelled)
-      return { outcome: upstreamStopped(), reached: result.sent ? 'maybe' : 'no' }
+      return { outcome: upstreamStopped(), reached: result.wasSent ? 'maybe' : 'no' }
     return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }
 
@@ -73,10 +73,10 @@ const noCredential = async () => undefined
 
 function toUrl(endpoint: URL, capability: string): URL | undefined {
   const url = new URL(endpoint)
-  const last = `/${encodeURIComponent(capability)}`
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${last}`
+  const lastSegment = `/${encodeURIComponent(capability)}`
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${lastSegment}`
   // The URL parser normalises `.` and `..`, which would call another path.
-  return url.pathname.endsWith(last) ? url : undefined
+  return url.pathname.endsWith(lastSegment) ? url : undefined
 }
 
 const toHeaders = (

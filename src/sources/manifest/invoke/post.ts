@@ -14,7 +14,7 @@ export interface PostReply {
 
 export interface PostFailure extends Fault<'connection_lost' | 'malformed_http' | 'too_large'> {
   /** `true` if the server may have received the request. */
-  readonly sent: boolean
+  readonly wasSent: boolean
   readonly cause: string
 }
 
@@ -47,18 +47,18 @@ export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostO
     maxHeaderSize: maxHeaderBytes,
   })
   return new Promise<PostResult>((resolve) => {
-    let sent = false
+    let wasSent = false
     let hasResponse = false
     let firstError: NodeJS.ErrnoException | undefined
     const fail: Fail = (error) => {
       firstError ??= error
-      return toPostFailure(firstError, sent)
+      return toPostFailure(firstError, wasSent)
     }
     request.on('socket', (socket) => {
-      if (request.reusedSocket || !socket.connecting) sent = true
+      if (request.reusedSocket || !socket.connecting) wasSent = true
       else
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          sent = true
+          wasSent = true
         })
     })
     request.on('response', (response) => {
@@ -102,9 +102,9 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
     // Events instead of async iteration, which would queue thousands of tiny chunks.
     response.on('data', (chunk: Buffer) => {
       body = withCapacity(body, size + chunk.length, limit)
-      const copied = chunk.copy(body, size)
-      size += copied
-      if (copied < chunk.length || ++chunks * minChunkBytes > limit) overflow()
+      const copiedBytes = chunk.copy(body, size)
+      size += copiedBytes
+      if (copiedBytes < chunk.length || ++chunks * minChunkBytes > limit) overflow()
     })
     response.on('end', () => resolve(reply()))
     // A truncated error body is still a usable reply.
@@ -115,23 +115,23 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
 
 const tooLarge: PostFailure = {
   fault: 'too_large',
-  sent: true,
+  wasSent: true,
   cause: 'too large',
 }
 
 /** One growing buffer: a list of many tiny chunks would use far more memory than the limit. */
-function withCapacity(body: Buffer, needed: number, limit: number): Buffer {
-  if (needed <= body.length || body.length === limit) return body
-  const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(needed, 2 * body.length, 4096)))
-  body.copy(larger)
-  return larger
+function withCapacity(body: Buffer, minBytes: number, limit: number): Buffer {
+  if (minBytes <= body.length || body.length === limit) return body
+  const largerBody = Buffer.allocUnsafe(Math.min(limit, Math.max(minBytes, 2 * body.length, 4096)))
+  body.copy(largerBody)
+  return largerBody
 }
 
-function toPostFailure(error: NodeJS.ErrnoException | undefined, sent: boolean): PostFailure {
+function toPostFailure(error: NodeJS.ErrnoException | undefined, wasSent: boolean): PostFailure {
   const code = error?.code ?? ''
   return {
     fault: code.startsWith('HPE_') ? 'malformed_http' : 'connection_lost',
-    sent,
+    wasSent,
     cause: error ? `${code} ${error.message}`.trim() : 'closed',
   }
 }

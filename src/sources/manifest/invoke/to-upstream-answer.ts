@@ -19,7 +19,10 @@ import type { PostFailure, PostReply, PostResult } from './post.ts'
 /** Maps the result of a POST to an outcome, by HTTP status. */
 export function toUpstreamAnswer(result: PostResult, maxBytes: number): UpstreamAnswer {
   if (isFault(result))
-    return { outcome: toConnectionFailure(result, maxBytes), reached: result.sent ? 'maybe' : 'no' }
+    return {
+      outcome: toConnectionFailure(result, maxBytes),
+      reached: result.wasSent ? 'maybe' : 'no',
+    }
   const { status } = result
   if (status >= 200 && status < 300) {
     const outcome = toSuccess(result)
@@ -47,10 +50,10 @@ function toSuccess({ headers, body }: PostReply): Outcome {
     return upstreamInvalid(
       `The response has the unsupported content encoding ${headers['content-encoding']}.`,
     )
-  const decoded = decode(body)
-  if (decoded === undefined) return upstreamInvalid('The response is not valid UTF-8.')
+  const decodedBody = decode(body)
+  if (decodedBody === undefined) return upstreamInvalid('The response is not valid UTF-8.')
   if (isJson(type) || type === '') {
-    const data = parseJson(decoded)
+    const data = parseJson(decodedBody)
     if (data !== undefined) return { kind: 'done', data }
     if (type !== '')
       return upstreamInvalid('The response is declared as JSON but is not valid JSON.')
@@ -58,7 +61,7 @@ function toSuccess({ headers, body }: PostReply): Outcome {
     return upstreamInvalid(
       `The response has the media type ${type}, which is neither JSON nor text.`,
     )
-  return { kind: 'done', content: [text(decoded)] }
+  return { kind: 'done', content: [text(decodedBody)] }
 }
 
 function toRefusal(reply: PostReply): Outcome {

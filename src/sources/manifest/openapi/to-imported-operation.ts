@@ -41,7 +41,7 @@ export interface Operation {
   readonly value: Fields
   readonly path: DocumentPath
   /** Parameters of the path item, which the operation may override. */
-  readonly shared: readonly DocumentNode[]
+  readonly sharedParameters: readonly DocumentNode[]
 }
 
 export interface CapabilityOptions {
@@ -125,8 +125,8 @@ const toText = (value: unknown): string | undefined =>
 const ignoredHeaders = new Set(['accept', 'content-type', 'authorization'])
 
 function toInput(operation: Operation, { document, review }: CapabilityOptions): ManifestSchema {
-  const out = ['input_schema']
-  const bundle = new SchemaBundle({ document, direction: 'input', out, review })
+  const manifestPath = ['input_schema']
+  const bundle = new SchemaBundle({ document, direction: 'input', manifestPath, review })
   const properties: Record<string, Json> = {}
   const required: string[] = []
   const add = (name: string, schema: Json, isRequired: boolean) => {
@@ -137,7 +137,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
     const [name, location] = [String(value.name), String(value.in)]
     if (location === 'header' && ignoredHeaders.has(name.toLowerCase())) continue
     const key = Object.hasOwn(properties, name) ? `${location}_${name}` : name
-    const target = [...out, 'properties', key]
+    const target = [...manifestPath, 'properties', key]
     const [media] = isPlainObject(value.content) ? Object.entries(value.content) : []
     if (media) review(target, `sent as ${media[0]}.`)
     const form = media
@@ -150,7 +150,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
   const body = document.resolve(operation.value.requestBody, [...operation.path, 'requestBody'])
   if (body) {
     const key = Object.hasOwn(properties, 'body') ? 'request_body' : 'body'
-    const target = [...out, 'properties', key]
+    const target = [...manifestPath, 'properties', key]
     const content = pickContent(body, document, (message) => review(target, message))
     const schema = content ? bundle.translate(content.schema, content.path, target) : {}
     add(key, describe(schema, body.value), body.value.required === true)
@@ -162,7 +162,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
     additionalProperties: false,
     ...bundle.definitions,
   }
-  return reviewSchema(schema, 'input', out, review)
+  return reviewSchema(schema, 'input', manifestPath, review)
 }
 
 function describe(schema: Json, { description, deprecated }: Fields): Json {
@@ -177,12 +177,14 @@ function describe(schema: Json, { description, deprecated }: Fields): Json {
 }
 
 function toParameters(
-  { value, path, shared }: Operation,
+  { value, path, sharedParameters }: Operation,
   document: OpenApiDocument,
 ): DocumentNode[] {
   const parameters = toParameterNodes(value.parameters, [...path, 'parameters'], document)
   const toKey = (node: DocumentNode) => `${String(node.value.in)} ${String(node.value.name)}`
-  return [...new Map([...shared, ...parameters].map((node) => [toKey(node), node])).values()]
+  return [
+    ...new Map([...sharedParameters, ...parameters].map((node) => [toKey(node), node])).values(),
+  ]
 }
 
 /** Resolves the references in a list of parameters. */
@@ -206,16 +208,17 @@ export function toParameterNodes(
 }
 
 function toOutput(operation: Operation, { document, review }: CapabilityOptions): ManifestSchema {
-  const out = ['output_schema']
-  const bundle = new SchemaBundle({ document, direction: 'output', out, review })
+  const manifestPath = ['output_schema']
+  const bundle = new SchemaBundle({ document, direction: 'output', manifestPath, review })
   const at = [...operation.path, 'responses']
   const responses = document.resolve(operation.value.responses, at)
   const status = pickStatus(Object.keys(responses?.value ?? {}))
   const response =
     status === undefined ? undefined : document.resolve(responses?.value[status], [...at, status])
-  const content = response && pickContent(response, document, (message) => review(out, message))
+  const content =
+    response && pickContent(response, document, (message) => review(manifestPath, message))
   const schema = bundle.translateRoot(content?.schema, content?.path ?? at)
-  return reviewSchema({ ...schema, ...bundle.definitions }, 'output', out, review)
+  return reviewSchema({ ...schema, ...bundle.definitions }, 'output', manifestPath, review)
 }
 
 const pickStatus = (statuses: readonly string[]): string | undefined =>
@@ -245,10 +248,10 @@ function pickContent(
 function reviewSchema(
   schema: JsonObject,
   direction: 'input' | 'output',
-  out: DocumentPath,
+  manifestPath: DocumentPath,
   review: AddReview,
 ): ManifestSchema {
   const reading = readContract(schema, direction)
-  if (isFault(reading)) review(out, `it cannot be served: ${reading.fault}.`)
+  if (isFault(reading)) review(manifestPath, `it cannot be served: ${reading.fault}.`)
   return schema as ManifestSchema
 }
