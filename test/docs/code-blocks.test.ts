@@ -36,8 +36,8 @@ for (const page of pages.sort()) {
       .filter(({ language }) => language === 'ts')
       .map(({ text }) => toFile(text))
     const others = blocks.filter(({ language }) => language !== 'ts').map(({ text }) => text)
-    const unused = modules.filter((file) => !others.some((text) => isUsed(file, text)))
-    expect(unused).toEqual([])
+    const unusedModules = modules.filter((file) => !others.some((text) => isUsed(file, text)))
+    expect(unusedModules).toEqual([])
     const deadLinks = []
     for (const [, target = ''] of markdown.matchAll(
       /\]\((?!https?:)([^)\s]+)\)|srcset="([^"]+)"/g,
@@ -51,9 +51,9 @@ for (const page of pages.sort()) {
     expect(deadLinks).toEqual([])
   })
 
-  const runnable = blocks.filter(({ language }) => !notRunnable.has(language))
+  const runnableBlocks = blocks.filter(({ language }) => !notRunnable.has(language))
   // CONTRIBUTING.md runs the test suite, which would run itself recursively.
-  if (runnable.length === 0 || page === 'CONTRIBUTING.md') continue
+  if (runnableBlocks.length === 0 || page === 'CONTRIBUTING.md') continue
   describe(page, () => {
     let folder: string
     beforeAll(async () => {
@@ -61,7 +61,7 @@ for (const page of pages.sort()) {
     })
     afterAll(() => rm(folder, { recursive: true, force: true }))
 
-    test.each(runnable)('line $line, $language', async (block) => {
+    test.each(runnableBlocks)('line $line, $language', async (block) => {
       await paste(block, folder)
     })
   })

@@ -501,8 +501,8 @@ const pathsIn = (value: unknown, path: readonly string[] = []): (readonly string
       ])
     : []
 
-function damage(whole: Fields, path: readonly string[], value: unknown): Fields {
-  const copy = structuredClone(whole)
+function damage(document: Fields, path: readonly string[], value: unknown): Fields {
+  const copy = structuredClone(document)
   let node = copy as Record<string, unknown>
   for (const step of path.slice(0, -1)) node = node[step] as Record<string, unknown>
   node[path.at(-1) ?? ''] = value

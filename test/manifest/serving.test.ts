@@ -23,6 +23,7 @@ import {
 } from '../support/a-manifest.ts'
 import { aProject } from '../support/a-project.ts'
 import { Site } from '../support/a-site.ts'
+import { atMost } from '../support/amount.ts'
 import { clientKinds, type OfficialClient, personAnswers } from '../support/client-kinds.ts'
 import { countingTools } from '../support/counting-tools.ts'
 import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
@@ -150,11 +151,11 @@ describe('the list of served tools', () => {
 
   test('contains the MCP capabilities, and every capability with all: true', async () => {
     const handlers = answering(manifest)
-    const mcpOnly = await serveManifest(manifest, { handlers })
-    const everything = await serveManifest(manifest, { handlers, all: true })
+    const mcpBridge = await serveManifest(manifest, { handlers })
+    const fullBridge = await serveManifest(manifest, { handlers, all: true })
 
-    expect(await toolNames(mcpOnly)).toEqual(['look-up-order'])
-    expect(await toolNames(everything)).toEqual(['api', 'inside', 'look-up-order'])
+    expect(await toolNames(mcpBridge)).toEqual(['look-up-order'])
+    expect(await toolNames(fullBridge)).toEqual(['api', 'inside', 'look-up-order'])
   })
 
   test('uses the prefix of the source', async () => {
@@ -291,9 +292,9 @@ test('a handler that never settles does not block close()', async () => {
   const bridge = createDrawbridge({ sources: [source] })
 
   expect(await verdictOf(bridge.call('look-up-order'))).toBe('timed_out')
-  const closing = bridge.close(100).then(() => 'closed')
+  const closeResult = bridge.close(100).then(() => 'closed')
 
-  expect(await Promise.race([closing, timeoutAfter(3000)])).toBe('closed')
+  expect(await Promise.race([closeResult, timeoutAfter(atMost(3000))])).toBe('closed')
 })
 
 describe('a high-risk call', () => {
@@ -522,9 +523,9 @@ describe('a composition', () => {
     const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline))
 
     const first = await bridge.call('order-desk', input, withIdempotencyKey('k'))
-    const repeated = await bridge.call('order-desk', input, withIdempotencyKey('k'))
+    const second = await bridge.call('order-desk', input, withIdempotencyKey('k'))
 
-    expect(repeated.structuredContent).toEqual(first.structuredContent)
+    expect(second.structuredContent).toEqual(first.structuredContent)
     expect(runs.filter(([id]) => id === 'note')).toHaveLength(1)
   })
 
@@ -690,8 +691,8 @@ async function listenOnFreePort(server: Server) {
 }
 
 describe('an agent behind HTTP', () => {
-  const unavailable = { status: 503, body: { message: 'later' } }
-  const success = { status: 200, body: { found: true } }
+  const unavailableAnswer = { status: 503, body: { message: 'later' } }
+  const successAnswer = { status: 200, body: { found: true } }
   const anHttpManifest = (endpoint: string, capability: Fields = {}, runtime: Fields = {}) =>
     aManifest({
       capabilities: [{ protocols: ['MCP', 'HTTP'], ...capability }],
@@ -706,7 +707,7 @@ describe('an agent behind HTTP', () => {
   }
 
   test('receives the arguments by POST at <endpoint>/<capability id>, and its answer is returned', async () => {
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const bridge = await serveManifest(anHttpManifest(`${agent.url}/api/`))
 
     const result = await bridge.call('look-up-order', { order: 'A-1' })
@@ -722,7 +723,7 @@ describe('an agent behind HTTP', () => {
   ])(
     'that fails twice is retried for a read: max_retries %i makes %i requests',
     async (max_retries, times, verdict) => {
-      const agent = await openAgent(unavailable, unavailable, success)
+      const agent = await openAgent(unavailableAnswer, unavailableAnswer, successAnswer)
       const bridge = await serveManifest(anHttpManifest(agent.url, {}, { max_retries }))
       const finalVerdict = await verdictOf(bridge.call('look-up-order'))
 
@@ -732,7 +733,7 @@ describe('an agent behind HTTP', () => {
   )
 
   test('that fails is not retried for a write that is not idempotent', async () => {
-    const agent = await openAgent(unavailable, success)
+    const agent = await openAgent(unavailableAnswer, successAnswer)
     const capability = aWritingCapability()
     const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 5 }))
 
@@ -743,7 +744,7 @@ describe('an agent behind HTTP', () => {
   })
 
   test('that fails is retried with the same idempotency key for an idempotent write', async () => {
-    const agent = await openAgent(unavailable, success)
+    const agent = await openAgent(unavailableAnswer, successAnswer)
     const capability = aWritingCapability({ idempotent: true })
     const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 1 }))
 
@@ -755,7 +756,7 @@ describe('an agent behind HTTP', () => {
 
   test('receives the secret of the manifest, resolved at call time', async () => {
     const requestedSecrets: string[] = []
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'vault://team/desk' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -779,7 +780,7 @@ describe('an agent behind HTTP', () => {
   })
 
   test('is not called when its secret cannot be resolved', async () => {
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'env://NOT_SET_ANYWHERE' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -1028,7 +1029,7 @@ const timeoutAfter = (milliseconds: number): Promise<string> =>
 
 /** Approves the pending request. */
 async function approve(bridge: Drawbridge): Promise<void> {
-  const [pending] = bridge.approvals.list(false)
-  if (!pending) throw new Error('no pending approval')
-  await bridge.approvals.decide(pending.id, 'approved', 'boss')
+  const [approval] = bridge.approvals.list(false)
+  if (!approval) throw new Error('no pending approval')
+  await bridge.approvals.decide(approval.id, 'approved', 'boss')
 }
