@@ -5,8 +5,11 @@ import {
   type Caller,
   createDrawbridge,
   type Drawbridge,
+  defineTool,
+  definitionSource,
   type ManifestSourceOptions,
   manifestSource,
+  z,
 } from '../../src/index.ts'
 import {
   aManifest,
@@ -24,8 +27,12 @@ import {
 import { aProject } from '../support/a-project.ts'
 import { Site } from '../support/a-site.ts'
 import { atMost } from '../support/amount.ts'
-import { clientKinds, type OfficialClient, personAnswers } from '../support/client-kinds.ts'
-import { countingTools } from '../support/counting-tools.ts'
+import {
+  clientKinds,
+  type OfficialClient,
+  type PersonAnswer,
+  personAnswers,
+} from '../support/client-kinds.ts'
 import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
 
 type Handlers = NonNullable<ManifestSourceOptions['handlers']>
@@ -795,23 +802,22 @@ describe('an agent behind HTTP', () => {
 
 describe('over every transport', () => {
   const clients = new Map<string, OfficialClient>()
+  let personAnswer: PersonAnswer = personAnswers.nothing
   let agent: Awaited<ReturnType<typeof anAgent>>
-  let upstream: Site
   let site: Site
   const forwardedHeaders: IncomingHttpHeaders[] = []
   const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
 
   beforeAll(async () => {
     agent = await anAgent({ status: 200, body: { done: true } })
-    upstream = await Site.open({
-      'drawbridge.yaml': 'sources: [{ definitions: ./tools/*.ts }]\n',
-      'tools/all.ts': countingTools({ name: 'over-mcp', category: 'read' }),
-    })
-    await upstream.serve()
-    const proxy = await aProxy(upstream.url, forwardedHeaders)
+    const upstream = createDrawbridge({ sources: [definitionSource([overMcp])] })
+    const { port } = await upstream.listen({ port: 0 })
+    const proxy = await aProxy(`http://127.0.0.1:${port}/mcp`, forwardedHeaders)
     site = await Site.open(
       {
-        'drawbridge.yaml': `sources: [{ manifest: agent.yaml, handlers: handlers.ts, all: true, compose: true }]
+        'drawbridge.yaml': `sources:
+  - { manifest: agent.yaml, handlers: handlers.ts, all: true, compose: true }
+  - { manifest: payments.yaml, handlers: lib/payments.ts, compose: true }
 ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob', scopes: [] })}`,
         'handlers.ts': 'export const inside = ({ order }) => ({ order, seen: true })\n',
         'agent.yaml': toYaml(
@@ -838,19 +844,44 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
             },
           }),
         ),
+        'payments.yaml': toYaml(
+          aManifest({
+            identity: { id: 'payment-desk' },
+            capabilities: [
+              aWritingCapability({ id: 'note', input_schema }),
+              aWritingCapability({ id: 'pay', input_schema, side_effect_level: 'high' }),
+            ],
+            composition: {
+              type: 'pipeline',
+              deterministic: true,
+              steps: ['note', 'pay'].map((id) => ({ id, capability_ref: id, on_failure: 'abort' })),
+            },
+          }),
+        ),
+        'lib/payments.ts': `import { appendFileSync } from 'node:fs'
+import path from 'node:path'
+const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
+const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
+export const note = (input) => (recordRun('note', input), {})
+export const pay = (input) => (recordRun('pay', input), { paid: true })
+`,
       },
       { DESK_ACCESS: 'what-opens-the-desk' },
     )
     await site.serve()
-    for (const clientKind of clientKinds)
-      clients.set(clientKind, await site.connect(clientKind, { headers: asBearer('ann') }))
+    await Promise.all(
+      clientKinds.map(async (clientKind) => {
+        const options = { headers: asBearer('ann'), person: () => personAnswer }
+        clients.set(clientKind, await site.connect(clientKind, options))
+      }),
+    )
     return async () => {
       await site.close()
       proxy.close()
-      await upstream.close()
+      await upstream.close(100)
       agent.close()
     }
-  }, 60_000)
+  })
 
   const clientOf = (clientKind: string): OfficialClient => {
     const client = clients.get(clientKind)
@@ -904,7 +935,7 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     '%s: the literal annotations are in the metadata of every tool',
     async (clientKind) => {
       for (const { name, _meta } of await clientOf(clientKind).tools())
-        if (name !== 'order-desk')
+        if (!name.endsWith('-desk'))
           expect(_meta['dev.drawbridge/extras']).toMatchObject({
             annotations: { sideEffects: expect.any(String), idempotency: expect.any(Object) },
           })
@@ -937,70 +968,47 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
         'what-opens-the-desk',
       )
   })
-})
-
-describe('a composition with a step that needs an approval', () => {
-  let site: Site
-
-  beforeAll(async () => {
-    const step = (id: string) => ({ id, capability_ref: id, on_failure: 'abort' })
-    const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
-    site = await Site.open({
-      'drawbridge.yaml':
-        'sources: [{ manifest: agent.yaml, handlers: ./lib/handlers.ts, compose: true }]\n',
-      'agent.yaml': toYaml(
-        aManifest({
-          capabilities: [
-            aWritingCapability({ id: 'note', input_schema }),
-            aWritingCapability({ id: 'pay', input_schema, side_effect_level: 'high' }),
-          ],
-          composition: {
-            type: 'pipeline',
-            deterministic: true,
-            steps: [step('note'), step('pay')],
-          },
-        }),
-      ),
-      'lib/handlers.ts': `import { appendFileSync } from 'node:fs'
-import path from 'node:path'
-const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
-const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
-export const note = (input) => (recordRun('note', input), {})
-export const pay = (input) => (recordRun('pay', input), { paid: true })
-`,
-    })
-    await site.serve()
-    return () => site.close()
-  })
 
   const runsFor = (order: string) =>
     site.runsOf().flatMap(({ name, input }) => (input.order === order ? [name] : []))
 
   test.each(clientKinds)(
-    '%s: runs every step once when the person approves',
+    '%s: a composition runs every step once when the person approves the one that needs it',
     async (clientKind) => {
-      const client = await site.connect(clientKind, { person: () => personAnswers.yes })
+      const client = clientOf(clientKind)
+      const countBefore = client.shown.length
+      personAnswer = personAnswers.yes
       const { verdict, data } = await client.call(
-        'order-desk',
+        'payment-desk',
         { order: clientKind },
         key(clientKind),
       )
 
       expect({ verdict, data }).toEqual({ verdict: 'done', data: { paid: true } })
       expect(runsFor(clientKind)).toEqual(['note', 'pay'])
-      expect(client.shown).toHaveLength(1)
-      expect(client.shown[0]).toContain('pay')
+      expect(client.shown.slice(countBefore)).toEqual([expect.stringContaining('pay')])
     },
   )
 
-  test.each(clientKinds)('%s: stops at the step when the person rejects it', async (clientKind) => {
-    const order = `no ${clientKind}`
-    const client = await site.connect(clientKind, { person: () => personAnswers.no })
-    const { verdict } = await client.call('order-desk', { order }, key(order))
+  test.each(clientKinds)(
+    '%s: a composition stops at a step that the person rejects',
+    async (clientKind) => {
+      const order = `no ${clientKind}`
+      personAnswer = personAnswers.no
+      const { verdict } = await clientOf(clientKind).call('payment-desk', { order }, key(order))
 
-    expect(verdict).not.toBe('done')
-    expect(runsFor(order)).toEqual(['note'])
-  })
+      expect(verdict).not.toBe('done')
+      expect(runsFor(order)).toEqual(['note'])
+    },
+  )
+})
+
+const overMcp = defineTool({
+  name: 'over-mcp',
+  description: 'An agent.',
+  category: 'read',
+  schema: z.object({ order: z.string() }),
+  execute: ({ order }) => ({ done: order }),
 })
 
 const key = (value: string) => ({ meta: { 'idempotency-key': value } })
