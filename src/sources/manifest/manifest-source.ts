@@ -1,7 +1,7 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFault } from '../../capability/fault.ts'
-import type { JsonObject } from '../../capability/json.ts'
+import { dropUndefined, type JsonObject } from '../../capability/json.ts'
 import type { Reading, Source } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import type { Credential, Upstream } from '../../upstream/upstream.ts'
@@ -213,8 +213,9 @@ class Upstreams {
         secrets.find(({ id }) => id === name) ?? (secrets.length === 1 ? secrets[0] : undefined)
       upstream = this.#options.protocols[protocol as 'MCP' | 'HTTP']({
         endpoint,
-        ...(auth !== 'none' && {
-          credential: () => this.#credential(name, auth, secret?.secret_ref),
+        ...dropUndefined({
+          credential:
+            auth === 'none' ? undefined : () => this.#credential(name, auth, secret?.secret_ref),
         }),
       })
       this.#connections.set(key, upstream)

@@ -153,14 +153,15 @@ function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call
     .filter((capability) => capability.name !== calledName)
     .map((capability) => capability.name)
   const listedNames = available.slice(0, maxListedNames)
+  const isTruncated = available.length > maxListedNames
   const details = {
     available: listedNames,
-    ...(available.length > maxListedNames && { more: available.length - maxListedNames }),
+    ...dropUndefined({ more: isTruncated ? available.length - maxListedNames : undefined }),
   }
   const alternatives =
     listedNames.length === 0
       ? 'No other action is available.'
-      : `Available now: ${listedNames.join(', ')}${available.length > maxListedNames ? ', …' : ''}.`
+      : `Available now: ${listedNames.join(', ')}${isTruncated ? ', …' : ''}.`
   if (settings.visibility === 'stable') {
     const reason =
       findReason(settings, name) ?? 'the service does not offer it in its current state'

@@ -199,8 +199,10 @@ function toSkill(
     name,
     description,
     tags: [...new Set([category, ...tags])],
-    ...(isRestricted && {
-      securityRequirements: authMethods.map((auth) => toRequirement(auth, permissions)),
+    ...dropUndefined({
+      securityRequirements: isRestricted
+        ? authMethods.map((auth) => toRequirement(auth, permissions))
+        : undefined,
     }),
   }
 }

@@ -1,4 +1,9 @@
-import { isPlainObject, type Json, type JsonObject } from '../../../capability/json.ts'
+import {
+  dropUndefined,
+  isPlainObject,
+  type Json,
+  type JsonObject,
+} from '../../../capability/json.ts'
 import { toUnique } from './names.ts'
 import {
   type DocumentPath,
@@ -273,10 +278,13 @@ function fromVersion30(schema: Record<string, Json>, { nullable }: Fields): Json
   if (type === undefined) return { anyOf: [schema, { type: 'null' }] }
   return {
     type: [type as Json, 'null'].flat() as Json,
-    ...(Array.isArray(values) && { enum: values.includes(null) ? values : [...values, null] }),
+    ...dropUndefined({ enum: Array.isArray(values) ? withNull(values) : undefined }),
     ...rest,
   }
 }
+
+const withNull = (values: readonly Json[]): readonly Json[] =>
+  values.includes(null) ? values : [...values, null]
 
 const encodings: Readonly<Record<string, JsonObject | undefined>> = {
   byte: { contentEncoding: 'base64' },
