@@ -79,9 +79,9 @@ export function composePipeline(
       '/composition',
       `${identity.id} is not composed: ${input.fault}.`,
     )
-  const all = (pick: (capability: Capability) => boolean) =>
+  const everyStage = (pick: (capability: Capability) => boolean) =>
     stages.every((stage) => pick(stage.capability))
-  const any = (pick: (capability: Capability) => boolean) =>
+  const someStage = (pick: (capability: Capability) => boolean) =>
     stages.some((stage) => pick(stage.capability))
   return [
     Object.freeze({
@@ -90,16 +90,16 @@ export function composePipeline(
       description: `${identity.description}\nRuns ${stages.map(({ id }) => id).join(', then ')}.`,
       input: input.contract,
       effects: {
-        writes: any(({ effects }) => effects.writes),
-        irreversible: any(({ effects }) => effects.irreversible),
-        repeatable: all(({ effects }) => effects.repeatable),
-        reachesOut: any(({ effects }) => effects.reachesOut),
+        writes: someStage(({ effects }) => effects.writes),
+        irreversible: someStage(({ effects }) => effects.irreversible),
+        repeatable: everyStage(({ effects }) => effects.repeatable),
+        reachesOut: someStage(({ effects }) => effects.reachesOut),
       },
       rules: {
         ...noRules,
         permissions: [...new Set(stages.flatMap(({ capability }) => capability.rules.permissions))],
         // Each step derives its own idempotency key from this one.
-        idempotencyKey: any(({ rules }) => rules.idempotencyKey),
+        idempotencyKey: someStage(({ rules }) => rules.idempotencyKey),
         timeout: runtime.timeout_seconds * 1000 * stages.length,
       },
       origin: { source, pointer: '/composition' },

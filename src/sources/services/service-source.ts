@@ -29,7 +29,11 @@ class ServiceSource implements Source {
   #readiness: Deadline | undefined
   #isClosed = false
   #lastReading:
-    | { readonly observed: Reading; readonly pending: string; readonly reading: Reading }
+    | {
+        readonly observedReading: Reading
+        readonly pendingPointers: string
+        readonly reading: Reading
+      }
     | undefined
 
   constructor(service: Service, settings: ServiceSettings) {
@@ -80,16 +84,19 @@ class ServiceSource implements Source {
   }
 
   /** Returns the same object while nothing has changed, so that the catalog can compare by identity. */
-  #toReading(observed: Reading, pending: readonly PendingMap[]): Reading {
-    const pointers = pending.map(({ pointer }) => pointer).join(' ')
-    if (this.#lastReading?.observed === observed && this.#lastReading.pending === pointers)
+  #toReading(observedReading: Reading, pendingMaps: readonly PendingMap[]): Reading {
+    const pointers = pendingMaps.map(({ pointer }) => pointer).join(' ')
+    if (
+      this.#lastReading?.observedReading === observedReading &&
+      this.#lastReading.pendingPointers === pointers
+    )
       return this.#lastReading.reading
     const diagnostics = [
-      ...(observed.diagnostics ?? []),
-      ...pending.map((map) => this.#toPendingDiagnostic(map)),
+      ...(observedReading.diagnostics ?? []),
+      ...pendingMaps.map((map) => this.#toPendingDiagnostic(map)),
     ]
-    const reading = { ...observed, diagnostics }
-    this.#lastReading = { observed, pending: pointers, reading }
+    const reading = { ...observedReading, diagnostics }
+    this.#lastReading = { observedReading, pendingPointers: pointers, reading }
     return reading
   }
 

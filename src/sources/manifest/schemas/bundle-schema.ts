@@ -102,9 +102,9 @@ export function toInnerReference(reference: string, prefix: string): string {
   throw new Error(`${reference} uses an anchor, which is not supported; use a JSON pointer`)
 }
 
-async function tryLoad(load: LoadReference, uri: string, from: string | undefined) {
+async function tryLoad(load: LoadReference, uri: string, referrer: string | undefined) {
   try {
-    return await load(uri, from)
+    return await load(uri, referrer)
   } catch (error) {
     throw new Error(`${uri} cannot be read: ${(error as Error).message}`)
   }
