@@ -76,12 +76,12 @@ export const loadStdio = async ({ child, toLine, outstanding, duration }) => {
   const result = { done: 0, errors: 0, latencies: [] }
   const maySend = createLimit(duration)
   const sentAt = []
-  let sent = 0
+  let sentCount = 0
   const send = (count) => {
     let lines = ''
     for (let remaining = count; remaining > 0 && maySend(); remaining--) {
       sentAt.push(performance.now())
-      lines += toLine(++sent)
+      lines += toLine(++sentCount)
     }
     if (lines !== '') child.stdin.write(lines)
   }
@@ -98,7 +98,7 @@ export const loadStdio = async ({ child, toLine, outstanding, duration }) => {
         result.latencies.push(now - sentAt[result.done++])
       }
       send(result.done - doneBefore)
-      if (result.done < sent) return
+      if (result.done < sentCount) return
       clearTimeout(timeout)
       child.stdout.off('data', onData)
       resolve()

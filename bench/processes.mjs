@@ -50,9 +50,9 @@ export const waitUntilListening = async (child, port) => {
   const deadline = performance.now() + startTimeoutMs
   while (performance.now() < deadline) {
     const socket = connect({ port, host: '127.0.0.1' })
-    const connected = await once(socket, 'connect').catch(() => false)
+    const isListening = await once(socket, 'connect').catch(() => false)
     socket.destroy()
-    if (connected) return
+    if (isListening) return
     await sleep(50)
   }
   throw new Error(`${child.spawnargs.join(' ')} does not listen.`)

@@ -104,9 +104,9 @@ export const toVerdicts = (timings) =>
   targets
     .filter((target) => timings[target.scenario])
     .map((target) => {
-      const cpuOf = (selected) =>
+      const cpuOf = (fields) =>
         timings[target.scenario].find(({ row }) =>
-          Object.entries(selected).every(([key, value]) => row[key] === value),
+          Object.entries(fields).every(([key, value]) => row[key] === value),
         ).cpuMicros
       const measured = cpuOf(target.against) / cpuOf(target.of)
       return { ...target, measured, met: measured >= target.atLeast }

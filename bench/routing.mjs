@@ -21,12 +21,12 @@ async function measure(title, effects, file) {
   const source = intentSource(createAgents(effects))
   source.connect({ ...(ledger && { log: new SqliteExecutionLog(ledger, Date.now) }) })
   const { capabilities } = await source.read()
-  const [look] = capabilities
+  const [capability] = capabilities
   let id = 0
   const call = () =>
-    look.invoke({
+    capability.invoke({
       id: `call-${++id}`,
-      capability: look,
+      capability,
       address: 'Look',
       input: { q: 1 },
       caller: { subject: 'ann' },

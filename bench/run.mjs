@@ -58,9 +58,10 @@ const main = async () => {
 }
 
 const checkPreconditions = () => {
-  const available = [...Object.keys(timedScenarios), 'start-up', 'memory']
-  const unknown = options.scenario?.find((name) => !available.includes(name))
-  if (unknown) throw new Error(`Unknown scenario ${unknown}. Available: ${available.join(', ')}.`)
+  const names = [...Object.keys(timedScenarios), 'start-up', 'memory']
+  const unknownName = options.scenario?.find((name) => !names.includes(name))
+  if (unknownName)
+    throw new Error(`Unknown scenario ${unknownName}. Available: ${names.join(', ')}.`)
   if (!existsSync(product)) throw new Error(`${product} is missing. Run: npm run build`)
   if (!existsSync('/proc/self/stat'))
     throw new Error('CPU time is read from /proc, which needs Linux.')

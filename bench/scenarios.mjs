@@ -11,8 +11,8 @@ const bySize = (sizes, contestants, options) =>
 // The SDK creates every tool for every request, which takes 20 ms at 1,000 tools and 200 ms at
 // 10,000. Few connections shorten the wait for the last answers; three rounds suffice for a ratio
 // in the hundreds.
-const slow = { connections: 4, rounds: 3 }
-const slowest = { connections: 1, rounds: 3 }
+const slowOptions = { connections: 4, rounds: 3 }
+const slowestOptions = { connections: 1, rounds: 3 }
 const listing = { method: 'tools/list' }
 // Runs, keys, callers, approvals and budget accounts in the ledger before the scenario.
 const smallLedger = 1000
@@ -37,8 +37,8 @@ export const timedScenarios = {
     rows: [
       ...bySize([1, 100, 1000, 10_000], ['floor', 'drawbridge']),
       ...bySize([1], ['mcpserver']),
-      ...bySize([100, 1000], ['mcpserver'], slow),
-      ...bySize([10_000], ['mcpserver'], slowest),
+      ...bySize([100, 1000], ['mcpserver'], slowOptions),
+      ...bySize([10_000], ['mcpserver'], slowestOptions),
     ],
   },
   list: {
@@ -47,7 +47,7 @@ export const timedScenarios = {
     rows: [
       ...bySize([1], allContestants, listing),
       ...bySize([100, 1000], ['floor', 'drawbridge'], listing),
-      ...bySize([100, 1000], ['lowlevel', 'mcpserver'], { ...listing, ...slow }),
+      ...bySize([100, 1000], ['lowlevel', 'mcpserver'], { ...listing, ...slowOptions }),
       ...bySize([10_000], ['floor', 'drawbridge'], { ...listing, connections: 4 }),
     ],
   },

@@ -16,7 +16,7 @@ const checks = readdirSync(folder).flatMap((name) => {
 })
 const required = checks.filter(isRequired)
 const scenarios = new Set(required.map(({ scenario }) => scenario))
-const passed = required.filter(({ status }) => status === 'SUCCESS')
+const passedChecks = required.filter(({ status }) => status === 'SUCCESS')
 const failures = required.filter(isFailure)
 
 for (const { scenario, status, id, errorMessage } of failures)
@@ -25,5 +25,5 @@ for (const { scenario, status, id, errorMessage } of failures)
 const isComplete = scenarios.size === Number(expected)
 const count = isComplete ? `${scenarios.size}` : `${scenarios.size} of ${expected}`
 const summary = failures.length > 0 ? `, ${failures.length} failed` : ''
-console.log(`${run}: ${count} scenarios, ${passed.length} checks passed${summary}`)
+console.log(`${run}: ${count} scenarios, ${passedChecks.length} checks passed${summary}`)
 process.exitCode = isComplete && failures.length === 0 ? 0 : 1

@@ -14,7 +14,8 @@ export const withArguments = definePrompt({
     arg1: {
       description: 'First test argument',
       required: true,
-      complete: (typed) => ['testValue1', 'testValue2'].filter((value) => value.startsWith(typed)),
+      complete: (prefix) =>
+        ['testValue1', 'testValue2'].filter((value) => value.startsWith(prefix)),
     },
     arg2: { description: 'Second test argument', required: true },
   },

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { isFault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { fromOpenApi, type OpenApiDraft } from '../sources/manifest/openapi/from-openapi.ts'
 import { toReadError } from './file-errors.ts'
@@ -9,7 +10,7 @@ export async function importOpenApi(file: string): Promise<OpenApiDraft> {
     throw toReadError(file, error)
   })
   const reading = fromOpenApi(text, file)
-  if ('faults' in reading)
-    throw new SetupError(reading.faults.map(({ at, message }) => `${at} ${message}`).join('\n'))
+  if (isFault(reading))
+    throw new SetupError(reading.fault.map(({ at, message }) => `${at} ${message}`).join('\n'))
   return reading
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Capability } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import { isFault } from '../capability/fault.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { toFingerprint } from '../catalog/fingerprint.ts'
 import { byCodeUnit } from '../json/by-code-unit.ts'
@@ -54,16 +55,7 @@ export async function projectManifest(
     target === 'a2a'
       ? toAgentCard(manifest)
       : toServerJson(manifest, { namespace: namespace ?? 'local', digest })
-  const exportWarnings = 'warnings' in exported ? exported.warnings : []
-  const warnings = exportWarnings.map(({ path: pointer, message }) => ({
-    code: 'export_inexact',
-    severity: 'warning' as const,
-    message,
-    source,
-    pointer,
-    at: positionOf(pointer.slice(1).split('/')),
-  }))
-  if ('fault' in exported)
+  if (isFault(exported))
     return {
       diagnostics: [
         ...diagnostics,
@@ -76,6 +68,14 @@ export async function projectManifest(
         },
       ],
     }
+  const warnings = exported.warnings.map(({ path: pointer, message }) => ({
+    code: 'export_inexact',
+    severity: 'warning' as const,
+    message,
+    source,
+    pointer,
+    at: positionOf(pointer.slice(1).split('/')),
+  }))
   return { json: exported.json, diagnostics: [...diagnostics, ...warnings] }
 }
 

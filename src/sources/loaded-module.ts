@@ -18,8 +18,8 @@ export function toModuleDiagnostics(module: LoadedModule, source: string): Diagn
   const location = { source, pointer: toPointer(file === '' ? [] : [file]) }
   if (error !== undefined) {
     const message = `${file} does not load: ${error}`
-    const broken = { code: 'module_broken', severity: 'error' as const, message, ...location }
-    return [at === undefined ? broken : { ...broken, at }]
+    const diagnostic = { code: 'module_broken', severity: 'error' as const, message, ...location }
+    return [at === undefined ? diagnostic : { ...diagnostic, at }]
   }
   if (printed === undefined) return []
   const message = `${file} writes to standard output while it loads; the output was redirected to standard error.`

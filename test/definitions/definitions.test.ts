@@ -93,8 +93,8 @@ describe('core field mapping', () => {
   )
 
   test('the timeout is enforced by the server and is not a protocol field [D9]', async () => {
-    const endless = aTool({ timeout: 30, execute: () => new Promise(() => {}) })
-    const bridge = await serve(endless)
+    const endlessTool = aTool({ timeout: 30, execute: () => new Promise(() => {}) })
+    const bridge = await serve(endlessTool)
 
     expect(await bridge.call('get_weather')).toMatchObject({
       isError: true,
@@ -267,10 +267,10 @@ describe('an invalid definition', () => {
     ['no description', { ...aTool({ name: 'bad' }), description: '' }, 'definition_invalid'],
     ['no schema', { ...aTool({ name: 'bad' }), schema: undefined }, 'definition_invalid'],
     ['no execute', { name: 'bad', description: 'x', schema: z.object({}) }, 'definition_invalid'],
-  ])('does not affect other definitions: %s', async (_, bad, code) => {
-    const bridge = await serve(aTool(), bad)
+  ])('does not affect other definitions: %s', async (_, definition, expectedCode) => {
+    const bridge = await serve(aTool(), definition)
     expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_weather'])
-    expect(bridge.diagnostics.map((one) => one.code)).toContain(code)
+    expect(bridge.diagnostics.map(({ code }) => code)).toContain(expectedCode)
   })
 
   test('an unknown field gives a diagnostic', async () => {

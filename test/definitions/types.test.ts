@@ -11,7 +11,7 @@ import {
   z,
 } from '../../src/index.ts'
 
-const common = { name: 'a_tool', description: 'A tool.', category: 'read' } as const
+const fields = { name: 'a_tool', description: 'A tool.', category: 'read' } as const
 const schema = z.object({ city: z.string(), days: z.number().default(1) })
 const outputSchema = z.object({ temp: z.number(), sky: z.enum(['clear', 'cloudy']) })
 const envelope = { tool: 'a_tool', fetchedAt: '2026-01-01T00:00:00Z' }
@@ -19,17 +19,17 @@ const envelope = { tool: 'a_tool', fetchedAt: '2026-01-01T00:00:00Z' }
 describe('defineTool', () => {
   test('the schema types the input of execute, after its defaults', () => {
     defineTool({
-      ...common,
+      ...fields,
       schema,
       execute: (input) => expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>(),
     })
     defineTool({
-      ...common,
+      ...fields,
       schema: { city: z.string() },
       execute: (input) => expectTypeOf(input.city).toEqualTypeOf<string>(),
     })
     defineTool({
-      ...common,
+      ...fields,
       schema: { type: 'object' },
       execute: (input) => expectTypeOf(input).toEqualTypeOf<Record<string, unknown>>(),
     })
@@ -37,15 +37,15 @@ describe('defineTool', () => {
 
   test('a result that fits outputSchema is accepted in every form', () => {
     const clear = { temp: 21, sky: 'clear' } as const
-    defineTool({ ...common, schema, outputSchema, execute: () => clear })
+    defineTool({ ...fields, schema, outputSchema, execute: () => clear })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       execute: async ({ city }) => ({ temp: city.length, sky: 'cloudy' }),
     })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       execute: ({ days }, { answers }) => {
@@ -56,7 +56,7 @@ describe('defineTool', () => {
       },
     })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       execute: async (): Promise<ToolResult<{ temp: number; sky: 'clear' }> & { data: never }> => {
@@ -67,25 +67,25 @@ describe('defineTool', () => {
 
   test('a result that does not fit outputSchema does not compile', () => {
     // @ts-expect-error temp is a number
-    defineTool({ ...common, schema, outputSchema, execute: () => ({ temp: '21', sky: 'clear' }) })
+    defineTool({ ...fields, schema, outputSchema, execute: () => ({ temp: '21', sky: 'clear' }) })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       // @ts-expect-error snow is not in the enum
       execute: ({ days }) => ({ temp: days, sky: 'snow' }),
     })
     // @ts-expect-error sky is missing
-    defineTool({ ...common, schema, outputSchema, execute: async () => ({ temp: 21 }) })
+    defineTool({ ...fields, schema, outputSchema, execute: async () => ({ temp: 21 }) })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       // @ts-expect-error data has the wrong form
       execute: ({ city }) => ({ ...envelope, data: { temp: city, sky: 'clear' } }),
     })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema,
       // @ts-expect-error neither data nor an error
@@ -96,14 +96,14 @@ describe('defineTool', () => {
   test('any Standard Schema types the result; JSON Schema leaves it open', () => {
     const valibot = v.object({ temp: v.number() })
     const arkType = type({ temp: 'number' })
-    defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: 21 }) })
-    defineTool({ ...common, schema, outputSchema: arkType, execute: () => ({ temp: 21 }) })
+    defineTool({ ...fields, schema, outputSchema: valibot, execute: () => ({ temp: 21 }) })
+    defineTool({ ...fields, schema, outputSchema: arkType, execute: () => ({ temp: 21 }) })
     // @ts-expect-error temp is a number
-    defineTool({ ...common, schema, outputSchema: valibot, execute: () => ({ temp: '21' }) })
+    defineTool({ ...fields, schema, outputSchema: valibot, execute: () => ({ temp: '21' }) })
     // @ts-expect-error temp is a number
-    defineTool({ ...common, schema, outputSchema: arkType, execute: () => ({ temp: '21' }) })
+    defineTool({ ...fields, schema, outputSchema: arkType, execute: () => ({ temp: '21' }) })
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema: { type: 'object' },
       execute: () => ({ temp: '21' }),
@@ -112,7 +112,7 @@ describe('defineTool', () => {
 
   test('without outputSchema any result is accepted, and text receives its data', () => {
     defineTool({
-      ...common,
+      ...fields,
       schema,
       execute: async ({ city }) => ({ ...envelope, data: { city } }),
       text: (data) => {
@@ -124,7 +124,7 @@ describe('defineTool', () => {
 
   test('with outputSchema text receives the data of execute', () => {
     defineTool({
-      ...common,
+      ...fields,
       schema,
       outputSchema: z.object({ temp: z.number() }),
       execute: ({ days }) => (days > 7 ? { ...envelope, error: 'Too many days.' } : { temp: 21 }),
@@ -137,13 +137,13 @@ describe('defineTool', () => {
 })
 
 describe('definePrompt', () => {
-  const common = { name: 'a_prompt', description: 'A prompt.' }
+  const fields = { name: 'a_prompt', description: 'A prompt.' }
 
   test('render receives the declared arguments; optional ones may be undefined', () => {
     definePrompt({
-      ...common,
+      ...fields,
       arguments: {
-        topic: { required: true, complete: (typed) => [typed.toUpperCase()] },
+        topic: { required: true, complete: (value) => [value.toUpperCase()] },
         tone: { description: 'How it sounds.' },
         length: { required: false },
       },
@@ -158,24 +158,24 @@ describe('definePrompt', () => {
 
   test('an undeclared argument does not compile', () => {
     definePrompt({
-      ...common,
+      ...fields,
       arguments: { topic: { required: true } },
       // @ts-expect-error subject is not an argument
       render: ({ subject }) => `${subject}`,
     })
     // @ts-expect-error there are no arguments
-    definePrompt({ ...common, render: ({ topic }) => `${topic}` })
+    definePrompt({ ...fields, render: ({ topic }) => `${topic}` })
   })
 })
 
 describe('defineView', () => {
-  const common = { name: 'a_view', description: 'A view.' }
+  const fields = { name: 'a_view', description: 'A view.' }
 
   test('read receives the variables of the template', () => {
     defineView({
-      ...common,
+      ...fields,
       uri: 'lights://{room}/state{?format,unit}',
-      complete: { room: (typed) => [typed] },
+      complete: { room: (value) => [value] },
       read: (variables) =>
         expectTypeOf(variables).toEqualTypeOf<{
           readonly room: string
@@ -184,7 +184,7 @@ describe('defineView', () => {
         }>(),
     })
     defineView({
-      ...common,
+      ...fields,
       uri: 'files:///{+path}/{parts*}',
       read: ({ path, parts }) => {
         expectTypeOf(path).toEqualTypeOf<string>()
@@ -195,22 +195,22 @@ describe('defineView', () => {
 
   test('an unknown variable does not compile', () => {
     // @ts-expect-error the variable is called room
-    defineView({ ...common, uri: 'lights://{room}', read: ({ lamp }) => lamp })
+    defineView({ ...fields, uri: 'lights://{room}', read: ({ lamp }) => lamp })
     defineView({
-      ...common,
+      ...fields,
       uri: 'lights://{room}',
       // @ts-expect-error the variable is called room
       complete: { lamp: () => [] },
       read: ({ room }) => room,
     })
     // @ts-expect-error a plain URI has no variables
-    defineView({ ...common, uri: 'lights://all', read: ({ room }) => room })
+    defineView({ ...fields, uri: 'lights://all', read: ({ room }) => room })
   })
 
   test('a URI that is only known at run time has variables of any name', () => {
     const uri: string = 'lights://{room}'
     defineView({
-      ...common,
+      ...fields,
       uri,
       read: ({ room }) => expectTypeOf(room).toEqualTypeOf<string | undefined>(),
     })

@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import { createInterface } from 'node:readline'
 import { globSync } from 'tinyglobby'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { HostRun } from '../support/cli-host.ts'
 import { drawbridge } from '../support/run-cli.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -14,7 +18,8 @@ import { repository } from '../support/spawn-server.ts'
  * `ts`, `js` and `yaml` blocks name their file in the first line and are saved there; configurations
  * must pass `drawbridge check`, and load the modules; `js` blocks are programs and must run; `sh`
  * blocks must succeed, or exit with the code that their comment names. Ports are replaced by free
- * ones, and servers are stopped as soon as they listen.
+ * ones, and servers are stopped as soon as they listen. Other commands run in the process that the
+ * tests share.
  */
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: repository })]
 
@@ -26,6 +31,17 @@ interface Block {
 
 const notRunnable = new Set(['mermaid', 'text'])
 
+const commandServer = createServer((socket) =>
+  createInterface({ input: socket }).once('line', async (line) => {
+    const { args, ...options }: HostRun = JSON.parse(line)
+    socket.end(JSON.stringify(await drawbridge(args, options)))
+  }),
+)
+const commandSocket = path.join(os.tmpdir(), `drawbridge-${randomUUID().slice(0, 8)}.sock`)
+
+beforeAll(() => new Promise<void>((resolve) => commandServer.listen(commandSocket, resolve)))
+afterAll(() => void commandServer.close())
+
 for (const page of pages.sort()) {
   const markdown = await readFile(path.join(repository, page), 'utf8')
   const blocks = readBlocks(markdown)
@@ -36,8 +52,8 @@ for (const page of pages.sort()) {
       .filter(({ language }) => language === 'ts')
       .map(({ text }) => toFile(text))
     const others = blocks.filter(({ language }) => language !== 'ts').map(({ text }) => text)
-    const unused = modules.filter((file) => !others.some((text) => isUsed(file, text)))
-    expect(unused).toEqual([])
+    const unusedModules = modules.filter((file) => !others.some((text) => isUsed(file, text)))
+    expect(unusedModules).toEqual([])
     const deadLinks = []
     for (const [, target = ''] of markdown.matchAll(
       /\]\((?!https?:)([^)\s]+)\)|srcset="([^"]+)"/g,
@@ -51,9 +67,9 @@ for (const page of pages.sort()) {
     expect(deadLinks).toEqual([])
   })
 
-  const runnable = blocks.filter(({ language }) => !notRunnable.has(language))
+  const runnableBlocks = blocks.filter(({ language }) => !notRunnable.has(language))
   // CONTRIBUTING.md runs the test suite, which would run itself recursively.
-  if (runnable.length === 0 || page === 'CONTRIBUTING.md') continue
+  if (runnableBlocks.length === 0 || page === 'CONTRIBUTING.md') continue
   describe(page, () => {
     let folder: string
     beforeAll(async () => {
@@ -61,7 +77,7 @@ for (const page of pages.sort()) {
     })
     afterAll(() => rm(folder, { recursive: true, force: true }))
 
-    test.each(runnable)('line $line, $language', async (block) => {
+    test.each(runnableBlocks)('line $line, $language', async (block) => {
       await paste(block, folder)
     })
   })
@@ -106,10 +122,12 @@ async function aClone(): Promise<string> {
 
 const cli = JSON.stringify(path.join(repository, 'dist/cli/main.js'))
 
+const forwardCommand = JSON.stringify(path.join(repository, 'test/docs/forward-command.mjs'))
+
 /** Replacements of the commands in the docs. A server is stopped once it prints its address. */
 const commands = {
   drawbridge: `
-    [ "$1" = serve ] || exec node ${cli} "$@"
+    [ "$1" = serve ] || exec node ${forwardCommand} ${commandSocket} "$@"
     log=$PWD/.serve.log
     node ${cli} "$@" --port 0 >"$log" 2>&1 &
     for _ in $(seq 600); do
@@ -174,7 +192,7 @@ function expectExit(
 ): Promise<void> {
   const PATH = `${path.join(cwd, '.bin')}:${process.env.PATH}`
   return new Promise((resolve, reject) => {
-    execFile(
+    const child = execFile(
       command,
       args,
       { cwd, env: { ...process.env, ...env, PATH } },
@@ -187,5 +205,6 @@ function expectExit(
         }
       },
     )
+    child.stdin?.end()
   })
 }

@@ -2,12 +2,16 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { toAgentCard } from '../../src/sources/manifest/export/to-agent-card.ts'
 import type { ManifestInterface } from '../../src/sources/manifest/reading/manifest-shape.ts'
-import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed-manifest.ts'
+import {
+  aParsedCapability,
+  aParsedInterface,
+  aParsedManifest,
+} from '../support/a-parsed-manifest.ts'
 
 const anA2aInterface = (parts: Partial<ManifestInterface> = {}) =>
-  anInterface({ protocol: 'A2A', endpoint: 'https://agents.example.com/a2a', ...parts })
+  aParsedInterface({ protocol: 'A2A', endpoint: 'https://agents.example.com/a2a', ...parts })
 
-function createCard(manifest = aManifest({ interfaces: [anA2aInterface()] })) {
+function createCard(manifest = aParsedManifest({ interfaces: [anA2aInterface()] })) {
   const result = toAgentCard(manifest)
   if ('fault' in result) throw new Error(result.fault)
   return result
@@ -95,12 +99,12 @@ const isValid = new Ajv2020({ allErrors: true }).compile(
 describe('an agent card', () => {
   test('lists the A2A interfaces, and the A2A capabilities as skills', () => {
     const { json } = createCard(
-      aManifest({
+      aParsedManifest({
         identity: { tags: ['money'] },
-        interfaces: [anInterface(), anA2aInterface()],
+        interfaces: [aParsedInterface(), anA2aInterface()],
         capabilities: [
-          aManifestCapability(),
-          aManifestCapability({ id: 'elsewhere', protocols: ['MCP'] }),
+          aParsedCapability(),
+          aParsedCapability({ id: 'elsewhere', protocols: ['MCP'] }),
         ],
       }),
     )
@@ -139,9 +143,9 @@ describe('an agent card', () => {
     '%s becomes a security scheme, a card requirement and a skill requirement',
     (auth, securitySchemes) => {
       const { json } = createCard(
-        aManifest({
+        aParsedManifest({
           interfaces: [anA2aInterface({ auth, privileged: true, permissions: ['a2a.use'] })],
-          capabilities: [aManifestCapability({ permissions: ['invoices.read'] })],
+          capabilities: [aParsedCapability({ permissions: ['invoices.read'] })],
         }),
       )
       const [name = ''] = Object.keys(securitySchemes)
@@ -156,7 +160,9 @@ describe('an agent card', () => {
   )
 
   test('warns with a path about values that are assumed or dropped', () => {
-    const { warnings } = createCard(aManifest({ interfaces: [anA2aInterface({ auth: 'oauth2' })] }))
+    const { warnings } = createCard(
+      aParsedManifest({ interfaces: [anA2aInterface({ auth: 'oauth2' })] }),
+    )
     const messageByPath = Object.fromEntries(warnings.map(({ path, message }) => [path, message]))
 
     expect(messageByPath['/interfaces/0/protocol']).toMatch(/JSONRPC.*assumed/)
@@ -167,7 +173,7 @@ describe('an agent card', () => {
 
   test('lists the auth methods of several interfaces as alternative requirements', () => {
     const { json, warnings } = createCard(
-      aManifest({
+      aParsedManifest({
         interfaces: [anA2aInterface(), anA2aInterface({ auth: 'mTLS', endpoint: 'http://other' })],
       }),
     )
@@ -182,9 +188,9 @@ describe('an agent card', () => {
 
   test('warns about permissions without an auth scheme', () => {
     const { warnings } = createCard(
-      aManifest({
+      aParsedManifest({
         interfaces: [anA2aInterface()],
-        capabilities: [aManifestCapability({ permissions: ['invoices.read'] })],
+        capabilities: [aParsedCapability({ permissions: ['invoices.read'] })],
       }),
     )
 
@@ -192,10 +198,10 @@ describe('an agent card', () => {
   })
 
   test.each([
-    ['no A2A interface', anInterface()],
+    ['no A2A interface', aParsedInterface()],
     ['only a relative URL', anA2aInterface({ endpoint: './a2a' })],
-  ])('with %s is not created, and the fault says what to add', (_, one) => {
-    expect(toAgentCard(aManifest({ interfaces: [one] }))).toEqual({
+  ])('with %s is not created, and the fault says what to add', (_, manifestInterface) => {
+    expect(toAgentCard(aParsedManifest({ interfaces: [manifestInterface] }))).toEqual({
       fault: expect.stringMatching(/invoice-clerk.*A2A.*interfaces/),
     })
   })

@@ -54,8 +54,8 @@ function shuffle(value: unknown, random: Random): unknown {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
   for (let at = entries.length - 1; at > 0; at--) {
-    const other = random.below(at + 1)
-    ;[entries[at], entries[other]] = [entries[other], entries[at]] as [never, never]
+    const otherIndex = random.below(at + 1)
+    ;[entries[at], entries[otherIndex]] = [entries[otherIndex], entries[at]] as [never, never]
   }
   return Object.fromEntries(entries.map(([key, item]) => [key, shuffle(item, random)]))
 }

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Cancellation } from '../../src/capability/cancellation.ts'
+import { dropUndefined } from '../../src/json/drop-undefined.ts'
 import { httpUpstream } from '../../src/sources/manifest/invoke/http-upstream.ts'
 import type { UpstreamOptions } from '../../src/upstream/upstream.ts'
 import { aRawServer, type Respond, reply } from '../support/a-raw-server.ts'
@@ -168,7 +169,7 @@ test.each([
 ])('retry_after_ms is parsed from Retry-After: %s with Date: %s', async (value, date, wait) => {
   const { upstream } = await anAgentAnswering(429, '', {
     'retry-after': value,
-    ...(date !== undefined && { date }),
+    ...dropUndefined({ date }),
   })
 
   const { outcome } = await upstream.call(anUpstreamRequest())

@@ -41,7 +41,7 @@ const withExtraFields = (base: fc.Arbitrary<Fields>): fc.Arbitrary<Fields> =>
       base,
       fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: extras }),
     )
-    .map(([fields, more]) => ({ ...fields, ...more }))
+    .map(([fields, extraFields]) => ({ ...fields, ...extraFields }))
 
 const { schema: innerSchema } = fc.letrec<{ schema: Fields }>((tie) => ({
   schema: fc.oneof(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
@@ -35,14 +36,14 @@ interface Observations {
 
 interface Agent {
   readonly url: string
-  readonly observed: Observations
+  readonly observations: Observations
 }
 
-const waitForAbort = (signal: AbortSignal, observed: Observations) =>
+const waitForAbort = (signal: AbortSignal, observations: Observations) =>
   new Promise<never>((_, reject) => {
-    observed.startedTools.push('wait')
+    observations.startedTools.push('wait')
     signal.addEventListener('abort', () => {
-      observed.abortedTools.push('wait')
+      observations.abortedTools.push('wait')
       reject(new Error('stopped'))
     })
   })
@@ -51,7 +52,7 @@ const tool = { category: 'read', description: 'A test.' } as const
 
 const agents: Readonly<Record<string, () => Promise<Agent>>> = {
   'of 2026': async () => {
-    const observed: Observations = { abortedTools: [], startedTools: [] }
+    const observations: Observations = { abortedTools: [], startedTools: [] }
     const tools = [
       defineTool({
         ...tool,
@@ -75,7 +76,7 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         ...tool,
         name: 'wait',
         schema: z.object({}),
-        execute: (_, { signal }) => waitForAbort(signal, observed),
+        execute: (_, { signal }) => waitForAbort(signal, observations),
       }),
       defineTool({
         ...tool,
@@ -89,10 +90,10 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
       }),
     ]
     const { url } = await serveHere({ sources: [definitionSource(tools)] })
-    return { url, observed }
+    return { url, observations }
   },
   'of 2025': async () => {
-    const observed: Observations = { abortedTools: [], startedTools: [] }
+    const observations: Observations = { abortedTools: [], startedTools: [] }
     const { url } = await anAgentOf2025((server) => {
       const input = { a: z.number(), b: z.number() }
       server.registerTool('add', { inputSchema: input as never }, (async ({
@@ -113,7 +114,7 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         isError: true,
         content: [{ type: 'text', text: 'It rained.' }],
       }))
-      server.registerTool('wait', {}, async ({ signal }) => waitForAbort(signal, observed))
+      server.registerTool('wait', {}, async ({ signal }) => waitForAbort(signal, observations))
       server.registerTool('count', {}, async ({ _meta, sendNotification }) => {
         const progressToken = _meta?.progressToken ?? ''
         const sendProgress = (params: object) =>
@@ -126,7 +127,7 @@ const agents: Readonly<Record<string, () => Promise<Agent>>> = {
         return { content: [], structuredContent: { counted: 2 } }
       })
     })
-    return { url, observed }
+    return { url, observations }
   },
 }
 
@@ -202,18 +203,18 @@ describe.each(Object.entries(agents))('an agent %s', (_, anAgent) => {
   })
 
   test('is told of a cancellation and answers the next call', async () => {
-    const { url, observed } = await anAgent()
+    const { url, observations } = await anAgent()
     const upstream = open({ endpoint: url })
     const cancellation = new Cancellation()
     const pendingCall = upstream.call(
       anUpstreamRequest({ capability: 'wait', input: {}, cancellation }),
     )
-    await eventually(() => expect(observed.startedTools).toEqual(['wait']))
+    await eventually(() => expect(observations.startedTools).toEqual(['wait']))
 
     cancellation.cancel('The client left.')
 
     expect(summarize(await pendingCall)).toEqual(['upstream_stopped', 'maybe'])
-    await eventually(() => expect(observed.abortedTools).toEqual(['wait']))
+    await eventually(() => expect(observations.abortedTools).toEqual(['wait']))
     const next = await upstream.call(
       anUpstreamRequest({ capability: 'add', input: { a: 1, b: 1 } }),
     )
@@ -274,7 +275,7 @@ describe('the connection', () => {
   })
 
   test('is re-established by the next call after the agent restarts', async () => {
-    const { port, close } = await aServerOnAPort(0)
+    const { port, close } = await aServerOnPort(0)
     const upstream = open({ endpoint: `http://127.0.0.1:${port}/mcp` })
     expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
 
@@ -286,10 +287,11 @@ describe('the connection', () => {
         'no',
       ]),
     )
-    const restarted = await aServerOnAPort(port)
+    // Another process may use the port for an outgoing connection for a moment.
+    const restartedServer = await eventually(() => aServerOnPort(port))
+    onTestFinished(restartedServer.close)
 
     expect(summarize(await upstream.call(anUpstreamRequest()))).toEqual(['done', 'yes'])
-    await restarted.close()
   })
 
   test('is authenticated with our credential, resolved again after a 401', async () => {
@@ -308,8 +310,14 @@ describe('the connection', () => {
   })
 
   test('that times out fails all waiting calls, and the next call tries again', async () => {
-    const { url, requests } = await aRawServer(() => {})
-    const upstream = open({ endpoint: url, limits: { connect: 200 } })
+    const { url } = await aRawServer(() => {})
+    // Counts attempts by credential: on a busy machine one may time out before its request arrives.
+    let attempts = 0
+    const upstream = open({
+      endpoint: url,
+      limits: { connect: 200 },
+      credential: async () => ({ header: 'x-attempt', value: String(++attempts) }),
+    })
 
     const answers = await Promise.all([1, 2].map(() => callWithin(60_000, upstream)))
 
@@ -317,9 +325,9 @@ describe('the connection', () => {
       expect(summarize(answer)).toEqual(['upstream_unavailable', 'no'])
       expect(answer.took).toBeLessThan(atMost(1500))
     }
-    expect(requests).toHaveLength(1)
+    expect(attempts).toBe(1)
     await upstream.call(anUpstreamRequest())
-    expect(requests).toHaveLength(2)
+    expect(attempts).toBe(2)
   })
 
   test('attempt does not outlast the call deadline', async () => {
@@ -351,7 +359,7 @@ test('idempotency key and traceparent are sent in _meta, and our _meta keys in t
     const { id, method } = JSON.parse(request.body)
     const result =
       method === 'server/discover'
-        ? discovered
+        ? discoverResult
         : { resultType: 'complete', content: [], _meta: { 'dev.drawbridge/call-id': 'theirs' } }
     reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
@@ -389,7 +397,7 @@ test('an input_required result fails with upstream_asks', async () => {
       },
       requestState: 'x',
     }
-    const result = method === 'server/discover' ? discovered : inputRequired
+    const result = method === 'server/discover' ? discoverResult : inputRequired
     reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
 
@@ -416,7 +424,7 @@ test('a Drawbridge agent whose tool asks the client fails with upstream_asks', a
 })
 
 test('parameters with x-mcp-header are sent as headers when the agent requires them', async () => {
-  const regional = defineTool({
+  const regionalTool = defineTool({
     ...tool,
     name: 'regional',
     schema: {
@@ -426,7 +434,7 @@ test('parameters with x-mcp-header are sent as headers when the agent requires t
     outputSchema: z.object({ region: z.string() }),
     execute: (input) => ({ region: input.region }),
   })
-  const { url } = await serveHere({ sources: [definitionSource([regional])] })
+  const { url } = await serveHere({ sources: [definitionSource([regionalTool])] })
 
   const answer = await open({ endpoint: url }).call(
     anUpstreamRequest({ capability: 'regional', input: { region: 'eu' } }),
@@ -446,7 +454,9 @@ test.each([
   const { url } = await aRawServer((socket, request) => {
     const { id, method } = JSON.parse(request.body)
     const body =
-      method === 'server/discover' ? { result: discovered } : { error: { code, message: 'No.' } }
+      method === 'server/discover'
+        ? { result: discoverResult }
+        : { error: { code, message: 'No.' } }
     reply(socket, 200, JSON.stringify({ jsonrpc: '2.0', id, ...body }))
   })
 
@@ -472,7 +482,7 @@ test('arguments that are not an object are refused', async () => {
   expect(summarize(answer)).toEqual(['upstream_refused', 'no'])
 })
 
-const discovered = {
+const discoverResult = {
   resultType: 'complete',
   supportedVersions: ['2026-07-28'],
   capabilities: { tools: {} },
@@ -496,18 +506,19 @@ const guardedServer: DrawbridgeOptions = {
   http: { tokens: [{ hash: `sha256:${digest}`, subject: 'ann', scopes: [] }] },
 }
 
-async function aServerOnAPort(requestedPort: number) {
+async function aServerOnPort(requestedPort: number) {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const { id, method } = JSON.parse(Buffer.concat(chunks).toString())
     const result =
-      method === 'server/discover' ? discovered : { resultType: 'complete', content: [] }
+      method === 'server/discover' ? discoverResult : { resultType: 'complete', content: [] }
     response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
-  await new Promise<void>((resolve) => server.listen(requestedPort, '127.0.0.1', resolve))
+  server.listen(requestedPort, '127.0.0.1')
+  await once(server, 'listening')
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : 0
   const close = () =>

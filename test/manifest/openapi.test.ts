@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { isFault } from '../../src/capability/fault.ts'
 import { fromOpenApi } from '../../src/sources/manifest/openapi/from-openapi.ts'
 import { manifestShape } from '../../src/sources/manifest/reading/manifest-shape.ts'
 import { readManifest } from '../../src/sources/manifest/reading/read-manifest.ts'
@@ -31,13 +32,13 @@ const anAnswer = (schema: unknown) => ({
 
 function draft(document: Fields) {
   const reading = fromOpenApi(JSON.stringify(document), 'api.json')
-  if ('faults' in reading) throw new Error(JSON.stringify(reading.faults))
+  if (isFault(reading)) throw new Error(JSON.stringify(reading.fault))
   return reading
 }
 
 function faultsOf(text: string) {
   const reading = fromOpenApi(text, 'api.yaml')
-  return 'faults' in reading ? reading.faults : []
+  return isFault(reading) ? reading.fault : []
 }
 
 /** Imports a document with one operation; returns its capability and the review messages. */
@@ -485,7 +486,7 @@ test('a damaged document is rejected with a line number or gives a valid draft',
     fc.property(fc.constantFrom(...paths), junk, (path, value) => {
       const reading = fromOpenApi(JSON.stringify(damage(document, path, value)), 'api.json')
 
-      if ('faults' in reading) expect(reading.faults[0]?.at).toMatch(/^api\.json:1:\d+$/)
+      if (isFault(reading)) expect(reading.fault[0]?.at).toMatch(/^api\.json:1:\d+$/)
       else expect(manifestShape.parse(readYaml(reading.yaml, 'x').value)).toEqual(reading.manifest)
     }),
     { numRuns: amount(80, 300) },
@@ -500,8 +501,8 @@ const pathsIn = (value: unknown, path: readonly string[] = []): (readonly string
       ])
     : []
 
-function damage(whole: Fields, path: readonly string[], value: unknown): Fields {
-  const copy = structuredClone(whole)
+function damage(document: Fields, path: readonly string[], value: unknown): Fields {
+  const copy = structuredClone(document)
   let node = copy as Record<string, unknown>
   for (const step of path.slice(0, -1)) node = node[step] as Record<string, unknown>
   node[path.at(-1) ?? ''] = value

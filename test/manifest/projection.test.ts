@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { manifestSource } from '../../src/index.ts'
+import { dropUndefined } from '../../src/json/drop-undefined.ts'
 import {
   aManifest,
   anInterface,
@@ -83,10 +84,10 @@ describe('identity', () => {
     ['version', 'version', '1.0.0-rc.1+build.5'],
     ['description', 'description', 'Two lines,\n  and “quotes” ü 漢字   kept. '],
     ['name', 'title', 'The order desk'],
-  ])('%s is copied unchanged to server.%s [M2, M3, M4]', async (from, to, value) => {
-    const { server } = await projectMcp({ identity: { [from]: value } })
+  ])('%s is copied unchanged to server.%s [M2, M3, M4]', async (field, serverField, value) => {
+    const { server } = await projectMcp({ identity: { [field]: value } })
 
-    expect(server[to]).toBe(value)
+    expect(server[serverField]).toBe(value)
   })
 
   test('is the identity of the served MCP server [M2, M3, M4]', async () => {
@@ -167,12 +168,12 @@ describe.each(toolReaders)('a capability, %s', (_, toolOf) => {
 
   test('repeats the literal annotations in _meta, which official clients preserve', async () => {
     const { annotations, _meta } = await toolOf(aWritingCapability({ side_effect_level: 'high' }))
-    const literal = _meta['dev.drawbridge/extras']?.annotations as Fields
+    const literalAnnotations = _meta['dev.drawbridge/extras']?.annotations as Fields
 
-    expect(Object.keys(literal).sort()).toEqual(
+    expect(Object.keys(literalAnnotations).sort()).toEqual(
       ['permissions', 'idempotency', 'sideEffects', 'requiresApproval', 'budgetGuardrails'].sort(),
     )
-    expect(annotations).toMatchObject(literal)
+    expect(annotations).toMatchObject(literalAnnotations)
     expect(_meta['dev.drawbridge/rules']).toMatchObject({
       permissions: ['orders.write'],
       approval: true,
@@ -192,7 +193,7 @@ describe.each(toolReaders)('a capability, %s', (_, toolOf) => {
       const { annotations } = await toolOf(
         aWritingCapability({
           side_effect_level: level,
-          ...(idempotent !== undefined && { idempotent }),
+          ...dropUndefined({ idempotent }),
         }),
       )
 
@@ -243,16 +244,16 @@ describe('requiresApproval', () => {
     const capability = {}
     const parts = { interfaces: [privileged, anInternalInterface()] }
     const projectedValue = await requiresApproval(capability, parts)
-    const served = await servedTool(capability, parts)
+    const tool = await servedTool(capability, parts)
 
     expect(projectedValue).toBe(true)
-    expect(served.annotations.requiresApproval).toBe(projectedValue)
-    expect(served._meta['dev.drawbridge/rules']).toMatchObject({ approval: true })
+    expect(tool.annotations.requiresApproval).toBe(projectedValue)
+    expect(tool._meta['dev.drawbridge/rules']).toMatchObject({ approval: true })
   })
 })
 
 describe('schemas', () => {
-  const inline = {
+  const inlineSchema = {
     type: 'object',
     title: 'Order',
     properties: {
@@ -270,17 +271,17 @@ describe('schemas', () => {
   }
 
   test('that are inline are projected unchanged, input and output [M8, M9, M15]', async () => {
-    const tool = await projectedTool({ input_schema: inline, output_schema: inline })
+    const tool = await projectedTool({ input_schema: inlineSchema, output_schema: inlineSchema })
 
-    expect(tool.inputSchema).toEqual(inline)
-    expect(tool.outputSchema).toEqual(inline)
+    expect(tool.inputSchema).toEqual(inlineSchema)
+    expect(tool.outputSchema).toEqual(inlineSchema)
   })
 
   test('that are inline are served unchanged, input and output [M8, M9, M15]', async () => {
-    const tool = await servedTool({ input_schema: inline, output_schema: inline })
+    const tool = await servedTool({ input_schema: inlineSchema, output_schema: inlineSchema })
 
-    expect(tool.inputSchema).toEqual(inline)
-    expect(tool.outputSchema).toEqual(inline)
+    expect(tool.inputSchema).toEqual(inlineSchema)
+    expect(tool.outputSchema).toEqual(inlineSchema)
   })
 
   test('that are references become a $ref in the object root that clients require [M16]', async () => {
@@ -297,7 +298,7 @@ describe('schemas', () => {
   test.each([[[]], [['order']], [['order', 'lines', 'no-such-property']]])(
     'required %j is preserved [M17]',
     async (required) => {
-      const schema = { ...inline, required }
+      const schema = { ...inlineSchema, required }
       const tool = await projectedTool({ input_schema: schema, output_schema: schema })
 
       expect(tool.inputSchema.required).toEqual(required)
@@ -371,10 +372,10 @@ describe('schemas', () => {
     const bridge = await serveManifest(manifest, { handlers })
 
     await bridge.call('look-up-order', { value: [1, 2] })
-    const rejected = await bridge.call('look-up-order', { value: ['a'] })
+    const invalidCall = await bridge.call('look-up-order', { value: ['a'] })
 
     expect(receivedInputs).toEqual([[1, 2]])
-    expect(rejected).toMatchObject({ isError: true })
+    expect(invalidCall).toMatchObject({ isError: true })
   })
 
   test('of an output may be of any type without a warning [M19]', async () => {
@@ -448,16 +449,16 @@ describe('sections without an MCP field', () => {
 })
 
 describe('unknown fields', () => {
-  const unknown: ManifestParts = {
+  const unknownFields: ManifestParts = {
     more: { 'x-acme': { team: 'orders' }, 'x-acme-level': 3, 'x-other': 'lost', color: 'lost' },
     identity: { 'x-acme-color': 'green', nickname: 'lost' },
     capabilities: [{ 'x-acme-owner': 'ann', 'x-acmexyz': 'lost', retries: 'lost' }],
     runtime: { 'x-acme-zone': 'eu', zone: 'lost' },
   }
-  const lenient = { extensions: ['x-acme'], strict: false }
+  const options = { extensions: ['x-acme'], strict: false }
 
   test('are projected only if their namespace is approved [M22]', async () => {
-    const { tools, extensions } = await projectMcp(unknown, lenient)
+    const { tools, extensions } = await projectMcp(unknownFields, options)
     const server = extensions['dev.drawbridge/manifest']
 
     expect(tools[0]?._meta['dev.drawbridge/extras']).toMatchObject({ 'x-acme-owner': 'ann' })
@@ -473,7 +474,7 @@ describe('unknown fields', () => {
   })
 
   test('outside an approved namespace each give a warning with their path [M22, M23]', async () => {
-    const { warnings } = await projectMcp(unknown, lenient)
+    const { warnings } = await projectMcp(unknownFields, options)
     const paths = warnings.filter(({ code }) => code === 'field_unknown').map(({ path }) => path)
 
     expect(paths.sort()).toEqual(

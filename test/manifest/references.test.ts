@@ -191,7 +191,7 @@ describe('an unresolvable reference omits only its tool:', () => {
         json({ type: 'object', properties: { next: { $ref: `${index + 1}.json` } } }),
       ]),
     )
-  const nested = (depth: number): Fields => {
+  const aNestedSchema = (depth: number): Fields => {
     let schema: Fields = { type: 'string' }
     for (let level = 0; level < depth; level++)
       schema = { type: 'object', properties: { a: schema } }
@@ -226,7 +226,12 @@ describe('an unresolvable reference omits only its tool:', () => {
       { 'a.json': json({ ...money, x: 'x'.repeat(300_000) }) },
       /larger/,
     ],
-    ['to a schema that is nested too deeply', 'a.json', { 'a.json': json(nested(100)) }, /deeper/],
+    [
+      'to a schema that is nested too deeply',
+      'a.json',
+      { 'a.json': json(aNestedSchema(100)) },
+      /deeper/,
+    ],
     ['through too many documents', '0.json', chain(200), /more than 32 documents/],
     ['to an anchor', 'a.json#money', { 'a.json': json(money) }, /anchor/],
     ['with an invalid percent-encoding', '%E0%A4%A', {}, /cannot be read/],
@@ -352,15 +357,15 @@ describe('a reference to an https URL', () => {
     const requestPaths = await serveSchemas(({ url }, response) =>
       response.end(url === '/order.json' ? order : body),
     )
-    const from = 'https://schemas.example/order.json'
+    const orderUrl = 'https://schemas.example/order.json'
 
-    const withOnePin = await load(aReferringManifest(from), {}, { [from]: pin(order) })
+    const withOnePin = await load(aReferringManifest(orderUrl), {}, { [orderUrl]: pin(order) })
     expect(withOnePin.names).toEqual(['neighbour'])
     expect(requestPaths).toEqual(['/order.json'])
     const withBothPins = await load(
-      aReferringManifest(from),
+      aReferringManifest(orderUrl),
       {},
-      { [from]: pin(order), [address]: pin(body) },
+      { [orderUrl]: pin(order), [address]: pin(body) },
     )
     expect(withBothPins.names).toContain('look-up-order')
   })

@@ -13,7 +13,7 @@ import {
 import type { Reached, UpstreamAnswer } from '../../src/upstream/upstream.ts'
 
 const success: UpstreamAnswer = { outcome: done(1), reached: 'yes' }
-const unavailable = (reached: Reached): UpstreamAnswer => ({
+const aFailure = (reached: Reached): UpstreamAnswer => ({
   outcome: upstreamUnavailable('reset'),
   reached,
 })
@@ -39,9 +39,9 @@ async function runWithRetries(
 
 test('retryable failures are retried with exponential backoff', async () => {
   const { answer, delaysMs } = await runWithRetries([
-    unavailable('maybe'),
-    unavailable('maybe'),
-    unavailable('no'),
+    aFailure('maybe'),
+    aFailure('maybe'),
+    aFailure('no'),
   ])
 
   expect(answer).toBe(success)
@@ -50,16 +50,16 @@ test('retryable failures are retried with exponential backoff', async () => {
 
 test('the last answer is returned when the retries are exhausted', async () => {
   const { answer, attempts } = await runWithRetries(
-    [1, 2, 3, 4, 5].map(() => unavailable('maybe')),
+    [1, 2, 3, 4, 5].map(() => aFailure('maybe')),
     { retries: 2 },
   )
 
-  expect(answer).toEqual(unavailable('maybe'))
+  expect(answer).toEqual(aFailure('maybe'))
   expect(attempts).toBe(3)
 })
 
 test('a call that is not repeatable is retried only if the request was certainly not received', async () => {
-  expect(await runWithRetries([unavailable('maybe')], { repeatable: false })).toMatchObject({
+  expect(await runWithRetries([aFailure('maybe')], { repeatable: false })).toMatchObject({
     attempts: 1,
   })
   expect(
@@ -67,7 +67,7 @@ test('a call that is not repeatable is retried only if the request was certainly
   ).toMatchObject({
     attempts: 1,
   })
-  expect(await runWithRetries([unavailable('no')], { repeatable: false })).toMatchObject({
+  expect(await runWithRetries([aFailure('no')], { repeatable: false })).toMatchObject({
     attempts: 2,
     answer: success,
   })
@@ -96,10 +96,10 @@ test('a cancelled call is not retried', async () => {
   const cancellation = new Cancellation()
   const delay = async () => cancellation.cancel('The client left.')
 
-  expect(await runWithRetries([unavailable('no')], { cancellation, delay })).toMatchObject({
+  expect(await runWithRetries([aFailure('no')], { cancellation, delay })).toMatchObject({
     attempts: 1,
   })
-  expect(await runWithRetries([unavailable('no')], { cancellation })).toMatchObject({
+  expect(await runWithRetries([aFailure('no')], { cancellation })).toMatchObject({
     attempts: 1,
     delaysMs: [],
   })
@@ -108,10 +108,10 @@ test('a cancelled call is not retried', async () => {
 test('a write without a certain answer has the failure outcome_unknown', () => {
   const writes = { ...readOnly, writes: true }
 
-  expect(toOutcome(unavailable('maybe'), writes)).toMatchObject({
+  expect(toOutcome(aFailure('maybe'), writes)).toMatchObject({
     failure: { code: 'outcome_unknown', fixedBy: 'model', retryable: false, cause: 'reset' },
   })
-  expect(toOutcome(unavailable('no'), writes)).toEqual(unavailable('no').outcome)
-  expect(toOutcome(unavailable('maybe'), readOnly)).toEqual(unavailable('maybe').outcome)
+  expect(toOutcome(aFailure('no'), writes)).toEqual(aFailure('no').outcome)
+  expect(toOutcome(aFailure('maybe'), readOnly)).toEqual(aFailure('maybe').outcome)
   expect(toOutcome(success, writes)).toBe(success.outcome)
 })

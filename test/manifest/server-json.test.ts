@@ -3,11 +3,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toServerJson } from '../../src/sources/manifest/export/to-server-json.ts'
 import { readManifest } from '../../src/sources/manifest/reading/read-manifest.ts'
-import { aManifest, aManifestCapability, anInterface } from '../support/a-parsed-manifest.ts'
+import {
+  aParsedCapability,
+  aParsedInterface,
+  aParsedManifest,
+} from '../support/a-parsed-manifest.ts'
 
 const options = { namespace: 'com.example', digest: `sha256:${'0'.repeat(64)}` }
 
-function createServerJson(manifest = aManifest(), settings = options) {
+function createServerJson(manifest = aParsedManifest(), settings = options) {
   const result = toServerJson(manifest, settings)
   if ('fault' in result) throw new Error(result.fault)
   return result
@@ -67,7 +71,7 @@ const isValid = new Ajv2020({ allErrors: true }).compile({
 describe('server.json', () => {
   test('has name, repository, remotes and the manifest digest', () => {
     const { json } = createServerJson(
-      aManifest({
+      aParsedManifest({
         provenance: {
           created_at: '2026-01-01T00:00:00Z',
           source: 'first_party',
@@ -94,7 +98,7 @@ describe('server.json', () => {
 
   test('a long description is truncated to 100 characters, with a warning', () => {
     const description = 'A sentence that goes on and on. '.repeat(10).trim()
-    const { json, warnings } = createServerJson(aManifest({ identity: { description } }))
+    const { json, warnings } = createServerJson(aParsedManifest({ identity: { description } }))
 
     expect(String(json.description).length).toBeLessThanOrEqual(100)
     expect(json.description).toMatch(/ (and|on|goes|on\.|A|that|sentence)…$/)
@@ -106,11 +110,11 @@ describe('server.json', () => {
 
   test('only MCP over http(s) is a remote; other interfaces give a warning', () => {
     const { json, warnings } = createServerJson(
-      aManifest({
+      aParsedManifest({
         interfaces: [
-          anInterface({ protocol: 'HTTP' }),
-          anInterface({ endpoint: './local' }),
-          anInterface({ endpoint: 'http://localhost:4747/mcp' }),
+          aParsedInterface({ protocol: 'HTTP' }),
+          aParsedInterface({ endpoint: './local' }),
+          aParsedInterface({ endpoint: 'http://localhost:4747/mcp' }),
         ],
       }),
     )
@@ -127,7 +131,7 @@ describe('server.json', () => {
 
   test('without a remote there is a warning that clients cannot connect', () => {
     const { json, warnings } = createServerJson(
-      aManifest({ interfaces: [anInterface({ protocol: 'A2A' })] }),
+      aParsedManifest({ interfaces: [aParsedInterface({ protocol: 'A2A' })] }),
     )
 
     expect(json).not.toHaveProperty('remotes')
@@ -138,7 +142,7 @@ describe('server.json', () => {
   })
 
   test('fields without a counterpart give a warning with their path', () => {
-    const { warnings } = createServerJson(aManifest({ identity: { tags: ['money'] } }))
+    const { warnings } = createServerJson(aParsedManifest({ identity: { tags: ['money'] } }))
     const paths = warnings.map(({ path }) => path)
 
     expect(paths).toEqual([
@@ -155,8 +159,8 @@ describe('server.json', () => {
 
   test('warning paths are those of the file, even if earlier items were omitted', () => {
     const text = JSON.stringify({
-      ...aManifest(),
-      interfaces: [{ protocol: 'nonsense' }, anInterface({ endpoint: './local' })],
+      ...aParsedManifest(),
+      interfaces: [{ protocol: 'nonsense' }, aParsedInterface({ endpoint: './local' })],
     })
     const read = { source: 's', file: 'agent.yaml', extensions: [], strict: true }
     const { manifest } = readManifest(text, read)
@@ -172,7 +176,7 @@ describe('server.json', () => {
   test.each(['example', 'com/example', 'com..example', '-com.example', ''])(
     'the namespace %j is refused with an example',
     (namespace) => {
-      expect(toServerJson(aManifest(), { ...options, namespace })).toEqual({
+      expect(toServerJson(aParsedManifest(), { ...options, namespace })).toEqual({
         fault: expect.stringMatching(/com\.example/),
       })
     },
@@ -181,7 +185,7 @@ describe('server.json', () => {
   test('an id that is too long for the registry is refused, not truncated', () => {
     const identity = { id: 'a'.repeat(200) }
 
-    expect(toServerJson(aManifest({ identity }), options)).toHaveProperty('fault')
+    expect(toServerJson(aParsedManifest({ identity }), options)).toHaveProperty('fault')
   })
 
   test('the entry is valid and deterministic for any manifest', () => {
@@ -194,12 +198,16 @@ describe('server.json', () => {
         endpoint: fc.oneof(fc.webUrl(), fc.constantFrom('./x', 'stdio:x', 'http://')),
       })
       .map(({ description, auth, protocol, endpoint }) =>
-        aManifest({
+        aParsedManifest({
           identity: { description, name: description },
           interfaces: [
-            anInterface({ auth, protocol, endpoint: endpoint.replaceAll(/[{}|^`"<>\\]/g, '') }),
+            aParsedInterface({
+              auth,
+              protocol,
+              endpoint: endpoint.replaceAll(/[{}|^`"<>\\]/g, ''),
+            }),
           ],
-          capabilities: [aManifestCapability()],
+          capabilities: [aParsedCapability()],
         }),
       )
     fc.assert(

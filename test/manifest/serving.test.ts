@@ -5,8 +5,11 @@ import {
   type Caller,
   createDrawbridge,
   type Drawbridge,
+  defineTool,
+  definitionSource,
   type ManifestSourceOptions,
   manifestSource,
+  z,
 } from '../../src/index.ts'
 import {
   aManifest,
@@ -23,8 +26,13 @@ import {
 } from '../support/a-manifest.ts'
 import { aProject } from '../support/a-project.ts'
 import { Site } from '../support/a-site.ts'
-import { clientKinds, type OfficialClient, personAnswers } from '../support/client-kinds.ts'
-import { countingTools } from '../support/counting-tools.ts'
+import { atMost } from '../support/amount.ts'
+import {
+  clientKinds,
+  type OfficialClient,
+  type PersonAnswer,
+  personAnswers,
+} from '../support/client-kinds.ts'
 import { asBearer, httpWithTokens, tokenOf } from '../support/tokens.ts'
 
 type Handlers = NonNullable<ManifestSourceOptions['handlers']>
@@ -150,11 +158,11 @@ describe('the list of served tools', () => {
 
   test('contains the MCP capabilities, and every capability with all: true', async () => {
     const handlers = answering(manifest)
-    const mcpOnly = await serveManifest(manifest, { handlers })
-    const everything = await serveManifest(manifest, { handlers, all: true })
+    const mcpBridge = await serveManifest(manifest, { handlers })
+    const fullBridge = await serveManifest(manifest, { handlers, all: true })
 
-    expect(await toolNames(mcpOnly)).toEqual(['look-up-order'])
-    expect(await toolNames(everything)).toEqual(['api', 'inside', 'look-up-order'])
+    expect(await toolNames(mcpBridge)).toEqual(['look-up-order'])
+    expect(await toolNames(fullBridge)).toEqual(['api', 'inside', 'look-up-order'])
   })
 
   test('uses the prefix of the source', async () => {
@@ -291,9 +299,9 @@ test('a handler that never settles does not block close()', async () => {
   const bridge = createDrawbridge({ sources: [source] })
 
   expect(await verdictOf(bridge.call('look-up-order'))).toBe('timed_out')
-  const closing = bridge.close(100).then(() => 'closed')
+  const closeResult = bridge.close(100).then(() => 'closed')
 
-  expect(await Promise.race([closing, timeoutAfter(3000)])).toBe('closed')
+  expect(await Promise.race([closeResult, timeoutAfter(atMost(3000))])).toBe('closed')
 })
 
 describe('a high-risk call', () => {
@@ -522,9 +530,9 @@ describe('a composition', () => {
     const { bridge, runs } = await serveComposition(aComposedManifest(fullPipeline))
 
     const first = await bridge.call('order-desk', input, withIdempotencyKey('k'))
-    const repeated = await bridge.call('order-desk', input, withIdempotencyKey('k'))
+    const second = await bridge.call('order-desk', input, withIdempotencyKey('k'))
 
-    expect(repeated.structuredContent).toEqual(first.structuredContent)
+    expect(second.structuredContent).toEqual(first.structuredContent)
     expect(runs.filter(([id]) => id === 'note')).toHaveLength(1)
   })
 
@@ -690,8 +698,8 @@ async function listenOnFreePort(server: Server) {
 }
 
 describe('an agent behind HTTP', () => {
-  const unavailable = { status: 503, body: { message: 'later' } }
-  const success = { status: 200, body: { found: true } }
+  const unavailableAnswer = { status: 503, body: { message: 'later' } }
+  const successAnswer = { status: 200, body: { found: true } }
   const anHttpManifest = (endpoint: string, capability: Fields = {}, runtime: Fields = {}) =>
     aManifest({
       capabilities: [{ protocols: ['MCP', 'HTTP'], ...capability }],
@@ -706,7 +714,7 @@ describe('an agent behind HTTP', () => {
   }
 
   test('receives the arguments by POST at <endpoint>/<capability id>, and its answer is returned', async () => {
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const bridge = await serveManifest(anHttpManifest(`${agent.url}/api/`))
 
     const result = await bridge.call('look-up-order', { order: 'A-1' })
@@ -722,7 +730,7 @@ describe('an agent behind HTTP', () => {
   ])(
     'that fails twice is retried for a read: max_retries %i makes %i requests',
     async (max_retries, times, verdict) => {
-      const agent = await openAgent(unavailable, unavailable, success)
+      const agent = await openAgent(unavailableAnswer, unavailableAnswer, successAnswer)
       const bridge = await serveManifest(anHttpManifest(agent.url, {}, { max_retries }))
       const finalVerdict = await verdictOf(bridge.call('look-up-order'))
 
@@ -732,7 +740,7 @@ describe('an agent behind HTTP', () => {
   )
 
   test('that fails is not retried for a write that is not idempotent', async () => {
-    const agent = await openAgent(unavailable, success)
+    const agent = await openAgent(unavailableAnswer, successAnswer)
     const capability = aWritingCapability()
     const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 5 }))
 
@@ -743,7 +751,7 @@ describe('an agent behind HTTP', () => {
   })
 
   test('that fails is retried with the same idempotency key for an idempotent write', async () => {
-    const agent = await openAgent(unavailable, success)
+    const agent = await openAgent(unavailableAnswer, successAnswer)
     const capability = aWritingCapability({ idempotent: true })
     const bridge = await serveManifest(anHttpManifest(agent.url, capability, { max_retries: 1 }))
 
@@ -755,7 +763,7 @@ describe('an agent behind HTTP', () => {
 
   test('receives the secret of the manifest, resolved at call time', async () => {
     const requestedSecrets: string[] = []
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'vault://team/desk' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -779,7 +787,7 @@ describe('an agent behind HTTP', () => {
   })
 
   test('is not called when its secret cannot be resolved', async () => {
-    const agent = await openAgent(success)
+    const agent = await openAgent(successAnswer)
     const manifest = aManifest({
       requirements: { secrets: [{ id: 'agents', secret_ref: 'env://NOT_SET_ANYWHERE' }] },
       capabilities: [{ protocols: ['MCP', 'HTTP'] }],
@@ -794,23 +802,22 @@ describe('an agent behind HTTP', () => {
 
 describe('over every transport', () => {
   const clients = new Map<string, OfficialClient>()
+  let personAnswer: PersonAnswer = personAnswers.nothing
   let agent: Awaited<ReturnType<typeof anAgent>>
-  let upstream: Site
   let site: Site
   const forwardedHeaders: IncomingHttpHeaders[] = []
   const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
 
   beforeAll(async () => {
     agent = await anAgent({ status: 200, body: { done: true } })
-    upstream = await Site.open({
-      'drawbridge.yaml': 'sources: [{ definitions: ./tools/*.ts }]\n',
-      'tools/all.ts': countingTools({ name: 'over-mcp', category: 'read' }),
-    })
-    await upstream.serve()
-    const proxy = await aProxy(upstream.url, forwardedHeaders)
+    const upstream = createDrawbridge({ sources: [definitionSource([overMcp])] })
+    const { port } = await upstream.listen({ port: 0 })
+    const proxy = await aProxy(`http://127.0.0.1:${port}/mcp`, forwardedHeaders)
     site = await Site.open(
       {
-        'drawbridge.yaml': `sources: [{ manifest: agent.yaml, handlers: handlers.ts, all: true, compose: true }]
+        'drawbridge.yaml': `sources:
+  - { manifest: agent.yaml, handlers: handlers.ts, all: true, compose: true }
+  - { manifest: payments.yaml, handlers: lib/payments.ts, compose: true }
 ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob', scopes: [] })}`,
         'handlers.ts': 'export const inside = ({ order }) => ({ order, seen: true })\n',
         'agent.yaml': toYaml(
@@ -837,19 +844,44 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
             },
           }),
         ),
+        'payments.yaml': toYaml(
+          aManifest({
+            identity: { id: 'payment-desk' },
+            capabilities: [
+              aWritingCapability({ id: 'note', input_schema }),
+              aWritingCapability({ id: 'pay', input_schema, side_effect_level: 'high' }),
+            ],
+            composition: {
+              type: 'pipeline',
+              deterministic: true,
+              steps: ['note', 'pay'].map((id) => ({ id, capability_ref: id, on_failure: 'abort' })),
+            },
+          }),
+        ),
+        'lib/payments.ts': `import { appendFileSync } from 'node:fs'
+import path from 'node:path'
+const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
+const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
+export const note = (input) => (recordRun('note', input), {})
+export const pay = (input) => (recordRun('pay', input), { paid: true })
+`,
       },
       { DESK_ACCESS: 'what-opens-the-desk' },
     )
     await site.serve()
-    for (const clientKind of clientKinds)
-      clients.set(clientKind, await site.connect(clientKind, { headers: asBearer('ann') }))
+    await Promise.all(
+      clientKinds.map(async (clientKind) => {
+        const options = { headers: asBearer('ann'), person: () => personAnswer }
+        clients.set(clientKind, await site.connect(clientKind, options))
+      }),
+    )
     return async () => {
       await site.close()
       proxy.close()
-      await upstream.close()
+      await upstream.close(100)
       agent.close()
     }
-  }, 60_000)
+  })
 
   const clientOf = (clientKind: string): OfficialClient => {
     const client = clients.get(clientKind)
@@ -903,7 +935,7 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
     '%s: the literal annotations are in the metadata of every tool',
     async (clientKind) => {
       for (const { name, _meta } of await clientOf(clientKind).tools())
-        if (name !== 'order-desk')
+        if (!name.endsWith('-desk'))
           expect(_meta['dev.drawbridge/extras']).toMatchObject({
             annotations: { sideEffects: expect.any(String), idempotency: expect.any(Object) },
           })
@@ -936,70 +968,47 @@ ${httpWithTokens({ subject: 'ann', scopes: ['orders.write'] }, { subject: 'bob',
         'what-opens-the-desk',
       )
   })
-})
-
-describe('a composition with a step that needs an approval', () => {
-  let site: Site
-
-  beforeAll(async () => {
-    const step = (id: string) => ({ id, capability_ref: id, on_failure: 'abort' })
-    const input_schema = { type: 'object', properties: { order: { type: 'string' } } }
-    site = await Site.open({
-      'drawbridge.yaml':
-        'sources: [{ manifest: agent.yaml, handlers: ./lib/handlers.ts, compose: true }]\n',
-      'agent.yaml': toYaml(
-        aManifest({
-          capabilities: [
-            aWritingCapability({ id: 'note', input_schema }),
-            aWritingCapability({ id: 'pay', input_schema, side_effect_level: 'high' }),
-          ],
-          composition: {
-            type: 'pipeline',
-            deterministic: true,
-            steps: [step('note'), step('pay')],
-          },
-        }),
-      ),
-      'lib/handlers.ts': `import { appendFileSync } from 'node:fs'
-import path from 'node:path'
-const file = path.join(import.meta.dirname, '..', 'ran.ndjson')
-const recordRun = (name, input) => appendFileSync(file, JSON.stringify({ name, input }) + '\\n')
-export const note = (input) => (recordRun('note', input), {})
-export const pay = (input) => (recordRun('pay', input), { paid: true })
-`,
-    })
-    await site.serve()
-    return () => site.close()
-  })
 
   const runsFor = (order: string) =>
     site.runsOf().flatMap(({ name, input }) => (input.order === order ? [name] : []))
 
   test.each(clientKinds)(
-    '%s: runs every step once when the person approves',
+    '%s: a composition runs every step once when the person approves the one that needs it',
     async (clientKind) => {
-      const client = await site.connect(clientKind, { person: () => personAnswers.yes })
+      const client = clientOf(clientKind)
+      const countBefore = client.shown.length
+      personAnswer = personAnswers.yes
       const { verdict, data } = await client.call(
-        'order-desk',
+        'payment-desk',
         { order: clientKind },
         key(clientKind),
       )
 
       expect({ verdict, data }).toEqual({ verdict: 'done', data: { paid: true } })
       expect(runsFor(clientKind)).toEqual(['note', 'pay'])
-      expect(client.shown).toHaveLength(1)
-      expect(client.shown[0]).toContain('pay')
+      expect(client.shown.slice(countBefore)).toEqual([expect.stringContaining('pay')])
     },
   )
 
-  test.each(clientKinds)('%s: stops at the step when the person rejects it', async (clientKind) => {
-    const order = `no ${clientKind}`
-    const client = await site.connect(clientKind, { person: () => personAnswers.no })
-    const { verdict } = await client.call('order-desk', { order }, key(order))
+  test.each(clientKinds)(
+    '%s: a composition stops at a step that the person rejects',
+    async (clientKind) => {
+      const order = `no ${clientKind}`
+      personAnswer = personAnswers.no
+      const { verdict } = await clientOf(clientKind).call('payment-desk', { order }, key(order))
 
-    expect(verdict).not.toBe('done')
-    expect(runsFor(order)).toEqual(['note'])
-  })
+      expect(verdict).not.toBe('done')
+      expect(runsFor(order)).toEqual(['note'])
+    },
+  )
+})
+
+const overMcp = defineTool({
+  name: 'over-mcp',
+  description: 'An agent.',
+  category: 'read',
+  schema: z.object({ order: z.string() }),
+  execute: ({ order }) => ({ done: order }),
 })
 
 const key = (value: string) => ({ meta: { 'idempotency-key': value } })
@@ -1028,7 +1037,7 @@ const timeoutAfter = (milliseconds: number): Promise<string> =>
 
 /** Approves the pending request. */
 async function approve(bridge: Drawbridge): Promise<void> {
-  const [pending] = bridge.approvals.list(false)
-  if (!pending) throw new Error('no pending approval')
-  await bridge.approvals.decide(pending.id, 'approved', 'boss')
+  const [approval] = bridge.approvals.list(false)
+  if (!approval) throw new Error('no pending approval')
+  await bridge.approvals.decide(approval.id, 'approved', 'boss')
 }

@@ -214,8 +214,10 @@ describe('problems that schema v0.1 accepts are reported', () => {
       [{ output_schema: { $ref_uri: 'a', type: 'object' } }],
     ],
     ['one without a description', [{ description: undefined }]],
-  ])('only invalid capabilities are omitted: %s', async (_, bad) => {
-    const { bridge } = await diagnose(aManifest({ capabilities: [...bad, { id: 'good' }] }))
+  ])('only invalid capabilities are omitted: %s', async (_, invalidCapabilities) => {
+    const { bridge } = await diagnose(
+      aManifest({ capabilities: [...invalidCapabilities, { id: 'good' }] }),
+    )
 
     expect(await toolNames(bridge)).toEqual(['good'])
   })
@@ -248,28 +250,32 @@ describe('fields that schema v0.1 rejects are errors with a hint', () => {
     ],
   ])('an extension %s is rejected until its namespace is approved', async (_, pointer, parts) => {
     const manifest = aManifest(parts)
-    const [strict, lenient, approved] = [
+    const [strictResult, lenientResult, approvedResult] = [
       await diagnose(manifest),
       await diagnose(manifest, { strict: false }),
       await diagnose(manifest, { extensions: ['x-acme'] }),
     ]
-    const unknown = (all: readonly Diagnostic[]) =>
-      all.filter(({ code }) => code === 'field_unknown')
+    const unknownFields = (diagnostics: readonly Diagnostic[]) =>
+      diagnostics.filter(({ code }) => code === 'field_unknown')
 
-    expect(unknown(strict.diagnostics)).toEqual([aDiagnostic('error', 'field_unknown', pointer)])
-    expect(strict.diagnostics.map(({ message }) => message).join()).toContain('extensions')
-    expect(unknown(lenient.diagnostics)).toEqual([aDiagnostic('warning', 'field_unknown', pointer)])
-    expect(unknown(approved.diagnostics)).toEqual([])
-    for (const { bridge } of [lenient, approved])
+    expect(unknownFields(strictResult.diagnostics)).toEqual([
+      aDiagnostic('error', 'field_unknown', pointer),
+    ])
+    expect(strictResult.diagnostics.map(({ message }) => message).join()).toContain('extensions')
+    expect(unknownFields(lenientResult.diagnostics)).toEqual([
+      aDiagnostic('warning', 'field_unknown', pointer),
+    ])
+    expect(unknownFields(approvedResult.diagnostics)).toEqual([])
+    for (const { bridge } of [lenientResult, approvedResult])
       expect(await toolNames(bridge)).toEqual(['look-up-order'])
   })
 
   test('an approved namespace covers its own name and names with the prefix "<namespace>-", nothing else', async () => {
     const more = { 'x-acme': 1, 'x-acme-a': 1, 'x-acme2': 1, 'X-Acme': 1, 'x-': 1, acme: 1 }
     const { diagnostics } = await diagnose(aManifest({ more }), { extensions: ['x-acme'] })
-    const unknown = diagnostics.filter(({ code }) => code === 'field_unknown')
+    const unknownFields = diagnostics.filter(({ code }) => code === 'field_unknown')
 
-    expect(unknown.map(({ pointer }) => pointer).sort()).toEqual(
+    expect(unknownFields.map(({ pointer }) => pointer).sort()).toEqual(
       ['/X-Acme', '/acme', '/x-', '/x-acme2'].sort(),
     )
   })
@@ -509,13 +515,13 @@ describe('YAML pitfalls', () => {
   })
 
   test('an anchor is accepted, and an alias bomb (billion laughs) is refused within 2 s', async () => {
-    const honest = yaml.replace('sandbox: "container"', 'sandbox: &box "container"')
+    const withAnchor = yaml.replace('sandbox: "container"', 'sandbox: &box "container"')
     const bomb = Array.from({ length: 30 }, (_, index) =>
       index === 0 ? 'a0: &a0 [x, x]' : `a${index}: &a${index} [*a${index - 1}, *a${index - 1}]`,
     ).join('\n')
     const startMs = performance.now()
 
-    expect((await project(honest)).json).toBeDefined()
+    expect((await project(withAnchor)).json).toBeDefined()
     const { json, diagnostics } = await project(`${yaml}${bomb}\n`)
 
     expect(json).toBeUndefined()
@@ -536,9 +542,9 @@ describe('YAML pitfalls', () => {
     ['both', (text: string) => `\uFEFF${text.replaceAll('\n', '\r\n')}`],
     ['comments and a document start', (text: string) => `# an agent\n---\n${text}# end\n`],
   ])('%s does not change the projection', async (_, change) => {
-    const [plain, changed] = [await project(yaml), await project(change(yaml))]
+    const [original, changed] = [await project(yaml), await project(change(yaml))]
 
-    expect(changed.mcp).toEqual(plain.mcp)
+    expect(changed.mcp).toEqual(original.mcp)
   })
 
   test('__proto__ as a key does not pollute Object.prototype', async () => {
@@ -741,10 +747,16 @@ describe('secrets', () => {
       const { bridge, diagnostics } = await diagnose(manifest, options)
 
       expect(projection.json).toBeUndefined()
-      for (const all of [projection.diagnostics, diagnostics])
-        expect(all).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
-      const visible = [projection, diagnostics, await bridge.list(), bridge.identity, bridge.mounts]
-      expect(JSON.stringify(visible)).not.toContain(value)
+      for (const list of [projection.diagnostics, diagnostics])
+        expect(list).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
+      const publicOutput = [
+        projection,
+        diagnostics,
+        await bridge.list(),
+        bridge.identity,
+        bridge.mounts,
+      ]
+      expect(JSON.stringify(publicOutput)).not.toContain(value)
     },
   )
 
@@ -772,8 +784,8 @@ describe('secrets', () => {
 
       expect(projection.json).toBeUndefined()
       expect(diagnostics).toContainEqual(aDiagnostic('error', 'secret_inside', pointer))
-      const visible = [projection, diagnostics, await bridge.list()]
-      expect(JSON.stringify(visible)).not.toContain(secret)
+      const publicOutput = [projection, diagnostics, await bridge.list()]
+      expect(JSON.stringify(publicOutput)).not.toContain(secret)
       expect(diagnostics.map(({ pointer }) => pointer)).not.toContain('/undefined')
     },
   )

@@ -15,10 +15,10 @@ describe.each(overHttp)('%s', (clientKind) => {
   async function serveAndWatch(actions: Actions, options = {}) {
     const parts = aService({ actions })
     const source = serviceSource(parts.service, { id: 'live', ...options })
-    const served = await serveHere({ sources: [source] })
-    const client = await aWatcher(clientKind, { url: served.url, what: '' })
+    const server = await serveHere({ sources: [source] })
+    const client = await aWatcher(clientKind, { url: server.url, what: '' })
     await client.watch()
-    return { ...parts, ...served, client }
+    return { ...parts, ...server, client }
   }
 
   test('the tool list follows the service, and clients get list_changed [S12, S19, S37]', async () => {
@@ -136,21 +136,21 @@ test('an unchanged set of actions gives byte-identical lists in any order', asyn
   })
   const { url } = await serveHere({ sources: [serviceSource(service)] })
   const list = async () => (await postModern(url, 'tools/list')).text
-  const first = await list()
+  const firstList = await list()
 
   actions.set({ c: anAction(), a: anAction(), b: anAction() })
-  const reordered = await list()
+  const reorderedList = await list()
   actions.set({})
-  const empty = await list()
+  const emptyList = await list()
   actions.set({ a: anAction(), b: anAction(), c: anAction() })
 
-  expect(reordered).toBe(first)
-  expect(empty).not.toBe(first)
-  expect(await list()).toBe(first)
+  expect(reorderedList).toBe(firstList)
+  expect(emptyList).not.toBe(firstList)
+  expect(await list()).toBe(firstList)
 })
 
 test('an action that is replaced during a call is not executed with the old arguments', async () => {
-  const [reached, released] = [new Latch(), new Latch()]
+  const [callStarted, callReleased] = [new Latch(), new Latch()]
   const initialAction = anAction({
     schema: { type: 'object', properties: { level: { type: 'number' } } },
   })
@@ -160,19 +160,19 @@ test('an action that is replaced during a call is not executed with the old argu
       {
         mount: '/mcp',
         source: withDelay(serviceSource(service), async () => {
-          reached.open()
-          await released.opened
+          callStarted.open()
+          await callReleased.opened
         }),
       },
     ],
   })
 
   const call = bridge.call('dim', { level: 3 })
-  await reached.opened
+  await callStarted.opened
   actions.set({
     dim: anAction({ schema: { type: 'object', properties: { level: { type: 'string' } } } }),
   })
-  released.open()
+  callReleased.open()
 
   expect(await call).toMatchObject({ isError: true })
   expect(executed).toEqual([])
@@ -184,11 +184,11 @@ function withDelay(source: ReturnType<typeof serviceSource>, wait: () => Promise
     id: source.id,
     read: async () => {
       const reading = await source.read()
-      const capabilities = reading.capabilities.map((one) => ({
-        ...one,
-        invoke: async (call: Parameters<typeof one.invoke>[0]) => {
+      const capabilities = reading.capabilities.map((capability) => ({
+        ...capability,
+        invoke: async (call: Parameters<typeof capability.invoke>[0]) => {
           await wait()
-          return one.invoke(call)
+          return capability.invoke(call)
         },
       }))
       return { ...reading, capabilities }
@@ -198,11 +198,11 @@ function withDelay(source: ReturnType<typeof serviceSource>, wait: () => Promise
 
 test('actions that never emit hide nothing else and give a diagnostic', async () => {
   const { service } = aService({ states: { lamp: { schema: {}, value: 1 } } })
-  const silent = new ObservableValue<Actions>()
+  const silentActions = new ObservableValue<Actions>()
   const startMs = performance.now()
   const { bridge } = await serveHere({
     sources: [
-      serviceSource({ ...service, actions: silent.observe }, { id: 'shy', readiness: 100 }),
+      serviceSource({ ...service, actions: silentActions.observe }, { id: 'shy', readiness: 100 }),
     ],
   })
 
@@ -211,19 +211,19 @@ test('actions that never emit hide nothing else and give a diagnostic', async ()
   expect(bridge.diagnostics).toMatchObject([
     { code: 'service_silent', severity: 'warning', source: 'shy', pointer: '/actions' },
   ])
-  silent.set({ go: anAction() })
+  silentActions.set({ go: anAction() })
   expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state', 'go'])
   expect(bridge.diagnostics).toEqual([])
 })
 
 test('a late first emission is awaited, and ends the wait before the readiness timeout', async () => {
-  const late = new ObservableValue<Actions>()
-  setTimeout(() => late.set({ go: anAction() }), 30)
+  const lateActions = new ObservableValue<Actions>()
+  setTimeout(() => lateActions.set({ go: anAction() }), 30)
 
   const { bridge } = await serveHere({
     sources: [
       serviceSource(
-        { actions: late.observe, execute: async () => undefined },
+        { actions: lateActions.observe, execute: async () => undefined },
         { readiness: 600_000 },
       ),
     ],
@@ -245,7 +245,7 @@ test('invalid emissions never throw into the service, and closing unsubscribes f
     1, 1, 1, 1,
   ])
 
-  for (const odd of [
+  for (const invalidValue of [
     undefined,
     null,
     7,
@@ -261,9 +261,9 @@ test('invalid emissions never throw into the service, and closing unsubscribes f
     ),
   ])
     expect(() => {
-      actions.set(odd as never)
-      states.set(odd as never)
-      links.set(odd as never)
+      actions.set(invalidValue as never)
+      states.set(invalidValue as never)
+      links.set(invalidValue as never)
     }).not.toThrow()
   expect((await bridge.list()).tools).toBeDefined()
   actions.set({ back: anAction() })

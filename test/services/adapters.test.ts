@@ -79,11 +79,11 @@ test('every adapter emits the current value, then later ones, until unsubscribed
     fromObservable(subject, 0)((value) => emissions.push(`subject ${value}`)),
     fromObservable(subjectWithoutValue, 0)((value) => emissions.push(`late ${value}`)),
   ]
-  const setAll = (to: number) => {
-    bears.setState({ bears: to })
-    count.value = to
-    subject.next(to)
-    subjectWithoutValue.next(to)
+  const setAll = (value: number) => {
+    bears.setState({ bears: value })
+    count.value = value
+    subject.next(value)
+    subjectWithoutValue.next(value)
   }
 
   setAll(2)

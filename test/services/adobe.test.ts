@@ -137,7 +137,7 @@ describe.each(Object.entries(versions))('@adobe/data %s', (version, create) => {
 })
 
 test('a conditional that never emits withholds all actions but does not block the server', async () => {
-  const silent: Observe<boolean> = () => () => {}
+  const neverEmits: Observe<boolean> = () => () => {}
   const service = AgenticService.create({
     interface: {
       a: { type: 'action', description: 'A.', parameters: [] },
@@ -145,7 +145,7 @@ test('a conditional that never emits withholds all actions but does not block th
       n: { type: 'state', schema: { type: 'number' } },
     },
     implementation: { a: () => undefined, b: () => undefined, n: Observe.fromConstant(1) },
-    conditional: { b: silent },
+    conditional: { b: neverEmits },
   })
   const { bridge } = await serveHere({
     sources: [serviceSource(service, { id: 'game', readiness: 50 })],
@@ -156,7 +156,7 @@ test('a conditional that never emits withholds all actions but does not block th
 })
 
 test('declares accepts the interface that the service was created from', async () => {
-  const [open, setOpen] = Observe.createState(false)
+  const [isOpen, setOpen] = Observe.createState(false)
   const shape = {
     enter: { type: 'action', description: 'Enters.', parameters: [] },
     level: { type: 'state', schema: { type: 'number' } },
@@ -164,7 +164,7 @@ test('declares accepts the interface that the service was created from', async (
   const service = AgenticService.create({
     interface: shape,
     implementation: { enter: () => undefined, level: Observe.fromConstant(1) },
-    conditional: { enter: open },
+    conditional: { enter: isOpen },
   })
   const { bridge } = await serveHere({
     sources: [serviceSource(service, { visibility: 'stable', declares: shape })],

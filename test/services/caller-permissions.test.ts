@@ -54,21 +54,21 @@ describe.each(overHttp)('%s', (clientKind) => {
 
   test('clients get no notifications about tools and states that they may not see', async () => {
     const { ann, bob, actions, states } = await serveHome()
-    const [safe, mood] = ['drawbridge://home/state/safe_code', 'drawbridge://home/state/mood']
-    await ann.watch(safe, mood)
-    await bob.watch(...(clientKind.startsWith('2026') ? [safe, mood] : [mood]))
+    const [safeUri, moodUri] = ['drawbridge://home/state/safe_code', 'drawbridge://home/state/mood']
+    await ann.watch(safeUri, moodUri)
+    await bob.watch(...(clientKind.startsWith('2026') ? [safeUri, moodUri] : [moodUri]))
 
     actions.set({ wave: anAction(), open_safe: anAction() })
     states.set({ ...states.value, safe_code: { schema: {}, value: 2 } })
-    await expect.poll(() => ann.notifications.toSorted()).toEqual([safe, 'tools'])
+    await expect.poll(() => ann.notifications.toSorted()).toEqual([safeUri, 'tools'])
     await aWhile(200)
     expect(bob.notifications).toEqual([])
 
     states.set({ mood: { schema: {}, value: 'merry' } })
-    await expect.poll(() => bob.notifications).toEqual([mood])
+    await expect.poll(() => bob.notifications).toEqual([moodUri])
     await expect
       .poll(() => ann.notifications.toSorted())
-      .toEqual([mood, safe, safe, 'resources', 'tools'])
+      .toEqual([moodUri, safeUri, safeUri, 'resources', 'tools'])
   })
 
   test('the available actions in a failure are filtered by the permissions of the caller', async () => {

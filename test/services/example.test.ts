@@ -9,7 +9,7 @@ import { drawbridge } from '../support/run-cli.ts'
 import { aWatcher } from '../support/watching-clients.ts'
 
 const exampleFolder = path.resolve('examples/services')
-const open = async () =>
+const openExample = async () =>
   openDrawbridge(exampleFolder, { library, environment: {}, usesStore: false })
 
 describe('the home of examples/services, observed by a client', () => {
@@ -17,7 +17,7 @@ describe('the home of examples/services, observed by a client', () => {
   let url: string
 
   beforeAll(async () => {
-    ;({ bridge } = await open())
+    ;({ bridge } = await openExample())
     url = `http://127.0.0.1:${(await bridge.listen({ port: 0 })).port}/mcp`
   })
   afterAll(() => bridge.close(100))
@@ -65,7 +65,7 @@ describe('the home of examples/services, observed by a client', () => {
 })
 
 test('closing the service releases its timers', async () => {
-  const { bridge } = await open()
+  const { bridge } = await openExample()
   await bridge.close(100)
   // A leaked timer would keep the process of `check` alive.
   const { code, stdout } = await drawbridge(['check', exampleFolder])

@@ -48,9 +48,11 @@ describe.each(overHttp)('%s', (clientKind) => {
     expect(await client.names()).toEqual(['get_state'])
     child.actions.set(heal)
     root.links.set({})
-    const withdrawn = await client.call('child_heal')
+    const withdrawnCall = await client.call('child_heal')
 
-    expect(withdrawn._meta?.['dev.drawbridge/failure']).toMatchObject({ code: 'action_withdrawn' })
+    expect(withdrawnCall._meta?.['dev.drawbridge/failure']).toMatchObject({
+      code: 'action_withdrawn',
+    })
     expect(child.executed).toEqual([])
     expect([child.actions, child.states, child.links].map(({ watchers }) => watchers)).toEqual([
       0, 0, 0,
@@ -107,28 +109,28 @@ test('a link cycle is followed once, depth is limited, and both give a diagnosti
   const parent = aService({ actions: heal, links: {} })
   const child = aService({ actions: heal, links: { parent: parent.service } })
   parent.links.set({ child: child.service, self: parent.service })
-  const endless = (depth: number): Service => {
+  const anEndlessChain = (depth: number): Service => {
     const { service } = aService({ actions: heal })
     const links: NonNullable<Service['links']> = (notify) => {
-      notify({ next: endless(depth + 1) })
+      notify({ next: anEndlessChain(depth + 1) })
       return () => {}
     }
     return { ...service, links }
   }
-  const circle = await serve(parent.service)
-  const deep = await serve(endless(0), { depth: 2 })
+  const cycle = await serve(parent.service)
+  const chain = await serve(anEndlessChain(0), { depth: 2 })
 
-  expect((await circle.bridge.list()).tools.map(({ name }) => name)).toEqual(['child_heal', 'heal'])
-  expect(circle.bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
+  expect((await cycle.bridge.list()).tools.map(({ name }) => name)).toEqual(['child_heal', 'heal'])
+  expect(cycle.bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
     'link_cycle /links/self',
     'link_cycle /links/child/links/parent',
   ])
-  expect((await deep.bridge.list()).tools.map(({ name }) => name)).toEqual([
+  expect((await chain.bridge.list()).tools.map(({ name }) => name)).toEqual([
     'heal',
     'next_heal',
     'next_next_heal',
   ])
-  expect(deep.bridge.diagnostics).toMatchObject([
+  expect(chain.bridge.diagnostics).toMatchObject([
     { code: 'link_too_deep', pointer: '/links/next/links/next/links/next' },
   ])
 })
@@ -148,16 +150,21 @@ test('a later link that never emits does not delay other changes', async () => {
 })
 
 test('failing links do not affect the other services', async () => {
-  const good = aService({ actions: heal })
-  const broken: Service = {
+  const healthyChild = aService({ actions: heal })
+  const failingService: Service = {
     actions: () => {
       throw new Error('no power')
     },
   }
-  const silent: Service = { actions: () => () => {} }
+  const silentService: Service = { actions: () => () => {} }
   const root = aService({
     actions: heal,
-    links: { broken, good: good.service, none: 7 as never, silent },
+    links: {
+      broken: failingService,
+      good: healthyChild.service,
+      none: 7 as never,
+      silent: silentService,
+    },
   })
   const { bridge } = await serve(root.service, { readiness: 50 })
 

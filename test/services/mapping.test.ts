@@ -8,14 +8,14 @@ import { aWatcher, type ToolResult } from '../support/watching-clients.ts'
 const overHttp = clientKinds.filter((clientKind) => clientKind.endsWith('HTTP'))
 
 async function serve(service: Service, options = {}) {
-  const served = await serveHere({
+  const server = await serveHere({
     sources: [serviceSource(service, { id: 'lights', ...options })],
   })
-  const { bridge } = served
+  const { bridge } = server
   const call = async (name: string, input: unknown = {}) =>
     (await bridge.call(name, input)) as unknown as ToolResult
   const tools = async () => (await bridge.list()).tools
-  return { ...served, call, tools }
+  return { ...server, call, tools }
 }
 
 const dim = anAction({
@@ -77,14 +77,14 @@ test('a returned string is an error or data by the action shape, or by the strin
       return () => {}
     },
   }
-  const byShape = await serve(service)
-  const asErrors = await serve(service, { strings: 'error' })
-  const asData = await serve(service, { strings: 'data' })
+  const defaultServer = await serve(service)
+  const errorServer = await serve(service, { strings: 'error' })
+  const dataServer = await serve(service, { strings: 'data' })
 
-  expect((await byShape.call('older')).isError).toBe(true)
-  expect((await byShape.call('newer')).isError).toBeUndefined()
-  expect((await asErrors.call('newer')).isError).toBe(true)
-  expect((await asData.call('older')).content).toEqual([{ type: 'text', text: 'words' }])
+  expect((await defaultServer.call('older')).isError).toBe(true)
+  expect((await defaultServer.call('newer')).isError).toBeUndefined()
+  expect((await errorServer.call('newer')).isError).toBe(true)
+  expect((await dataServer.call('older')).content).toEqual([{ type: 'text', text: 'words' }])
 })
 
 test('data is text and structured content; a thrown error is not leaked to the client', async () => {
@@ -149,24 +149,27 @@ test('the effects option sets the tool hints, per action and by default', async 
 })
 
 test('a schema is used unchanged, except that project-specific keywords are stripped with a diagnostic [S4, S9, S38, S53]', async () => {
-  const plain = {
+  const plainSchema = {
     type: 'object',
     properties: { a: { type: 'string', minLength: 1 } },
     required: ['a'],
   }
-  const special = {
+  const extendedSchema = {
     type: 'object',
     layout: 'std140',
     conditionals: [{ path: '$.a', value: {} }],
     properties: { a: { type: 'number', precision: 1, interpolators: { linear: () => 0 } } },
   }
   const { service } = aService({
-    actions: { plain: anAction({ schema: plain }), special: anAction({ schema: special }) },
+    actions: {
+      plain: anAction({ schema: plainSchema }),
+      special: anAction({ schema: extendedSchema }),
+    },
   })
   const { bridge, tools } = await serve(service)
 
   const [first, second] = await tools()
-  expect(JSON.stringify(first?.inputSchema)).toBe(JSON.stringify(plain))
+  expect(JSON.stringify(first?.inputSchema)).toBe(JSON.stringify(plainSchema))
   expect(second?.inputSchema).toEqual({ type: 'object', properties: { a: { type: 'number' } } })
   expect(bridge.diagnostics.map(({ code, pointer }) => `${code} ${pointer}`)).toEqual([
     'keyword_stripped /actions/special/schema/layout',
@@ -174,7 +177,7 @@ test('a schema is used unchanged, except that project-specific keywords are stri
     'keyword_stripped /actions/special/schema/properties/a/precision',
     'keyword_stripped /actions/special/schema/properties/a/interpolators',
   ])
-  expect(toJsonSchema(special)).toMatchObject({ schema: second?.inputSchema })
+  expect(toJsonSchema(extendedSchema)).toMatchObject({ schema: second?.inputSchema })
 })
 
 test.each([
@@ -254,7 +257,7 @@ test('scalar and positional parameters are wrapped as named properties and passe
 })
 
 test('invalid actions omit only themselves', async () => {
-  const odd = {
+  const throwingAction = {
     get description(): string {
       throw new Error('not now')
     },
@@ -266,7 +269,7 @@ test('invalid actions omit only themselves', async () => {
         null: null as never,
         words: 'words' as never,
         lifeless: { description: 'Has nothing to execute.' },
-        thrower: odd as never,
+        thrower: throwingAction as never,
         silent: { schema: false, execute: () => undefined },
         good: { description: 'Good.', schema: false, execute: () => undefined },
       })
@@ -287,14 +290,14 @@ test('invalid actions omit only themselves', async () => {
 
 test('a frozen service is served without being modified [S23, S47, S48]', async () => {
   const { service, executed } = aService({ actions: { go: anAction() }, states: {} })
-  const frozen = Object.freeze({ ...service })
-  const bridge = createDrawbridge({ sources: [serviceSource(frozen)] })
+  const frozenService = Object.freeze({ ...service })
+  const bridge = createDrawbridge({ sources: [serviceSource(frozenService)] })
 
   await bridge.call('go')
   await bridge.close()
 
   expect(executed).toHaveLength(1)
-  expect(Object.keys(frozen)).toEqual(Object.keys(service))
+  expect(Object.keys(frozenService)).toEqual(Object.keys(service))
 })
 
 test('several services share one server, separated by a prefix [S50]', async () => {

@@ -51,16 +51,16 @@ test('latency from an emission to the client is under 50 ms at p99, in process a
   await Promise.race([reading, sleep(100)])
 
   for (const [transport, latencies] of Object.entries(latenciesMs)) {
-    const sorted = latencies.toSorted((a, b) => a - b)
+    const sortedMs = latencies.toSorted((a, b) => a - b)
     const percentile = (share: number) =>
-      sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
+      sortedMs[Math.floor(share * (sortedMs.length - 1))] ?? Number.NaN
     console.info(
       `${transport}: p50 ${percentile(0.5).toFixed(1)} ms, p99 ${percentile(0.99).toFixed(1)} ms`,
     )
     expect(latencies).toHaveLength(changeCount)
     expect(percentile(0.99)).toBeLessThan(50)
   }
-}, 60_000)
+})
 
 test('a change of one action among 1,000 actions and 100 links costs less than twice as much as among ten', async () => {
   const manyActions = (count: number): Actions =>
@@ -71,19 +71,19 @@ test('a change of one action among 1,000 actions and 100 links costs less than t
     actions: manyActions(1000),
     links: Object.fromEntries(rooms.map(({ service }, index) => [`l${index}`, service])),
   })
-  /** Median CPU time (µs) of one change until a client is notified. */
-  const measure = async (served: typeof small, changed: typeof small) => {
-    const { bridge, url } = await serveHere({ sources: [serviceSource(served.service)] })
+  /** Median CPU time (µs) of one change until a client is notification. */
+  const measure = async (root: typeof small, changing: typeof small) => {
+    const { bridge, url } = await serveHere({ sources: [serviceSource(root.service)] })
     const client = await aModernClient(url)
-    let notified = new Latch()
-    client.setNotificationHandler('notifications/tools/list_changed', () => notified.open())
+    let notification = new Latch()
+    client.setNotificationHandler('notifications/tools/list_changed', () => notification.open())
     await client.listen({ toolsListChanged: true })
-    const all = changed.actions.value
-    const { a3, ...fewer } = all
+    const allActions = changing.actions.value
+    const { a3, ...fewerActions } = allActions
     const change = async (time: number) => {
-      notified = new Latch()
-      changed.actions.set(time % 2 === 0 ? fewer : all)
-      await notified.opened
+      notification = new Latch()
+      changing.actions.set(time % 2 === 0 ? fewerActions : allActions)
+      await notification.opened
       await sleep(100)
     }
     for (let time = 0; time < 6; time++) await change(time)
@@ -106,8 +106,8 @@ test('a change of one action among 1,000 actions and 100 links costs less than t
 
   console.info(`µs of processor time per change: ${JSON.stringify(costsUs)}`)
   const [base = 0, ...others] = Object.values(costsUs)
-  for (const figure of others) expect(figure).toBeLessThan(2 * base)
-}, 90_000)
+  for (const costUs of others) expect(costUs).toBeLessThan(2 * base)
+})
 
 test('1,024 streams during 10,000 changes: at most ten notifications a second each, and slots are freed on close', async () => {
   const server = await spawnServer(path.resolve('test/fixtures/bursting'))
@@ -141,7 +141,7 @@ test('1,024 streams during 10,000 changes: at most ten notifications a second ea
   for (const { close } of streams) close()
   const closedAtMs = performance.now()
   await expect
-    .poll(async () => (await openStream(server.url, 0)).isOpen, { timeout: 5000, interval: 100 })
+    .poll(async () => (await openStream(server.url, 0)).isOpen, { interval: 100 })
     .toBe(true)
   const riseMegabytes = maxMegabytes - megabytesBefore
 
@@ -155,7 +155,7 @@ test('1,024 streams during 10,000 changes: at most ten notifications a second ea
   expect(Math.min(...notificationCounts)).toBeGreaterThan(5)
   expect(Math.max(...notificationCounts)).toBeLessThanOrEqual(10 * Math.ceil(seconds))
   expect(riseMegabytes).toBeLessThan(50)
-}, 90_000)
+})
 
 interface Stream {
   readonly isOpen: boolean

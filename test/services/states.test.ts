@@ -13,11 +13,11 @@ describe.each(overHttp)('%s', (clientKind) => {
   async function serveAndConnect(states: States, options: ServiceOptions = {}) {
     const parts = aService({ states, actions: { dim: anAction() } })
     const source = serviceSource(parts.service, { id: 'lamps', ...options })
-    const served = await serveHere({ sources: [source] })
+    const server = await serveHere({ sources: [source] })
     return {
       ...parts,
-      ...served,
-      client: await aWatcher(clientKind, { url: served.url, what: '' }),
+      ...server,
+      client: await aWatcher(clientKind, { url: server.url, what: '' }),
     }
   }
 
@@ -109,9 +109,9 @@ describe.each(overHttp)('%s', (clientKind) => {
     expect((await client.call('get_state', { key: 'mood' })).structuredContent).toEqual({
       mood: 'calm',
     })
-    const missing = await client.call('get_state', { key: 'colour' })
-    expect(missing.isError).toBe(true)
-    expect(missing.content[0]?.text).toContain('Available: level, mood.')
+    const unknownKey = await client.call('get_state', { key: 'colour' })
+    expect(unknownKey.isError).toBe(true)
+    expect(unknownKey.content[0]?.text).toContain('Available: level, mood.')
     states.set({ level: { schema, value: 5 } })
     expect((await client.call('get_state')).structuredContent).toEqual({ level: 5 })
   })
@@ -142,14 +142,14 @@ test.each([
 )
 
 test('an unusable state omits only itself, and an action named get_state replaces the built-in tool', async () => {
-  const circle: { self?: unknown } = {}
-  circle.self = circle
+  const circularValue: { self?: unknown } = {}
+  circularValue.self = circularValue
   const { service, states } = aService({
     actions: { get_state: anAction({ description: 'The service’s own.' }) },
     states: {
       good: { schema: { type: 'number', layout: 'packed' }, value: 1 },
       big: { schema: {}, value: 10n },
-      circle: { schema: {}, value: circle },
+      circle: { schema: {}, value: circularValue },
       blob: { schema: { type: 'blob' }, value: 'x' },
       nothing: 7 as never,
     },

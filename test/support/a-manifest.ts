@@ -8,6 +8,7 @@ import {
   type ManifestSourceOptions,
   manifestSource,
 } from '../../src/index.ts'
+import { dropUndefined } from '../../src/json/drop-undefined.ts'
 import { type ManifestProjection, projectManifest } from '../../src/runtime/project-manifest.ts'
 import { aProject } from './a-project.ts'
 
@@ -50,7 +51,7 @@ export const aManifest = (parts: ManifestParts = {}): ManifestData => ({
     type: 'service',
     ...parts.identity,
   },
-  ...(parts.requirements && { requirements: parts.requirements }),
+  ...dropUndefined({ requirements: parts.requirements }),
   capabilities: (parts.capabilities ?? [{}]).map(aReadingCapability),
   interfaces: [...(parts.interfaces ?? [anInterface(), anInternalInterface()])],
   trust: {
@@ -67,7 +68,7 @@ export const aManifest = (parts: ManifestParts = {}): ManifestData => ({
     credential_policy: { short_lived_credentials: true, max_ttl_minutes: 60 },
     ...parts.trust,
   },
-  ...(parts.composition && { composition: parts.composition }),
+  ...dropUndefined({ composition: parts.composition }),
   runtime: {
     execution_mode: 'deterministic_workflow',
     sandbox: 'container',
@@ -82,7 +83,7 @@ export const aManifest = (parts: ManifestParts = {}): ManifestData => ({
     },
     ...parts.runtime,
   },
-  ...(parts.provenance && { provenance: parts.provenance }),
+  ...dropUndefined({ provenance: parts.provenance }),
   ...parts.more,
 })
 
@@ -184,15 +185,15 @@ export interface ServeParts extends ManifestSourceOptions {
   readonly bridge?: Partial<DrawbridgeOptions>
 }
 
-/** Handlers that answer every capability with an empty object, except for the given ones. */
+/** Handlers that answer every capability with an empty object, except those with a handler in `overrides`. */
 export const answering = (
   manifest: ManifestData,
-  own: NonNullable<ManifestSourceOptions['handlers']> = {},
+  overrides: NonNullable<ManifestSourceOptions['handlers']> = {},
 ): NonNullable<ManifestSourceOptions['handlers']> => ({
   ...Object.fromEntries(
     manifest.capabilities.map(({ id }) => [String(id), (_: unknown, __: object): unknown => ({})]),
   ),
-  ...own,
+  ...overrides,
 })
 
 /** Serves the manifest with a Drawbridge in this process until the test ends. */
@@ -200,12 +201,12 @@ export async function serveManifest(
   manifest: unknown,
   parts: ServeParts = {},
 ): Promise<Drawbridge> {
-  const { files = {}, prefix, bridge: more = {}, ...options } = parts
+  const { files = {}, prefix, bridge: bridgeOptions = {}, ...options } = parts
   const folder = await aProject({ 'agent.yaml': toText(manifest), ...files })
   const source = manifestSource(path.join(folder, 'agent.yaml'), { id: 'agent.yaml', ...options })
   const bridge = createDrawbridge({
-    ...more,
-    sources: [{ source, mount: '/mcp', ...(prefix !== undefined && { prefix }) }],
+    ...bridgeOptions,
+    sources: [{ source, mount: '/mcp', ...dropUndefined({ prefix }) }],
   })
   onTestFinished(() => bridge.close(100))
   await bridge.ready

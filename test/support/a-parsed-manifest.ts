@@ -4,14 +4,14 @@ import {
   type ManifestInterface,
   manifestShape,
 } from '../../src/sources/manifest/reading/manifest-shape.ts'
-import { aManifest as aWrittenManifest } from './a-manifest.ts'
+import { aManifest } from './a-manifest.ts'
 
-const { trust, runtime } = aWrittenManifest()
+const { trust, runtime } = aManifest()
 
 type Parts = Partial<Omit<Manifest, 'identity'>> & { identity?: Partial<Manifest['identity']> }
 
-/** A valid manifest with the given parts. */
-export const aManifest = ({ identity = {}, ...rest }: Parts = {}): Manifest =>
+/** A valid manifest after parsing, with defaults for missing parts. */
+export const aParsedManifest = ({ identity = {}, ...rest }: Parts = {}): Manifest =>
   manifestShape.parse({
     schema_version: '0.1',
     identity: {
@@ -23,16 +23,14 @@ export const aManifest = ({ identity = {}, ...rest }: Parts = {}): Manifest =>
       type: 'service',
       ...identity,
     },
-    capabilities: [aManifestCapability()],
-    interfaces: [anInterface()],
+    capabilities: [aParsedCapability()],
+    interfaces: [aParsedInterface()],
     trust,
     runtime: { ...runtime, max_retries: 1, timeout_seconds: 30 },
     ...rest,
   })
 
-export const aManifestCapability = (
-  parts: Partial<ManifestCapability> = {},
-): ManifestCapability => ({
+export const aParsedCapability = (parts: Partial<ManifestCapability> = {}): ManifestCapability => ({
   id: 'read-invoice',
   name: 'Read an invoice',
   description: 'Reads what an invoice says.',
@@ -45,7 +43,7 @@ export const aManifestCapability = (
   ...parts,
 })
 
-export const anInterface = (parts: Partial<ManifestInterface> = {}): ManifestInterface => ({
+export const aParsedInterface = (parts: Partial<ManifestInterface> = {}): ManifestInterface => ({
   name: 'main',
   protocol: 'MCP',
   endpoint: 'https://agents.example.com/mcp',

@@ -33,8 +33,8 @@ export const streamingElicitation = defineTool({
   category: 'analysis',
   schema: z.object({}),
   execute: (_, { answers }) => {
-    const confirmed = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
-    return confirmed ? `Confirmed: ${confirmed.ok}` : ask({ confirm: confirmQuestion })
+    const confirmation = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
+    return confirmation ? `Confirmed: ${confirmation.ok}` : ask({ confirm: confirmQuestion })
   },
 })
 
@@ -115,8 +115,8 @@ export const stateful = [
     category: 'analysis',
     schema: z.object({}),
     execute: (_, { answers, state }) => {
-      const confirmed = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
-      return confirmed && state === 'asked'
+      const confirmation = fieldsIn(answers.confirm, z.object({ ok: z.boolean() }))
+      return confirmation && state === 'asked'
         ? 'state-ok'
         : ask({ confirm: confirmQuestion }, 'asked')
     },

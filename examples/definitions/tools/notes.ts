@@ -46,10 +46,10 @@ export const findNotes = defineTool({
   }),
   category: 'analysis',
   execute: ({ words, limit }) => {
-    const found = [...notes.values()]
+    const matches = [...notes.values()]
       .filter(({ title, body }) => `${title}\n${body}`.toLowerCase().includes(words.toLowerCase()))
       .reverse()
-    return { notes: found.slice(0, limit), total: found.length }
+    return { notes: matches.slice(0, limit), total: matches.length }
   },
 })
 
@@ -61,10 +61,10 @@ export const readNote = defineTool({
   dependsOn: ['find_notes'],
   execute: ({ id }) => {
     const note = notes.get(id)
-    const about = { tool: 'read_note', fetchedAt: new Date().toISOString() }
+    const resultFields = { tool: 'read_note', fetchedAt: new Date().toISOString() }
     return note
-      ? { ...about, data: note }
-      : { ...about, error: `Unknown note ${id}. find_notes lists the ids.` }
+      ? { ...resultFields, data: note }
+      : { ...resultFields, error: `Unknown note ${id}. find_notes lists the ids.` }
   },
 })
 

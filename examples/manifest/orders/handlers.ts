@@ -12,7 +12,7 @@ const orders = new Map<string, Order>([
   ['A-1002', { state: 'open', amount: { value: 12.5, currency: 'EUR' }, notes: ['Call first.'] }],
 ])
 
-const cannot = failureSet({ order_unknown: 'model', order_refunded: 'model' })
+const orderFailed = failureSet({ order_unknown: 'model', order_refunded: 'model' })
 
 /** An expected failure is returned and reaches the model; a thrown error goes to the operator's log. */
 const withOrder =
@@ -21,20 +21,21 @@ const withOrder =
     const order = orders.get(input.order)
     return order
       ? run(order, input)
-      : cannot('order_unknown', `Unknown order ${input.order}. Known orders: A-1001, A-1002.`)
+      : orderFailed('order_unknown', `Unknown order ${input.order}. Known orders: A-1001, A-1002.`)
   }
 
-export const lookUpOrder = withOrder((found, { order }) => ({ order, ...found }))
+export const lookUpOrder = withOrder((record, { order }) => ({ order, ...record }))
 
 export const addOrderNote = withOrder(
-  (found, { order, note }: { order: string; note: string }) => ({
+  (record, { order, note }: { order: string; note: string }) => ({
     order,
-    notes: found.notes.push(note),
+    notes: record.notes.push(note),
   }),
 )
 
-export const refundOrder = withOrder((found, { order }) => {
-  if (found.state === 'refunded') return cannot('order_refunded', `${order} is already refunded.`)
-  found.state = 'refunded'
-  return { order, refunded: found.amount.value }
+export const refundOrder = withOrder((record, { order }) => {
+  if (record.state === 'refunded')
+    return orderFailed('order_refunded', `${order} is already refunded.`)
+  record.state = 'refunded'
+  return { order, refunded: record.amount.value }
 })

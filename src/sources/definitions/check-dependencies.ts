@@ -10,7 +10,7 @@ type Dependencies = ReadonlyMap<
 export function checkDependencies(dependencies: Dependencies): Diagnostic[] {
   return [...dependencies].flatMap(([name, { origin, names }]) => {
     const at = { source: origin.source, pointer: `${origin.pointer}/dependsOn` }
-    const unknown = names
+    const unknownDependencies = names
       .filter((dependency) => !dependencies.has(dependency))
       .map((dependency) => ({
         code: 'dependency_unknown',
@@ -19,9 +19,12 @@ export function checkDependencies(dependencies: Dependencies): Diagnostic[] {
         ...at,
       }))
     const cycle = findCycle(name, dependencies)
-    if (!cycle) return unknown
+    if (!cycle) return unknownDependencies
     const message = `${name} depends on itself: ${cycle.join(' → ')}.`
-    return [...unknown, { code: 'dependency_cycle', severity: 'error' as const, message, ...at }]
+    return [
+      ...unknownDependencies,
+      { code: 'dependency_cycle', severity: 'error' as const, message, ...at },
+    ]
   })
 }
 

@@ -108,11 +108,9 @@ export function toPromptCapability(prompt: PromptDefinition, origin: Origin): Pr
     // Clients depend on the parameters: as extras they are part of the fingerprint.
     extras: { parameters },
     invoke: async (call) => {
-      const rendered = await prompt.render(call.input as Record<string, string>, toContext(call))
-      if (isReply(rendered)) return outcomeOf(rendered)
-      return done(
-        typeof rendered === 'string' ? [{ role: 'user', content: text(rendered) }] : rendered,
-      )
+      const result = await prompt.render(call.input as Record<string, string>, toContext(call))
+      if (isReply(result)) return outcomeOf(result)
+      return done(typeof result === 'string' ? [{ role: 'user', content: text(result) }] : result)
     },
   }
   const completion = toCompletion(

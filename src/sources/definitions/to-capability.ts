@@ -131,22 +131,22 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
 
   const capability: Capability = Object.freeze({
     name: tool.name,
-    ...(tool.title !== undefined && { title: tool.title }),
+    ...dropUndefined({ title: tool.title }),
     description: tool.description,
     input: input.contract,
-    ...(output && { output: output.contract }),
+    ...dropUndefined({ output: output?.contract }),
     effects: toEffects(tool.category, tool.consequenceLevel, dropUndefined(tool.effects ?? {})),
     rules: {
       ...noRules,
       permissions: tool.permissions,
       approval: tool.requiresConfirmation,
       idempotencyKey: tool.idempotencyKey,
-      ...(tool.cost && { cost: tool.cost }),
+      ...dropUndefined({ cost: tool.cost }),
       timeout: tool.timeout,
     },
     origin,
     extras: toExtras(tool),
-    ...(tool.status === 'deprecated' && { hidden: true }),
+    ...dropUndefined({ hidden: tool.status === 'deprecated' ? true : undefined }),
     invoke: async (call: Call) =>
       toOutcome(await tool.execute(call.input, toContext(call)), tool.text),
   })
@@ -154,10 +154,11 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
 }
 
 /** Fields that MCP has no place for; they are sent in `_meta`. */
-const toExtras = (tool: Definition): JsonObject => ({
-  category: tool.category,
-  consequenceLevel: tool.consequenceLevel,
-  ...(tool.tags.length > 0 && { tags: tool.tags }),
-  ...(tool.version !== undefined && { version: tool.version }),
-  ...(tool.dependsOn.length > 0 && { dependsOn: tool.dependsOn }),
-})
+const toExtras = (tool: Definition): JsonObject =>
+  dropUndefined({
+    category: tool.category,
+    consequenceLevel: tool.consequenceLevel,
+    tags: tool.tags.length > 0 ? tool.tags : undefined,
+    version: tool.version,
+    dependsOn: tool.dependsOn.length > 0 ? tool.dependsOn : undefined,
+  })

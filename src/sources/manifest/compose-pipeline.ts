@@ -81,9 +81,9 @@ export function composePipeline(
       '/composition',
       `${identity.id} is not composed: ${input.fault}.`,
     )
-  const all = (pick: (capability: Capability) => boolean) =>
+  const everyStage = (pick: (capability: Capability) => boolean) =>
     stages.every((stage) => pick(stage.capability))
-  const any = (pick: (capability: Capability) => boolean) =>
+  const someStage = (pick: (capability: Capability) => boolean) =>
     stages.some((stage) => pick(stage.capability))
   return [
     Object.freeze({
@@ -92,16 +92,16 @@ export function composePipeline(
       description: `${identity.description}\nRuns ${stages.map(({ id }) => id).join(', then ')}.`,
       input: input.contract,
       effects: {
-        writes: any(({ effects }) => effects.writes),
-        irreversible: any(({ effects }) => effects.irreversible),
-        repeatable: all(({ effects }) => effects.repeatable),
-        reachesOut: any(({ effects }) => effects.reachesOut),
+        writes: someStage(({ effects }) => effects.writes),
+        irreversible: someStage(({ effects }) => effects.irreversible),
+        repeatable: everyStage(({ effects }) => effects.repeatable),
+        reachesOut: someStage(({ effects }) => effects.reachesOut),
       },
       rules: {
         ...noRules,
         permissions: [...new Set(stages.flatMap(({ capability }) => capability.rules.permissions))],
         // Each step derives its own idempotency key from this one.
-        idempotencyKey: any(({ rules }) => rules.idempotencyKey),
+        idempotencyKey: someStage(({ rules }) => rules.idempotencyKey),
         timeout: runtime.timeout_seconds * 1000 * stages.length,
       },
       origin: { source, pointer: '/composition' },
@@ -115,12 +115,12 @@ export function composePipeline(
 function toInput(stages: readonly Stage[]): JsonObject {
   const properties: Record<string, Json> = {}
   const required = new Set<string>()
-  const produced = new Set<string>()
+  const producedNames = new Set<string>()
   const definitions: Record<string, Json> = {}
   for (const { id, capability } of stages) {
     const { schema } = capability.input
     for (const [name, property] of Object.entries(propertiesOf(schema))) {
-      if (produced.has(name) || name in properties) continue
+      if (producedNames.has(name) || name in properties) continue
       properties[name] = mapKeywords(property, (keyword, value) => {
         if (keyword !== '$ref' || typeof value !== 'string') return value
         // Definitions are nested by step, because steps may use the same names.
@@ -128,15 +128,15 @@ function toInput(stages: readonly Stage[]): JsonObject {
         return toInnerReference(value, `#/$defs/${id}`)
       }) as Json
     }
-    for (const name of namesOf(schema.required)) if (!produced.has(name)) required.add(name)
+    for (const name of namesOf(schema.required)) if (!producedNames.has(name)) required.add(name)
     for (const name of Object.keys(propertiesOf(capability.output?.schema ?? {})))
-      produced.add(name)
+      producedNames.add(name)
   }
   return {
     type: 'object',
     properties,
     required: [...required],
-    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
+    ...dropUndefined({ $defs: Object.keys(definitions).length > 0 ? definitions : undefined }),
   }
 }
 
@@ -155,24 +155,26 @@ const namesOf = (value: unknown): string[] =>
 
 async function runStages(stages: readonly Stage[], call: Call, retries: number): Promise<Outcome> {
   const values: Record<string, unknown> = isPlainObject(call.input) ? { ...call.input } : {}
-  const skipped: string[] = []
-  let last: unknown
+  const skippedSteps: string[] = []
+  let lastData: unknown
   for (const stage of stages) {
     const outcome = await runStage(stage, values, call, retries)
     if (outcome.kind === 'asking') {
-      const state = { step: stage.id, ...dropUndefined({ of: outcome.state }) }
+      const state = { step: stage.id, ...dropUndefined({ stepState: outcome.state }) }
       return { ...outcome, state }
     }
     if (isFailed(outcome)) {
       if (stage.onFailure !== 'continue') return toFailure(stage, outcome)
-      skipped.push(`${stage.id}: ${outcome.failure.message}`)
+      skippedSteps.push(`${stage.id}: ${outcome.failure.message}`)
       continue
     }
-    last = outcome.data
-    if (isPlainObject(last)) Object.assign(values, last)
-    else if (last !== undefined) values[stage.id] = last
+    lastData = outcome.data
+    if (isPlainObject(lastData)) Object.assign(values, lastData)
+    else if (lastData !== undefined) values[stage.id] = lastData
   }
-  return skipped.length === 0 ? done(last) : done({ result: last ?? null, skipped })
+  return skippedSteps.length === 0
+    ? done(lastData)
+    : done({ result: lastData ?? null, skipped: skippedSteps })
 }
 
 async function runStage(
@@ -182,13 +184,13 @@ async function runStage(
   retries: number,
 ): Promise<Outcome> {
   // Answers are passed only to the step that asked.
-  const resumed = isPlainObject(call.state) && call.state.step === id ? call.state : undefined
+  const resumedState = isPlainObject(call.state) && call.state.step === id ? call.state : undefined
   const maxRetries = onFailure === 'retry' && capability.effects.repeatable ? retries : 0
   for (let attempts = 0; ; attempts++) {
     const outcome = await call.run(call, capability.name, {
       step: attempts === 0 ? id : `${id}-${attempts + 1}`,
       input: pickInput(values, capability),
-      ...(resumed && { answers: call.answers, state: resumed.of as Json }),
+      ...(resumedState && { answers: call.answers, state: resumedState.stepState as Json }),
     })
     if (!isFailed(outcome) || attempts >= maxRetries || call.cancellation.cancelled) return outcome
   }

@@ -8,23 +8,24 @@ export interface DroppedField {
 
 /**
  * Finds the valid fields that have no place in MCP; each becomes a `field_dropped` warning. Fields that
- * v0.1 does not define are reported by `reading/unknown-fields.ts`.
+ * v0.1 does not define are reported by `reading/unknown-fields.ts`. The messages are part of the output
+ * of `project`: a new wording changes bytes that users keep under version control.
  */
 export function findDroppedFields(
   manifest: ValidManifest,
-  offered: ReadonlySet<number>,
+  servedIndices: ReadonlySet<number>,
 ): DroppedField[] {
   const { capabilities, interfaces, requirements } = manifest
-  const first = interfaces.find(({ protocol }) => protocol === 'MCP')
+  const mcpInterface = interfaces.find(({ protocol }) => protocol === 'MCP')
   return [
     ...capabilities
-      .filter(({ index }) => !offered.has(index))
+      .filter(({ index }) => !servedIndices.has(index))
       .map(({ index, id, protocols }) => ({
         pointer: `/capabilities/${index}`,
         message: `${id} is offered over ${protocols.join(', ')} and not over MCP.`,
       })),
     ...interfaces
-      .filter(({ index }) => index !== first?.index)
+      .filter(({ index }) => index !== mcpInterface?.index)
       .map(({ index, name, protocol }) => ({
         pointer: `/interfaces/${index}`,
         message:

@@ -4,6 +4,7 @@ import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Reading, Source } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Credential, Upstream } from '../../upstream/upstream.ts'
 import { composePipeline } from './compose-pipeline.ts'
 import { findDroppedFields } from './dropped-fields.ts'
@@ -64,12 +65,12 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
   if (!manifest) return { capabilities: [], diagnostics: reading.diagnostics }
   const diagnostics: Diagnostic[] = [...reading.diagnostics]
   const handlers = await options.handlers()
-  const offered = manifest.capabilities.filter(
+  const servedCapabilities = manifest.capabilities.filter(
     ({ protocols }) => options.all || protocols.includes('MCP'),
   )
   for (const { pointer, message } of findDroppedFields(
     manifest,
-    new Set(offered.map(({ index }) => index)),
+    new Set(servedCapabilities.map(({ index }) => index)),
   ))
     diagnostics.push({
       code: 'field_dropped',
@@ -81,7 +82,7 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
     })
   const loader = new CapabilityLoader(options, upstreams, manifest, handlers, reading, diagnostics)
   const capabilities: Capability[] = []
-  for (const capability of offered) capabilities.push(...(await loader.load(capability)))
+  for (const capability of servedCapabilities) capabilities.push(...(await loader.load(capability)))
   if (options.compose)
     capabilities.push(...composePipeline(manifest, capabilities, loader.report, source))
   return {
@@ -176,9 +177,10 @@ class CapabilityLoader {
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
     const pointer = `${base}/${direction}_schema`
     try {
-      const bundled = await bundleSchema(schema, this.#options.loadReference)
-      if (findSecrets(bundled).length > 0) throw new Error('a referenced schema contains a secret')
-      const reading = readContract(bundled, direction)
+      const bundledSchema = await bundleSchema(schema, this.#options.loadReference)
+      if (findSecrets(bundledSchema).length > 0)
+        throw new Error('a referenced schema contains a secret')
+      const reading = readContract(bundledSchema, direction)
       if (!isFault(reading)) return reading.contract
       this.report('error', 'schema_unusable', pointer, `${id} is not served: ${reading.fault}.`)
     } catch (error) {
@@ -201,8 +203,8 @@ class Upstreams {
     this.#options = options
   }
 
-  open(via: ManifestInterface, { requirements }: ValidManifest): Upstream {
-    const { protocol, endpoint = '', name, auth } = via
+  open(agentInterface: ManifestInterface, { requirements }: ValidManifest): Upstream {
+    const { protocol, endpoint = '', name, auth } = agentInterface
     const key = `${protocol} ${endpoint}`
     let upstream = this.#connections.get(key)
     if (!upstream) {
@@ -212,8 +214,9 @@ class Upstreams {
         secrets.find(({ id }) => id === name) ?? (secrets.length === 1 ? secrets[0] : undefined)
       upstream = this.#options.protocols[protocol as 'MCP' | 'HTTP']({
         endpoint,
-        ...(auth !== 'none' && {
-          credential: () => this.#credential(name, auth, secret?.secret_ref),
+        ...dropUndefined({
+          credential:
+            auth === 'none' ? undefined : () => this.#credential(name, auth, secret?.secret_ref),
         }),
       })
       this.#connections.set(key, upstream)

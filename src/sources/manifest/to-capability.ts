@@ -46,9 +46,9 @@ export function findAgentInterface(
   { interfaces }: ValidManifest,
   { protocols }: ManifestCapability,
 ): Indexed<ManifestInterface> | undefined {
-  const offered = new Set<string>(protocols)
-  const open = interfaces.filter(({ protocol }) => offered.has(protocol))
-  return open.find(({ protocol }) => protocol === 'MCP') ?? open[0]
+  const capabilityProtocols = new Set<string>(protocols)
+  const candidates = interfaces.filter(({ protocol }) => capabilityProtocols.has(protocol))
+  return candidates.find(({ protocol }) => protocol === 'MCP') ?? candidates[0]
 }
 
 function toRules(
@@ -58,7 +58,7 @@ function toRules(
   source: string,
 ): Rules {
   const { runtime, requirements } = manifest
-  const cost = capability.cost?.estimated_cost
+  const amount = capability.cost?.estimated_cost
   return {
     ...noRules,
     permissions: [
@@ -69,8 +69,11 @@ function toRules(
     ],
     approval: needsApproval(manifest, capability, interfaces),
     idempotencyKey: capability.idempotency_key_required,
-    ...(cost !== undefined && {
-      cost: { amount: cost, unit: toCurrency(requirements?.budget?.currency) },
+    ...dropUndefined({
+      cost:
+        amount === undefined
+          ? undefined
+          : { amount, unit: toCurrency(requirements?.budget?.currency) },
     }),
     budgets: toBudgets(manifest, source),
     rates: [...new Set(interfaces)].flatMap((one) => toRates(one, source)),
@@ -89,16 +92,17 @@ function needsApproval(
   { id, side_effect_level, permissions = [] }: ManifestCapability,
   interfaces: readonly ManifestInterface[],
 ): boolean {
-  const named = new Set(policy.human_approval_actions ?? [])
-  if (named.has(id) || permissions.some((permission) => named.has(permission))) return true
-  const risky = side_effect_level === 'high' || interfaces.some(({ privileged }) => privileged)
-  return policy.high_risk_approval_required && risky
+  const approvalActions = new Set(policy.human_approval_actions ?? [])
+  if (approvalActions.has(id) || permissions.some((permission) => approvalActions.has(permission)))
+    return true
+  const isHighRisk = side_effect_level === 'high' || interfaces.some(({ privileged }) => privileged)
+  return policy.high_risk_approval_required && isHighRisk
 }
 
 function toBudgets({ requirements, trust }: ValidManifest, source: string): Budget[] {
   const { currency, per_task_limit, monthly_limit } = requirements?.budget ?? {}
   const { soft_alert_pct, reauthorization_pct, hard_stop_pct } = trust.budget_guardrails
-  const common = {
+  const base = {
     unit: toCurrency(currency),
     per: 'source' as const,
     thresholds: { alert: soft_alert_pct, reauthorise: reauthorization_pct, stop: hard_stop_pct },
@@ -106,10 +110,24 @@ function toBudgets({ requirements, trust }: ValidManifest, source: string): Budg
   return [
     ...(per_task_limit === undefined
       ? []
-      : [{ ...common, id: `${source} per task`, limit: per_task_limit, window: 'call' as const }]),
+      : [
+          {
+            ...base,
+            id: `${source} per task`,
+            limit: per_task_limit,
+            window: 'call' as const,
+          },
+        ]),
     ...(monthly_limit === undefined
       ? []
-      : [{ ...common, id: `${source} monthly`, limit: monthly_limit, window: 'month' as const }]),
+      : [
+          {
+            ...base,
+            id: `${source} monthly`,
+            limit: monthly_limit,
+            window: 'month' as const,
+          },
+        ]),
   ]
 }
 

@@ -11,8 +11,8 @@ export function toExtension(manifest: ValidManifest): JsonObject {
   return toPlainJson({
     schema_version: manifest.schema_version,
     identity: { owner, type, tags },
-    ...(Object.keys(publicRequirements).length > 0 && { requirements: publicRequirements }),
-    ...(mcpInterface && { interface: publicInterface }),
+    requirements: Object.keys(publicRequirements).length > 0 ? publicRequirements : undefined,
+    interface: mcpInterface && publicInterface,
     trust: manifest.trust,
     composition: manifest.composition,
     runtime: manifest.runtime,

@@ -1,5 +1,6 @@
 import type { Effects } from '../../capability/effects.ts'
 import { isFailed, type Outcome } from '../../capability/outcome.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { upstreamFailed } from '../../upstream/failures.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream.ts'
 
@@ -13,6 +14,6 @@ export function toOutcome(
   return upstreamFailed(
     'outcome_unknown',
     'The agent did not confirm the result. The call may have taken effect: check before you call it again.',
-    { details: { upstream: code }, ...(cause !== undefined && { cause }) },
+    { details: { upstream: code }, ...dropUndefined({ cause }) },
   )
 }

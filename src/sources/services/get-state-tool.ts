@@ -38,13 +38,14 @@ export const toGetStateTool = (source: string, states: () => ExposedStates): Cap
 function toOutcome(call: Call, { states, areViews }: ExposedStates): Outcome {
   const key = isPlainObject(call.input) ? call.input.key : undefined
   // Callers see only the states that they may also read as resources.
-  const readable = new Set(call.listing.views().map(({ uri }) => uri))
-  const visible = areViews ? states.filter(({ view }) => readable.has(view.uri)) : states
-  const selected = key === undefined ? visible : visible.filter(({ name }) => name === key)
-  if (key !== undefined && selected.length === 0) {
-    const available = visible.map(({ name }) => name)
+  const readableUris = new Set(call.listing.views().map(({ uri }) => uri))
+  const visibleStates = areViews ? states.filter(({ view }) => readableUris.has(view.uri)) : states
+  const selectedStates =
+    key === undefined ? visibleStates : visibleStates.filter(({ name }) => name === key)
+  if (key !== undefined && selectedStates.length === 0) {
+    const available = visibleStates.map(({ name }) => name)
     const message = `Unknown state ${JSON.stringify(key)}. Available: ${available.join(', ') || 'none'}.`
     return serviceFailed('unknown_state', message, { details: { available } })
   }
-  return done(Object.fromEntries(selected.map(({ name, text }) => [name, JSON.parse(text)])))
+  return done(Object.fromEntries(selectedStates.map(({ name, text }) => [name, JSON.parse(text)])))
 }

@@ -2,6 +2,7 @@ import type { Capability } from '../../capability/capability.ts'
 import { readOnly } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { toUri } from './address.ts'
 import { toContract } from './contracts.ts'
 import { isService } from './service.ts'
@@ -29,6 +30,8 @@ export const toListLinksTool = (source: string, links: () => readonly ServiceLin
 const toEntry = (source: string, { key, service }: ServiceLink) => ({
   name: key,
   uri: toUri(source, 'link', key),
-  ...(isService(service) &&
-    typeof service.serviceName === 'string' && { service: service.serviceName }),
+  ...dropUndefined({ service: toServiceName(service) }),
 })
+
+const toServiceName = (service: unknown): string | undefined =>
+  isService(service) && typeof service.serviceName === 'string' ? service.serviceName : undefined

@@ -28,8 +28,12 @@ class ServiceSource implements Source {
   #graph: ServiceGraph | undefined
   #readiness: Deadline | undefined
   #isClosed = false
-  #last:
-    | { readonly observed: Reading; readonly pending: string; readonly reading: Reading }
+  #lastReading:
+    | {
+        readonly observedReading: Reading
+        readonly pendingPointers: string
+        readonly reading: Reading
+      }
     | undefined
 
   constructor(service: Service, settings: ServiceSettings) {
@@ -43,7 +47,7 @@ class ServiceSource implements Source {
     const graph = this.#open()
     const reading = graph.read()
     // A service that is linked later is not awaited: it would delay every other capability.
-    if (graph.pending.length === 0 || this.#last || this.#isClosed)
+    if (graph.pending.length === 0 || this.#lastReading || this.#isClosed)
       return this.#toReading(reading, graph.pending)
     this.#readiness ??= new Deadline(this.#settings.readiness)
     return this.#readiness.reached.then(() => this.#toReading(graph.read(), graph.pending))
@@ -80,16 +84,19 @@ class ServiceSource implements Source {
   }
 
   /** Returns the same object while nothing has changed, so that the catalog can compare by identity. */
-  #toReading(observed: Reading, pending: readonly PendingMap[]): Reading {
-    const pointers = pending.map(({ pointer }) => pointer).join(' ')
-    if (this.#last?.observed === observed && this.#last.pending === pointers)
-      return this.#last.reading
+  #toReading(observedReading: Reading, pendingMaps: readonly PendingMap[]): Reading {
+    const pointers = pendingMaps.map(({ pointer }) => pointer).join(' ')
+    if (
+      this.#lastReading?.observedReading === observedReading &&
+      this.#lastReading.pendingPointers === pointers
+    )
+      return this.#lastReading.reading
     const diagnostics = [
-      ...(observed.diagnostics ?? []),
-      ...pending.map((map) => this.#toPendingDiagnostic(map)),
+      ...(observedReading.diagnostics ?? []),
+      ...pendingMaps.map((map) => this.#toPendingDiagnostic(map)),
     ]
-    const reading = { ...observed, diagnostics }
-    this.#last = { observed, pending: pointers, reading }
+    const reading = { ...observedReading, diagnostics }
+    this.#lastReading = { observedReading, pendingPointers: pointers, reading }
     return reading
   }
 

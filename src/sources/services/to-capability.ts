@@ -6,6 +6,7 @@ import { readOnly } from '../../capability/effects.ts'
 import { type Fault, isFault } from '../../capability/fault.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { toName, toPortableName, toSegments } from './address.ts'
@@ -57,12 +58,12 @@ export function toCapability(
   const isDescribed = typeof description === 'string' && description !== ''
   const base = {
     name,
-    ...(path.length > 0 && { portableName: toPortableName(path, key) }),
+    ...dropUndefined({ portableName: path.length > 0 ? toPortableName(path, key) : undefined }),
     description: isDescribed ? description : `The action ${name}.`,
     extras: {},
     origin,
   }
-  const declared: DeclaredAction = {
+  const declaredAction: DeclaredAction = {
     name,
     place: { path, key },
     declaration,
@@ -72,7 +73,7 @@ export function toCapability(
       input: input.contract,
       effects: toEffects(settings, name),
       rules: { ...noRules, repeatsAreMeant: true },
-      invoke: (call: Call) => run(declared, input, lookup, call),
+      invoke: (call: Call) => run(declaredAction, input, lookup, call),
     }),
     tombstone: Object.freeze({
       ...base,
@@ -80,10 +81,10 @@ export function toCapability(
       effects: readOnly,
       rules: noRules,
       hidden: true,
-      invoke: async (call: Call) => refuse(declared, lookup, call),
+      invoke: async (call: Call) => refuse(declaredAction, lookup, call),
     }),
   }
-  return declared
+  return declaredAction
 }
 
 export const isSameAction = (
@@ -102,7 +103,7 @@ function toDiagnostics(
   isDescribed: boolean,
 ): Diagnostic[] {
   const { source, pointer } = at
-  const diagnostics: Diagnostic[] = input.stripped.map((keyword) => ({
+  const diagnostics: Diagnostic[] = input.strippedKeywords.map((keyword) => ({
     code: 'keyword_stripped',
     severity: 'info',
     message: `${name}: ${keyword.split('/').at(-1)} is not a JSON Schema keyword and is removed from the schema.`,
@@ -116,26 +117,26 @@ function toDiagnostics(
 
 /** Lookup and execution are in one synchronous step: the action cannot be withdrawn in between. */
 async function run(
-  declared: DeclaredAction,
+  declaredAction: DeclaredAction,
   input: ActionInput,
   lookup: ActionLookup,
   call: Call,
 ): Promise<Outcome> {
-  const found = lookup.find(declared)
-  if (!found) return refuse(declared, lookup, call)
+  const target = lookup.find(declaredAction)
+  if (!target) return refuse(declaredAction, lookup, call)
   const callInput = isPlainObject(call.input) ? call.input : {}
-  const { service, action } = found
+  const { service, action } = target
   const { strings } = lookup.settings
   const args = input.toArguments(callInput)
   const isPositional = action.parameters !== undefined
   // Older services run actions by name with one input; positional arguments need `action.execute`.
   if (service.execute && !(isPositional && action.execute)) {
-    const { key } = declared.place
+    const { key } = declaredAction.place
     const result = await service.execute(key, args.length === 0 ? callInput : args[0])
     return toOutcome(result, strings ?? 'error')
   }
   const execute = action.execute as ((...args: readonly unknown[]) => unknown) | undefined
-  if (!execute) return refuse(declared, lookup, call)
+  if (!execute) return refuse(declaredAction, lookup, call)
   return toOutcome(
     await execute.apply(action, [...args]),
     strings ?? (isPositional ? 'data' : 'error'),
@@ -143,7 +144,7 @@ async function run(
 }
 
 /** Available actions named in a refusal. */
-const maxNamed = 50
+const maxListedNames = 50
 
 function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call): Failed {
   const calledName = call.capability.name
@@ -152,15 +153,16 @@ function refuse({ name }: DeclaredAction, { settings }: ActionLookup, call: Call
     .filter(({ origin }) => origin.source === settings.id && origin.pointer.includes('/actions/'))
     .filter((capability) => capability.name !== calledName)
     .map((capability) => capability.name)
-  const named = available.slice(0, maxNamed)
+  const listedNames = available.slice(0, maxListedNames)
+  const isTruncated = available.length > maxListedNames
   const details = {
-    available: named,
-    ...(available.length > maxNamed && { more: available.length - maxNamed }),
+    available: listedNames,
+    ...dropUndefined({ more: isTruncated ? available.length - maxListedNames : undefined }),
   }
   const alternatives =
-    named.length === 0
+    listedNames.length === 0
       ? 'No other action is available.'
-      : `Available now: ${named.join(', ')}${available.length > maxNamed ? ', …' : ''}.`
+      : `Available now: ${listedNames.join(', ')}${isTruncated ? ', …' : ''}.`
   if (settings.visibility === 'stable') {
     const reason =
       findReason(settings, name) ?? 'the service does not offer it in its current state'

@@ -3,8 +3,8 @@ import type { ServiceSettings } from './options.ts'
 
 /** Declared effects of the action; `*` holds the defaults for all actions. */
 export function toEffects({ effects }: ServiceSettings, name: string): Effects {
-  const declared = { ...effects['*'], ...effects[name] }
-  return { ...(declared.writes === false ? readOnly : worstCase), ...declared }
+  const overrides = { ...effects['*'], ...effects[name] }
+  return { ...(overrides.writes === false ? readOnly : worstCase), ...overrides }
 }
 
 /** MCP's defaults for a tool without annotations. */

@@ -11,7 +11,7 @@ export interface ActionInput {
   readonly contract: Contract
   readonly toArguments: (input: Readonly<Record<string, unknown>>) => readonly unknown[]
   /** JSON pointers to keywords that are not JSON Schema and were removed. */
-  readonly stripped: readonly string[]
+  readonly strippedKeywords: readonly string[]
 }
 
 export type InputReading = ActionInput | Fault
@@ -24,18 +24,18 @@ export function toInput(action: Pick<ServiceAction, 'schema' | 'parameters'>): I
   const parameters = toParameters(action)
   if (!parameters) return { fault: 'its parameters are not a list' }
   const schemas: JsonObject[] = []
-  const stripped: string[] = []
+  const strippedKeywords: string[] = []
   for (const [index, parameter] of parameters.schemas.entries()) {
     const reading = toJsonSchema(parameter)
     const pointer = parameters.toPointer(index)
     if (isFault(reading)) return { fault: `${pointer}: ${reading.fault}` }
     schemas.push(reading.schema)
-    for (const keyword of reading.stripped) stripped.push(`${pointer}${keyword}`)
+    for (const keyword of reading.strippedKeywords) strippedKeywords.push(`${pointer}${keyword}`)
   }
-  const [only] = schemas
-  if (schemas.length === 0) return toReading(noParameters, () => [], stripped)
-  if (only && schemas.length === 1 && only.type === 'object')
-    return toReading(only, (input) => [input], stripped)
+  const [onlySchema] = schemas
+  if (schemas.length === 0) return toReading(noParameters, () => [], strippedKeywords)
+  if (onlySchema && schemas.length === 1 && onlySchema.type === 'object')
+    return toReading(onlySchema, (input) => [input], strippedKeywords)
   const names = toNames(schemas)
   const schema = {
     type: 'object',
@@ -43,7 +43,7 @@ export function toInput(action: Pick<ServiceAction, 'schema' | 'parameters'>): I
     required: names,
     additionalProperties: false,
   }
-  return toReading(schema, (input) => names.map((name) => input[name]), stripped)
+  return toReading(schema, (input) => names.map((name) => input[name]), strippedKeywords)
 }
 
 const noParameters: JsonObject = { type: 'object', properties: {}, additionalProperties: false }
@@ -71,14 +71,14 @@ function toNames(schemas: readonly JsonObject[]): readonly string[] {
 function toReading(
   schema: JsonObject,
   toArguments: ActionInput['toArguments'],
-  stripped: readonly string[],
+  strippedKeywords: readonly string[],
 ): InputReading {
   const reading = readContract(schema, 'input')
   if (isFault(reading)) return reading
   return {
     contract: reading.contract,
     toArguments: (input) => toArguments(asRecord(input)),
-    stripped,
+    strippedKeywords,
   }
 }
 

@@ -7,7 +7,7 @@ export type SchemaReading =
   | {
       readonly schema: JsonObject
       /** JSON pointers to the keywords that were removed. */
-      readonly stripped: readonly string[]
+      readonly strippedKeywords: readonly string[]
     }
   | Fault
 
@@ -16,9 +16,9 @@ export type SchemaReading =
  * Returns `{ fault }` if what remains has no JSON form.
  */
 export function toJsonSchema(schema: unknown): SchemaReading {
-  const stripped: string[] = []
+  const strippedKeywords: string[] = []
   try {
-    return { schema: toSchema(schema, '', 0, stripped) as JsonObject, stripped }
+    return { schema: toSchema(schema, '', 0, strippedKeywords) as JsonObject, strippedKeywords }
   } catch (error) {
     if (error instanceof NoJsonForm) return { fault: error.message }
     throw error
@@ -29,7 +29,12 @@ class NoJsonForm extends Error {}
 
 const maxDepth = 64
 
-function toSchema(schema: unknown, pointer: string, depth: number, stripped: string[]): Json {
+function toSchema(
+  schema: unknown,
+  pointer: string,
+  depth: number,
+  strippedKeywords: string[],
+): Json {
   if (typeof schema === 'boolean' && depth > 0) return schema
   if (!isPlainObject(schema)) throw new NoJsonForm(`${pointer || 'it'} is not a schema`)
   if (depth > maxDepth) throw new NoJsonForm(`it is nested deeper than ${maxDepth} levels`)
@@ -37,15 +42,15 @@ function toSchema(schema: unknown, pointer: string, depth: number, stripped: str
     if (type !== undefined && !types.has(type))
       throw new NoJsonForm(`${pointer}/type ${JSON.stringify(type)} has no JSON form`)
   const convert = (child: unknown, path: string) =>
-    toSchema(child, `${pointer}/${path}`, depth + 1, stripped)
-  const kept: [string, Json][] = []
+    toSchema(child, `${pointer}/${path}`, depth + 1, strippedKeywords)
+  const entries: [string, Json][] = []
   for (const [keyword, value] of Object.entries(schema)) {
     const form = keyword.startsWith('x-') ? 'data' : forms.get(keyword)
     if (value === undefined) continue
-    if (form === undefined) stripped.push(`${pointer}/${keyword}`)
-    else kept.push([keyword, readers[form](value, keyword, convert)])
+    if (form === undefined) strippedKeywords.push(`${pointer}/${keyword}`)
+    else entries.push([keyword, readers[form](value, keyword, convert)])
   }
-  return Object.fromEntries(kept)
+  return Object.fromEntries(entries)
 }
 
 type Convert = (child: unknown, path: string) => Json
@@ -96,10 +101,10 @@ const forms: ReadonlyMap<string, Form> = new Map(
 /** A JSON copy; `undefined` if functions, symbols or non-finite numbers would be lost. */
 export function toJson(value: unknown): Json | undefined {
   try {
-    const text = JSON.stringify(value, (_, inner) => {
-      if (typeof inner === 'function' || typeof inner === 'symbol') throw new NoJsonForm()
-      if (typeof inner === 'number' && !Number.isFinite(inner)) throw new NoJsonForm()
-      return inner
+    const text = JSON.stringify(value, (_, item) => {
+      if (typeof item === 'function' || typeof item === 'symbol') throw new NoJsonForm()
+      if (typeof item === 'number' && !Number.isFinite(item)) throw new NoJsonForm()
+      return item
     })
     return text === undefined ? undefined : JSON.parse(text)
   } catch {

@@ -6,6 +6,7 @@ import { type Fault, isFault } from '../../capability/fault.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { toName, toSegments, toUri } from './address.ts'
 import { anyObject, toUncheckedContract } from './contracts.ts'
@@ -32,13 +33,13 @@ export function toView(
 ): Omit<ExposedState, 'text'> | Fault {
   const name = toName(path, key)
   const origin = { source, pointer: toPointer(toSegments(path, 'states', key)) }
-  const reading = schema === undefined ? { schema: {}, stripped: [] } : toJsonSchema(schema)
+  const reading = schema === undefined ? { schema: {}, strippedKeywords: [] } : toJsonSchema(schema)
   if (isFault(reading)) return reading
   const uri = toUri(source, 'state', ...path, key)
   const { title, description } = reading.schema
   const view: View = Object.freeze({
     name,
-    ...(typeof title === 'string' && { title }),
+    ...dropUndefined({ title: typeof title === 'string' ? title : undefined }),
     description: typeof description === 'string' ? description : `The state ${name}.`,
     input: anyObject,
     output: toUncheckedContract(reading.schema),
@@ -56,7 +57,7 @@ export function toView(
       return { kind: 'done', content: [{ type: 'resource', resource }] }
     },
   })
-  return { name, schema, view, diagnostics: toDiagnostics(name, origin, reading.stripped) }
+  return { name, schema, view, diagnostics: toDiagnostics(name, origin, reading.strippedKeywords) }
 }
 
 /** `undefined` becomes `null`: the state exists but has no value yet. */
@@ -73,9 +74,9 @@ export const isState = (value: unknown): value is ServiceState =>
 const toDiagnostics = (
   name: string,
   { source, pointer }: { source: string; pointer: string },
-  stripped: readonly string[],
+  strippedKeywords: readonly string[],
 ): Diagnostic[] =>
-  stripped.map((keyword) => ({
+  strippedKeywords.map((keyword) => ({
     code: 'keyword_stripped',
     severity: 'info',
     message: `${name}: ${keyword.split('/').at(-1)} is not a JSON Schema keyword and is removed from the schema.`,

@@ -30,8 +30,9 @@ export const withIndices = <T extends { readonly index?: number }>(
 /** Shortens to `maxLength` UTF-16 units, preferably between words, never inside a surrogate pair. */
 export function truncate(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
-  const room = text.slice(0, maxLength - 1)
-  const words = room.replace(/\s+\S*$/, '')
-  const shortened = words.length > maxLength / 2 ? words : room.replace(/[\uD800-\uDBFF]$/, '')
-  return `${shortened}…`
+  const prefix = text.slice(0, maxLength - 1)
+  const wholeWords = prefix.replace(/\s+\S*$/, '')
+  const shortText =
+    wholeWords.length > maxLength / 2 ? wholeWords : prefix.replace(/[\uD800-\uDBFF]$/, '')
+  return `${shortText}…`
 }

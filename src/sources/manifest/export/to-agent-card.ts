@@ -2,13 +2,13 @@ import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
-import { findUnmappedFields } from './dropped-fields.ts'
 import {
   type ExportableManifest,
   type ExportResult,
   type ExportWarning,
   withIndices,
 } from './export-result.ts'
+import { findUnmappedFields } from './unmapped-fields.ts'
 
 /** The A2A 1.0 agent card of a manifest that has an A2A interface. */
 export function toAgentCard(manifest: ExportableManifest): ExportResult {
@@ -188,9 +188,9 @@ function toSkill(
   warn: (key: string, message: string) => void,
 ): JsonObject {
   const { id, name, description, category, permissions = [] } = capability
-  const authenticated = auths.filter((auth) => auth !== 'none')
-  const isRestricted = permissions.length > 0 && authenticated.length > 0
-  if (permissions.length > 0 && authenticated.length === 0)
+  const authMethods = auths.filter((auth) => auth !== 'none')
+  const isRestricted = permissions.length > 0 && authMethods.length > 0
+  if (permissions.length > 0 && authMethods.length === 0)
     warn(
       'permissions',
       `No interface authenticates callers, so the card cannot require the permissions of ${id}.`,
@@ -200,8 +200,10 @@ function toSkill(
     name,
     description,
     tags: [...new Set([category, ...tags])],
-    ...(isRestricted && {
-      securityRequirements: authenticated.map((auth) => toRequirement(auth, permissions)),
+    ...dropUndefined({
+      securityRequirements: isRestricted
+        ? authMethods.map((auth) => toRequirement(auth, permissions))
+        : undefined,
     }),
   }
 }

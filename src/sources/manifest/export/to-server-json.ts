@@ -2,7 +2,6 @@ import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
-import { findUnmappedFields } from './dropped-fields.ts'
 import {
   type ExportableManifest,
   type ExportResult,
@@ -10,6 +9,7 @@ import {
   truncate,
   withIndices,
 } from './export-result.ts'
+import { findUnmappedFields } from './unmapped-fields.ts'
 
 export interface ServerJsonOptions {
   /** Reverse DNS, such as `com.example`; the registry verifies that the publisher owns it. */
@@ -129,7 +129,7 @@ function toRemotes(
       warn('endpoint', 'The endpoint is a loopback address, which a public registry rejects.')
     const { headers, message } = authHeaders[one.auth]
     if (message !== undefined) warn('auth', message)
-    return [{ type: 'streamable-http', url, ...(headers && { headers }) }]
+    return [{ type: 'streamable-http', url, ...dropUndefined({ headers }) }]
   })
   if (remotes.length === 0) {
     const message =

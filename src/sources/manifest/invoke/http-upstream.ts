@@ -1,5 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
+import { isFault } from '../../../capability/fault.ts'
 import { isFailed } from '../../../capability/outcome.ts'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
 import {
@@ -60,8 +61,8 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
         : upstreamUnauthorized(String(error))
       return { outcome, reached: 'no' }
     }
-    if (result.kind === 'broken' && cancellation.cancelled)
-      return { outcome: upstreamStopped(), reached: result.sent ? 'maybe' : 'no' }
+    if (isFault(result) && cancellation.cancelled)
+      return { outcome: upstreamStopped(), reached: result.wasSent ? 'maybe' : 'no' }
     return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }
 
@@ -72,10 +73,10 @@ const noCredential = async () => undefined
 
 function toUrl(endpoint: URL, capability: string): URL | undefined {
   const url = new URL(endpoint)
-  const last = `/${encodeURIComponent(capability)}`
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${last}`
+  const lastSegment = `/${encodeURIComponent(capability)}`
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}${lastSegment}`
   // The URL parser normalises `.` and `..`, which would call another path.
-  return url.pathname.endsWith(last) ? url : undefined
+  return url.pathname.endsWith(lastSegment) ? url : undefined
 }
 
 const toHeaders = (

@@ -1,22 +1,20 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
+import type { Fault } from '../../../capability/fault.ts'
 
 /** The response of a POST, or why there is none. */
 export type PostResult = PostReply | PostFailure
 
 export interface PostReply {
-  readonly kind: 'reply'
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** Complete for a 2xx status; otherwise truncated to `maxErrorBytes`. */
   readonly body: Buffer
 }
 
-export interface PostFailure {
-  readonly kind: 'broken'
-  readonly reason: 'lost' | 'garbled' | 'too_large'
+export interface PostFailure extends Fault<'connection_lost' | 'malformed_http' | 'too_large'> {
   /** `true` if the server may have received the request. */
-  readonly sent: boolean
+  readonly wasSent: boolean
   readonly cause: string
 }
 
@@ -49,18 +47,18 @@ export function post(url: URL, { headers, body, agent, signal, maxBytes }: PostO
     maxHeaderSize: maxHeaderBytes,
   })
   return new Promise<PostResult>((resolve) => {
-    let sent = false
+    let wasSent = false
     let hasResponse = false
     let firstError: NodeJS.ErrnoException | undefined
     const fail: Fail = (error) => {
       firstError ??= error
-      return toPostFailure(firstError, sent)
+      return toPostFailure(firstError, wasSent)
     }
     request.on('socket', (socket) => {
-      if (request.reusedSocket || !socket.connecting) sent = true
+      if (request.reusedSocket || !socket.connecting) wasSent = true
       else
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          sent = true
+          wasSent = true
         })
     })
     request.on('response', (response) => {
@@ -95,7 +93,6 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
       response.destroy()
     }
     const reply = (): PostReply => ({
-      kind: 'reply',
       status,
       headers,
       body: body.subarray(0, size),
@@ -105,9 +102,9 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
     // Events instead of async iteration, which would queue thousands of tiny chunks.
     response.on('data', (chunk: Buffer) => {
       body = withCapacity(body, size + chunk.length, limit)
-      const copied = chunk.copy(body, size)
-      size += copied
-      if (copied < chunk.length || ++chunks * minChunkBytes > limit) overflow()
+      const copiedBytes = chunk.copy(body, size)
+      size += copiedBytes
+      if (copiedBytes < chunk.length || ++chunks * minChunkBytes > limit) overflow()
     })
     response.on('end', () => resolve(reply()))
     // A truncated error body is still a usable reply.
@@ -117,27 +114,24 @@ function readBody(response: IncomingMessage, maxBytes: number, fail: Fail): Prom
 }
 
 const tooLarge: PostFailure = {
-  kind: 'broken',
-  reason: 'too_large',
-  sent: true,
+  fault: 'too_large',
+  wasSent: true,
   cause: 'too large',
 }
 
 /** One growing buffer: a list of many tiny chunks would use far more memory than the limit. */
-function withCapacity(body: Buffer, needed: number, limit: number): Buffer {
-  if (needed <= body.length || body.length === limit) return body
-  const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(needed, 2 * body.length, 4096)))
-  body.copy(larger)
-  return larger
+function withCapacity(body: Buffer, minBytes: number, limit: number): Buffer {
+  if (minBytes <= body.length || body.length === limit) return body
+  const largerBody = Buffer.allocUnsafe(Math.min(limit, Math.max(minBytes, 2 * body.length, 4096)))
+  body.copy(largerBody)
+  return largerBody
 }
 
-function toPostFailure(error: NodeJS.ErrnoException | undefined, sent: boolean): PostFailure {
+function toPostFailure(error: NodeJS.ErrnoException | undefined, wasSent: boolean): PostFailure {
   const code = error?.code ?? ''
-  const reason = code.startsWith('HPE_') ? 'garbled' : 'lost'
   return {
-    kind: 'broken',
-    reason,
-    sent,
+    fault: code.startsWith('HPE_') ? 'malformed_http' : 'connection_lost',
+    wasSent,
     cause: error ? `${code} ${error.message}`.trim() : 'closed',
   }
 }

@@ -37,8 +37,8 @@ export function findRoute(
 ): CapabilityRoute | Fault {
   const run = handlers.get(id)
   if (run) {
-    const internal = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
-    return { kind: 'handler', run, ...dropUndefined({ interface: internal }) }
+    const internalInterface = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
+    return { kind: 'handler', run, ...dropUndefined({ interface: internalInterface }) }
   }
   const reasons: string[] = []
   for (const protocol of ['MCP', 'HTTP'] as const) {

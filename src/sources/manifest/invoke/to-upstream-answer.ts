@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from '../../../capability/content.ts'
+import { isFault } from '../../../capability/fault.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
@@ -18,8 +19,11 @@ import type { PostFailure, PostReply, PostResult } from './post.ts'
 
 /** Maps the result of a POST to an outcome, by HTTP status. */
 export function toUpstreamAnswer(result: PostResult, maxBytes: number): UpstreamAnswer {
-  if (result.kind === 'broken')
-    return { outcome: toConnectionFailure(result, maxBytes), reached: result.sent ? 'maybe' : 'no' }
+  if (isFault(result))
+    return {
+      outcome: toConnectionFailure(result, maxBytes),
+      reached: result.wasSent ? 'maybe' : 'no',
+    }
   const { status } = result
   if (status >= 200 && status < 300) {
     const outcome = toSuccess(result)
@@ -29,11 +33,11 @@ export function toUpstreamAnswer(result: PostResult, maxBytes: number): Upstream
   return { outcome: toRefusal(result), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
-function toConnectionFailure({ reason, cause }: PostFailure, maxBytes: number): Outcome {
-  switch (reason) {
-    case 'lost':
+function toConnectionFailure({ fault, cause }: PostFailure, maxBytes: number): Outcome {
+  switch (fault) {
+    case 'connection_lost':
       return upstreamUnavailable(cause)
-    case 'garbled':
+    case 'malformed_http':
       return upstreamInvalid(cause)
     case 'too_large':
       return upstreamTooLarge(maxBytes)
@@ -47,10 +51,10 @@ function toSuccess({ headers, body }: PostReply): Outcome {
     return upstreamInvalid(
       `The response has the unsupported content encoding ${headers['content-encoding']}.`,
     )
-  const decoded = decode(body)
-  if (decoded === undefined) return upstreamInvalid('The response is not valid UTF-8.')
+  const decodedBody = decode(body)
+  if (decodedBody === undefined) return upstreamInvalid('The response is not valid UTF-8.')
   if (isJson(type) || type === '') {
-    const data = parseJson(decoded)
+    const data = parseJson(decodedBody)
     if (data !== undefined) return { kind: 'done', data }
     if (type !== '')
       return upstreamInvalid('The response is declared as JSON but is not valid JSON.')
@@ -58,7 +62,7 @@ function toSuccess({ headers, body }: PostReply): Outcome {
     return upstreamInvalid(
       `The response has the media type ${type}, which is neither JSON nor text.`,
     )
-  return { kind: 'done', content: [text(decoded)] }
+  return { kind: 'done', content: [text(decodedBody)] }
 }
 
 function toRefusal(reply: PostReply): Outcome {
@@ -90,8 +94,8 @@ function findMessage(data: unknown): string | undefined {
   if (typeof data === 'string') return data
   if (!isPlainObject(data)) return undefined
   for (const key of ['message', 'detail', 'error', 'title', 'error_description']) {
-    const found = findMessage(data[key])
-    if (found !== undefined && found !== '') return found
+    const message = findMessage(data[key])
+    if (message !== undefined && message !== '') return message
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import type { Fault } from '../../../capability/fault.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
 import { readYaml, type YamlFault } from '../../../yaml/read-yaml.ts'
@@ -20,18 +21,18 @@ export interface DraftReview {
   readonly message: string
 }
 
-export type OpenApiReading = OpenApiDraft | { readonly faults: readonly YamlFault[] }
+export type OpenApiReading = OpenApiDraft | Fault<readonly YamlFault[]>
 
 /** Drafts a manifest from an OpenAPI 3.0 or 3.1 document; every guess gets a review note. */
 export function fromOpenApi(text: string, file: string): OpenApiReading {
   const reading = readYaml(text, file)
   if (reading.faults.length === 0 && !isPlainObject(reading.value))
-    return { faults: [{ at: reading.at([]), message: 'This is not an OpenAPI document.' }] }
+    return { fault: [{ at: reading.at([]), message: 'This is not an OpenAPI document.' }] }
   const document = new OpenApiDocument(reading)
-  if (document.faults.length > 0) return { faults: document.faults }
+  if (document.faults.length > 0) return { fault: document.faults }
   const notes: { path: DocumentPath; message: string }[] = []
   const draft = toDraft(document, (path, message) => notes.push({ path, message }))
-  if (document.faults.length > 0) return { faults: document.faults }
+  if (document.faults.length > 0) return { fault: document.faults }
   const manifest = manifestShape.parse(draft)
   const head = `A draft from OpenAPI ${document.version}. Every "review:" marks a guess to confirm or correct.`
   const comments = notes.map(({ path, message }) => ({ path, text: `review: ${message}` }))

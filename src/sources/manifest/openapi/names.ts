@@ -13,9 +13,9 @@ export const toSlug = (text: string): string =>
 export function toUnique(name: string, usedNames: ReadonlySet<string>, maxLength: number): string {
   const withSuffix = (suffix: string) =>
     `${name.slice(0, maxLength - suffix.length).replace(/-$/, '')}${suffix}`
-  let unique = withSuffix('')
-  for (let number = 2; usedNames.has(unique); number++) unique = withSuffix(`-${number}`)
-  return unique
+  let uniqueName = withSuffix('')
+  for (let number = 2; usedNames.has(uniqueName); number++) uniqueName = withSuffix(`-${number}`)
+  return uniqueName
 }
 
 /** Counts code points, as `minLength` of JSON Schema does. */

@@ -9,31 +9,32 @@ const sampleKeywords = new Set<PropertyKey>(['default', 'const', 'examples', 'en
 
 /** OpenAPI documents contain API keys as examples, some of them valid; none is copied. */
 export function removeSecrets(draft: Manifest, review: AddReview): Manifest {
-  const clean = structuredClone(draft)
-  const secrets = findSecrets(clean as JsonObject)
+  const withoutSecrets = structuredClone(draft)
+  const secrets = findSecrets(withoutSecrets as JsonObject)
   // Last to first, so that removing a list item does not shift the paths still to process.
   for (const { path } of secrets.reverse()) {
-    const sample = path.findIndex(
+    const sampleIndex = path.findIndex(
       (segment, at) => sampleKeywords.has(segment) && path[at - 1] !== 'properties' && at > 2,
     )
-    const target = sample < 0 ? path : path.slice(0, sample + 1)
-    if (sample < 0) replace(clean, target, placeholder)
-    else remove(clean, target)
+    const target = sampleIndex < 0 ? path : path.slice(0, sampleIndex + 1)
+    if (sampleIndex < 0) replace(withoutSecrets, target, placeholder)
+    else remove(withoutSecrets, target)
     review(target, 'something that looked like a secret was removed here.')
   }
-  return clean
+  return withoutSecrets
 }
 
 function replace(root: object, path: DocumentPath, value: string): void {
   const parent = parentOf(root, path)
-  const last = path.at(-1)
-  if (parent && last !== undefined && typeof parent[last] === 'string') parent[last] = value
+  const lastSegment = path.at(-1)
+  if (parent && lastSegment !== undefined && typeof parent[lastSegment] === 'string')
+    parent[lastSegment] = value
 }
 
 function remove(root: object, path: DocumentPath): void {
   const parent = parentOf(root, path)
-  const last = path.at(-1)
-  if (parent && last !== undefined) delete parent[last]
+  const lastSegment = path.at(-1)
+  if (parent && lastSegment !== undefined) delete parent[lastSegment]
 }
 
 function parentOf(root: object, path: DocumentPath): Record<PropertyKey, unknown> | undefined {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../../capability/json.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { toUnique } from './names.ts'
 import {
@@ -15,7 +16,7 @@ export interface BundleOptions {
   /** `readOnly` properties are not part of an input, `writeOnly` ones not of an output. */
   readonly direction: 'input' | 'output'
   /** The path of the schema in the manifest. */
-  readonly out: DocumentPath
+  readonly manifestPath: DocumentPath
   readonly review: AddReview
 }
 
@@ -34,7 +35,7 @@ export class SchemaBundle {
   }
 
   /** Converts a nested schema; references stay references. */
-  translate(schema: unknown, path: DocumentPath, out: DocumentPath): Json {
+  translate(schema: unknown, path: DocumentPath, manifestPath: DocumentPath): Json {
     const { document } = this.#options
     if (typeof schema === 'boolean') return schema
     if (!isPlainObject(schema)) {
@@ -42,53 +43,55 @@ export class SchemaBundle {
       return true
     }
     const { $ref, ...siblings } = schema
-    if (typeof $ref !== 'string') return this.#keywords(schema, path, out)
-    const reference = this.#refer($ref, path, out)
+    if (typeof $ref !== 'string') return this.#keywords(schema, path, manifestPath)
+    const reference = this.#refer($ref, path, manifestPath)
     // OpenAPI 3.0 ignores keywords beside `$ref`.
     return document.isVersion30
       ? reference
-      : { ...this.#keywords(siblings, path, out), ...reference }
+      : { ...this.#keywords(siblings, path, manifestPath), ...reference }
   }
 
   /** Converts a root schema; a reference is replaced by its target. */
   translateRoot(schema: unknown, path: DocumentPath): JsonObject {
-    const { document, out, review } = this.#options
+    const { document, manifestPath, review } = this.#options
     if (
       isPlainObject(schema) &&
       typeof schema.$ref === 'string' &&
       !isLocalReference(schema.$ref)
     ) {
-      const wrapped = this.translate(schema, path, [...out, 'properties', 'value'])
-      return wrap(wrapped)
+      const target = this.translate(schema, path, [...manifestPath, 'properties', 'value'])
+      return wrap(target)
     }
     if (schema === true || schema === undefined) {
-      review(out, 'The document has no schema for it.')
+      review(manifestPath, 'The document has no schema for it.')
       return { type: 'object' }
     }
     const node = document.resolve(schema, path)
     if (!node) return { type: 'object' }
     const { $ref, ...siblings } = isPlainObject(schema) ? schema : {}
-    const target = this.#keywords(node.value, node.path, out)
+    const target = this.#keywords(node.value, node.path, manifestPath)
     const overrides =
-      $ref !== undefined && !document.isVersion30 ? this.#keywords(siblings, path, out) : {}
+      $ref !== undefined && !document.isVersion30
+        ? this.#keywords(siblings, path, manifestPath)
+        : {}
     return this.#withType({ ...target, ...overrides })
   }
 
   /** A manifest requires a single type at the root. */
   #withType(schema: JsonObject): JsonObject {
-    const { out, review } = this.#options
+    const { manifestPath, review } = this.#options
     if (typeof schema.type === 'string') return schema
     const [type, ...others] = [schema.type ?? []].flat().filter((one) => one !== 'null')
     if (type !== undefined && others.length === 0) {
-      review(out, 'It may be null, which a manifest cannot express.')
+      review(manifestPath, 'It may be null, which a manifest cannot express.')
       return { ...schema, type }
     }
     const guess = schema.type === undefined ? this.#guess(schema, 0) : undefined
     if (guess === undefined) {
-      review(out, 'It has no single type, so it is wrapped in the property "value".')
+      review(manifestPath, 'It has no single type, so it is wrapped in the property "value".')
       return wrap(schema)
     }
-    review(out, `No type is given; assumed to be ${guess}.`)
+    review(manifestPath, `No type is given; assumed to be ${guess}.`)
     return { type: guess, ...schema }
   }
 
@@ -107,56 +110,60 @@ export class SchemaBundle {
     return types.size === 1 ? [...types][0] : undefined
   }
 
-  #refer(reference: string, path: DocumentPath, out: DocumentPath): JsonObject {
+  #refer(reference: string, path: DocumentPath, manifestPath: DocumentPath): JsonObject {
     const { document, review } = this.#options
-    const existing = this.#names.get(reference)
-    if (existing !== undefined) return { $ref: `#/$defs/${existing}` }
+    const existingName = this.#names.get(reference)
+    if (existingName !== undefined) return { $ref: `#/$defs/${existingName}` }
     const target = document.lookUp(reference)
     if (!target) {
       if (isLocalReference(reference))
         document.reportFault([...path, '$ref'], `${reference} does not exist in this document.`)
       else
         review(
-          out,
+          manifestPath,
           `${reference} is outside of this document and is not fetched; any value is accepted here.`,
         )
       return {}
     }
-    const last = String(target.path.at(-1) ?? 'root').replaceAll(/[^\w.-]/g, '_')
-    const name = toUnique(last, new Set(this.#names.values()), 100)
+    const lastSegment = String(target.path.at(-1) ?? 'root').replaceAll(/[^\w.-]/g, '_')
+    const name = toUnique(lastSegment, new Set(this.#names.values()), 100)
     this.#names.set(reference, name)
     // Reserves the key first, so that definitions are in the order of their first reference.
     this.#definitions[name] = true
-    const definition = [...this.#options.out, '$defs', name]
+    const definition = [...this.#options.manifestPath, '$defs', name]
     this.#definitions[name] = this.translate(target.value, target.path, definition)
     return { $ref: `#/$defs/${name}` }
   }
 
-  #keywords(schema: Fields, path: DocumentPath, out: DocumentPath): JsonObject {
+  #keywords(schema: Fields, path: DocumentPath, manifestPath: DocumentPath): JsonObject {
     const result: Record<string, Json> = {}
     for (const [keyword, value] of Object.entries(schema)) {
-      const from = [...path, keyword]
-      const to = [...out, keyword]
+      const childPath = [...path, keyword]
+      const childManifestPath = [...manifestPath, keyword]
       if (droppedKeywords.has(keyword) || keyword.startsWith('x-')) continue
       if (namedSchemaKeywords.has(keyword) && isPlainObject(value))
         result[keyword] = Object.fromEntries(
           Object.entries(value)
             .filter(
               ([name, child]) =>
-                keyword !== 'properties' || this.#isIncluded(child, [...from, name]),
+                keyword !== 'properties' || this.#isIncluded(child, [...childPath, name]),
             )
-            .map(([name, child]) => [name, this.translate(child, [...from, name], [...to, name])]),
+            .map(([name, child]) => [
+              name,
+              this.translate(child, [...childPath, name], [...childManifestPath, name]),
+            ]),
         )
       else if (schemaListKeywords.has(keyword) && Array.isArray(value))
         result[keyword] = value.map((child, at) =>
-          this.translate(child, [...from, at], [...to, at]),
+          this.translate(child, [...childPath, at], [...childManifestPath, at]),
         )
-      else if (schemaKeywords.has(keyword)) result[keyword] = this.translate(value, from, to)
+      else if (schemaKeywords.has(keyword))
+        result[keyword] = this.translate(value, childPath, childManifestPath)
       else result[keyword] = value as Json
     }
     if (schema.example !== undefined) result.examples = [schema.example as Json]
     this.#filterRequired(schema, result, path)
-    this.#removeInvalid(result, out)
+    this.#removeInvalid(result, manifestPath)
     return this.#options.document.isVersion30 ? fromVersion30(result, schema) : result
   }
 
@@ -185,20 +192,20 @@ export class SchemaBundle {
   }
 
   /** An invalid type or pattern would make the whole capability unusable. */
-  #removeInvalid(result: Record<string, Json>, out: DocumentPath): void {
+  #removeInvalid(result: Record<string, Json>, manifestPath: DocumentPath): void {
     const { review } = this.#options
     const typeList: readonly unknown[] = result.type === undefined ? [] : [result.type].flat()
-    const unknown = typeList.find((type) => typeof type !== 'string' || !types.has(type))
-    if (unknown !== undefined) {
+    const unknownType = typeList.find((type) => typeof type !== 'string' || !types.has(type))
+    if (unknownType !== undefined) {
       review(
-        out,
-        `${JSON.stringify(unknown)} is not a JSON Schema type; any value is accepted here.`,
+        manifestPath,
+        `${JSON.stringify(unknownType)} is not a JSON Schema type; any value is accepted here.`,
       )
       delete result.type
     }
     if (typeof result.pattern === 'string' && !isValidPattern(result.pattern)) {
       review(
-        out,
+        manifestPath,
         `The pattern ${JSON.stringify(result.pattern)} is not a valid regular expression and is removed.`,
       )
       delete result.pattern
@@ -268,10 +275,13 @@ function fromVersion30(schema: Record<string, Json>, { nullable }: Fields): Json
   if (type === undefined) return { anyOf: [schema, { type: 'null' }] }
   return {
     type: [type as Json, 'null'].flat() as Json,
-    ...(Array.isArray(values) && { enum: values.includes(null) ? values : [...values, null] }),
+    ...dropUndefined({ enum: Array.isArray(values) ? withNull(values) : undefined }),
     ...rest,
   }
 }
+
+const withNull = (values: readonly Json[]): readonly Json[] =>
+  values.includes(null) ? values : [...values, null]
 
 const encodings: Readonly<Record<string, JsonObject | undefined>> = {
   byte: { contentEncoding: 'base64' },

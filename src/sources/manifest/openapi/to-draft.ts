@@ -7,7 +7,7 @@ import { removeSecrets } from './remove-secrets.ts'
 import type { AddReview } from './schema-bundle.ts'
 import {
   type ImportedOperation,
-  methods,
+  methodSemantics,
   type Operation,
   toImportedOperation,
   toParameterNodes,
@@ -18,33 +18,33 @@ import { toVersion } from './to-version.ts'
 /** A complete manifest: the document's content, and cautious guesses for the rest. */
 export function toDraft(document: OpenApiDocument, review: AddReview): Manifest {
   const identity = toIdentity(document, review)
-  const imported: ImportedOperation[] = []
+  const operations: ImportedOperation[] = []
   for (const operation of toOperations(document)) {
-    const at = ['capabilities', imported.length]
+    const at = ['capabilities', operations.length]
     review(at, `made from ${operation.method.toUpperCase()} ${operation.route}.`)
-    imported.push(
+    operations.push(
       toImportedOperation(operation, {
         document,
         id: identity.id,
-        usedIds: new Set(imported.map(({ capability }) => capability.id)),
+        usedIds: new Set(operations.map(({ capability }) => capability.id)),
         review: (path, message) => review([...at, ...path], message),
       }),
     )
   }
-  if (imported.length === 0)
+  if (operations.length === 0)
     document.reportFault(['paths'], 'The document has no operations to import.')
   review(['capabilities'], 'each is offered over MCP, for Drawbridge to serve, and over HTTP.')
   if (document.root.webhooks !== undefined)
     review(['capabilities'], 'webhooks are calls from the API to its clients and are not imported.')
-  const schemes = toSchemes(imported)
-  const requirements = toRequirements(imported, schemes, identity.id, review)
+  const schemes = toSchemes(operations)
+  const requirements = toRequirements(operations, schemes, identity.id, review)
   review(['trust'], 'OpenAPI has no trust section; these are cautious guesses.')
   review(['runtime'], 'OpenAPI has no runtime section; these are cautious guesses.')
   const draft: Manifest = {
     schema_version: '0.1',
     identity,
     ...dropUndefined({ requirements }),
-    capabilities: imported.map(({ capability }) => capability),
+    capabilities: operations.map(({ capability }) => capability),
     interfaces: [toInterface(document, schemes, review)],
     trust,
     runtime,
@@ -101,34 +101,39 @@ function toOperations(document: OpenApiDocument): Operation[] {
     .flatMap((route) => {
       const item = document.resolve(paths[route], ['paths', route])
       if (!item) return []
-      const shared = toParameterNodes(item.value.parameters, [...item.path, 'parameters'], document)
+      const sharedParameters = toParameterNodes(
+        item.value.parameters,
+        [...item.path, 'parameters'],
+        document,
+      )
       return Object.keys(item.value)
         .filter(isMethod)
         .flatMap((method): Operation[] => {
           const node = document.resolve(item.value[method], [...item.path, method])
-          return node ? [{ method, route, shared, ...node }] : []
+          return node ? [{ method, route, sharedParameters, ...node }] : []
         })
     })
 }
 
-const isMethod = (key: string): key is keyof typeof methods => Object.hasOwn(methods, key)
+const isMethod = (key: string): key is keyof typeof methodSemantics =>
+  Object.hasOwn(methodSemantics, key)
 
 /** Distinct schemes, in the order of first use. */
-const toSchemes = (imported: readonly ImportedOperation[]): AuthScheme[] => [
+const toSchemes = (operations: readonly ImportedOperation[]): AuthScheme[] => [
   ...new Map(
-    imported.flatMap(({ security }) =>
+    operations.flatMap(({ security }) =>
       security.schemes.map((scheme) => [scheme.name, scheme] as const),
     ),
   ).values(),
 ]
 
 function toRequirements(
-  imported: readonly ImportedOperation[],
+  operations: readonly ImportedOperation[],
   schemes: readonly AuthScheme[],
   id: string,
   review: AddReview,
 ): Manifest['requirements'] {
-  const permissions = [...new Set(imported.flatMap(({ security }) => security.permissions))]
+  const permissions = [...new Set(operations.flatMap(({ security }) => security.permissions))]
   const secrets = schemes
     .filter(({ auth }) => auth !== 'mTLS')
     .map(({ name }) => ({
@@ -153,15 +158,18 @@ function toInterface(
   review: AddReview,
 ): ManifestInterface {
   const addReview = (field: string, message: string) => review(['interfaces', 0, field], message)
-  const [first] = schemes
+  const [firstScheme] = schemes
   const kinds = [...new Set(schemes.map(({ auth }) => auth))]
   if (kinds.length > 1)
     addReview(
       'auth',
       `a manifest has one authentication method per interface; the document has ${kinds.join(', ')}.`,
     )
-  if (first && !first.isExact)
-    addReview('auth', `a manifest has no exact equivalent of ${first.name}; this is the nearest.`)
+  if (firstScheme && !firstScheme.isExact)
+    addReview(
+      'auth',
+      `a manifest has no exact equivalent of ${firstScheme.name}; this is the nearest.`,
+    )
   addReview(
     'endpoint',
     'calls are sent as POST to <endpoint>/<capability id>; an API with other paths needs handlers or a gateway.',
@@ -172,7 +180,7 @@ function toInterface(
     name: 'http',
     protocol: 'HTTP',
     endpoint,
-    auth: first?.auth ?? 'none',
+    auth: firstScheme?.auth ?? 'none',
     privileged: false,
   }
 }

@@ -1,6 +1,7 @@
 import { isFault } from '../../../capability/fault.ts'
 import type { Json, JsonObject } from '../../../capability/json.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { ManifestCapability, ManifestSchema } from '../reading/manifest-shape.ts'
 import { hasMinLength, toSlug, toUnique } from './names.ts'
@@ -18,7 +19,7 @@ interface MethodSemantics {
 
 /** Semantics of HTTP methods (RFC 9110); a reviewer confirms that the API follows them. */
 // biome-ignore format: table
-export const methods: Readonly<Record<Method, MethodSemantics>> = {
+export const methodSemantics: Readonly<Record<Method, MethodSemantics>> = {
   get:     { level: 'none', idempotent: true,  category: 'retrieval' },
   head:    { level: 'none', idempotent: true,  category: 'retrieval' },
   options: { level: 'none', idempotent: true,  category: 'retrieval' },
@@ -37,7 +38,7 @@ export interface Operation {
   readonly value: Fields
   readonly path: DocumentPath
   /** Parameters of the path item, which the operation may override. */
-  readonly shared: readonly DocumentNode[]
+  readonly sharedParameters: readonly DocumentNode[]
 }
 
 export interface CapabilityOptions {
@@ -65,7 +66,7 @@ export function toImportedOperation(
   const { method, route, value, path } = operation
   const { document, id, usedIds, review } = options
   const label = `${method.toUpperCase()} ${route}`
-  const { level, idempotent, category } = methods[method]
+  const { level, idempotent, category } = methodSemantics[method]
   const security = toSecurityDraft(value, path, level !== 'none', { document, id })
   const [summary, description, operationId] = [
     value.summary,
@@ -95,6 +96,7 @@ export function toImportedOperation(
   for (const note of security.notes) review(['permissions'], note)
   if (security.permissions.length === 0 && level !== 'none')
     review(['side_effect_level'], 'no permission is required: every connected client may call it.')
+  const hasSecurity = security.permissions.length > 0 || security.notes.length > 0
   const capability: ManifestCapability = {
     id: uniqueId,
     name: name ?? label,
@@ -103,8 +105,8 @@ export function toImportedOperation(
     input_schema: toInput(operation, options),
     output_schema: toOutput(operation, options),
     protocols: ['MCP', 'HTTP'],
-    ...((security.permissions.length > 0 || security.notes.length > 0) && {
-      permissions: [...security.permissions],
+    ...dropUndefined({
+      permissions: hasSecurity ? [...security.permissions] : undefined,
     }),
     idempotency_key_required: level !== 'none',
     idempotent,
@@ -120,8 +122,8 @@ const toText = (value: unknown): string | undefined =>
 const ignoredHeaders = new Set(['accept', 'content-type', 'authorization'])
 
 function toInput(operation: Operation, { document, review }: CapabilityOptions): ManifestSchema {
-  const out = ['input_schema']
-  const bundle = new SchemaBundle({ document, direction: 'input', out, review })
+  const manifestPath = ['input_schema']
+  const bundle = new SchemaBundle({ document, direction: 'input', manifestPath, review })
   const properties: Record<string, Json> = {}
   const required: string[] = []
   const add = (name: string, schema: Json, isRequired: boolean) => {
@@ -132,7 +134,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
     const [name, location] = [String(value.name), String(value.in)]
     if (location === 'header' && ignoredHeaders.has(name.toLowerCase())) continue
     const key = Object.hasOwn(properties, name) ? `${location}_${name}` : name
-    const target = [...out, 'properties', key]
+    const target = [...manifestPath, 'properties', key]
     const [media] = isPlainObject(value.content) ? Object.entries(value.content) : []
     if (media) review(target, `sent as ${media[0]}.`)
     const form = media
@@ -145,7 +147,7 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
   const body = document.resolve(operation.value.requestBody, [...operation.path, 'requestBody'])
   if (body) {
     const key = Object.hasOwn(properties, 'body') ? 'request_body' : 'body'
-    const target = [...out, 'properties', key]
+    const target = [...manifestPath, 'properties', key]
     const content = pickContent(body, document, (message) => review(target, message))
     const schema = content ? bundle.translate(content.schema, content.path, target) : {}
     add(key, describe(schema, body.value), body.value.required === true)
@@ -153,29 +155,33 @@ function toInput(operation: Operation, { document, review }: CapabilityOptions):
   const schema: JsonObject = {
     type: 'object',
     properties,
-    ...(required.length > 0 && { required }),
+    ...dropUndefined({ required: required.length > 0 ? required : undefined }),
     additionalProperties: false,
     ...bundle.definitions,
   }
-  return reviewSchema(schema, 'input', out, review)
+  return reviewSchema(schema, 'input', manifestPath, review)
 }
 
 function describe(schema: Json, { description, deprecated }: Fields): Json {
   if (!isPlainObject(schema)) return schema
   return {
-    ...(typeof description === 'string' && { description: description.trim() }),
-    ...(deprecated === true && { deprecated }),
+    ...dropUndefined({
+      description: toText(description),
+      deprecated: deprecated === true ? deprecated : undefined,
+    }),
     ...(schema as JsonObject),
   }
 }
 
 function toParameters(
-  { value, path, shared }: Operation,
+  { value, path, sharedParameters }: Operation,
   document: OpenApiDocument,
 ): DocumentNode[] {
-  const own = toParameterNodes(value.parameters, [...path, 'parameters'], document)
+  const parameters = toParameterNodes(value.parameters, [...path, 'parameters'], document)
   const toKey = (node: DocumentNode) => `${String(node.value.in)} ${String(node.value.name)}`
-  return [...new Map([...shared, ...own].map((node) => [toKey(node), node])).values()]
+  return [
+    ...new Map([...sharedParameters, ...parameters].map((node) => [toKey(node), node])).values(),
+  ]
 }
 
 /** Resolves the references in a list of parameters. */
@@ -199,16 +205,17 @@ export function toParameterNodes(
 }
 
 function toOutput(operation: Operation, { document, review }: CapabilityOptions): ManifestSchema {
-  const out = ['output_schema']
-  const bundle = new SchemaBundle({ document, direction: 'output', out, review })
+  const manifestPath = ['output_schema']
+  const bundle = new SchemaBundle({ document, direction: 'output', manifestPath, review })
   const at = [...operation.path, 'responses']
   const responses = document.resolve(operation.value.responses, at)
   const status = pickStatus(Object.keys(responses?.value ?? {}))
   const response =
     status === undefined ? undefined : document.resolve(responses?.value[status], [...at, status])
-  const content = response && pickContent(response, document, (message) => review(out, message))
+  const content =
+    response && pickContent(response, document, (message) => review(manifestPath, message))
   const schema = bundle.translateRoot(content?.schema, content?.path ?? at)
-  return reviewSchema({ ...schema, ...bundle.definitions }, 'output', out, review)
+  return reviewSchema({ ...schema, ...bundle.definitions }, 'output', manifestPath, review)
 }
 
 const pickStatus = (statuses: readonly string[]): string | undefined =>
@@ -238,10 +245,10 @@ function pickContent(
 function reviewSchema(
   schema: JsonObject,
   direction: 'input' | 'output',
-  out: DocumentPath,
+  manifestPath: DocumentPath,
   review: AddReview,
 ): ManifestSchema {
   const reading = readContract(schema, direction)
-  if (isFault(reading)) review(out, `it cannot be served: ${reading.fault}.`)
+  if (isFault(reading)) review(manifestPath, `it cannot be served: ${reading.fault}.`)
   return schema as ManifestSchema
 }

@@ -24,7 +24,7 @@ export interface SecurityOptions {
   readonly id: string
 }
 
-const anonymous: SecurityDraft = { permissions: [], schemes: [], notes: [] }
+const noSecurity: SecurityDraft = { permissions: [], schemes: [], notes: [] }
 
 /** Uses the first security requirement of the operation, or of the document. */
 export function toSecurityDraft(
@@ -33,33 +33,35 @@ export function toSecurityDraft(
   writes: boolean,
   { document, id }: SecurityOptions,
 ): SecurityDraft {
-  const hasOwn = operation.security !== undefined
-  const security = hasOwn ? operation.security : document.root.security
-  const at = hasOwn ? [...path, 'security'] : ['security']
-  if (security === undefined) return anonymous
+  const isOverridden = operation.security !== undefined
+  const security = isOverridden ? operation.security : document.root.security
+  const at = isOverridden ? [...path, 'security'] : ['security']
+  if (security === undefined) return noSecurity
   if (!Array.isArray(security)) {
     document.reportFault(at, 'security must be a list.')
-    return anonymous
+    return noSecurity
   }
   const alternatives = security.map(
     (item, index) => document.resolve(item, [...at, index])?.value ?? {},
   )
-  const [first] = alternatives
-  if (!first) return anonymous
+  const [requirement] = alternatives
+  if (!requirement) return noSecurity
   if (alternatives.some((item) => Object.keys(item).length === 0))
     return {
-      ...anonymous,
+      ...noSecurity,
       notes: ['It may also be called without authentication, so no permission is required.'],
     }
-  const schemes = Object.keys(first).flatMap((name) => toScheme(document, name, [...at, 0, name]))
-  const scopes = Object.values(first).flatMap((list) =>
+  const schemes = Object.keys(requirement).flatMap((name) =>
+    toScheme(document, name, [...at, 0, name]),
+  )
+  const scopes = Object.values(requirement).flatMap((list) =>
     Array.isArray(list) ? list.map(String) : [],
   )
   const permissions = scopes.map((scope) => toPermission(scope, id))
-  const changed = scopes.filter((scope, index) => scope !== permissions[index])
-  const invented = `${id}.${writes ? 'write' : 'read'}`
+  const changedScopes = scopes.filter((scope, index) => scope !== permissions[index])
+  const inventedPermission = `${id}.${writes ? 'write' : 'read'}`
   return {
-    permissions: scopes.length > 0 ? [...new Set(permissions)] : [invented],
+    permissions: scopes.length > 0 ? [...new Set(permissions)] : [inventedPermission],
     schemes,
     notes: [
       ...(alternatives.length > 1
@@ -68,8 +70,8 @@ export function toSecurityDraft(
       ...(scopes.length === 0
         ? ['Authentication is required but no scope is named; this one is invented.']
         : []),
-      ...(changed.length > 0
-        ? [`Spelled as a manifest requires, from ${changed.join(', ')}.`]
+      ...(changedScopes.length > 0
+        ? [`Normalised to the manifest's syntax from ${changedScopes.join(', ')}.`]
         : []),
     ],
   }
@@ -77,18 +79,21 @@ export function toSecurityDraft(
 
 /** Lower-case letters, digits and `_ . : -`, beginning with a letter. */
 function toPermission(scope: string, id: string): string {
-  const plain = scope
+  const permission = scope
     .toLowerCase()
     .replaceAll(/[^a-z0-9_.:-]+/g, '.')
     .replace(/\.$/, '')
-  return /^[a-z]/.test(plain) ? plain : `api-${id}.${plain}`
+  return /^[a-z]/.test(permission) ? permission : `api-${id}.${permission}`
 }
 
 function toScheme(document: OpenApiDocument, name: string, at: DocumentPath): AuthScheme[] {
   const path = ['components', 'securitySchemes', name]
   const components = document.resolve(document.root.components, ['components'])?.value
-  const all = document.resolve(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
-  const node = Object.hasOwn(all, name) ? document.resolve(all[name], path) : undefined
+  const securitySchemes =
+    document.resolve(components?.securitySchemes, path.slice(0, 2))?.value ?? {}
+  const node = Object.hasOwn(securitySchemes, name)
+    ? document.resolve(securitySchemes[name], path)
+    : undefined
   if (!node) {
     document.reportFault(at, `components.securitySchemes has no scheme ${name}.`)
     return []

@@ -7,6 +7,6 @@ export function toVersion(text: string): string {
   if (version.safeParse(text).success) return text
   const [, major = '0', minor = '0', patch = '0'] =
     /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?/i.exec(text) ?? []
-  const completed = [major, minor, patch].map(Number).join('.')
-  return completed === '0.0.0' ? '0.1.0' : completed
+  const semanticVersion = [major, minor, patch].map(Number).join('.')
+  return semanticVersion === '0.0.0' ? '0.1.0' : semanticVersion
 }

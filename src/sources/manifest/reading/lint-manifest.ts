@@ -10,7 +10,10 @@ export type ReportLint = (
   message: string,
 ) => void
 
-/** Reports problems that the v0.1 schema accepts. */
+/**
+ * Reports problems that the v0.1 schema accepts. Messages of warnings are part of the output of `project`:
+ * a new wording changes bytes that users keep under version control.
+ */
 export function lintManifest(manifest: ValidManifest, report: ReportLint): void {
   for (const rule of rules) rule(manifest, report)
 }
@@ -20,13 +23,13 @@ type Rule = (manifest: ValidManifest, report: ReportLint) => void
 const maxIdLength = 64
 
 const idsAreNames: Rule = ({ capabilities }, report) => {
-  const first = new Map<string, number>()
+  const firstIndexById = new Map<string, number>()
   for (const { id, index } of capabilities) {
     const path = ['capabilities', index, 'id']
-    const earlier = first.get(id)
-    if (earlier === undefined) first.set(id, index)
+    const firstIndex = firstIndexById.get(id)
+    if (firstIndex === undefined) firstIndexById.set(id, index)
     else {
-      const message = `${id} is also the id of /capabilities/${earlier}; neither is served. Rename one.`
+      const message = `${id} is also the id of /capabilities/${firstIndex}; neither is served. Rename one.`
       report('error', 'id_duplicate', path, message)
     }
     if (id.length > maxIdLength) {
@@ -52,10 +55,10 @@ const protocolsHaveInterfaces: Rule = ({ capabilities, interfaces }, report) => 
 }
 
 const permissionsAreRequired: Rule = ({ capabilities, requirements }, report) => {
-  const declared = new Set(requirements?.permissions ?? [])
+  const declaredPermissions = new Set(requirements?.permissions ?? [])
   for (const { id, permissions = [], side_effect_level, index } of capabilities) {
     for (const [at, permission] of permissions.entries()) {
-      if (declared.has(permission)) continue
+      if (declaredPermissions.has(permission)) continue
       const message = `${id} needs ${permission}, which requirements.permissions does not list.`
       report(
         'warning',
@@ -73,18 +76,18 @@ const permissionsAreRequired: Rule = ({ capabilities, requirements }, report) =>
 const privilegeIsProved: Rule = ({ interfaces }, report) => {
   for (const { name, auth, privileged, index } of interfaces) {
     if (!privileged || auth !== 'none') continue
-    const message = `${name} is privileged and has no authentication. Set auth to another value than none.`
+    const message = `${name} is privileged and has no authentication. Set auth to a value other than none.`
     report('error', 'privilege_unproved', ['interfaces', index, 'auth'], message)
   }
 }
 
 const stepsExist: Rule = ({ composition, capabilities }, report) => {
   if (!composition) return
-  const known = new Set(capabilities.map(({ id }) => id))
+  const capabilityIds = new Set(capabilities.map(({ id }) => id))
   const seen = new Set<string>()
   for (const [at, { id, capability_ref }] of (composition.steps ?? []).entries()) {
     const path = ['composition', 'steps', at]
-    if (!known.has(capability_ref))
+    if (!capabilityIds.has(capability_ref))
       report(
         'error',
         'step_dangling',

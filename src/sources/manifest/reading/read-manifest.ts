@@ -12,7 +12,7 @@ import {
   type ManifestInterface,
   manifestShape,
 } from './manifest-shape.ts'
-import { findSecrets, redactSecretsInText, type SecretFound } from './scan-secrets.ts'
+import { findSecrets, redactSecretsInText, type SecretFinding } from './scan-secrets.ts'
 import { strictRuntime, strictTrust } from './strict-terms.ts'
 import { reportUnknownField, withoutUnknownFields } from './unknown-fields.ts'
 
@@ -28,7 +28,7 @@ export interface ManifestReadOptions {
 }
 
 export interface ManifestReading {
-  /** The valid parts; absent if `schema_version` or `identity` is invalid. */
+  /** Absent if the file cannot be parsed, or `schema_version` or `identity` is invalid. */
   readonly manifest?: ValidManifest
   readonly diagnostics: readonly Diagnostic[]
   /** `file:line:column` of a path. */
@@ -86,21 +86,21 @@ export function readManifest(text: string, options: ManifestReadOptions): Manife
   }
   const secrets = findSecrets(document.value as JsonObject)
   for (const { path, message } of secrets) report('error', 'secret_inside', path, message)
-  const clean = removeSecretParts(document.value, secrets)
+  const withoutSecrets = removeSecretParts(document.value, secrets)
   const extensions = new Map<string, JsonObject>()
-  const value = extractExtensions(clean, [], options.extensions, extensions) as JsonObject
+  const value = extractExtensions(withoutSecrets, [], options.extensions, extensions) as JsonObject
   const manifest = parseSections(value, document, options, report)
   if (!manifest) return reading
   const isGoverned = manifest.isGoverned && secrets.every(({ path }) => path[0] === 'capabilities')
-  const valid = { ...manifest, extensions, isGoverned }
-  lintManifest(valid, (severity, code, path, message) => report(severity, code, path, message))
-  return { ...reading, manifest: valid }
+  const validManifest = { ...manifest, extensions, isGoverned }
+  lintManifest(validManifest, report)
+  return { ...reading, manifest: validManifest }
 }
 
 /** Removes the list item or section that contains a secret as a whole. */
 function removeSecretParts(
   value: Readonly<Record<string, unknown>>,
-  secrets: readonly SecretFound[],
+  secrets: readonly SecretFinding[],
 ): object {
   const copy: Record<string, unknown> = { ...value }
   for (const {
@@ -121,26 +121,29 @@ function removeSecretParts(
   return copy
 }
 
-/** Moves fields of approved namespaces to `found`, so that the rest can be parsed strictly. */
+/** Moves fields of approved namespaces to `extensions`, so that the rest can be parsed strictly. */
 function extractExtensions(
   value: unknown,
   path: ManifestPath,
-  approved: readonly string[],
-  found: Map<string, JsonObject>,
+  namespaces: readonly string[],
+  extensions: Map<string, JsonObject>,
 ): unknown {
   if (Array.isArray(value))
-    return value.map((item, index) => extractExtensions(item, [...path, index], approved, found))
+    return value.map((item, index) =>
+      extractExtensions(item, [...path, index], namespaces, extensions),
+    )
   // Fields inside a JSON Schema are keywords or property names.
   if (!isPlainObject(value) || isSchemaPath(path)) return value
-  const kept: Record<string, unknown> = {}
-  const extracted: Record<string, unknown> = {}
+  const remaining: Record<string, unknown> = {}
+  const extensionFields: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
-    const isApproved = approved.some((name) => key === name || key.startsWith(`${name}-`))
-    if (isApproved) extracted[key] = item
-    else kept[key] = extractExtensions(item, [...path, key], approved, found)
+    const isApproved = namespaces.some((name) => key === name || key.startsWith(`${name}-`))
+    if (isApproved) extensionFields[key] = item
+    else remaining[key] = extractExtensions(item, [...path, key], namespaces, extensions)
   }
-  if (Object.keys(extracted).length > 0) found.set(toPointer(path), extracted as JsonObject)
-  return kept
+  if (Object.keys(extensionFields).length > 0)
+    extensions.set(toPointer(path), extensionFields as JsonObject)
+  return remaining
 }
 
 const isSchemaPath = (path: ManifestPath): boolean =>

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../../json/is-plain-object.ts'
 
 type Path = readonly PropertyKey[]
 
-export interface SecretFound {
+export interface SecretFinding {
   readonly path: Path
   /** The field name, if the name itself looks like a secret. */
   readonly name?: string
@@ -12,10 +12,10 @@ export interface SecretFound {
 }
 
 /** Finds secrets by their form and by field names, because every client can read the projection. */
-export function findSecrets(value: JsonObject): SecretFound[] {
-  const found: SecretFound[] = []
-  walk(value, [], undefined, found)
-  return found
+export function findSecrets(value: JsonObject): SecretFinding[] {
+  const findings: SecretFinding[] = []
+  walk(value, [], undefined, findings)
+  return findings
 }
 
 /** Formats of well-known secrets. */
@@ -48,26 +48,31 @@ const sampleKeywords = new Set(['default', 'const', 'examples', 'example', 'enum
 const nameKeywords = new Set(['required', 'dependentRequired', 'dependencies'])
 
 /** `owner` is the field the value belongs to; lists and sample keywords pass it down. */
-function walk(value: unknown, path: Path, owner: string | undefined, found: SecretFound[]): void {
+function walk(
+  value: unknown,
+  path: Path,
+  owner: string | undefined,
+  findings: SecretFinding[],
+): void {
   if (typeof value === 'string' || typeof value === 'number') {
     const kind = kindOf(value, owner)
     if (kind !== undefined) {
       const message = `${kind} is written here, where every client could read it. Store it elsewhere and reference it in requirements.secrets.`
-      found.push({ path, message })
+      findings.push({ path, message })
     }
     return
   }
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) walk(item, [...path, index], owner, found)
+    for (const [index, item] of value.entries()) walk(item, [...path, index], owner, findings)
     return
   }
   if (!isPlainObject(value)) return
   for (const [key, item] of Object.entries(value)) {
     // A secret used as a key is exposed too, also in the paths of everything below it.
     if (kindOf(key, undefined) !== undefined)
-      found.push({ path, name: key, message: 'The name of a field here looks like a secret.' })
+      findings.push({ path, name: key, message: 'The name of a field here looks like a secret.' })
     else if (!nameKeywords.has(key) || !isNameList(item))
-      walk(item, [...path, key], sampleKeywords.has(key) ? owner : key, found)
+      walk(item, [...path, key], sampleKeywords.has(key) ? owner : key, findings)
   }
 }
 
@@ -92,6 +97,6 @@ function kindOf(value: string | number, owner: string | undefined): string | und
 /** Redacts error messages that may quote the manifest. */
 export const redactSecretsInText = (message: string): string =>
   secretPatterns.reduce(
-    (redacted, [, pattern]) => redacted.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
+    (text, [, pattern]) => text.replaceAll(new RegExp(pattern, 'gi'), '[withheld]'),
     message,
   )

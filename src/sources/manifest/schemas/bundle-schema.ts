@@ -76,12 +76,12 @@ class DocumentBundle {
     const [uri = '', fragment = ''] = reference.split(/#(.*)/s)
     if (fragment !== '' && !fragment.startsWith('/'))
       throw new Error(`${reference} uses an anchor, which is not supported; use a JSON pointer`)
-    const found = await tryLoad(this.#load, uri, key)
-    const existing = this.#names.get(found.key)
-    if (existing !== undefined) return `#/$defs/${existing}${fragment}`
-    const name = this.#toName(found.key)
-    const location = { key: found.key, prefix: `#/$defs/${name}` }
-    this.definitions[name] = await this.add(found.document, location)
+    const target = await tryLoad(this.#load, uri, key)
+    const existingName = this.#names.get(target.key)
+    if (existingName !== undefined) return `#/$defs/${existingName}${fragment}`
+    const name = this.#toName(target.key)
+    const location = { key: target.key, prefix: `#/$defs/${name}` }
+    this.definitions[name] = await this.add(target.document, location)
     return `#/$defs/${name}${fragment}`
   }
 
@@ -103,9 +103,9 @@ export function toInnerReference(reference: string, prefix: string): string {
   throw new Error(`${reference} uses an anchor, which is not supported; use a JSON pointer`)
 }
 
-async function tryLoad(load: LoadReference, uri: string, from: string | undefined) {
+async function tryLoad(load: LoadReference, uri: string, referrer: string | undefined) {
   try {
-    return await load(uri, from)
+    return await load(uri, referrer)
   } catch (error) {
     throw new Error(`${uri} cannot be read: ${(error as Error).message}`)
   }

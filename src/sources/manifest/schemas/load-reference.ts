@@ -7,7 +7,7 @@ import { readYaml } from '../../../yaml/read-yaml.ts'
 export type LoadReference = (
   reference: string,
   /** The key of the referring document; absent for the manifest. */
-  from?: string,
+  referrer?: string,
 ) => Promise<LoadedReference>
 
 export interface LoadedReference {
@@ -28,17 +28,17 @@ const timeoutMs = 5000
 
 /** Reads files below the manifest's folder and pinned https URLs (prevents SSRF and path traversal). */
 export function createLoadReference({ folder, pinned }: ReferenceOptions): LoadReference {
-  return async (reference, from) => {
-    const url = toUrl(reference, from)
+  return async (reference, referrer) => {
+    const url = toUrl(reference, referrer)
     if (url) return { key: url, document: parse(await fetchPinned(url, pinned[url]), url) }
-    const base = from === undefined ? folder : path.dirname(from)
+    const base = referrer === undefined ? folder : path.dirname(referrer)
     const file = await confine(path.resolve(base, decodeURIComponent(reference)), folder)
     return { key: file, document: parse(await readBounded(file), path.basename(file)) }
   }
 }
 
-function toUrl(reference: string, from: string | undefined): string | undefined {
-  const base = from && /^https?:/i.test(from) ? from : undefined
+function toUrl(reference: string, referrer: string | undefined): string | undefined {
+  const base = referrer && /^https?:/i.test(referrer) ? referrer : undefined
   if (base !== undefined) return new URL(reference, base).href
   return /^[a-z][a-z0-9+.-]+:/i.test(reference) ? reference : undefined
 }

@@ -48,8 +48,8 @@ export function mapKeywords(
         Object.entries(value).map(([name, item]) => [name, mapChild(item)]),
       )
     else {
-      const changed = change(keyword, value)
-      if (changed !== undefined) copy[keyword] = changed
+      const newValue = change(keyword, value)
+      if (newValue !== undefined) copy[keyword] = newValue
     }
   }
   return copy

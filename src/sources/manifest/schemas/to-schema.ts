@@ -7,8 +7,8 @@ export const valueArgument = 'value'
 
 /** The translation rules of the AgentHub mapping: schemas are copied, references are wrapped. */
 export function toInputSchema(schema: ManifestSchema): JsonObject {
-  const copied = toOutputSchema(schema)
-  return copied.type === 'object' ? copied : toWrapper(copied)
+  const copy = toOutputSchema(schema)
+  return copy.type === 'object' ? copy : toWrapper(copy)
 }
 
 /** An output may have any type; a reference gets the object root that clients require. */

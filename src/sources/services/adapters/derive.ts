@@ -11,6 +11,6 @@ import type { Observe } from '../service.ts'
  * ```
  */
 export const derive =
-  <From, To>(observe: Observe<From>, to: (value: From) => To): Observe<To> =>
+  <From, To>(observe: Observe<From>, map: (value: From) => To): Observe<To> =>
   (notify) =>
-    observe((value) => notify(to(value)))
+    observe((value) => notify(map(value)))

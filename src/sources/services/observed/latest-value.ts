@@ -14,7 +14,7 @@ export class LatestValue<T> {
   #unsubscribe: unknown
   #isReleased = false
 
-  constructor(observe: Observe<T>, changed: () => void) {
+  constructor(observe: Observe<T>, onChange: () => void) {
     try {
       this.#unsubscribe = observe((value) => {
         if (this.#isReleased) return
@@ -22,7 +22,7 @@ export class LatestValue<T> {
         this.hasValue = true
         this.isUnread = true
         try {
-          changed()
+          onChange()
         } catch {
           // The value is stored and processed with the next read.
         }

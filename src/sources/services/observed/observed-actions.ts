@@ -19,7 +19,7 @@ export interface ActionMemory extends ActionLookup {
 }
 
 interface OfferedAction {
-  readonly declared: DeclaredAction
+  readonly declaredAction: DeclaredAction
   readonly action: ServiceAction
 }
 
@@ -27,7 +27,7 @@ interface OfferedAction {
 export class ObservedActions extends ObservedMap<ServiceAction> {
   readonly #service: Service
   readonly #memory: ActionMemory
-  readonly #offered = new Map<string, OfferedAction>()
+  readonly #offeredActions = new Map<string, OfferedAction>()
   #capabilities: readonly Capability[] = []
 
   constructor(service: Service, memory: ActionMemory, context: ObservedContext) {
@@ -41,50 +41,54 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
   }
 
   find({ place: { key } }: DeclaredAction): OfferedAction | undefined {
-    return this.#offered.get(key)
+    return this.#offeredActions.get(key)
   }
 
   offers(key: string): boolean {
-    return this.#offered.has(key)
+    return this.#offeredActions.has(key)
   }
 
   override release(): void {
     super.release()
-    for (const { declared } of this.#offered.values()) this.#memory.markWithdrawn(declared)
-    this.#offered.clear()
+    for (const { declaredAction } of this.#offeredActions.values())
+      this.#memory.markWithdrawn(declaredAction)
+    this.#offeredActions.clear()
   }
 
   protected apply(actions: Readonly<Record<string, ServiceAction>>): boolean {
     let changed = false
-    const sizeBefore = this.#offered.size
+    const sizeBefore = this.#offeredActions.size
     const replace = (key: string, next: OfferedAction | undefined) => {
-      const previous = this.#offered.get(key)?.declared
-      if (next) this.#offered.set(key, next)
-      else this.#offered.delete(key)
-      if (next?.declared === previous) return
+      const previous = this.#offeredActions.get(key)?.declaredAction
+      if (next) this.#offeredActions.set(key, next)
+      else this.#offeredActions.delete(key)
+      if (next?.declaredAction === previous) return
       changed = true
       if (previous) this.#memory.markWithdrawn(previous)
-      if (next) this.#memory.markOffered(next.declared)
+      if (next) this.#memory.markOffered(next.declaredAction)
     }
     const keys = Object.keys(actions)
-    let retained = 0
+    let retainedCount = 0
     for (const key of keys) {
-      const offered = this.#offered.get(key)
+      const previous = this.#offeredActions.get(key)
       const action = this.readEntry(actions, key)
-      if (offered) retained++
+      if (previous) retainedCount++
       // Fast path: services usually emit the same action objects again.
-      if (offered && offered.action === action) this.keepDiagnostics(offered.declared.diagnostics)
+      if (previous && previous.action === action)
+        this.keepDiagnostics(previous.declaredAction.diagnostics)
       else
         replace(
           key,
           this.tryRead(key, () => this.#read(key, action)),
         )
     }
-    if (retained < sizeBefore)
-      for (const key of this.#offered.keys())
+    if (retainedCount < sizeBefore)
+      for (const key of this.#offeredActions.keys())
         if (!Object.hasOwn(actions, key)) replace(key, undefined)
     if (changed)
-      this.#capabilities = [...this.#offered.values()].map(({ declared }) => declared.capability)
+      this.#capabilities = [...this.#offeredActions.values()].map(
+        ({ declaredAction }) => declaredAction.capability,
+      )
     return changed
   }
 
@@ -95,14 +99,14 @@ export class ObservedActions extends ObservedMap<ServiceAction> {
       return this.reportUnusable(key, 'neither it nor its service has an execute function')
     const { path } = this.context
     const previous =
-      this.#offered.get(key)?.declared ?? this.#memory.findWithdrawn(toName(path, key))
+      this.#offeredActions.get(key)?.declaredAction ?? this.#memory.findWithdrawn(toName(path, key))
     if (previous && isSameAction(previous.declaration, action)) {
       this.keepDiagnostics(previous.diagnostics)
-      return { declared: previous, action }
+      return { declaredAction: previous, action }
     }
     const reading = toCapability({ path, key }, action, this.#memory)
     if (isFault(reading)) return this.reportUnusable(key, reading.fault)
     this.keepDiagnostics(reading.diagnostics)
-    return { declared: reading, action }
+    return { declaredAction: reading, action }
   }
 }

@@ -10,16 +10,16 @@ export type ObservedKind = 'actions' | 'states' | 'links'
 export interface ObservedContext {
   readonly source: string
   readonly path: readonly string[]
-  readonly touch: () => void
+  readonly onChange: () => void
 }
 
 /** A map that a service emits repeatedly. Values are processed lazily, when a reading is requested. */
 export abstract class ObservedMap<T> {
   readonly name: ObservedKind
   protected readonly context: ObservedContext
-  readonly #latest: LatestValue<Readonly<Record<string, T>>> | undefined
+  readonly #latestValue: LatestValue<Readonly<Record<string, T>>> | undefined
   #diagnostics: readonly Diagnostic[] = []
-  #reported: Diagnostic[] = []
+  #newDiagnostics: Diagnostic[] = []
 
   constructor(
     name: ObservedKind,
@@ -28,7 +28,8 @@ export abstract class ObservedMap<T> {
   ) {
     this.name = name
     this.context = context
-    if (typeof observe === 'function') this.#latest = new LatestValue(observe, context.touch)
+    if (typeof observe === 'function')
+      this.#latestValue = new LatestValue(observe, context.onChange)
   }
 
   get diagnostics(): readonly Diagnostic[] {
@@ -36,27 +37,29 @@ export abstract class ObservedMap<T> {
   }
 
   get isPending(): boolean {
-    return this.#latest !== undefined && !this.#latest.hasValue && !this.#latest.fault
+    return (
+      this.#latestValue !== undefined && !this.#latestValue.hasValue && !this.#latestValue.fault
+    )
   }
 
   get current(): Readonly<Record<string, T>> {
-    return this.#latest?.value ?? {}
+    return this.#latestValue?.value ?? {}
   }
 
   /** Processes a new value, if there is one. Returns `true` if the reading changes. */
   refresh(): boolean {
-    const latest = this.#latest
+    const latest = this.#latestValue
     if (!latest?.isUnread) return false
     latest.isUnread = false
-    this.#reported = []
+    this.#newDiagnostics = []
     const changed = this.#process(latest)
     const previous = this.#diagnostics
-    this.#diagnostics = this.#reported
-    return changed || !haveSameMessages(previous, this.#reported)
+    this.#diagnostics = this.#newDiagnostics
+    return changed || !haveSameMessages(previous, this.#newDiagnostics)
   }
 
   release(): void {
-    this.#latest?.release()
+    this.#latestValue?.release()
   }
 
   /** Applies a new value. Returns `true` if the reading changes. */
@@ -97,11 +100,11 @@ export abstract class ObservedMap<T> {
     code: string,
     message: string,
   ): void {
-    this.#reported.push({ code, severity, message, ...this.locate(key) })
+    this.#newDiagnostics.push({ code, severity, message, ...this.locate(key) })
   }
 
   protected keepDiagnostics(diagnostics: readonly Diagnostic[]): void {
-    for (const diagnostic of diagnostics) this.#reported.push(diagnostic)
+    for (const diagnostic of diagnostics) this.#newDiagnostics.push(diagnostic)
   }
 
   protected locate(...keys: readonly string[]) {
@@ -112,7 +115,7 @@ export abstract class ObservedMap<T> {
   #process({ fault, value }: LatestValue<Readonly<Record<string, T>>>): boolean {
     const name = toName(this.context.path, this.name)
     const fail = (code: string, message: string) => {
-      this.#reported.push({ code, severity: 'error', message, ...this.locate() })
+      this.#newDiagnostics.push({ code, severity: 'error', message, ...this.locate() })
       return false
     }
     if (fault !== undefined)

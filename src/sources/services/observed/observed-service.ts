@@ -11,8 +11,8 @@ import { ObservedStates } from './observed-states.ts'
 
 /** The graph that an observed service is part of. */
 export interface Graph extends ActionMemory {
-  touch(node: ObservedService): void
-  valueChanged(view: View): void
+  onChange(node: ObservedService): void
+  onValueChange(view: View): void
   /** Returns a refusal if `service` must not be linked below `parent`. */
   findRefusal(service: Service, parent: ObservedService): LinkRefusal | undefined
 }
@@ -41,17 +41,17 @@ export class ObservedService implements LinkFollower {
     this.parent = parent
     this.#graph = graph
     const { id: source, states, links } = graph.settings
-    const context = { source, path, touch: () => graph.touch(this) }
+    const context = { source, path, onChange: () => graph.onChange(this) }
     this.#actions = new ObservedActions(service, graph, context)
-    const exposed = states === 'none' ? undefined : observableOf(service, 'states')
-    this.#states = new ObservedStates(exposed, (view) => graph.valueChanged(view), context)
+    const observeStates = states === 'none' ? undefined : observableOf(service, 'states')
+    this.#states = new ObservedStates(observeStates, (view) => graph.onValueChange(view), context)
     this.#links = new ObservedLinks(
       observableOf(service, 'links'),
       links === 'tools' ? this : undefined,
       context,
     )
     this.#maps = [this.#actions, this.#states, this.#links]
-    graph.touch(this)
+    graph.onChange(this)
   }
 
   get capabilities(): readonly Capability[] {
@@ -63,7 +63,7 @@ export class ObservedService implements LinkFollower {
   }
 
   get states(): Iterable<ExposedState> {
-    return this.#states.exposed
+    return this.#states.exposedStates
   }
 
   /** All current links, followed or not. */
@@ -97,9 +97,9 @@ export class ObservedService implements LinkFollower {
     return this.#actions.offers(key)
   }
 
-  find(declared: DeclaredAction): ServiceAction | undefined {
-    const found = this.#actions.find(declared)
-    return found?.declared === declared ? found.action : undefined
+  find(declaredAction: DeclaredAction): ServiceAction | undefined {
+    const offeredAction = this.#actions.find(declaredAction)
+    return offeredAction?.declaredAction === declaredAction ? offeredAction.action : undefined
   }
 
   /** Processes new values. Returns `true` if the reading changes. */

@@ -6,48 +6,49 @@ import { type ObservedContext, ObservedMap } from './observed-map.ts'
 
 /** The current states of a service. */
 export class ObservedStates extends ObservedMap<ServiceState> {
-  readonly #valueChanged: (view: View) => void
-  readonly #exposed = new Map<string, ExposedState>()
+  readonly #onValueChange: (view: View) => void
+  readonly #exposedStates = new Map<string, ExposedState>()
   #views: readonly View[] = []
 
   constructor(
     observe: Service['states'],
-    valueChanged: (view: View) => void,
+    onValueChange: (view: View) => void,
     context: ObservedContext,
   ) {
     super('states', observe, context)
-    this.#valueChanged = valueChanged
+    this.#onValueChange = onValueChange
   }
 
   get views(): readonly View[] {
     return this.#views
   }
 
-  get exposed(): Iterable<ExposedState> {
-    return this.#exposed.values()
+  get exposedStates(): Iterable<ExposedState> {
+    return this.#exposedStates.values()
   }
 
   override release(): void {
     super.release()
-    this.#exposed.clear()
+    this.#exposedStates.clear()
   }
 
   protected apply(states: Readonly<Record<string, ServiceState>>): boolean {
     let changed = false
     const replace = (key: string, next: ExposedState | undefined) => {
-      const previous = this.#exposed.get(key)
-      if (next) this.#exposed.set(key, next)
-      else this.#exposed.delete(key)
-      if (next && previous && next.text !== previous.text) this.#valueChanged(next.view)
+      const previous = this.#exposedStates.get(key)
+      if (next) this.#exposedStates.set(key, next)
+      else this.#exposedStates.delete(key)
+      if (next && previous && next.text !== previous.text) this.#onValueChange(next.view)
       if (next?.view !== previous?.view) changed = true
     }
-    for (const key of this.#exposed.keys()) if (!Object.hasOwn(states, key)) replace(key, undefined)
+    for (const key of this.#exposedStates.keys())
+      if (!Object.hasOwn(states, key)) replace(key, undefined)
     for (const key of Object.keys(states))
       replace(
         key,
         this.tryRead(key, () => this.#read(key, states[key])),
       )
-    if (changed) this.#views = [...this.#exposed.values()].map(({ view }) => view)
+    if (changed) this.#views = [...this.#exposedStates.values()].map(({ view }) => view)
     return changed
   }
 
@@ -55,13 +56,13 @@ export class ObservedStates extends ObservedMap<ServiceState> {
     if (!isState(state)) return this.reportUnusable(key, 'it has no value')
     const text = toText(state.value)
     if (text === undefined) return this.reportUnusable(key, 'its value has no JSON form')
-    const previous = this.#exposed.get(key)
+    const previous = this.#exposedStates.get(key)
     if (previous && isSameSchema(previous.schema, state.schema)) {
       this.keepDiagnostics(previous.diagnostics)
       return previous.text === text ? previous : { ...previous, text }
     }
     const { path, source } = this.context
-    const currentText = () => this.#exposed.get(key)?.text
+    const currentText = () => this.#exposedStates.get(key)?.text
     const reading = toView({ path, key }, state.schema, source, currentText)
     if (isFault(reading)) return this.reportUnusable(key, reading.fault)
     this.keepDiagnostics(reading.diagnostics)

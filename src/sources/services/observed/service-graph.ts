@@ -24,12 +24,12 @@ export class ServiceGraph implements Graph {
   readonly settings: ServiceSettings
   readonly root: ObservedService
   readonly #announce: (change: Change) => void
-  readonly #touched = new Set<ObservedService>()
-  readonly #withdrawn = new Map<string, DeclaredAction>()
+  readonly #changedNodes = new Set<ObservedService>()
+  readonly #withdrawnActions = new Map<string, DeclaredAction>()
   readonly #getState: Capability
   readonly #listLinks: Capability
   readonly #availability: View
-  readonly #declared: readonly Diagnostic[]
+  readonly #declarationDiagnostics: readonly Diagnostic[]
   #hadStates = false
   #hasUnread = false
   #isReleased = false
@@ -40,8 +40,11 @@ export class ServiceGraph implements Graph {
     this.#announce = announce
     this.#getState = toGetStateTool(settings.id, () => this.#states())
     this.#listLinks = toListLinksTool(settings.id, () => this.#links())
-    this.#availability = toAvailabilityView(settings.id, (name) => !this.#withdrawn.has(name))
-    this.#declared = settings.visibility === 'stable' ? this.#declare() : []
+    this.#availability = toAvailabilityView(
+      settings.id,
+      (name) => !this.#withdrawnActions.has(name),
+    )
+    this.#declarationDiagnostics = settings.visibility === 'stable' ? this.#declare() : []
     this.root = new ObservedService(service, [], this)
   }
 
@@ -67,42 +70,42 @@ export class ServiceGraph implements Graph {
     this.root.release()
   }
 
-  touch(node: ObservedService): void {
-    this.#touched.add(node)
+  onChange(node: ObservedService): void {
+    this.#changedNodes.add(node)
     if (this.#hasUnread || this.#isReleased) return
     this.#hasUnread = true
     this.#announce({ kind: 'reading' })
   }
 
-  valueChanged({ uri }: View): void {
+  onValueChange({ uri }: View): void {
     if (exposesViews(this.settings)) this.#announce({ kind: 'view', uri })
   }
 
-  find(declared: DeclaredAction) {
+  find(declaredAction: DeclaredAction) {
     this.#refresh()
     if (this.#isReleased) return undefined
-    const { path } = declared.place
+    const { path } = declaredAction.place
     let node: ObservedService | undefined = this.root
     for (const link of path) node = node?.children.get(link)
-    const action = node?.find(declared)
+    const action = node?.find(declaredAction)
     return node && action ? { service: node.service, action } : undefined
   }
 
   findWithdrawn(name: string): DeclaredAction | undefined {
-    return this.#withdrawn.get(name)
+    return this.#withdrawnActions.get(name)
   }
 
   markOffered({ name }: DeclaredAction): void {
-    if (this.#withdrawn.delete(name)) this.#availabilityChanged()
+    if (this.#withdrawnActions.delete(name)) this.#availabilityChanged()
   }
 
   markWithdrawn(action: DeclaredAction): void {
-    this.#withdrawn.delete(action.name)
-    this.#withdrawn.set(action.name, action)
+    this.#withdrawnActions.delete(action.name)
+    this.#withdrawnActions.set(action.name, action)
     this.#availabilityChanged()
-    for (const name of this.#withdrawn.keys()) {
-      if (this.#withdrawn.size <= maxWithdrawn[this.settings.visibility]) return
-      this.#withdrawn.delete(name)
+    for (const name of this.#withdrawnActions.keys()) {
+      if (this.#withdrawnActions.size <= maxWithdrawn[this.settings.visibility]) return
+      this.#withdrawnActions.delete(name)
     }
   }
 
@@ -125,8 +128,8 @@ export class ServiceGraph implements Graph {
   /** Processing links may add services to the set, which the same loop then visits. */
   #refresh(): void {
     if (!this.#hasUnread) return
-    for (const node of this.#touched) {
-      this.#touched.delete(node)
+    for (const node of this.#changedNodes) {
+      this.#changedNodes.delete(node)
       if (node.refresh()) this.#reading = undefined
     }
     this.#hasUnread = false
@@ -137,18 +140,18 @@ export class ServiceGraph implements Graph {
     const nodes = this.#nodes()
     const capabilities: Capability[] = []
     const views: View[] = []
-    const diagnostics: Diagnostic[] = [...this.#declared]
+    const diagnostics: Diagnostic[] = [...this.#declarationDiagnostics]
     for (const node of nodes) {
       for (const capability of node.capabilities) capabilities.push(capability)
       for (const view of node.views) views.push(view)
       if (node.hasDiagnostics) diagnostics.push(...node.diagnostics)
     }
-    for (const { capability, tombstone } of this.#withdrawn.values())
+    for (const { capability, tombstone } of this.#withdrawnActions.values())
       capabilities.push(visibility === 'stable' ? capability : tombstone)
     this.#hadStates ||= views.length > 0
     if (visibility === 'stable') views.push(this.#availability)
     for (const tool of this.#ownTools())
-      if (this.root.offers(tool.name) || this.#withdrawn.has(tool.name))
+      if (this.root.offers(tool.name) || this.#withdrawnActions.has(tool.name))
         diagnostics.push(toNameTaken(tool, this.settings.id))
       else capabilities.push(tool)
     return { capabilities, views: exposesViews(this.settings) ? views : [], diagnostics }
@@ -188,7 +191,7 @@ export class ServiceGraph implements Graph {
 
   #availabilityChanged(): void {
     this.#reading = undefined
-    if (this.settings.visibility === 'stable') this.valueChanged(this.#availability)
+    if (this.settings.visibility === 'stable') this.onValueChange(this.#availability)
   }
 
   /** Declared actions count as withdrawn until the service offers them. */
@@ -199,7 +202,7 @@ export class ServiceGraph implements Graph {
     )) {
       if (type !== 'action') continue
       const reading = toCapability({ path: [], key }, declaration, this)
-      if (!isFault(reading)) this.#withdrawn.set(reading.name, reading)
+      if (!isFault(reading)) this.#withdrawnActions.set(reading.name, reading)
       else {
         const message = `The declared action ${key} is not served: ${reading.fault}.`
         const at = { source: this.settings.id, pointer: toPointer(['declares', key]) }

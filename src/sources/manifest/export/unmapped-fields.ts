@@ -5,14 +5,14 @@ import { type ExportableManifest, type ExportWarning, withIndices } from './expo
 
 /**
  * Warns about the fields that the target format has no place for: the topmost pointers below which
- * nothing was exported. `exported` lists the pointers that were; `*` matches every item of a list.
+ * nothing was exported. `exportedPointers` lists those that were; `*` matches every item of a list.
  */
 export function findUnmappedFields(
   manifest: ExportableManifest,
-  exported: readonly string[],
+  exportedPointers: readonly string[],
   format: string,
 ): ExportWarning[] {
-  const patterns = exported.map((path) => path.split('/').slice(1))
+  const patterns = exportedPointers.map((path) => path.split('/').slice(1))
   const sections = Object.keys(manifestShape.shape) as (keyof Manifest)[]
   return sections
     .flatMap((section) => walk(manifest[section], [section], patterns))
@@ -23,12 +23,12 @@ type Path = readonly (string | number)[]
 
 function walk(value: unknown, path: Path, patterns: readonly (readonly string[])[]): Path[] {
   if (value === undefined) return []
-  const matching = patterns.filter((pattern) =>
+  const matchingPatterns = patterns.filter((pattern) =>
     pattern.every((step, at) => at >= path.length || step === '*' || step === path[at]),
   )
-  if (matching.length === 0) return [path]
-  if (matching.some((pattern) => pattern.length <= path.length)) return []
-  return childrenOf(value).flatMap(([key, child]) => walk(child, [...path, key], matching))
+  if (matchingPatterns.length === 0) return [path]
+  if (matchingPatterns.some((pattern) => pattern.length <= path.length)) return []
+  return childrenOf(value).flatMap(([key, child]) => walk(child, [...path, key], matchingPatterns))
 }
 
 function childrenOf(value: unknown): (readonly [string | number, unknown])[] {
