@@ -103,7 +103,6 @@ function toArrival(
 ): Arrival {
   const url = request.url ?? '/'
   const queryStart = url.indexOf('?')
-  const receive = (maxBytes: number) => receiveBody(request, response, bodyMemory, maxBytes)
   return {
     method: request.method ?? 'GET',
     path: queryStart < 0 ? url : url.slice(0, queryStart),
@@ -111,8 +110,7 @@ function toArrival(
     // All values are strings except Set-Cookie, which Node keeps as an array.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBody: async (maxBytes) => (await receive(maxBytes))?.toString(),
-    readBytes: receive,
+    readBytes: (maxBytes) => receiveBody(request, response, bodyMemory, maxBytes),
   }
 }
 
