@@ -14,7 +14,7 @@ export function toOutcome(routed: RoutedResponse): Outcome {
     : { kind: 'done', data: response.payload ?? {}, notices }
 }
 
-const doubt = 'It is not known if it took effect: find out before you call it again.'
+const unknownOutcomeAdvice = 'It is not known if it took effect: find out before you call it again.'
 
 function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo): Failed {
   const { agent, traceId } = response.metadata
@@ -25,7 +25,9 @@ function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo):
     return routingFailed(
       'outcome_unknown',
       // A remote agent that is itself a router has already added the sentence.
-      error.message.endsWith(doubt) ? error.message : `${error.message} ${doubt}`,
+      error.message.endsWith(unknownOutcomeAdvice)
+        ? error.message
+        : `${error.message} ${unknownOutcomeAdvice}`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
   if (error.details.reason === 'log_unavailable')

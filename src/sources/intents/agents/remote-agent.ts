@@ -18,11 +18,10 @@ import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
 import { isLoopbackUrl, natsFields } from '../transport/nats/address.ts'
 import {
-  isTransportFailure,
   type Transport,
-  type TransportFailure,
+  type TransportFault,
   type TransportReply,
-  transportFailures,
+  transportFaults,
 } from '../transport/transport.ts'
 import type { Agent, AgentContext, Offer } from './agent.ts'
 import {
@@ -153,13 +152,13 @@ async function askRemotely(
     : toFrame('intent', forwarded, headers)
   const body = JSON.stringify(frame)
   const reply = await transport({ body, traceparent, token, mustNotRepeat, signal })
-  return isTransportFailure(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
+  return isFault(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
 }
 
 /** The agent may have acted only if it can have received the frame. */
-function toUndelivered(name: string, { failed, cause }: TransportFailure): AgentFailure {
-  const certainty = transportFailures[failed]
-  switch (failed) {
+function toUndelivered(name: string, { fault, cause }: TransportFault): AgentFailure {
+  const certainty = transportFaults[fault]
+  switch (fault) {
     case 'not_sent':
       return toFailure('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
     case 'too_large':
@@ -176,9 +175,9 @@ function toUndelivered(name: string, { failed, cause }: TransportFailure): Agent
         certainty,
         cause,
       )
-    case 'sent':
+    case 'no_reply':
       return toFailure('TRANSPORT_ERROR', `The connection to ${name} was lost.`, certainty, cause)
-    case 'endless':
+    case 'reply_too_large':
       return toFailure('PROTOCOL_ERROR', `The answer of ${name} is too large.`, certainty, cause)
   }
 }

@@ -22,11 +22,11 @@ export interface Ticket {
   readonly probes: boolean
 }
 
-/** Health of the agent as one attempt showed it; `unclear` changes nothing. */
-export type HealthVerdict = 'well' | 'ill' | 'unclear'
+/** Health of the agent as one attempt showed it; `unknown` changes nothing. */
+export type HealthVerdict = 'healthy' | 'unhealthy' | 'unknown'
 
 /** A change that other routers are told: the agent was ejected, or it has recovered. */
-export type HealthChange = 'ill' | 'well'
+export type HealthChange = 'unhealthy' | 'healthy'
 
 interface AgentState {
   /** The agent has left, or its heartbeats have stopped. */
@@ -83,8 +83,8 @@ export class Health {
     const state = this.#state(name)
     state.active--
     state.full = false
-    if (verdict === 'ill') this.#fail(name, state, probes)
-    else if (verdict === 'well') this.#recover(name, state)
+    if (verdict === 'unhealthy') this.#fail(name, state, probes)
+    else if (verdict === 'healthy') this.#recover(name, state)
     if (probes) state.probing = false
     if (isHealthy(state)) this.#unhealthy.delete(name)
   }
@@ -98,8 +98,8 @@ export class Health {
   /** Applies a change found by another router. A recovery only allows an early probe here. */
   applyRemote(name: string, change: HealthChange): void {
     const state = this.#state(name)
-    if (change === 'ill' && state.until === 0) this.#eject(name, state)
-    else if (change === 'well') state.until = Math.min(state.until, this.#options.now())
+    if (change === 'unhealthy' && state.until === 0) this.#eject(name, state)
+    else if (change === 'healthy') state.until = Math.min(state.until, this.#options.now())
   }
 
   setPresence(name: string, present: boolean): void {
@@ -115,7 +115,7 @@ export class Health {
     state.failures++
     if (!probes && state.failures < this.#options.failures) return
     this.#eject(name, state)
-    this.#notify(name, 'ill')
+    this.#notify(name, 'unhealthy')
   }
 
   #eject(name: string, state: AgentState): void {
@@ -129,7 +129,7 @@ export class Health {
   #recover(name: string, state: AgentState): void {
     const wasEjected = state.until > 0
     Object.assign(state, { failures: 0, ejections: 0, until: 0 })
-    if (wasEjected) this.#notify(name, 'well')
+    if (wasEjected) this.#notify(name, 'healthy')
   }
 
   #notify(name: string, change: HealthChange): void {

@@ -69,7 +69,7 @@ export class AgentDirectory {
     const { connection, broadcasts } = options
     this.#stops = [
       broadcasts.subscribe((message) => this.#receive(message)),
-      connection.watch({ up: () => this.#sendQuery() }),
+      connection.watch({ onConnect: () => this.#sendQuery() }),
     ]
   }
 
@@ -80,7 +80,7 @@ export class AgentDirectory {
       this.#sendQuery()
       await new Promise((resolve) => setTimeout(resolve, queryTimeoutMs))
     } catch {
-      // Not connected: `up` sends the query after the connection is established.
+      // Not connected: `onConnect` sends the query after the connection is established.
     }
   }
 

@@ -46,7 +46,8 @@ export class Responder {
       }),
       connection.subscribe({
         subject: toCancelSubject(prefix, node),
-        onMessage: (message) => this.#active.get(message.string())?.cancel('The sender left.'),
+        onMessage: (message) =>
+          this.#active.get(message.string())?.cancel('The sender cancelled the request.'),
       }),
     ]
   }
