@@ -124,17 +124,17 @@ function receiveBody(
   const length = request.headers['content-length']
   const expectedBytes = length === undefined ? maxBytes : Math.min(Number(length), maxBytes)
   if (isSmallBody(expectedBytes)) return readBytes(request, maxBytes)
-  const reserved = bodyMemory.reserve(expectedBytes)
-  return receiveLargeBody(request, response, reserved, maxBytes)
+  const reservation = bodyMemory.reserve(expectedBytes)
+  return receiveLargeBody(request, response, reservation, maxBytes)
 }
 
 async function receiveLargeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  reserved: Promise<() => void>,
+  reservation: Promise<() => void>,
   maxBytes: number,
 ): Promise<Buffer | undefined> {
-  const release = await reserved
+  const release = await reservation
   // A client can disconnect while it waits; `close` is not emitted again, so release here.
   if (response.destroyed) {
     release()
@@ -152,15 +152,15 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer |
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const take = (chunk: Buffer) => {
+    const receiveChunk = (chunk: Buffer) => {
       size += chunk.length
       if (size <= maxBytes) chunks.push(chunk)
       else {
-        request.off('data', take)
+        request.off('data', receiveChunk)
         resolve(discardBody(request))
       }
     }
-    request.on('data', take)
+    request.on('data', receiveChunk)
     request.on('end', () => {
       const [first] = chunks
       resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))

@@ -14,7 +14,7 @@ export interface StateBinding {
 export interface RequestStates {
   seal(state: Json | undefined, binding: StateBinding): Promise<string>
   /** Throws one and the same error for every kind of invalid state. */
-  open(sealed: unknown, binding: StateBinding): Promise<Json | undefined>
+  open(sealedState: unknown, binding: StateBinding): Promise<Json | undefined>
 }
 
 /** The time that a person has to answer. */
@@ -30,11 +30,12 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
         .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
         .encrypt(key)
     },
-    open: async (sealed, binding) => {
+    open: async (sealedState, binding) => {
       const { jwtDecrypt } = await import('jose')
       try {
-        if (typeof sealed !== 'string' || !isCanonical(sealed)) throw new Error('not canonical')
-        const { payload } = await jwtDecrypt(sealed, key, {
+        if (typeof sealedState !== 'string' || !isCanonical(sealedState))
+          throw new Error('not canonical')
+        const { payload } = await jwtDecrypt(sealedState, key, {
           currentDate: new Date(now()),
           keyManagementAlgorithms: ['dir'],
           contentEncryptionAlgorithms: ['A256GCM'],
@@ -49,8 +50,10 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
 }
 
 /** Base64 malleability: the unused last bits can change without changing the decoded bytes. */
-const isCanonical = (sealed: string): boolean =>
-  sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+const isCanonical = (sealedState: string): boolean =>
+  sealedState
+    .split('.')
+    .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
 function toDigest({ subject, method, name, input }: StateBinding): string {
   const parts = [subject, method, name, input ?? null]

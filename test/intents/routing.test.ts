@@ -79,10 +79,10 @@ describe('agent order', () => {
       anAgent('c', { capability: { intent: 'Other', fallbackAgents: ['nobody'] } }),
     ])
 
-    const { diagnostics, refused: rejectedIntents } = checkFallbacks(registry, 'test')
+    const { diagnostics, cyclicIntents } = checkFallbacks(registry, 'test')
 
     expect(diagnostics.map(({ code }) => code)).toEqual(['fallback_unknown', 'fallback_cycle'])
-    expect([...rejectedIntents].map(({ name }) => name)).toEqual(['Look'])
+    expect([...cyclicIntents].map(({ name }) => name)).toEqual(['Look'])
   })
 
   test('a version matches exactly, and a wildcard agent serves every version', () => {

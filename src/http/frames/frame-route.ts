@@ -10,7 +10,7 @@ import { type BodyOptions, readJsonBody } from '../json-body.ts'
 /** Receives frames from agents of other runtimes. Every frame is answered with a frame. */
 export interface FrameEndpoint {
   /** `frame` is `undefined` when the body is not valid JSON. */
-  receive(frame: unknown, from: FrameSender): Promise<object>
+  receive(frame: unknown, sender: FrameSender): Promise<object>
 }
 
 export interface FrameSender {

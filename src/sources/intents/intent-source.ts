@@ -94,7 +94,7 @@ export class IntentSource implements Source {
   #network: Network | undefined
   #router: Router | undefined
   #registry: Registry = toRegistry([])
-  #served: readonly Intent[] = []
+  #servedIntents: readonly Intent[] = []
   /** The available agents have changed since the last reading. */
   #changed = false
 
@@ -138,8 +138,8 @@ export class IntentSource implements Source {
     this.#registry = registry
     // A remote node of the same name may have been marked absent before.
     for (const { name, remote } of registry.agents) if (!remote) health.setPresence(name, true)
-    this.#served = registry.intents.filter((intent) => !fallbacks.refused.has(intent))
-    const readings = this.#served.map((intent) => this.#toCapability(intent, router))
+    this.#servedIntents = registry.intents.filter((intent) => !fallbacks.cyclicIntents.has(intent))
+    const readings = this.#servedIntents.map((intent) => this.#toCapability(intent, router))
     return {
       capabilities: readings.map(({ capability }) => capability),
       diagnostics: [
@@ -153,7 +153,7 @@ export class IntentSource implements Source {
   /** The decision a call would get now; asks no agent. */
   previewRoute(call: Call): RoutingDecision | undefined {
     const name = call.capability.origin.name ?? call.capability.name
-    const intent = this.#registry.intents.find((one) => toToolName(one) === name)
+    const intent = this.#registry.intents.find((candidate) => toToolName(candidate) === name)
     if (!intent) return undefined
     const { strategy } = toStrategy(findRoutingMode(intent, this.#policy))
     return this.#router?.decide(toEnvelope(call, intent, strategy, this.#host.now())).decision
@@ -174,8 +174,8 @@ export class IntentSource implements Source {
 
   /** Warnings about NATS servers that cannot be reached now; the source works without them. */
   async probe(): Promise<readonly Diagnostic[]> {
-    const unreachable = await this.#openNetwork().probe()
-    return unreachable.map(({ server, cause, pointer }) => ({
+    const unreachableServers = await this.#openNetwork().probe()
+    return unreachableServers.map(({ server, cause, pointer }) => ({
       code: 'nats_unreachable',
       severity: 'warning',
       message: `The NATS server at ${server} cannot be reached: ${cause}. Agents behind it are unavailable until it can.`,
@@ -196,7 +196,7 @@ export class IntentSource implements Source {
 
   /** Serves other runtimes over NATS, if configured. */
   serve(receive: Receive): Serving | undefined {
-    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#served))
+    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#servedIntents))
   }
 
   async close(): Promise<void> {
@@ -210,13 +210,13 @@ export class IntentSource implements Source {
     const network = this.#openNetwork()
     const options = { transportTo: network.transportTo, sealing: this.#sealing, node, now }
     const modules = await this.#modules
-    const discovered = await network.discover()
+    const discoveredAgents = await network.discover()
     this.#changed = false
     return readAgents({
       source: this.id,
       modules,
       remote,
-      discovered,
+      discoveredAgents,
       declared,
       options,
     })
@@ -247,7 +247,8 @@ export class IntentSource implements Source {
       sealing: this.#sealing,
       host: this.#host,
       health: this.#openHealth(),
-      isLocal: (name) => this.#registry.agents.some((one) => one.name === name && !one.remote),
+      isLocal: (name) =>
+        this.#registry.agents.some((agent) => agent.name === name && !agent.remote),
       onChange: () => {
         this.#changed = true
         for (const watcher of this.#watchers) watcher()

@@ -6,11 +6,11 @@ import { routingFailed } from './failures.ts'
 import type { RoutedResponse } from './router/routing.ts'
 
 /** The outcome of a call from the router's response. */
-export function toOutcome(routed: RoutedResponse): Outcome {
-  const { response } = routed
-  const notices = [toNotice(routed)]
+export function toOutcome(routedResponse: RoutedResponse): Outcome {
+  const { response } = routedResponse
+  const notices = [toNotice(routedResponse)]
   return response.error
-    ? { ...toFailed(routed, response.error), notices }
+    ? { ...toFailed(routedResponse, response.error), notices }
     : { kind: 'done', data: response.payload ?? {}, notices }
 }
 
@@ -51,7 +51,7 @@ function toNotice({ route, response }: RoutedResponse): Notice {
       ...(decision.race && { race: true }),
       agent,
       traceId: response.metadata.traceId,
-      tried: tried.map((one) => ({ ...one })),
+      tried: tried.map((attempt) => ({ ...attempt })),
       ...(skipped.length > 0 && { skipped }),
     },
   }

@@ -129,7 +129,7 @@ async function askRemotely(
   context: AgentContext,
 ): Promise<AgentResult> {
   const { name, token } = remote
-  const forwarded = {
+  const forwardedEnvelope = {
     ...envelope,
     metadata: {
       ...envelope.metadata,
@@ -146,10 +146,10 @@ async function askRemotely(
   }
   const recipient = remote.node ?? name
   const seal =
-    remote.seal && sealRequest(sealing, remote.seal, forwarded, { sender: node, recipient })
+    remote.seal && sealRequest(sealing, remote.seal, forwardedEnvelope, { sender: node, recipient })
   const frame = seal
-    ? toFrame('emcl', seal.seal(forwarded), headers)
-    : toFrame('intent', forwarded, headers)
+    ? toFrame('emcl', seal.seal(forwardedEnvelope), headers)
+    : toFrame('intent', forwardedEnvelope, headers)
   const body = JSON.stringify(frame)
   const reply = await transport({ body, traceparent, token, mustNotRepeat, signal })
   return isFault(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
@@ -187,11 +187,11 @@ function readReply(
   { status, body }: TransportReply,
   open?: (body: unknown) => { readonly plain: unknown } | Fault,
 ): AgentResult {
-  const unreadable = `The answer of ${name} is not a valid response.`
+  const invalidResponse = `The answer of ${name} is not a valid response.`
   const frame = readFrame(parseJson(body))
   if (isFault(frame))
     return status === undefined
-      ? toFailure('PROTOCOL_ERROR', unreadable, 'unknown', frame.fault)
+      ? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown', frame.fault)
       : fromStatus(name, status, frame.fault)
   const { instance } = frame.headers
   // An unsealed error where a seal is required may be forged: trust nothing it implies.
@@ -199,15 +199,16 @@ function readReply(
     return toAgentFailure(readError(frame.body), { certainty: open && 'unknown', instance })
   let response = frame.body
   if (open) {
-    const opened =
+    const content =
       frame.messageType === 'emcl' ? open(frame.body) : { fault: 'the answer is not sealed' }
-    if (isFault(opened)) {
+    if (isFault(content)) {
       const message = `The answer of ${name} failed authentication.`
-      return toFailure('EMCL_FAILURE', message, 'unknown', opened.fault)
+      return toFailure('EMCL_FAILURE', message, 'unknown', content.fault)
     }
-    response = opened.plain
+    response = content.plain
   }
-  const result = tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', unreadable, 'unknown')
+  const result =
+    tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown')
   return instance === undefined ? result : { ...result, instance }
 }
 

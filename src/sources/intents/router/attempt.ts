@@ -52,9 +52,9 @@ async function makeAttempt(
   if (!ticket) return toNotAvailable(agent.name)
   let verdict: HealthVerdict = 'unknown'
   try {
-    const logged = await logAttempt(run, agent.name)
-    if (isAgentFailure(logged)) return logged
-    const { number } = logged
+    const entry = await logAttempt(run, agent.name)
+    if (isAgentFailure(entry)) return entry
+    const { number } = entry
     const startedAt = steadyNow()
     const remainingMs = run.deadline - startedAt
     if (remainingMs < minAttemptMs) return toOutOfTime(agent.name)

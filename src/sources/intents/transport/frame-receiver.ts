@@ -105,7 +105,7 @@ const maxForwards = 8
 
 /** Every router that forwards a request adds a `proxy:` entry: too many mean a loop. */
 const isLoop = ({ metadata }: IntentEnvelope): boolean =>
-  metadata.identityChain.filter((one) => one.startsWith('proxy:')).length > maxForwards
+  metadata.identityChain.filter((identity) => identity.startsWith('proxy:')).length > maxForwards
 
 type ToReply = (response: unknown) => Frame
 

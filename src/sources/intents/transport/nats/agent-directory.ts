@@ -32,7 +32,7 @@ export interface AgentDirectoryOptions {
   /** Called when nodes or their capabilities have changed. */
   readonly onChange: () => void
   /** Called when the first replica of a node appears, and when the last one is gone. */
-  readonly onPresence: (node: string, present: boolean) => void
+  readonly onPresence: (node: string, isPresent: boolean) => void
 }
 
 interface Replica {

@@ -39,16 +39,16 @@ export class PendingRequests {
     this.#subscribeOnce()
     const { signal, subject, body, headers } = request
     const reply = `${this.#inbox}.${this.#newId()}`
-    const aborted = new Promise<'aborted'>((resolve) => {
+    const abort = new Promise<'aborted'>((resolve) => {
       if (signal.aborted) resolve('aborted')
       else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
     })
     try {
-      const connected = this.#connection.connect()
-      if ((await Promise.race([connected, aborted])) === 'aborted') return abortedBeforeSending
+      if ((await Promise.race([this.#connection.connect(), abort])) === 'aborted')
+        return abortedBeforeSending
       const answer = this.#expectReply(reply, request)
       this.#connection.send({ subject, body, reply, headers })
-      const result = await Promise.race([answer, aborted])
+      const result = await Promise.race([answer, abort])
       if (result !== 'aborted') return result
       request.onAbandon(reply)
       return { fault: 'no_reply', cause: 'the request was aborted while waiting for the answer' }
