@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
-import type { Json } from '../capability/json.ts'
+import { dropUndefined, type Json } from '../capability/json.ts'
 import { invalidParams } from './rpc-error.ts'
 
 /** The request that a state is bound to. It is rejected for any other request. */
@@ -25,7 +25,7 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
   return {
     seal: async (state, binding) => {
       const { EncryptJWT } = await import('jose') // loaded lazily: most servers never ask questions
-      return new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
+      return new EncryptJWT(dropUndefined({ for: toDigest(binding), state }))
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
         .encrypt(key)

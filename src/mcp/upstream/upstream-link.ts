@@ -65,12 +65,11 @@ export class UpstreamLink {
     const stop = () => exchange.end(upstreamStopped())
     closeSignal.addEventListener('abort', stop, { once: true })
     try {
-      const transport = new ExchangeTransport(url, {
-        fetch: boundedFetch,
-        ...(credential && {
-          requestInit: { headers: { [credential.header]: credential.value } },
-        }),
-      })
+      const requestInit = credential && { headers: { [credential.header]: credential.value } }
+      const transport = new ExchangeTransport(
+        url,
+        dropUndefined({ fetch: boundedFetch, requestInit }),
+      )
       const connection = currentExchange.run(exchange, () =>
         client.connect(transport, { signal: exchange.signal, timeout: limits.connect }),
       )

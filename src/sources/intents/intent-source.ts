@@ -1,6 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Fault } from '../../capability/fault.ts'
+import { dropUndefined } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import type { LoadedModule } from '../loaded-module.ts'
@@ -121,19 +122,21 @@ export class IntentSource implements Source {
     const { now, steadyNow, log, onTrouble } = this.#host
     const health = this.#openHealth()
     const { logKey } = this.#routing
-    const router = new Router({
-      registry,
-      policy: this.#policy,
-      health,
-      ...(log && { log }),
-      ...(logKey !== undefined && {
-        encryptPayload: createPayloadEncryption(this.#sealing, logKey),
+    const encryptPayload =
+      logKey === undefined ? undefined : createPayloadEncryption(this.#sealing, logKey)
+    const router = new Router(
+      dropUndefined({
+        registry,
+        policy: this.#policy,
+        health,
+        log,
+        encryptPayload,
+        hooks: this.#hooks,
+        now,
+        steadyNow,
+        onTrouble,
       }),
-      ...(this.#hooks && { hooks: this.#hooks }),
-      now,
-      steadyNow,
-      onTrouble,
-    })
+    )
     this.#router = router
     this.#registry = registry
     // A remote node of the same name may have been marked absent before.
@@ -270,14 +273,17 @@ export class IntentSource implements Source {
     if (!serve) return undefined
     const now = () => this.#host.now()
     const { path, seal } = serve
-    return new FrameReceiver({
-      ...(path !== undefined && { path }),
-      ...(seal && { seal }),
-      sealing: this.#sealing,
-      reception: { node, replays: new ReplayCache(now), since: now() },
-      route: (envelope, call, timeoutMs) => this.#forward(envelope, call, timeoutMs),
-      onTrouble: (error) => this.#host.onTrouble(error),
-    })
+    return new FrameReceiver(
+      dropUndefined({
+        path,
+        seal,
+        sealing: this.#sealing,
+        reception: { node, replays: new ReplayCache(now), since: now() },
+        route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) =>
+          this.#forward(envelope, call, timeoutMs),
+        onTrouble: (error: unknown) => this.#host.onTrouble(error),
+      }),
+    )
   }
 
   #toCapability(intent: Intent, router: Router) {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { dropUndefined } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
@@ -67,12 +68,12 @@ export class Network {
       await this.#directory.query()
     }
     const { url, access, token, seal } = discover
-    const connection = {
+    const connection = dropUndefined({
       url,
       access,
       token,
-      ...(seal && { seal: { format: 'v2' as const, ...seal } }),
-    }
+      seal: seal && { format: 'v2' as const, ...seal },
+    })
     return this.#directory.agents.flatMap(({ node: name, capabilities }) => {
       const parsed = remoteShape.safeParse({ name, capabilities, ...connection })
       return parsed.success ? [parsed.data] : []

@@ -102,13 +102,15 @@ function toIntent(
     ...candidates.map(({ offer }) => offer.effects),
     ...(declaration ? [declaration.effects] : []),
   ])
-  return Object.freeze({
-    ...ref,
-    candidates: Object.freeze(candidates),
-    effects,
-    mayRepeat: mayRepeat(effects),
-    ...(declaration && { declaration }),
-  })
+  return Object.freeze(
+    dropUndefined({
+      ...ref,
+      candidates: Object.freeze(candidates),
+      effects,
+      mayRepeat: mayRepeat(effects),
+      declaration,
+    }),
+  )
 }
 
 /** Everything about the agents that a decision depends on. Hashed and logged: keep the format. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
-import { parseJson } from '../../../capability/json.ts'
+import { dropUndefined, parseJson } from '../../../capability/json.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import {
@@ -71,21 +71,15 @@ export function readRemoteAgent(
   if (offers.length === 0) return { diagnostics }
   const { name, version, priority, concurrency, timeout } = remote
   const transport = options.transportTo(remote)
-  const agent: Agent = Object.freeze({
-    name,
-    version,
-    priority,
-    concurrency,
-    ...(timeout !== undefined && { timeout }),
-    remote: true,
-    offers,
-    invoke: (envelope: IntentEnvelope, context: AgentContext) =>
-      askRemotely(
-        { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
-        envelope,
-        context,
-      ),
-  })
+  const invoke = (envelope: IntentEnvelope, context: AgentContext) =>
+    askRemotely(
+      { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
+      envelope,
+      context,
+    )
+  const agent: Agent = Object.freeze(
+    dropUndefined({ name, version, priority, concurrency, timeout, remote: true, offers, invoke }),
+  )
   return { agent, diagnostics }
 }
 

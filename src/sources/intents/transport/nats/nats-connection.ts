@@ -116,15 +116,18 @@ export class NatsConnection {
     try {
       const { connect, headers } = await load()
       this.#makeHeaders = headers
-      const connection = await connect({
-        servers: address.server,
-        name: 'drawbridge',
-        reconnect: false,
-        timeout: connectTimeoutMs,
-        pingInterval: 10_000,
-        ...(address.secure && { tls: {} }),
-        ...(await toCredentials(address.access)),
-      })
+      const credentials = await toCredentials(address.access)
+      const connection = await connect(
+        dropUndefined({
+          servers: address.server,
+          name: 'drawbridge',
+          reconnect: false,
+          timeout: connectTimeoutMs,
+          pingInterval: 10_000,
+          tls: address.secure ? {} : undefined,
+          ...credentials,
+        }),
+      )
       this.#begin(connection)
       // The flush makes sure that the server has processed the subscriptions.
       await connection.flush()
@@ -163,10 +166,9 @@ export class NatsConnection {
 
   #renew(connection: ClientConnection, subscription: Subscription): void {
     const { subject, queue, onMessage } = subscription
-    const active = connection.subscribe(subject, {
-      ...(queue !== undefined && { queue }),
-      callback: (error, message) => (error ? this.#options.onTrouble(error) : onMessage(message)),
-    })
+    const callback = (error: unknown, message: Msg) =>
+      error ? this.#options.onTrouble(error) : onMessage(message)
+    const active = connection.subscribe(subject, dropUndefined({ queue, callback }))
     subscription.stop = () => active.unsubscribe()
   }
 
