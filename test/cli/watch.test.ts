@@ -15,7 +15,7 @@ import { Latch } from '../support/latch.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { type Serving, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
-import { aModernRequest, answerOf, post } from '../support/wire.ts'
+import { aModernPost as aModernRequest, answerOf, post } from '../support/wire.ts'
 
 const moduleOfVersion = (number: number) =>
   aToolModule({ name: 'ping', description: `Version ${number}.`, body: `return ${number}` })

@@ -6,11 +6,11 @@ import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
-  aModernRequest,
-  anInitialize,
+  aModernPost,
+  anInitializePost,
   answerOf,
-  aRequestOf2025,
-  openSession,
+  aPostOf2025,
+  initializeSession,
   post,
 } from '../support/wire.ts'
 
@@ -69,7 +69,7 @@ const tokens = Object.entries(holders).map(([subject, { scopes }]) => ({
 }))
 
 const guarded = { sources: [definitionSource(tools)], http: { tokens } }
-const callOf = (name: string) => aModernRequest('tools/call', { name, arguments: {} })
+const callOf = (name: string) => aModernPost('tools/call', { name, arguments: {} })
 
 describe('with configured tokens, a request needs a valid one', () => {
   const invalidCredentials: Readonly<Record<string, Record<string, string>>> = {
@@ -95,16 +95,12 @@ describe('with configured tokens, a request needs a valid one', () => {
       const { url } = await serveHere(guarded)
 
       const responses = [
-        await post(url, aModernRequest('tools/list'), headers),
+        await post(url, aModernPost('tools/list'), headers),
         await post(url, callOf('ping'), headers),
-        await post(url, anInitialize(), headers),
+        await post(url, anInitializePost(), headers),
         await fetch(url, { headers: { accept: 'text/event-stream', ...headers } }),
         await fetch(url, { method: 'DELETE', headers }),
-        await post(
-          `${url}?access_token=${secretOf('reader')}`,
-          aModernRequest('tools/list'),
-          headers,
-        ),
+        await post(`${url}?access_token=${secretOf('reader')}`, aModernPost('tools/list'), headers),
       ]
 
       for (const response of responses) {
@@ -179,7 +175,7 @@ describe('a caller sees exactly the tools it may call', () => {
     const visibleTools = await Promise.all(
       requesters.map(async (holder) => {
         const { result } = await answerOf(
-          await post(url, aModernRequest('tools/list'), bearer(holder)),
+          await post(url, aModernPost('tools/list'), bearer(holder)),
         )
         return [holder, result.tools.map(({ name }: { name: string }) => name)]
       }),
@@ -222,11 +218,11 @@ describe('a missing scope', () => {
 
   test('is the same in a 2025 session', async () => {
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, bearer('reader'))
+    const session = await initializeSession(url, bearer('reader'))
 
     const response = await post(
       url,
-      aRequestOf2025('tools/call', { name: 'refund', arguments: {} }, session),
+      aPostOf2025('tools/call', { name: 'refund', arguments: {} }, session),
       bearer('reader'),
     )
 
@@ -242,7 +238,7 @@ describe('a missing scope', () => {
 
   test('is reported before invalid arguments', async () => {
     const { url } = await serveHere(guarded)
-    const invalidCall = aModernRequest('tools/call', {
+    const invalidCall = aModernPost('tools/call', {
       name: 'refund',
       arguments: { order: 'one' },
     })
@@ -259,8 +255,8 @@ describe('a missing scope', () => {
       read: () => 'none',
     })
     const { url } = await serveHere({ sources: [definitionSource([view])], http: { tokens } })
-    const read = aModernRequest('resources/read', { uri: 'orders://all' })
-    const list = aModernRequest('resources/list')
+    const read = aModernPost('resources/read', { uri: 'orders://all' })
+    const list = aModernPost('resources/list')
 
     const [allowed, refused] = [
       await post(url, read, bearer('reader')),
@@ -292,7 +288,7 @@ describe('cache scope', () => {
   ]
   const lists = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list']
   const cachingOf = async (url: string, method: string, headers = {}, params = {}) => {
-    const { result } = await answerOf(await post(url, aModernRequest(method, params), headers))
+    const { result } = await answerOf(await post(url, aModernPost(method, params), headers))
     const { ttlMs, cacheScope } = result
     expect(Number.isSafeInteger(ttlMs) && ttlMs >= 0, method).toBe(true)
     return cacheScope
@@ -353,7 +349,7 @@ describe('drawbridge token', () => {
     const { content } = await client.callTool({ name: 'whoami', arguments: {} })
     await client.callTool({ name: 'fail', arguments: {} })
     await client.callTool({ name: 'erase', arguments: {} }).catch(() => {})
-    const refused = await post(server.url, aModernRequest('tools/list'), {
+    const refused = await post(server.url, aModernPost('tools/list'), {
       authorization: wrongHeader,
     })
     const malformed = await fetch(server.url, {

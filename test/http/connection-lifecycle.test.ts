@@ -12,7 +12,13 @@ import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { drawbridge, type Serving, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { type StdioServer, spawnStdio } from '../support/spawn-server.ts'
-import { aModernRequest, answerOf, aRequestOf2025, openSession, post } from '../support/wire.ts'
+import {
+  aModernPost as aModernRequest,
+  answerOf,
+  aPostOf2025 as aRequestOf2025,
+  initializeSession as openSession,
+  post,
+} from '../support/wire.ts'
 
 const ping = defineTool({
   name: 'ping',

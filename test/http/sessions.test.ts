@@ -11,12 +11,12 @@ import { eventually } from '../support/eventually.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
-  anInitialize,
+  anInitializePost,
   answerOf,
-  aRequestOf2025,
+  aPostOf2025,
   type Frame,
   framesOf,
-  openSession,
+  initializeSession,
   post,
 } from '../support/wire.ts'
 
@@ -42,7 +42,7 @@ const guarded = { sources: [definitionSource([erase])], http: { tokens } }
 
 type Headers = Readonly<Record<string, string>>
 
-const listIn = (session: string) => aRequestOf2025('tools/list', {}, session)
+const listIn = (session: string) => aPostOf2025('tools/list', {}, session)
 const endSession = (url: string, session: string, extraHeaders: Headers = {}) =>
   fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session, ...extraHeaders } })
 const listenIn = (url: string, session: string, extraHeaders: Headers = {}, signal?: AbortSignal) =>
@@ -56,7 +56,9 @@ describe('a session id', () => {
     const { url } = await serveHere(guarded)
     const ids: string[] = []
     for (let round = 0; round < 20; round++) {
-      const sessionIds = await Promise.all(Array.from({ length: 25 }, () => openSession(url, ann)))
+      const sessionIds = await Promise.all(
+        Array.from({ length: 25 }, () => initializeSession(url, ann)),
+      )
       await Promise.all(sessionIds.map((id) => endSession(url, id, ann)))
       ids.push(...sessionIds)
     }
@@ -69,7 +71,7 @@ describe('a session id', () => {
   test('is issued only for an accepted initialize', async () => {
     const { url } = await serveHere(guarded)
 
-    const response = await post(url, anInitialize(), { ...ann, accept: 'application/json' })
+    const response = await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
 
     expect(response.status).toBe(406)
     expect(response.headers.get('mcp-session-id')).toBeNull()
@@ -97,7 +99,7 @@ describe('a session belongs to the caller that opened it', () => {
 
   test("another caller's session gives the same 404 and stays open", async () => {
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const session = await initializeSession(url, ann)
 
     const answers = await sendAll(url, session, bob)
 
@@ -107,8 +109,8 @@ describe('a session belongs to the caller that opened it', () => {
 
   test('a call is authorised by its own token, not by the token that opened the session', async () => {
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
-    const call = aRequestOf2025('tools/call', { name: 'erase', arguments: {} }, session)
+    const session = await initializeSession(url, ann)
+    const call = aPostOf2025('tools/call', { name: 'erase', arguments: {} }, session)
 
     expect(await answerOf(await post(url, call, ann))).toHaveProperty('result')
     const refused = await post(url, call, annWithoutScope)
@@ -127,7 +129,7 @@ describe('a session belongs to the caller that opened it', () => {
         { source, mount: '/mcp/other' },
       ],
     })
-    const session = await openSession(url)
+    const session = await initializeSession(url)
 
     expect((await post(`${url}/other`, listIn(session))).status).toBe(404)
     expect((await post(url, listIn(session))).status).toBe(200)
@@ -139,7 +141,7 @@ describe('a session ends', () => {
 
   test('with DELETE, which closes its stream and makes it 404', async () => {
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const session = await initializeSession(url, ann)
     const stream = await listenIn(url, session, ann)
 
     const deletion = await endSession(url, session, ann)
@@ -154,7 +156,10 @@ describe('a session ends', () => {
   test('after half an hour without use', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
     const { url } = await serveHere(guarded)
-    const [usedSession, idleSession] = [await openSession(url, ann), await openSession(url, ann)]
+    const [usedSession, idleSession] = [
+      await initializeSession(url, ann),
+      await initializeSession(url, ann),
+    ]
 
     vi.advanceTimersByTime(sessionLimits.idle / 2)
     const duringUse = await post(url, listIn(usedSession), ann)
@@ -168,7 +173,7 @@ describe('a session ends', () => {
   test('not while its stream is open', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const session = await initializeSession(url, ann)
     await listenIn(url, session, ann)
 
     vi.advanceTimersByTime(sessionLimits.idle + 120_000)
@@ -182,12 +187,12 @@ describe('sessions per caller are limited', () => {
     const { url } = await serveHere(guarded)
     const sessionIds: string[] = []
     for (let count = 0; count < sessionLimits.perCaller; count++)
-      sessionIds.push(await openSession(url, ann))
+      sessionIds.push(await initializeSession(url, ann))
 
-    const refused = await post(url, anInitialize(), ann)
-    const other = await post(url, anInitialize(), bob)
+    const refused = await post(url, anInitializePost(), ann)
+    const other = await post(url, anInitializePost(), bob)
     await endSession(url, sessionIds[0] ?? '', ann)
-    const afterEnding = await post(url, anInitialize(), ann)
+    const afterEnding = await post(url, anInitializePost(), ann)
 
     expect([refused.status, other.status, afterEnding.status]).toEqual([429, 200, 200])
   })
@@ -198,7 +203,7 @@ describe('sessions per caller are limited', () => {
 
     const statuses = await Promise.all(
       Array.from({ length: attempts }, async () => {
-        const response = await post(url, anInitialize(), ann)
+        const response = await post(url, anInitializePost(), ann)
         await response.text()
         return response.status
       }),
@@ -212,13 +217,13 @@ describe('sessions per caller are limited', () => {
     const { url } = await serveHere(guarded)
 
     for (let count = 0; count < sessionLimits.perCaller; count++) {
-      await post(url, anInitialize(), { ...ann, accept: 'application/json' })
-      await endSession(url, await openSession(url, ann), ann)
+      await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
+      await endSession(url, await initializeSession(url, ann), ann)
     }
 
     // A leaked slot would make one of these fail.
     for (let count = 0; count < sessionLimits.perCaller; count++)
-      expect(await openSession(url, ann)).toMatch(/./)
+      expect(await initializeSession(url, ann)).toMatch(/./)
   })
 })
 
@@ -294,9 +299,9 @@ describe('a lost stream can be resumed', () => {
   test('with the missed events, once and in order, followed by live events', async () => {
     const { source, update } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
-    const session = await openSession(url)
+    const session = await initializeSession(url)
     for (const uri of ['lamp://hall', 'lamp://attic'])
-      await post(url, aRequestOf2025('resources/subscribe', { uri }, session))
+      await post(url, aPostOf2025('resources/subscribe', { uri }, session))
     const connection = new AbortController()
     const first = framesOf(await listenIn(url, session, {}, connection.signal))
     const uriIn = ({ data }: Frame) => JSON.parse(data).params.uri
@@ -338,9 +343,9 @@ describe('a lost stream can be resumed', () => {
       },
     })
     const { url } = await serveHere({ sources: [definitionSource([slow])] })
-    const session = await openSession(url)
+    const session = await initializeSession(url)
     const connection = new AbortController()
-    const call = aRequestOf2025('tools/call', { name: 'slow', arguments: {} }, session)
+    const call = aPostOf2025('tools/call', { name: 'slow', arguments: {} }, session)
 
     const { id } = await next(framesOf(await post(url, call, {}, connection.signal)))
     connection.abort()
@@ -360,7 +365,7 @@ describe('a lost stream can be resumed', () => {
 
   test('only by its caller and from a known event', async () => {
     const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const session = await initializeSession(url, ann)
 
     const foreignResume = await listenIn(url, session, { ...bob, 'last-event-id': '0' })
     const unknownEvent = await listenIn(url, session, { ...ann, 'last-event-id': 'no-such-event' })

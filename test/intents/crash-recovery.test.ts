@@ -7,7 +7,7 @@ import { aBank, type Bank } from '../support/a-bank.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { until } from '../support/eventually.ts'
-import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { aModernRequest, postMessage, toModernHeaders } from '../support/modern-request.ts'
 import { startDrawbridge } from '../support/run-cli.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -140,7 +140,7 @@ class Books {
   async #call(url: string, name: string, order: string): Promise<void> {
     if (name === 'Note') this.#notes.add(order)
     const message = aModernRequest('tools/call', { name, arguments: { order } })
-    const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
+    const answer = await postMessage(url, message, toModernHeaders(message)).catch(() => undefined)
     const result = answer?.answer.result
     if (!result) return
     if (result.isError) return

@@ -12,7 +12,7 @@ import {
 import { onTestFinished } from 'vitest'
 import type { ClientKind } from './client-kinds.ts'
 import { Latch } from './latch.ts'
-import { fetchAndTell } from './official-clients.ts'
+import { fetchReportingStreams } from './official-clients.ts'
 
 /** The server of a watcher: the URL of a running one, or the target of one to start over stdio. */
 export interface ServerLocation {
@@ -110,7 +110,7 @@ async function aWatcherOf2025(clientKind: ClientKind, where: ServerLocation): Pr
     (clientKind.endsWith('HTTP')
       ? new HttpV1(new URL(where.url), {
           requestInit,
-          fetch: (...request) => fetchAndTell(request, stream.open),
+          fetch: (...request) => fetchReportingStreams(request, stream.open),
         })
       : new StdioV1(toStdio(where))) as never,
   )
