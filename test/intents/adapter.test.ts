@@ -268,7 +268,9 @@ describe('exactly one answer per request', () => {
   test.each(hostile)(
     'an agent that %s yields one typed error [I26, I29, I31, I32]',
     async (_, handle, code) => {
-      const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout: 50 })
+      // A short time-out only where it is expected: a busy machine can be slower than any other agent.
+      const attemptTimeout = code === 'AGENT_TIMEOUT' ? 50 : 30_000
+      const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout })
       const client = await aModernClient(url)
 
       const result = await client.callTool({ name: 'Look', arguments: {} })

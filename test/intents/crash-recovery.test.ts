@@ -15,7 +15,7 @@ const kills = amount(4, 300)
 const fixture = path.join(repository, 'test/fixtures/routing')
 
 test('a server killed with SIGKILL while routing keeps its answers, pays nothing twice and resumes only safe executions', {
-  timeout: 60_000 + kills * 5_000,
+  timeout: 120_000 + kills * 5_000,
 }, async () => {
   const random = aRandom(20261116)
   const bank = await aBank(() => random(15))

@@ -25,7 +25,7 @@ const serve = async (options: IntentOptions, rest: Rest = {}) =>
 const aNode = (
   url: string,
   agents: readonly AgentDefinition[],
-  { seal, node = 'bank', heartbeat = 100, ...rest }: NodeParts = {},
+  { seal, node = 'bank', heartbeat = 5000, ...rest }: NodeParts = {},
 ) => serve({ agents, node, keys, serve: { nats: { url, heartbeat }, ...(seal && { seal }) } }, rest)
 
 interface NodeParts extends Rest {
@@ -43,7 +43,6 @@ const aRouterTo = (url: string, rest: object = {}, routing: IntentOptions = {}) 
     remote: [{ name: 'bank', url, capabilities: [look, pay], ...rest }],
     node: 'shop',
     keys,
-    attemptTimeout: 500,
     ...routing,
   })
 
@@ -62,6 +61,9 @@ async function aFakeAgent(url: string, answer: (message: Msg) => void): Promise<
   await connection.flush()
   return connection
 }
+
+/** The client's default is one second. */
+const requestLimit = { timeout: 60_000 }
 
 const toFrame = (body: unknown, messageType = 'response') =>
   JSON.stringify({ protocol: 'INTENTUSNET/1.0', messageType, body })
@@ -189,14 +191,16 @@ describeWithNats('agents over NATS', () => {
       signal.addEventListener('abort', onAbort)
       return never()
     }
-    await aNode(url, [aPayer('teller', { handle })])
+    await aNode(url, [aPayer('teller', { handle }), anAgent('looker')])
     const router = await serve({
       remote: [
-        { name: 'bank', url, capabilities: [pay] },
+        { name: 'bank', url, capabilities: [look, pay] },
         { name: 'other', url, node: 'bank', capabilities: [pay] },
       ],
-      attemptTimeout: 200,
+      attemptTimeout: 2000,
     })
+    // Connects first, so that the agent receives the payment long before the time-out.
+    await eventually(async () => expect((await router.call('Look')).isError).toBeUndefined())
 
     const result = await router.call('Pay', { order: 1 })
 
@@ -217,7 +221,7 @@ describeWithNats('agents over NATS', () => {
       return never()
     }
     await aNode(url, [anAgent('teller', { handle })])
-    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const router = await aRouterTo(url)
     const controller = new AbortController()
 
     const call = router.call('Look', {}, { signal: controller.signal })
@@ -237,7 +241,7 @@ describeWithNats('agents over NATS', () => {
 
     const answers = []
     for (let count = 0; count < 3; count++)
-      answers.push((await connection.request('intents.agent.bank', frame)).json())
+      answers.push((await connection.request('intents.agent.bank', frame, requestLimit)).json())
 
     expect(paid).toBe(1)
     expect(answers).toMatchObject(Array(3).fill({ body: { payload: { paid: 1 } } }))
@@ -300,6 +304,7 @@ describeWithNats('agents over NATS', () => {
       const wire: string[] = []
       const listener = await aConnection(url)
       listener.subscribe('>', { callback: (_, message) => void wire.push(message.string()) })
+      await listener.flush()
       const seal = { ...k1, format }
       const handle = () => ({ answer: 'the secret answer' })
       await aNode(url, [anAgent('teller', { handle })], { seal, heartbeat: 60_000 })
@@ -336,7 +341,7 @@ describeWithNats('agents over NATS', () => {
           { name: 'bank', url, capabilities: [pay] },
           { name: 'other', url, node: 'bank', capabilities: [pay] },
         ],
-        attemptTimeout: 200,
+        attemptTimeout: code === 'AGENT_TIMEOUT' ? 200 : 30_000,
       })
 
       const result = await router.call('Pay', { order: 1 })
@@ -389,7 +394,9 @@ describeWithNats('agents over NATS', () => {
       [toFrame({}, 'intent'), 'VALIDATION_ERROR'],
       [toFrame({}, 'emcl'), 'PROTOCOL_ERROR'],
     ] as const)
-      expect((await connection.request('intents.agent.bank', body)).json()).toMatchObject({
+      expect(
+        (await connection.request('intents.agent.bank', body, requestLimit)).json(),
+      ).toMatchObject({
         messageType: 'error',
         body: { code },
       })
@@ -410,11 +417,12 @@ describeWithNats('agents over NATS', () => {
     const subjects: string[] = []
     const listener = await aConnection(url)
     listener.subscribe('>', { callback: (_, { subject }) => void subjects.push(subject) })
+    await listener.flush()
     await aNode(`${url}/acme.shop`, [anAgent('teller')], { node: 'bank.one' })
     const router = await aRouterTo(`${url}/acme.shop`, { node: 'bank.one' })
 
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
-    expect(subjects).toContain('acme.shop.agent.bank%2Eone')
+    await eventually(() => expect(subjects).toContain('acme.shop.agent.bank%2Eone'))
   })
 })
 
@@ -425,7 +433,7 @@ describeWithNats('reloading a node', () => {
       intentSource({
         agents: [anAgent('teller', { handle })],
         node: 'bank',
-        serve: { nats: { url, heartbeat: 100 } },
+        serve: { nats: { url } },
       })
     let finish: (value: unknown) => void = () => {}
     const started = vi.fn()
@@ -436,7 +444,7 @@ describeWithNats('reloading a node', () => {
       })
     })
     const { bridge } = await serveHere({ sources: [slow] })
-    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const router = await aRouterTo(url)
 
     const inFlight = router.call('Look')
     await eventually(() => expect(started).toHaveBeenCalled())
@@ -451,17 +459,28 @@ describeWithNats('reloading a node', () => {
 
 describeWithNats('agent discovery over NATS', () => {
   const aDiscoverer = (url: string, rest: object = {}, routing: IntentOptions = {}) =>
-    serve({ discover: { url, ...rest }, node: 'shop', keys, attemptTimeout: 500, ...routing })
+    serve({ discover: { url, ...rest }, node: 'shop', keys, ...routing })
 
   const names = async (bridge: Awaited<ReturnType<typeof serve>>) =>
     (await bridge.list()).tools.map(({ name }) => name)
 
+  /**
+   * A router whose first list has these tools. It waits 200 ms for announcements, which a busy machine
+   * can miss: then another router is started.
+   */
+  const aDiscovererOf = (tools: readonly string[], ...options: Parameters<typeof aDiscoverer>) =>
+    eventually(async () => {
+      const router = await aDiscoverer(...options)
+      expect(await names(router)).toEqual(tools)
+      return router
+    })
+
   test('announced agents are callable without further configuration', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller'), aPayer('cashier')])
-    const router = await aDiscoverer(url)
 
-    expect(await names(router)).toEqual(['Look', 'Pay'])
+    const router = await aDiscovererOf(['Look', 'Pay'], url)
+
     const { tools } = await router.list()
     expect(tools[1]?.annotations).toMatchObject({ destructiveHint: true, readOnlyHint: false })
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
@@ -501,10 +520,10 @@ describeWithNats('agent discovery over NATS', () => {
       return { well: true }
     }
     await aNode(url, [anAgent('teller', { handle })])
-    const ejection = { failures: 2, seconds: 0.5 }
+    const ejection = { failures: 2, seconds: 3 }
     const [first, second] = [
-      await aDiscoverer(url, {}, { ejection }),
-      await aDiscoverer(url, {}, { ejection }),
+      await aDiscovererOf(['Look'], url, {}, { ejection }),
+      await aDiscovererOf(['Look'], url, {}, { ejection }),
     ]
 
     for (let count = 0; count < 2; count++) await first.call('Look')
@@ -526,7 +545,9 @@ describeWithNats('agent discovery over NATS', () => {
     const router = await aDiscoverer(url, {}, { agents: [anAgent('bank')] })
 
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'bank' })
-    expect(router.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }])
+    await eventually(() =>
+      expect(router.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }]),
+    )
 
     const connection = await aConnection(url)
     connection.publish('intents.health', '{"agent":"bank","turn":"ill","by":"x"}')
@@ -542,9 +563,11 @@ describeWithNats('agent discovery over NATS', () => {
     await aNode(url, [aPayer('thief')], { node: 'thief', seal: { key: 'k2' } })
     await aNode(url, [aPayer('open')], { node: 'open' })
     const connection = await aConnection(url)
-    const router = await aDiscoverer(url, { seal: k1 }, { keys: { k1: keys.k1 } })
+    const router = await aDiscovererOf(['Look'], url, { seal: k1 }, { keys: { k1: keys.k1 } })
 
     connection.publish('intents.registry', 'nonsense')
+    await connection.flush()
+    await aWhile(50)
     expect(await names(router)).toEqual(['Look'])
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
   })
@@ -552,7 +575,7 @@ describeWithNats('agent discovery over NATS', () => {
   test('malformed announcements are ignored', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
-    const router = await aDiscoverer(url)
+    const router = await aDiscovererOf(['Look'], url)
     const connection = await aConnection(url)
     const announcement = { node: 'x', instance: 'i', started: 0, every: 100, capabilities: [] }
     for (const candidate of [
@@ -586,9 +609,9 @@ describeWithNats('agent discovery over NATS', () => {
       agents: [aPayer('cashier')],
       node: 'middle',
       discover: { url },
-      serve: { nats: { url, heartbeat: 100 } },
+      serve: { nats: { url } },
     })
-    const router = await aDiscoverer(url)
+    const router = await aDiscovererOf(['Look', 'Pay'], url)
 
     expect(router.diagnostics).toEqual([])
     const [step] = ((await router.explain('Look')) ?? []).slice(-1)

@@ -112,7 +112,7 @@ export async function openClient(
         arguments: input,
         ...(entries.length > 0 && { _meta: Object.fromEntries(entries) }),
       }
-      const limits = { timeout: 15_000, ...(signal && { signal }) }
+      const limits = { timeout: 60_000, ...(signal && { signal }) }
       try {
         return toAnswered(await client.callTool(params, limits))
       } catch (error) {
