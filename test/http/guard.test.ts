@@ -14,7 +14,7 @@ const ping = defineTool({
   schema: z.object({}),
   execute: () => 'pong',
 })
-const guarded = {
+const guardedOptions = {
   sources: [definitionSource([ping])],
   http: {
     hosts: ['bridge.example', 'xn--bcher-kva.example', 'ported.example:8080'],
@@ -82,7 +82,7 @@ const routes: Readonly<Record<string, { path: string; message?: HttpPost; status
 
 describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(Object.keys(routes))('on %s', async (name) => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
     const { path, message, status } = routes[name] as (typeof routes)[string]
     const send = createSender(port)
     const expected: Record<string, number> = {}
@@ -91,8 +91,8 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
     for (const [host, isAccepted] of Object.entries(hosts))
       for (const [origin, rule] of Object.entries(origins)) {
         const row = `Host ${host}, Origin ${origin}`
-        const own = origin.toLowerCase() === `http://${host}`.toLowerCase()
-        const passes = isAccepted && (rule === 'yes' || (rule === 'own' && own))
+        const isOwn = origin.toLowerCase() === `http://${host}`.toLowerCase()
+        const passes = isAccepted && (rule === 'yes' || (rule === 'own' && isOwn))
         expected[row] = passes ? status : 403
         const { status: actualStatus, headers } = await send(path, { host, origin }, message)
         actual[row] = actualStatus
@@ -103,7 +103,7 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   })
 
   test('a foreign Origin is refused with a JSON-RPC error even with a valid Host', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, aModernPost('tools/list'), {
       origin: 'http://evil.example',
@@ -120,7 +120,7 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(['GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT'])(
     'a foreign Origin is refused for method %s',
     async (method) => {
-      const { url } = await serveHere(guarded)
+      const { url } = await serveHere(guardedOptions)
 
       const response = await fetch(url, { method, headers: { origin: 'http://evil.example' } })
 
@@ -153,13 +153,13 @@ describe('a missing or duplicate Host or Origin', () => {
       /^HTTP\/1\.1 40[03] /,
     ],
   ])('is refused: %s', async (_, lines, refusal) => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
 
     expect(await sendRaw(port, get(lines))).toMatch(refusal)
   })
 
   test('is not replaced by an absolute request target', async () => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
 
     const answer = await sendRaw(
       port,
@@ -171,7 +171,7 @@ describe('a missing or duplicate Host or Origin', () => {
 })
 
 test('an allowed origin receives CORS headers', async () => {
-  const { url } = await serveHere(guarded)
+  const { url } = await serveHere(guardedOptions)
   const origin = 'https://app.example'
 
   const preflight = await fetch(url, {
@@ -192,8 +192,8 @@ test('an allowed origin receives CORS headers', async () => {
 
 test.each(['https://app.example/', 'https://app.example:443', 'HTTPS://APP.EXAMPLE'])(
   'an origin configured as %s matches https://app.example',
-  async (configured) => {
-    const { url } = await serveHere({ ...guarded, http: { origins: [configured] } })
+  async (configuredOrigin) => {
+    const { url } = await serveHere({ ...guardedOptions, http: { origins: [configuredOrigin] } })
 
     const response = await post(url, aModernPost('tools/list'), {
       origin: 'https://app.example',

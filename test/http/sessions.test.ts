@@ -38,7 +38,7 @@ const erase = defineTool({
   schema: z.object({}),
   execute: () => 'erased',
 })
-const guarded = { sources: [definitionSource([erase])], http: { tokens } }
+const guardedOptions = { sources: [definitionSource([erase])], http: { tokens } }
 
 type Headers = Readonly<Record<string, string>>
 
@@ -53,7 +53,7 @@ const listenIn = (url: string, session: string, extraHeaders: Headers = {}, sign
 
 describe('a session id', () => {
   test('has at least 128 random bits and is unique', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const ids: string[] = []
     for (let round = 0; round < 20; round++) {
       const sessionIds = await Promise.all(
@@ -69,7 +69,7 @@ describe('a session id', () => {
   })
 
   test('is issued only for an accepted initialize', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
 
@@ -86,11 +86,11 @@ describe('a session belongs to the caller that opened it', () => {
       await listenIn(url, session, headers),
       await endSession(url, session, headers),
     ]
-    return Promise.all(responses.map(async (one) => [one.status, await one.text()]))
+    return Promise.all(responses.map(async (response) => [response.status, await response.text()]))
   }
 
   test('an unknown session is 404', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const answers = await sendAll(url, crypto.randomUUID(), ann)
 
@@ -98,7 +98,7 @@ describe('a session belongs to the caller that opened it', () => {
   })
 
   test("another caller's session gives the same 404 and stays open", async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
 
     const answers = await sendAll(url, session, bob)
@@ -108,21 +108,21 @@ describe('a session belongs to the caller that opened it', () => {
   })
 
   test('a call is authorised by its own token, not by the token that opened the session', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
     const call = aPostOf2025('tools/call', { name: 'erase', arguments: {} }, session)
 
     expect(await answerOf(await post(url, call, ann))).toHaveProperty('result')
-    const refused = await post(url, call, annWithoutScope)
-    expect(refused.status).toBe(403)
-    expect(refused.headers.get('www-authenticate')).toBe(
+    const refusal = await post(url, call, annWithoutScope)
+    expect(refusal.status).toBe(403)
+    expect(refusal.headers.get('www-authenticate')).toBe(
       'Bearer error="insufficient_scope", scope="admin"',
     )
-    expect(await answerOf(refused)).toHaveProperty('error.code', -31403)
+    expect(await answerOf(refusal)).toHaveProperty('error.code', -31403)
   })
 
   test('a session is unknown on another mount', async () => {
-    const [source] = guarded.sources as [ReturnType<typeof definitionSource>]
+    const [source] = guardedOptions.sources as [ReturnType<typeof definitionSource>]
     const { url } = await serveHere({
       sources: [
         { source, mount: '/mcp' },
@@ -140,7 +140,7 @@ describe('a session ends', () => {
   afterEach(() => vi.useRealTimers())
 
   test('with DELETE, which closes its stream and makes it 404', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
     const stream = await listenIn(url, session, ann)
 
@@ -155,7 +155,7 @@ describe('a session ends', () => {
 
   test('after half an hour without use', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const [usedSession, idleSession] = [
       await initializeSession(url, ann),
       await initializeSession(url, ann),
@@ -172,7 +172,7 @@ describe('a session ends', () => {
 
   test('not while its stream is open', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
     await listenIn(url, session, ann)
 
@@ -184,21 +184,21 @@ describe('a session ends', () => {
 
 describe('sessions per caller are limited', () => {
   test('one over the limit is refused, other callers are not, and ending one frees a slot', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const sessionIds: string[] = []
     for (let count = 0; count < sessionLimits.perCaller; count++)
       sessionIds.push(await initializeSession(url, ann))
 
-    const refused = await post(url, anInitializePost(), ann)
-    const other = await post(url, anInitializePost(), bob)
+    const refusal = await post(url, anInitializePost(), ann)
+    const otherCaller = await post(url, anInitializePost(), bob)
     await endSession(url, sessionIds[0] ?? '', ann)
     const afterEnding = await post(url, anInitializePost(), ann)
 
-    expect([refused.status, other.status, afterEnding.status]).toEqual([429, 200, 200])
+    expect([refusal.status, otherCaller.status, afterEnding.status]).toEqual([429, 200, 200])
   })
 
   test('under concurrent initialize requests', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const attempts = sessionLimits.perCaller + 64
 
     const statuses = await Promise.all(
@@ -214,7 +214,7 @@ describe('sessions per caller are limited', () => {
   })
 
   test('refused and ended sessions free their slots', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     for (let count = 0; count < sessionLimits.perCaller; count++) {
       await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
@@ -232,7 +232,7 @@ describe('notifications in a session', () => {
     const { source, changeTools } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const clients = [await aClientOf2025(url), await aClientOf2025(url)]
-    const notified = clients.map(
+    const notifications = clients.map(
       (client) =>
         new Promise((resolve) => {
           client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
@@ -240,7 +240,7 @@ describe('notifications in a session', () => {
     )
 
     changeTools()
-    await Promise.all(notified)
+    await Promise.all(notifications)
 
     for (const client of clients)
       expect((await client.listTools()).tools[0]?.description).toContain('version 2')
@@ -259,14 +259,14 @@ describe('notifications in a session', () => {
     })
     /** A later tool-list change marks that earlier notifications have arrived. */
     const settle = async () => {
-      const notified = [subscriber, other].map(
+      const notifications = [subscriber, other].map(
         (client) =>
           new Promise((resolve) => {
             client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
           }),
       )
       changeTools()
-      await Promise.all(notified)
+      await Promise.all(notifications)
     }
 
     await subscriber.subscribeResource({ uri: 'lamp://hall' })
@@ -312,14 +312,14 @@ describe('a lost stream can be resumed', () => {
     update('lamp://attic')
     update('lamp://hall')
     // Notifications are delayed by 50 ms; the stream may return before or after that.
-    const resumed = await eventually(async () => {
+    const resumedFrames = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': firstFrame.id ?? '' })
       expect(response.status).toBe(200)
       return framesOf(response)
     })
-    const missedFrames = [await next(resumed), await next(resumed)]
+    const missedFrames = [await next(resumedFrames), await next(resumedFrames)]
     update('lamp://attic')
-    const liveFrame = await next(resumed)
+    const liveFrame = await next(resumedFrames)
 
     expect(uriIn(firstFrame)).toBe('lamp://hall')
     expect(missedFrames.map(uriIn)).toEqual(['lamp://attic', 'lamp://hall'])
@@ -330,7 +330,7 @@ describe('a lost stream can be resumed', () => {
   test('with the answer of the call it was lost with', async () => {
     let finish: (value: string) => void = () => {}
     let runs = 0
-    const slow = defineTool({
+    const slowTool = defineTool({
       name: 'slow',
       description: 'Takes its time.',
       category: 'write',
@@ -342,21 +342,21 @@ describe('a lost stream can be resumed', () => {
         })
       },
     })
-    const { url } = await serveHere({ sources: [definitionSource([slow])] })
+    const { url } = await serveHere({ sources: [definitionSource([slowTool])] })
     const session = await initializeSession(url)
     const connection = new AbortController()
     const call = aPostOf2025('tools/call', { name: 'slow', arguments: {} }, session)
 
     const { id } = await next(framesOf(await post(url, call, {}, connection.signal)))
     connection.abort()
-    const resumed = await eventually(async () => {
+    const resumedResponse = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': id ?? '' })
       expect(response.status).toBe(200)
       return response
     })
     finish('done at last')
 
-    expect(await answerOf(resumed)).toMatchObject({
+    expect(await answerOf(resumedResponse)).toMatchObject({
       id: 1,
       result: { content: [{ type: 'text', text: 'done at last' }] },
     })
@@ -364,7 +364,7 @@ describe('a lost stream can be resumed', () => {
   })
 
   test('only by its caller and from a known event', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
 
     const foreignResume = await listenIn(url, session, { ...bob, 'last-event-id': '0' })

@@ -4,7 +4,7 @@ import { type AgentDefinition, AgentError, intentSource } from '../../src/index.
 import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
 import { aNatsServer, describeWithNats } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
-import { anAgent, anEnvelope, aPayer, never } from '../support/agents.ts'
+import { anAgent, anEnvelope, aPayer, neverSettle } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { drawbridge } from '../support/run-cli.ts'
@@ -113,11 +113,11 @@ describeWithNats('agents over NATS', () => {
       },
     })
     await aNode(url, [agent])
-    const [router, local] = [await aRouterTo(url), await serve({ agents: [agent] })]
+    const [router, localBridge] = [await aRouterTo(url), await serve({ agents: [agent] })]
 
     for (const input of [{ a: [1, { b: null }] }, { fail: 'so' }]) {
       const [localResult, remoteResult] = [
-        await local.call('Look', input),
+        await localBridge.call('Look', input),
         await router.call('Look', input),
       ]
       expect(remoteResult.content).toEqual(localResult.content)
@@ -174,13 +174,13 @@ describeWithNats('agents over NATS', () => {
     const router = await aRouterTo(server.url)
     const startedAt = performance.now()
 
-    const refused = await router.call('Pay', { order: 1 })
+    const refusal = await router.call('Pay', { order: 1 })
     const durationMs = performance.now() - startedAt
     await server.start()
     await aNode(server.url, [aPayer('teller')])
 
     expect(durationMs).toBeLessThan(atMost(400))
-    expect(refused._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
+    expect(refusal._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
     expect((await router.call('Pay', { order: 2 })).structuredContent).toEqual({ from: 'teller' })
   })
 
@@ -189,7 +189,7 @@ describeWithNats('agents over NATS', () => {
     const onAbort = vi.fn()
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
       signal.addEventListener('abort', onAbort)
-      return never()
+      return neverSettle()
     }
     await aNode(url, [aPayer('teller', { handle }), anAgent('looker')])
     const router = await serve({
@@ -214,18 +214,18 @@ describeWithNats('agents over NATS', () => {
 
   test('a cancelled call aborts the remote agent', async () => {
     const { url } = await aNatsServer()
-    const [started, onAbort] = [vi.fn(), vi.fn()]
+    const [onStart, onAbort] = [vi.fn(), vi.fn()]
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
-      started()
+      onStart()
       signal.addEventListener('abort', onAbort)
-      return never()
+      return neverSettle()
     }
     await aNode(url, [anAgent('teller', { handle })])
     const router = await aRouterTo(url)
     const controller = new AbortController()
 
     const call = router.call('Look', {}, { signal: controller.signal })
-    await eventually(() => expect(started).toHaveBeenCalled())
+    await eventually(() => expect(onStart).toHaveBeenCalled())
     controller.abort()
 
     expect((await call).isError).toBe(true)
@@ -253,16 +253,16 @@ describeWithNats('agents over NATS', () => {
     const receivedMetadata: unknown[] = []
     const handle: AgentDefinition['handle'] = ({ metadata }) => void receivedMetadata.push(metadata)
     await aNode(url, [anAgent('teller', { handle })], { http: { tokens: [entry] } })
-    const [unauthenticated, authenticated] = [
+    const [routerWithoutToken, routerWithToken] = [
       await aRouterTo(url),
       await aRouterTo(url, { token: tokenOf('shop') }),
     ]
 
-    expect((await unauthenticated.call('Look'))._meta?.[failure]).toMatchObject({
+    expect((await routerWithoutToken.call('Look'))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
       message: expect.stringContaining('the operator of the calling server must configure'),
     })
-    expect((await authenticated.call('Look')).isError).toBeUndefined()
+    expect((await routerWithToken.call('Look')).isError).toBeUndefined()
     expect(receivedMetadata).toMatchObject([
       { identityChain: ['caller:local', 'proxy:shop:bank', 'caller:shop'] },
     ])
@@ -285,11 +285,11 @@ describeWithNats('agents over NATS', () => {
       serve: { nats: { url, access } },
     })
     const router = await aRouterTo(url, { access })
-    const forbidden = await aRouterTo(url, { access: { ...access, user: 'bob' } })
+    const forbiddenRouter = await aRouterTo(url, { access: { ...access, user: 'bob' } })
     const wrongPassword = await aRouterTo(url, { access: { ...access, password: 'wrong' } })
 
     expect((await router.call('Pay', { order: 1 })).structuredContent).toEqual({ from: 'teller' })
-    expect((await forbidden.call('Pay', { order: 2 }))._meta?.[failure]).toMatchObject({
+    expect((await forbiddenRouter.call('Pay', { order: 2 }))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
     })
     expect((await wrongPassword.call('Pay', { order: 3 }))._meta?.[failure]).toMatchObject({
@@ -375,8 +375,8 @@ describeWithNats('agents over NATS', () => {
     await aNode(url, [aPayer('teller', { handle })])
     const router = await aRouterTo(url)
 
-    const oversized = await router.call('Pay', { text: 'x'.repeat(1_100_000) })
-    expect(oversized._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
+    const oversizedResult = await router.call('Pay', { text: 'x'.repeat(1_100_000) })
+    expect(oversizedResult._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
     expect(reached).not.toHaveBeenCalled()
 
     const result = await router.call('Pay', { order: 1 })
@@ -436,18 +436,18 @@ describeWithNats('reloading a node', () => {
         serve: { nats: { url } },
       })
     let finish: (value: unknown) => void = () => {}
-    const started = vi.fn()
-    const slow = aSource(() => {
-      started()
+    const onStart = vi.fn()
+    const slowSource = aSource(() => {
+      onStart()
       return new Promise((resolve) => {
         finish = resolve
       })
     })
-    const { bridge } = await serveHere({ sources: [slow] })
+    const { bridge } = await serveHere({ sources: [slowSource] })
     const router = await aRouterTo(url)
 
     const inFlight = router.call('Look')
-    await eventually(() => expect(started).toHaveBeenCalled())
+    await eventually(() => expect(onStart).toHaveBeenCalled())
     await bridge.replace([{ source: aSource(() => ({ from: 'the new one' })), mount: '/mcp' }])
     const next = await router.call('Look')
     finish({ from: 'the old one' })
@@ -512,11 +512,11 @@ describeWithNats('agent discovery over NATS', () => {
 
   test('an ejection by one router is shared with the others', async () => {
     const { url } = await aNatsServer()
-    let unhealthy = true
+    let isUnhealthy = true
     const onRequest = vi.fn()
     const handle = () => {
       onRequest()
-      if (unhealthy) throw new Error('ill')
+      if (isUnhealthy) throw new Error('unhealthy')
       return { well: true }
     }
     await aNode(url, [anAgent('teller', { handle })])
@@ -533,7 +533,7 @@ describeWithNats('agent discovery over NATS', () => {
     })
     expect(onRequest).toHaveBeenCalledTimes(2)
 
-    unhealthy = false
+    isUnhealthy = false
     await eventually(async () => expect((await first.call('Look')).isError).toBeUndefined())
     await eventually(async () => expect((await second.call('Look')).isError).toBeUndefined())
   })
@@ -635,13 +635,13 @@ describeWithNats('drawbridge check with a NATS server', () => {
       return { code, diagnostics: JSON.parse(stdout) }
     }
 
-    const [reachable, rejected] = [await check('right'), await check('wrong')]
+    const [reachableServer, wrongToken] = [await check('right'), await check('wrong')]
     await stop()
     const unreachableServer = await check('right')
 
-    expect(reachable).toEqual({ code: 0, diagnostics: [] })
+    expect(reachableServer).toEqual({ code: 0, diagnostics: [] })
     const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
-    expect(rejected).toMatchObject({
+    expect(wrongToken).toMatchObject({
       code: 0,
       diagnostics: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
     })

@@ -26,9 +26,8 @@ export async function aNatsServer(...args: string[]): Promise<NatsServer> {
   let port = -1
   let server: ChildProcess | undefined
   const start = async () => {
-    const process = await runRepeatedly(['-a', '127.0.0.1', '-p', String(port), ...args])
-    server = process.server
-    port = process.port
+    const options = ['-a', '127.0.0.1', '-p', String(port), ...args]
+    ;({ server, port } = await runRepeatedly(options))
   }
   const stop = async () => {
     const child = server

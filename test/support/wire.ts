@@ -30,14 +30,19 @@ export const anInitializePost = (): HttpPost => ({
 export const post = (
   url: string,
   { headers, body }: HttpPost,
-  more: Headers = {},
+  extraHeaders: Headers = {},
   signal?: AbortSignal,
 ): Promise<Response> =>
-  fetch(url, { method: 'POST', headers: { ...headers, ...more }, body, signal: signal ?? null })
+  fetch(url, {
+    method: 'POST',
+    headers: { ...headers, ...extraHeaders },
+    body,
+    signal: signal ?? null,
+  })
 
 /** Sends `initialize` alone, and returns the id of the 2025 session. */
-export async function initializeSession(url: string, more: Headers = {}): Promise<string> {
-  const response = await post(url, anInitializePost(), more)
+export async function initializeSession(url: string, extraHeaders: Headers = {}): Promise<string> {
+  const response = await post(url, anInitializePost(), extraHeaders)
   await response.text()
   const id = response.headers.get('mcp-session-id')
   if (id === null) throw new Error(`no session: ${response.status}`)
