@@ -10,8 +10,6 @@ export interface Arrival {
   readonly headers: HttpRequest['headers']
   /** Is cancelled when the client disconnects. */
   readonly cancellation: Cancellation
-  /** The body as text, or `undefined` when it is larger than `maxBytes`. */
-  readBody(maxBytes: number): Promise<string | undefined>
-  /** The body as bytes, or `undefined` when it is larger than `maxBytes`. */
-  readBytes(maxBytes: number): Promise<Uint8Array | undefined>
+  /** The body, or `undefined` when it is larger than `maxBytes`. */
+  readBytes(maxBytes: number): Promise<Buffer | undefined>
 }

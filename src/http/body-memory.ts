@@ -18,10 +18,10 @@ export class BodyMemory {
     while (this.#reservedBytes > 0 && this.#reservedBytes + bytes > maxTotalBytes)
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#reservedBytes += bytes
-    let released = false
+    let isReleased = false
     return () => {
-      if (released) return
-      released = true
+      if (isReleased) return
+      isReleased = true
       this.#reservedBytes -= bytes
       // Wakes every waiter: the first one may still be too large for the room.
       for (const wake of this.#waiting.splice(0)) wake()

@@ -28,7 +28,7 @@ export interface HandlerOptions {
 
 export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
-/** The front door: every request passes these gates top to bottom until one of them answers. */
+/** Every request passes these gates top to bottom until one of them answers. */
 export function createHandler(options: HandlerOptions): Handler {
   const { records, identify, bodyLimit } = options
   const { tokenGates } = records
@@ -49,8 +49,8 @@ export function createHandler(options: HandlerOptions): Handler {
   ]
   return async (arrival, reply) => {
     for (const gate of gates) {
-      const passage = gate(arrival, reply)
-      if (passage !== 'pass') return passage === 'answered' ? undefined : passage
+      const result = gate(arrival, reply)
+      if (result !== 'pass') return result === 'answered' ? undefined : result
     }
   }
 }

@@ -103,7 +103,6 @@ function toArrival(
 ): Arrival {
   const url = request.url ?? '/'
   const queryStart = url.indexOf('?')
-  const receive = (maxBytes: number) => receiveBody(request, response, bodyMemory, maxBytes)
   return {
     method: request.method ?? 'GET',
     path: queryStart < 0 ? url : url.slice(0, queryStart),
@@ -111,8 +110,7 @@ function toArrival(
     // All values are strings except Set-Cookie, which Node keeps as an array.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBody: async (maxBytes) => (await receive(maxBytes))?.toString(),
-    readBytes: receive,
+    readBytes: (maxBytes) => receiveBody(request, response, bodyMemory, maxBytes),
   }
 }
 
@@ -126,17 +124,17 @@ function receiveBody(
   const length = request.headers['content-length']
   const expectedBytes = length === undefined ? maxBytes : Math.min(Number(length), maxBytes)
   if (isSmallBody(expectedBytes)) return readBytes(request, maxBytes)
-  const reserved = bodyMemory.reserve(expectedBytes)
-  return receiveLargeBody(request, response, reserved, maxBytes)
+  const reservation = bodyMemory.reserve(expectedBytes)
+  return receiveLargeBody(request, response, reservation, maxBytes)
 }
 
 async function receiveLargeBody(
   request: IncomingMessage,
   response: ServerResponse,
-  reserved: Promise<() => void>,
+  reservation: Promise<() => void>,
   maxBytes: number,
 ): Promise<Buffer | undefined> {
-  const release = await reserved
+  const release = await reservation
   // A client can disconnect while it waits; `close` is not emitted again, so release here.
   if (response.destroyed) {
     release()
@@ -154,15 +152,15 @@ function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer |
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const take = (chunk: Buffer) => {
+    const receiveChunk = (chunk: Buffer) => {
       size += chunk.length
       if (size <= maxBytes) chunks.push(chunk)
       else {
-        request.off('data', take)
+        request.off('data', receiveChunk)
         resolve(discardBody(request))
       }
     }
-    request.on('data', take)
+    request.on('data', receiveChunk)
     request.on('end', () => {
       const [first] = chunks
       resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))

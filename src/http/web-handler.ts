@@ -20,7 +20,6 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
           // A `Request` that was created in process has no Host header; its URL has the host.
           headers: { ...headers, host: headers.host ?? url.host },
           cancellation,
-          readBody: async (maxBytes) => (await readBytes(request, maxBytes))?.toString(),
           readBytes: (maxBytes) => readBytes(request, maxBytes),
         },
         new WebReply(resolve, cancellation),

@@ -3,8 +3,8 @@ import type { CatalogChange } from '../catalog/catalog.ts'
 
 /** A change that clients are notified of. It carries no data: clients read again. */
 export type Announcement =
-  | { readonly kind: ListKind; readonly about: AffectedCapabilities }
-  | { readonly kind: 'updated'; readonly uri: string; readonly about: AffectedCapabilities }
+  | { readonly kind: ListKind; readonly capabilities: AffectedCapabilities }
+  | { readonly kind: 'updated'; readonly uri: string; readonly capabilities: AffectedCapabilities }
 
 export type ListKind = 'tools' | 'prompts' | 'resources'
 
@@ -19,7 +19,7 @@ const minIntervalMs = 100
 interface PendingAnnouncement {
   readonly kind: Announcement['kind']
   readonly uri: string
-  readonly about: Map<string, Capability>
+  readonly capabilities: Map<string, Capability>
   readonly timer: NodeJS.Timeout
 }
 
@@ -69,11 +69,11 @@ export class Announcements {
       const lastSent = this.#lastSent.get(key) ?? Number.NEGATIVE_INFINITY
       const delayMs = Math.max(coalesceMs, lastSent + minIntervalMs - this.#now())
       const timer = setTimeout(() => this.#send(key), delayMs)
-      pending = { kind, uri, about: new Map(), timer }
+      pending = { kind, uri, capabilities: new Map(), timer }
       this.#pending.set(key, pending)
     }
     for (const capability of affected)
-      pending.about.set(capability.rules.permissions.join(' '), capability)
+      pending.capabilities.set(capability.rules.permissions.join(' '), capability)
   }
 
   #send(key: string): void {
@@ -81,8 +81,8 @@ export class Announcements {
     if (!pending) return
     this.#pending.delete(key)
     this.#remember(key, this.#now())
-    const { kind, uri, about } = pending
-    const announcement = kind === 'updated' ? { kind, uri, about } : { kind, about }
+    const { kind, uri, capabilities } = pending
+    const announcement = kind === 'updated' ? { kind, uri, capabilities } : { kind, capabilities }
     for (const listener of this.#listeners) listener(announcement)
   }
 

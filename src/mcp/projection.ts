@@ -87,8 +87,8 @@ export class Projection {
 
   /** The view at a URI, and the variables of its URI template. */
   findView(uri: string): { entry: Entry<View>; variables: Record<string, unknown> } | undefined {
-    const exact = this.snapshot.views.get(uri)
-    if (exact) return { entry: exact, variables: {} }
+    const view = this.snapshot.views.get(uri)
+    if (view) return { entry: view, variables: {} }
     for (const { entry, pattern } of this.#templates) {
       const variables = matchSafely(pattern, uri)
       if (variables) return { entry, variables }
@@ -109,29 +109,34 @@ export class Projection {
     const isPrivate = this.#requiresCredentials || this.#dependsOnCaller
     const cacheScope = isPrivate ? ('private' as const) : ('public' as const)
     const caching = { ttlMs: listTtlMs, cacheScope }
-    const visible = <T extends Capability>(entries: Iterable<Entry<T>>) =>
+    const selectVisible = <T extends Capability>(entries: Iterable<Entry<T>>) =>
       [...entries].filter(({ capability }) => !capability.hidden && isAllowed(capability))
     return {
       tools: {
-        tools: visible(snapshot.capabilities.values()).map((entry) => toProjected(entry).tool),
+        tools: selectVisible(snapshot.capabilities.values()).map(
+          (entry) => toProjected(entry).tool,
+        ),
         ...caching,
       },
-      resources: { resources: visible(snapshot.views.values()).map(toResource), ...caching },
-      templates: { resourceTemplates: visible(snapshot.templates).map(toTemplate), ...caching },
-      prompts: { prompts: visible(snapshot.prompts.values()).map(toPrompt), ...caching },
+      resources: { resources: selectVisible(snapshot.views.values()).map(toResource), ...caching },
+      templates: {
+        resourceTemplates: selectVisible(snapshot.templates).map(toTemplate),
+        ...caching,
+      },
+      prompts: { prompts: selectVisible(snapshot.prompts.values()).map(toPrompt), ...caching },
     }
   }
 }
 
-const projected = new WeakMap<Entry<Capability>, ProjectedTool>()
+const projectedTools = new WeakMap<Entry<Capability>, ProjectedTool>()
 
 /** Cached by entry, which outlives its snapshot: changing one tool rebuilds one tool. */
 function toProjected(entry: Entry<Capability>): ProjectedTool {
-  let tool = projected.get(entry)
+  let tool = projectedTools.get(entry)
   if (!tool) {
     const paramHeaders = toParamHeaders(entry.capability.input.schema)
     tool = { entry, tool: toTool(entry), paramHeaders }
-    projected.set(entry, tool)
+    projectedTools.set(entry, tool)
   }
   return tool
 }

@@ -60,15 +60,18 @@ export function toInputRequests(
   questions: Readonly<Record<string, Question>>,
   client: ClientCapabilities,
 ): InputRequests {
-  const missing = Object.values(questions).filter(({ kind }) => !kinds[kind].canAsk(client))
-  if (missing.length > 0)
+  const unsupported = Object.values(questions).filter(({ kind }) => !kinds[kind].canAsk(client))
+  if (unsupported.length > 0)
     throw new RpcError(
       codes.missingClientCapability,
       'The client does not support this kind of input request.',
       {
         status: 400,
         data: {
-          requiredCapabilities: Object.assign({}, ...missing.map(({ kind }) => kinds[kind].needs)),
+          requiredCapabilities: Object.assign(
+            {},
+            ...unsupported.map(({ kind }) => kinds[kind].needs),
+          ),
         },
       },
     )

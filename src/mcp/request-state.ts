@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Json } from '../capability/json.ts'
 import { digestJson } from '../json/digest-json.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { invalidParams } from './rpc-error.ts'
 
 /** The request that a state is bound to. It is rejected for any other request. */
@@ -14,7 +15,7 @@ export interface StateBinding {
 export interface RequestStates {
   seal(state: Json | undefined, binding: StateBinding): Promise<string>
   /** Throws one and the same error for every kind of invalid state. */
-  open(sealed: unknown, binding: StateBinding): Promise<Json | undefined>
+  open(sealedState: unknown, binding: StateBinding): Promise<Json | undefined>
 }
 
 /** The time that a person has to answer. */
@@ -25,16 +26,17 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
   return {
     seal: async (state, binding) => {
       const { EncryptJWT } = await import('jose') // loaded lazily: most servers never ask questions
-      return new EncryptJWT({ for: toDigest(binding), ...(state !== undefined && { state }) })
+      return new EncryptJWT(dropUndefined({ for: toDigest(binding), state }))
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setExpirationTime(Math.floor(now() / 1000) + lifetimeSeconds)
         .encrypt(key)
     },
-    open: async (sealed, binding) => {
+    open: async (sealedState, binding) => {
       const { jwtDecrypt } = await import('jose')
       try {
-        if (typeof sealed !== 'string' || !isCanonical(sealed)) throw new Error('not canonical')
-        const { payload } = await jwtDecrypt(sealed, key, {
+        if (typeof sealedState !== 'string' || !isCanonical(sealedState))
+          throw new Error('not canonical')
+        const { payload } = await jwtDecrypt(sealedState, key, {
           currentDate: new Date(now()),
           keyManagementAlgorithms: ['dir'],
           contentEncryptionAlgorithms: ['A256GCM'],
@@ -49,8 +51,10 @@ export function createRequestStates(key: Uint8Array, now: () => number): Request
 }
 
 /** Base64 malleability: the unused last bits can change without changing the decoded bytes. */
-const isCanonical = (sealed: string): boolean =>
-  sealed.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+const isCanonical = (sealedState: string): boolean =>
+  sealedState
+    .split('.')
+    .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
 /** Plain JSON for text with an unpaired surrogate, which has no canonical form. */
 function toDigest({ subject, method, name, input }: StateBinding): string {

@@ -77,29 +77,31 @@ export class Surface {
   }
 
   /** Runs a step of a call as a call of its own, with the full pipeline. */
-  readonly run: RunInner = async (outer, name, { step, input, answers, state }) => {
-    const { source } = outer.capability.origin
+  readonly run: RunInner = async (outerCall, name, { step, input, answers, state }) => {
+    const { source } = outerCall.capability.origin
     const entry = this.projection.findInner(source, name)
     if (!entry) throw new Error(`${source} has no capability ${name}`)
     const { capability, fingerprint } = entry
     return this.govern(
       createCall({
-        id: `${outer.id}/${step}`,
+        id: `${outerCall.id}/${step}`,
         capability,
         address: toCallAddress(this.mount, capability),
         fingerprint,
-        caller: outer.caller,
+        caller: outerCall.caller,
         input,
-        cancellation: outer.cancellation,
+        cancellation: outerCall.cancellation,
         answers,
         state,
-        canAsk: outer.canAsk,
+        canAsk: outerCall.canAsk,
         idempotencyKey:
-          outer.idempotencyKey === undefined ? undefined : toStepKey(outer.idempotencyKey, step),
-        listing: outer.listing,
-        listener: outer.listener,
-        traceparent: outer.traceparent,
-        run: outer.run,
+          outerCall.idempotencyKey === undefined
+            ? undefined
+            : toStepKey(outerCall.idempotencyKey, step),
+        listing: outerCall.listing,
+        listener: outerCall.listener,
+        traceparent: outerCall.traceparent,
+        run: outerCall.run,
       }),
     )
   }

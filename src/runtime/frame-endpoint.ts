@@ -1,5 +1,6 @@
 import { type Call, createCall, type RunInner } from '../capability/call.ts'
 import type { Capability } from '../capability/capability.ts'
+import { isFault } from '../capability/fault.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import type { Identify } from '../http/callers.ts'
@@ -30,12 +31,12 @@ export const toFrameEndpoint = ({
   newId,
 }: FrameParts): FrameEndpoint => ({
   async receive(frame, { caller, cancellation }) {
-    const accepted = receiver.accept(frame)
-    if ('refused' in accepted) return accepted.refused
-    const entry = find(accepted.name)
-    if (!entry) return accepted.answer(undefined)
+    const request = receiver.accept(frame)
+    if (isFault(request)) return request.fault
+    const entry = find(request.name)
+    if (!entry) return request.answer(undefined)
     const { capability, fingerprint } = entry
-    const { input, key, traceparent, invoke } = accepted
+    const { input, key, traceparent, invoke } = request
     const outcome = await govern(
       createCall({
         id: newId(),
@@ -50,7 +51,7 @@ export const toFrameEndpoint = ({
         run,
       }),
     )
-    return accepted.answer(outcome)
+    return request.answer(outcome)
   },
 })
 

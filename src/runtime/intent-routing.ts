@@ -96,7 +96,7 @@ export class Routing {
       const receive = endpoint && toReceive(endpoint, this.#parts.identify)
       return (receive && placed.source.serve(receive)) ?? []
     })
-    await Promise.all(this.#servings.map(({ opened }) => opened))
+    await Promise.all(this.#servings.map(({ firstAttempt }) => firstAttempt))
     for (const serving of former) serving.stop()
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
-import { aModernRequest, answerOf, post } from '../support/wire.ts'
+import { aModernPost, answerOf, post } from '../support/wire.ts'
 
 const cwd = await aSharedProject({
   'drawbridge.yaml': aConfig('  - { definitions: ./more/*.ts, mount: /mcp/more, prefix: more }\n'),
@@ -54,7 +54,7 @@ describe('drawbridge list', () => {
     for (const mount of ['/mcp', '/mcp/more']) {
       const url = server.url.replace('/mcp', mount)
       const { stdout } = await drawbridge(['list', '--tools', '--mount', mount], { cwd })
-      const { result } = await answerOf(await post(url, aModernRequest('tools/list')))
+      const { result } = await answerOf(await post(url, aModernPost('tools/list')))
       const { resultType, _meta, ...list } = result
 
       expect(JSON.parse(stdout)).toEqual(list)

@@ -16,7 +16,7 @@ import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { main, type Serving, startServing, toServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { startProcess } from '../support/start-process.ts'
-import { aModernRequest, answerOf, post } from '../support/wire.ts'
+import { aModernPost, answerOf, post } from '../support/wire.ts'
 
 const moduleOfVersion = (number: number) =>
   aToolModule({ name: 'ping', description: `Version ${number}.`, body: `return ${number}` })
@@ -24,7 +24,7 @@ const files = { 'drawbridge.yaml': aConfig(), 'tools/ping.ts': moduleOfVersion(1
 const invalidModule = 'export default {\n  name: ,\n}\n'
 
 async function descriptionsAt(url: string): Promise<string[]> {
-  const { result } = await answerOf(await post(url, aModernRequest('tools/list')))
+  const { result } = await answerOf(await post(url, aModernPost('tools/list')))
   return result.tools.map(({ description }: { description: string }) => description)
 }
 
@@ -363,7 +363,7 @@ test('a token removed from the configuration is rejected, or a restart is report
   await put(path.join(cwd, 'drawbridge.yaml'), aConfig(`http:\n  tokens:\n${bob}`))
   await reload
 
-  const { status } = await post(server.url, aModernRequest('tools/list'), {
+  const { status } = await post(server.url, aModernPost('tools/list'), {
     authorization: 'Bearer of-ann',
   })
   expect(status === 401 || /restart/i.test(server.stderr())).toBe(true)

@@ -8,7 +8,7 @@ import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { aLedger } from '../support/builders.ts'
 import { until } from '../support/eventually.ts'
-import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { aModernRequest, postMessage, toModernHeaders } from '../support/modern-request.ts'
 import { startDrawbridge } from '../support/run-cli.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -163,7 +163,7 @@ class Shop {
       name: 'pay',
       arguments: { order, idempotency_key: `key of ${order}` },
     })
-    const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
+    const answer = await postMessage(url, message, toModernHeaders(message)).catch(() => undefined)
     const result = answer?.answer.result
     if (!result) return 'nothing'
     const { [resultMeta.replayed]: replayed, ...meta } = result._meta as Record<string, unknown>

@@ -69,7 +69,7 @@ describe('a request body', () => {
 
     const response = await withConnection(async (connection) => {
       const response = connection.send(toHead(fields))
-      for (let sent = 0; sent < limit * 2; sent += 0x10000) connection.write(chunk)
+      for (let sentBytes = 0; sentBytes < limit * 2; sentBytes += 0x10000) connection.write(chunk)
       return response
     })
 
@@ -127,7 +127,9 @@ describe('a request body', () => {
     for (const connection of connections) connection.close()
     const peak = peakMegabytes(ownServer)
     console.info(`peak memory ${peak.toFixed(0)} MB`)
-    const statuses = responses.map((one) => (one.status === 'fulfilled' ? one.value.status : 0))
+    const statuses = responses.map((result) =>
+      result.status === 'fulfilled' ? result.value.status : 0,
+    )
     // Each request is served or rejected with a retryable status, never dropped.
     expect(statuses.filter((status) => ![200, 408, 413, 429, 503].includes(status))).toEqual([])
     expect(peak).toBeLessThanOrEqual(512)
@@ -143,13 +145,13 @@ test('clients that disconnect while their large bodies wait for memory leave non
   }
   // Bodies of 4 MB fill the 64 MB for all bodies; as many again have to wait.
   const holders = await Promise.all(Array.from({ length: 16 }, open))
-  const waiting = await Promise.all(Array.from({ length: 16 }, open))
+  const waitingConnections = await Promise.all(Array.from({ length: 16 }, open))
   // The server reads its sockets in order: an answer means that it has seen all heads above.
   await withConnection((connection) =>
     connection.send(toBytes({ headers, body: padRequest(1024) })),
   )
 
-  for (const connection of [...waiting, ...holders]) connection.close()
+  for (const connection of [...waitingConnections, ...holders]) connection.close()
   const response = await withConnection((connection) =>
     connection.send(toBytes({ headers, body: padRequest(limit) })),
   )

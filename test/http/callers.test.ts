@@ -6,11 +6,11 @@ import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
-  aModernRequest,
-  anInitialize,
+  aModernPost,
+  anInitializePost,
   answerOf,
-  aRequestOf2025,
-  openSession,
+  aPostOf2025,
+  initializeSession,
   post,
 } from '../support/wire.ts'
 
@@ -27,24 +27,27 @@ type Name = keyof typeof requiredScopes
 const names = Object.keys(requiredScopes) as Name[]
 
 /** Scopes per token holder, and the tools they permit. */
-const holders: Readonly<Record<string, { scopes: string[]; permitted: Name[] }>> = {
-  nothing: { scopes: [], permitted: ['ping'] },
-  reader: { scopes: ['orders:read'], permitted: ['ping', 'read_order'] },
+const holders: Readonly<Record<string, { scopes: string[]; allowedTools: Name[] }>> = {
+  nothing: { scopes: [], allowedTools: ['ping'] },
+  reader: { scopes: ['orders:read'], allowedTools: ['ping', 'read_order'] },
   clerk: {
     scopes: ['orders:read', 'orders:write'],
-    permitted: ['ping', 'read_order', 'write_order'],
+    allowedTools: ['ping', 'read_order', 'write_order'],
   },
   cashier: {
     scopes: ['orders:write', 'payments:write'],
-    permitted: ['ping', 'refund', 'write_order'],
+    allowedTools: ['ping', 'refund', 'write_order'],
   },
-  orders: { scopes: ['orders:*'], permitted: ['ping', 'read_item', 'read_order', 'write_order'] },
-  items: { scopes: ['orders:items:*'], permitted: ['ping', 'read_item'] },
-  everything: { scopes: ['*'], permitted: [...names].sort() },
+  orders: {
+    scopes: ['orders:*'],
+    allowedTools: ['ping', 'read_item', 'read_order', 'write_order'],
+  },
+  items: { scopes: ['orders:items:*'], allowedTools: ['ping', 'read_item'] },
+  everything: { scopes: ['*'], allowedTools: [...names].sort() },
   // Patterns that resemble a scope but match nothing.
-  'other case': { scopes: ['ORDERS:READ', 'Admin'], permitted: ['ping'] },
-  'partial words': { scopes: ['orders:re*', 'adm*', 'orders', 'orders:'], permitted: ['ping'] },
-  'longer scopes': { scopes: ['orders:read:all', 'admin:*'], permitted: ['ping'] },
+  'other case': { scopes: ['ORDERS:READ', 'Admin'], allowedTools: ['ping'] },
+  'partial words': { scopes: ['orders:re*', 'adm*', 'orders', 'orders:'], allowedTools: ['ping'] },
+  'longer scopes': { scopes: ['orders:read:all', 'admin:*'], allowedTools: ['ping'] },
 }
 
 const tools = names.map((name) =>
@@ -68,8 +71,8 @@ const tokens = Object.entries(holders).map(([subject, { scopes }]) => ({
   scopes,
 }))
 
-const guarded = { sources: [definitionSource(tools)], http: { tokens } }
-const callOf = (name: string) => aModernRequest('tools/call', { name, arguments: {} })
+const guardedOptions = { sources: [definitionSource(tools)], http: { tokens } }
+const callOf = (name: string) => aModernPost('tools/call', { name, arguments: {} })
 
 describe('with configured tokens, a request needs a valid one', () => {
   const invalidCredentials: Readonly<Record<string, Record<string, string>>> = {
@@ -92,19 +95,15 @@ describe('with configured tokens, a request needs a valid one', () => {
   test.each(Object.entries(invalidCredentials))(
     '%s gets 401 with a challenge in both protocol versions',
     async (_, headers) => {
-      const { url } = await serveHere(guarded)
+      const { url } = await serveHere(guardedOptions)
 
       const responses = [
-        await post(url, aModernRequest('tools/list'), headers),
+        await post(url, aModernPost('tools/list'), headers),
         await post(url, callOf('ping'), headers),
-        await post(url, anInitialize(), headers),
+        await post(url, anInitializePost(), headers),
         await fetch(url, { headers: { accept: 'text/event-stream', ...headers } }),
         await fetch(url, { method: 'DELETE', headers }),
-        await post(
-          `${url}?access_token=${secretOf('reader')}`,
-          aModernRequest('tools/list'),
-          headers,
-        ),
+        await post(`${url}?access_token=${secretOf('reader')}`, aModernPost('tools/list'), headers),
       ]
 
       for (const response of responses) {
@@ -116,7 +115,7 @@ describe('with configured tokens, a request needs a valid one', () => {
   )
 
   test('the body is not parsed before authentication', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, { headers: { 'content-type': 'application/json' }, body: '{' })
 
@@ -124,7 +123,7 @@ describe('with configured tokens, a request needs a valid one', () => {
   })
 
   test('the Bearer scheme is case-insensitive', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, callOf('ping'), {
       authorization: `bEaReR ${secretOf('reader')}`,
@@ -134,7 +133,7 @@ describe('with configured tokens, a request needs a valid one', () => {
   })
 
   test('a tool receives the subject of the token', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const answer = await answerOf(await post(url, callOf('ping'), bearer('clerk')))
 
@@ -144,8 +143,8 @@ describe('with configured tokens, a request needs a valid one', () => {
 
 describe('a caller sees exactly the tools it may call', () => {
   test.each(Object.keys(holders))('with the scopes of %s', async (holder) => {
-    const { url } = await serveHere(guarded)
-    const { permitted = [] } = holders[holder] ?? {}
+    const { url } = await serveHere(guardedOptions)
+    const { allowedTools = [] } = holders[holder] ?? {}
     const modern = await aModernClient(url, bearer(holder))
     const legacy = await aClientOf2025(url, bearer(holder))
 
@@ -166,12 +165,12 @@ describe('a caller sees exactly the tools it may call', () => {
       )
     }
 
-    expect(listedTools).toEqual({ modern: permitted, legacy: permitted })
+    expect(listedTools).toEqual({ modern: allowedTools, legacy: allowedTools })
     expect(callableTools).toEqual(listedTools)
   })
 
   test('under concurrent requests', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const requesters = Object.keys(holders).flatMap((holder) =>
       Array.from({ length: 5 }, () => holder),
     )
@@ -179,17 +178,19 @@ describe('a caller sees exactly the tools it may call', () => {
     const visibleTools = await Promise.all(
       requesters.map(async (holder) => {
         const { result } = await answerOf(
-          await post(url, aModernRequest('tools/list'), bearer(holder)),
+          await post(url, aModernPost('tools/list'), bearer(holder)),
         )
         return [holder, result.tools.map(({ name }: { name: string }) => name)]
       }),
     )
 
-    expect(visibleTools).toEqual(requesters.map((holder) => [holder, holders[holder]?.permitted]))
+    expect(visibleTools).toEqual(
+      requesters.map((holder) => [holder, holders[holder]?.allowedTools]),
+    )
   })
 
   test('without tokens, the local user holds every scope', async () => {
-    const { url } = await serveHere({ sources: guarded.sources })
+    const { url } = await serveHere({ sources: guardedOptions.sources })
     const modern = await aModernClient(url)
 
     expect((await modern.listTools()).tools.map(({ name }) => name)).toEqual([...names].sort())
@@ -201,7 +202,7 @@ describe('a caller sees exactly the tools it may call', () => {
 
 describe('a missing scope', () => {
   test('is 403 with a challenge that names all missing scopes on modern HTTP', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, callOf('refund'), bearer('reader'))
 
@@ -213,7 +214,7 @@ describe('a missing scope', () => {
   })
 
   test('names only the missing scopes', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const response = await post(url, callOf('refund'), bearer('clerk'))
 
@@ -221,12 +222,12 @@ describe('a missing scope', () => {
   })
 
   test('is the same in a 2025 session', async () => {
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, bearer('reader'))
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, bearer('reader'))
 
     const response = await post(
       url,
-      aRequestOf2025('tools/call', { name: 'refund', arguments: {} }, session),
+      aPostOf2025('tools/call', { name: 'refund', arguments: {} }, session),
       bearer('reader'),
     )
 
@@ -241,8 +242,8 @@ describe('a missing scope', () => {
   })
 
   test('is reported before invalid arguments', async () => {
-    const { url } = await serveHere(guarded)
-    const invalidCall = aModernRequest('tools/call', {
+    const { url } = await serveHere(guardedOptions)
+    const invalidCall = aModernPost('tools/call', {
       name: 'refund',
       arguments: { order: 'one' },
     })
@@ -259,10 +260,10 @@ describe('a missing scope', () => {
       read: () => 'none',
     })
     const { url } = await serveHere({ sources: [definitionSource([view])], http: { tokens } })
-    const read = aModernRequest('resources/read', { uri: 'orders://all' })
-    const list = aModernRequest('resources/list')
+    const read = aModernPost('resources/read', { uri: 'orders://all' })
+    const list = aModernPost('resources/list')
 
-    const [allowed, refused] = [
+    const [answer, refusal] = [
       await post(url, read, bearer('reader')),
       await post(url, read, bearer('nothing')),
     ]
@@ -271,7 +272,7 @@ describe('a missing scope', () => {
       await post(url, list, bearer('nothing')),
     ]
 
-    expect([allowed.status, refused.status]).toEqual([200, 403])
+    expect([answer.status, refusal.status]).toEqual([200, 403])
     expect((await answerOf(fullList)).result.resources).toHaveLength(1)
     expect((await answerOf(emptyList)).result.resources).toEqual([])
   })
@@ -292,7 +293,7 @@ describe('cache scope', () => {
   ]
   const lists = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list']
   const cachingOf = async (url: string, method: string, headers = {}, params = {}) => {
-    const { result } = await answerOf(await post(url, aModernRequest(method, params), headers))
+    const { result } = await answerOf(await post(url, aModernPost(method, params), headers))
     const { ttlMs, cacheScope } = result
     expect(Number.isSafeInteger(ttlMs) && ttlMs >= 0, method).toBe(true)
     return cacheScope
@@ -353,10 +354,10 @@ describe('drawbridge token', () => {
     const { content } = await client.callTool({ name: 'whoami', arguments: {} })
     await client.callTool({ name: 'fail', arguments: {} })
     await client.callTool({ name: 'erase', arguments: {} }).catch(() => {})
-    const refused = await post(server.url, aModernRequest('tools/list'), {
+    const refusal = await post(server.url, aModernPost('tools/list'), {
       authorization: wrongHeader,
     })
-    const malformed = await fetch(server.url, {
+    const malformedAnswer = await fetch(server.url, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: '{"jsonrpc":',
@@ -365,8 +366,8 @@ describe('drawbridge token', () => {
 
     expect(tools.map(({ name }) => name)).toEqual(['fail', 'read_order', 'whoami'])
     expect(content).toEqual([{ type: 'text', text: 'ann "the clerk"' }])
-    expect([refused.status, malformed.status]).toEqual([401, 400])
-    for (const text of [server.stderr(), server.stdout(), await malformed.text()]) {
+    expect([refusal.status, malformedAnswer.status]).toEqual([401, 400])
+    for (const text of [server.stderr(), server.stdout(), await malformedAnswer.text()]) {
       expect(text).not.toContain(token)
       expect(text).not.toContain('wrong-token-of-a-stranger')
     }

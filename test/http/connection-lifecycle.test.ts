@@ -6,13 +6,19 @@ import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-pro
 import { amount, atMost } from '../support/amount.ts'
 import { eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
-import { anInitialize as anInitializeMessage, initialized } from '../support/legacy-request.ts'
-import { aModernRequest as aModernMessage } from '../support/modern-request.ts'
+import { anInitialize, initialized } from '../support/legacy-request.ts'
+import { aModernRequest } from '../support/modern-request.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { drawbridge, type Serving, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { type StdioServer, spawnStdio } from '../support/spawn-server.ts'
-import { aModernRequest, answerOf, aRequestOf2025, openSession, post } from '../support/wire.ts'
+import {
+  aModernPost,
+  answerOf,
+  aPostOf2025,
+  initializeSession as openSession,
+  post,
+} from '../support/wire.ts'
 
 const ping = defineTool({
   name: 'ping',
@@ -95,7 +101,7 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
   test('idle keep-alive connections do not delay the exit', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
     // `fetch` keeps connections alive.
-    const answer = post(server.url, aModernRequest('tools/call', slowCall))
+    const answer = post(server.url, aModernPost('tools/call', slowCall))
     await server.waitForOutput(/began 1\b/)
 
     const exit = terminate(server)
@@ -107,10 +113,9 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
 
   test('a call that outlasts the grace period still gets an answer', async () => {
     const server = await startServing([], { cwd: await aProject(files) })
-    const call = post(
-      server.url,
-      aModernRequest('tools/call', { name: 'stuck', arguments: {} }),
-    ).then(answerOf)
+    const call = post(server.url, aModernPost('tools/call', { name: 'stuck', arguments: {} })).then(
+      answerOf,
+    )
     await server.waitForOutput(/began/)
 
     const exit = terminate(server)
@@ -146,13 +151,13 @@ describe('over stdio', () => {
   const legacyList = { jsonrpc: '2.0', method: 'tools/list' }
   const openers: Readonly<Record<string, (server: StdioServer) => Promise<{ call: object }>>> = {
     2025: async (server) => {
-      await server.request({ ...anInitializeMessage(), id: 1 })
+      await server.request({ ...anInitialize(), id: 1 })
       await server.send(initialized)
       return { call: { jsonrpc: '2.0', id: 7, method: 'tools/call', params: stuckCall } }
     },
     2026: async (server) => {
-      await server.request(aModernMessage('server/discover', {}, 1))
-      return { call: aModernMessage('tools/call', stuckCall, 7) }
+      await server.request(aModernRequest('server/discover', {}, 1))
+      return { call: aModernRequest('tools/call', stuckCall, 7) }
     },
   }
 
@@ -218,7 +223,7 @@ describe('over stdio', () => {
       const [, abortedAt] = await waitForLog(server, /aborted (\d+)/)
       // Messages are ordered: an answer to 7 would arrive before this one.
       await server.request(
-        era === '2026' ? aModernMessage('tools/list', {}, 8) : { ...legacyList, id: 8 },
+        era === '2026' ? aModernRequest('tools/list', {}, 8) : { ...legacyList, id: 8 },
       )
 
       expect(Number(abortedAt) - cancelledAt).toBeLessThan(atMost(250))
@@ -271,7 +276,7 @@ describe('over HTTP', () => {
       indexes.map(async (at) => {
         const client = new AbortController()
         const started = whenStarted(at)
-        const answer = post(url, aModernRequest('tools/call', call(at)), {}, client.signal)
+        const answer = post(url, aModernPost('tools/call', call(at)), {}, client.signal)
         await started
         // Spread the disconnects over half a second.
         await new Promise((resolve) => setTimeout(resolve, at * 10))
@@ -304,7 +309,7 @@ describe('over HTTP', () => {
     })
     const { bridge, url } = await serveHere({ sources: [definitionSource([lateTool])] })
     const client = new AbortController()
-    const message = aModernRequest('tools/call', { name: 'late', arguments: {} })
+    const message = aModernPost('tools/call', { name: 'late', arguments: {} })
 
     const answer = post(url, message, {}, client.signal).catch(() => {})
     await started.opened
@@ -340,13 +345,13 @@ describe('over HTTP', () => {
     const session = await openSession(url)
     const connection = new AbortController()
     const started = whenStarted(0)
-    const message = aRequestOf2025('tools/call', call(0), session)
+    const message = aPostOf2025('tools/call', call(0), session)
     const response = await post(url, message, {}, connection.signal)
     await started
 
     connection.abort()
     await response.text().catch(() => {})
-    await post(url, aRequestOf2025('tools/list', {}, session)).then(answerOf)
+    await post(url, aPostOf2025('tools/list', {}, session)).then(answerOf)
 
     expect(abortedAt).toEqual([])
     expect(bridge.audit).toEqual([])
@@ -373,7 +378,7 @@ async function measureSlowClients(): Promise<{
   const otherDurationsMs: number[] = []
   const requestTimer = setInterval(async () => {
     const startedAt = performance.now()
-    await post(`http://127.0.0.1:${port}/mcp`, aModernRequest('tools/list')).then(answerOf)
+    await post(`http://127.0.0.1:${port}/mcp`, aModernPost('tools/list')).then(answerOf)
     otherDurationsMs.push(performance.now() - startedAt)
   }, 100)
   const head = 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'

@@ -5,7 +5,7 @@ import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { aConfig, aProject, aToolModule } from '../support/a-project.ts'
 import { drawbridge, startServing } from '../support/run-cli.ts'
 import { serveHere } from '../support/serve-here.ts'
-import { aModernRequest, anInitialize, post, type Sending } from '../support/wire.ts'
+import { aModernPost, anInitializePost, type HttpPost, post } from '../support/wire.ts'
 
 const ping = defineTool({
   name: 'ping',
@@ -14,7 +14,7 @@ const ping = defineTool({
   schema: z.object({}),
   execute: () => 'pong',
 })
-const guarded = {
+const guardedOptions = {
   sources: [definitionSource([ping])],
   http: {
     hosts: ['bridge.example', 'xn--bcher-kva.example', 'ported.example:8080'],
@@ -73,16 +73,16 @@ const origins: Readonly<Record<string, 'yes' | 'own' | 'no'>> = {
 }
 
 /** The status of each route for an accepted request. */
-const routes: Readonly<Record<string, { path: string; message?: Sending; status: number }>> = {
-  'a request of 2026 to /mcp': { path: '/mcp', message: aModernRequest('tools/list'), status: 200 },
-  'a request of 2025 to /mcp': { path: '/mcp', message: anInitialize(), status: 200 },
+const routes: Readonly<Record<string, { path: string; message?: HttpPost; status: number }>> = {
+  'a request of 2026 to /mcp': { path: '/mcp', message: aModernPost('tools/list'), status: 200 },
+  'a request of 2025 to /mcp': { path: '/mcp', message: anInitializePost(), status: 200 },
   '/health': { path: '/health', status: 200 },
   'an unknown route': { path: '/no/such/route', status: 404 },
 }
 
 describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(Object.keys(routes))('on %s', async (name) => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
     const { path, message, status } = routes[name] as (typeof routes)[string]
     const send = createSender(port)
     const expected: Record<string, number> = {}
@@ -91,8 +91,8 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
     for (const [host, isAccepted] of Object.entries(hosts))
       for (const [origin, rule] of Object.entries(origins)) {
         const row = `Host ${host}, Origin ${origin}`
-        const own = origin.toLowerCase() === `http://${host}`.toLowerCase()
-        const passes = isAccepted && (rule === 'yes' || (rule === 'own' && own))
+        const isOwn = origin.toLowerCase() === `http://${host}`.toLowerCase()
+        const passes = isAccepted && (rule === 'yes' || (rule === 'own' && isOwn))
         expected[row] = passes ? status : 403
         const { status: actualStatus, headers } = await send(path, { host, origin }, message)
         actual[row] = actualStatus
@@ -103,9 +103,9 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   })
 
   test('a foreign Origin is refused with a JSON-RPC error even with a valid Host', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
-    const response = await post(url, aModernRequest('tools/list'), {
+    const response = await post(url, aModernPost('tools/list'), {
       origin: 'http://evil.example',
     })
 
@@ -120,7 +120,7 @@ describe('Host and Origin checks apply to every route (DNS rebinding)', () => {
   test.each(['GET', 'DELETE', 'OPTIONS', 'HEAD', 'PUT'])(
     'a foreign Origin is refused for method %s',
     async (method) => {
-      const { url } = await serveHere(guarded)
+      const { url } = await serveHere(guardedOptions)
 
       const response = await fetch(url, { method, headers: { origin: 'http://evil.example' } })
 
@@ -153,13 +153,13 @@ describe('a missing or duplicate Host or Origin', () => {
       /^HTTP\/1\.1 40[03] /,
     ],
   ])('is refused: %s', async (_, lines, refusal) => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
 
     expect(await sendRaw(port, get(lines))).toMatch(refusal)
   })
 
   test('is not replaced by an absolute request target', async () => {
-    const { port } = await serveHere(guarded)
+    const { port } = await serveHere(guardedOptions)
 
     const answer = await sendRaw(
       port,
@@ -171,7 +171,7 @@ describe('a missing or duplicate Host or Origin', () => {
 })
 
 test('an allowed origin receives CORS headers', async () => {
-  const { url } = await serveHere(guarded)
+  const { url } = await serveHere(guardedOptions)
   const origin = 'https://app.example'
 
   const preflight = await fetch(url, {
@@ -182,7 +182,7 @@ test('an allowed origin receives CORS headers', async () => {
       'access-control-request-headers': 'content-type,mcp-protocol-version,mcp-method',
     },
   })
-  const answer = await post(url, aModernRequest('tools/list'), { origin })
+  const answer = await post(url, aModernPost('tools/list'), { origin })
 
   expect(preflight.status).toBeLessThan(300)
   expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
@@ -192,10 +192,10 @@ test('an allowed origin receives CORS headers', async () => {
 
 test.each(['https://app.example/', 'https://app.example:443', 'HTTPS://APP.EXAMPLE'])(
   'an origin configured as %s matches https://app.example',
-  async (configured) => {
-    const { url } = await serveHere({ ...guarded, http: { origins: [configured] } })
+  async (configuredOrigin) => {
+    const { url } = await serveHere({ ...guardedOptions, http: { origins: [configuredOrigin] } })
 
-    const response = await post(url, aModernRequest('tools/list'), {
+    const response = await post(url, aModernPost('tools/list'), {
       origin: 'https://app.example',
     })
 
@@ -251,7 +251,7 @@ describe('the listening address', () => {
     const { url } = await startServing(['guarded.yaml', '--host', '0.0.0.0'], { cwd })
     const { port } = new URL(url)
 
-    const response = await post(`http://127.0.0.1:${port}/mcp`, aModernRequest('tools/list'))
+    const response = await post(`http://127.0.0.1:${port}/mcp`, aModernPost('tools/list'))
     expect(response.status).toBe(401)
     await expect(connect('127.0.0.2', Number(port))).resolves.toBeUndefined()
   })
@@ -261,7 +261,7 @@ describe('the listening address', () => {
 
     const { url } = await startServing(['--host', '127.0.0.2'], { cwd })
 
-    expect((await post(url, aModernRequest('tools/list'))).status).toBe(200)
+    expect((await post(url, aModernPost('tools/list'))).status).toBe(200)
   })
 
   test('is bracketed for IPv6', async () => {
@@ -270,7 +270,7 @@ describe('the listening address', () => {
     const { url } = await startServing(['--host', '::1'], { cwd })
 
     expect(url).toContain('http://[::1]:')
-    expect((await post(url, aModernRequest('tools/list'))).status).toBe(200)
+    expect((await post(url, aModernPost('tools/list'))).status).toBe(200)
   })
 })
 
@@ -283,7 +283,7 @@ interface RequestNames {
 function createSender(port: number) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   const withPort = (text: string) => text.replace('PORT', String(port))
-  return (path: string, { host, origin }: RequestNames, message?: Sending) =>
+  return (path: string, { host, origin }: RequestNames, message?: HttpPost) =>
     new Promise<{ status: number; headers: http.IncomingHttpHeaders }>((resolve, reject) => {
       const headers = {
         ...message?.headers,

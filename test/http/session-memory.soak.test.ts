@@ -6,32 +6,24 @@ import { spawnServer } from '../support/spawn-server.ts'
 test.each([
   ['it does not accept text/event-stream', { accept: 'application/json' }, 406],
   ['its body is a batch', {}, 400],
-])(
-  'an initialize refused because %s leaks no memory',
-  {
-    timeout: 60_000,
-  },
-  async (_, extraHeaders, status) => {
-    const { connection, server } = await connect()
-    const initialize = anInitialize()
-    const body = JSON.stringify(status === 400 ? [initialize, initialize] : initialize)
-    const bytes = toBytes({ headers: { ...toLegacyHeaders(), ...extraHeaders }, body })
-    const refuse = async (times: number) => {
-      for (let time = 0; time < times; time += 10) {
-        const responses = await Promise.all(
-          Array.from({ length: 10 }, () => connection.send(bytes)),
-        )
-        for (const response of responses) expect(response.status).toBe(status)
-      }
+])('an initialize refused because %s leaks no memory', async (_, extraHeaders, status) => {
+  const { connection, server } = await connect()
+  const initialize = anInitialize()
+  const body = JSON.stringify(status === 400 ? [initialize, initialize] : initialize)
+  const bytes = toBytes({ headers: { ...toLegacyHeaders(), ...extraHeaders }, body })
+  const refuse = async (times: number) => {
+    for (let time = 0; time < times; time += 10) {
+      const responses = await Promise.all(Array.from({ length: 10 }, () => connection.send(bytes)))
+      for (const response of responses) expect(response.status).toBe(status)
     }
+  }
 
-    await refuse(1000)
-    const residentBefore = server.residentMegabytes
-    await refuse(10_000)
+  await refuse(1000)
+  const residentBefore = server.residentMegabytes
+  await refuse(10_000)
 
-    expect(server.residentMegabytes - residentBefore).toBeLessThanOrEqual(40)
-  },
-)
+  expect(server.residentMegabytes - residentBefore).toBeLessThanOrEqual(40)
+})
 
 test('the event log of a session is bounded in bytes', async () => {
   const { connection, server } = await connect()

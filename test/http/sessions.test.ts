@@ -12,12 +12,12 @@ import { reachableKilobytes } from '../support/heap.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import {
-  anInitialize,
+  anInitializePost,
   answerOf,
-  aRequestOf2025,
+  aPostOf2025,
   type Frame,
   framesOf,
-  openSession,
+  initializeSession,
   post,
 } from '../support/wire.ts'
 
@@ -39,11 +39,11 @@ const erase = defineTool({
   schema: z.object({}),
   execute: () => 'erased',
 })
-const guarded = { sources: [definitionSource([erase])], http: { tokens } }
+const guardedOptions = { sources: [definitionSource([erase])], http: { tokens } }
 
 type Headers = Readonly<Record<string, string>>
 
-const listIn = (session: string) => aRequestOf2025('tools/list', {}, session)
+const listIn = (session: string) => aPostOf2025('tools/list', {}, session)
 const endSession = (url: string, session: string, extraHeaders: Headers = {}) =>
   fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session, ...extraHeaders } })
 const listenIn = (url: string, session: string, extraHeaders: Headers = {}, signal?: AbortSignal) =>
@@ -54,10 +54,12 @@ const listenIn = (url: string, session: string, extraHeaders: Headers = {}, sign
 
 describe('a session id', () => {
   test('has at least 128 random bits and is unique', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const ids: string[] = []
     for (let round = 0; round < 20; round++) {
-      const sessionIds = await Promise.all(Array.from({ length: 25 }, () => openSession(url, ann)))
+      const sessionIds = await Promise.all(
+        Array.from({ length: 25 }, () => initializeSession(url, ann)),
+      )
       await Promise.all(sessionIds.map((id) => endSession(url, id, ann)))
       ids.push(...sessionIds)
     }
@@ -68,9 +70,9 @@ describe('a session id', () => {
   })
 
   test('is issued only for an accepted initialize', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
-    const response = await post(url, anInitialize(), { ...ann, accept: 'application/json' })
+    const response = await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
 
     expect(response.status).toBe(406)
     expect(response.headers.get('mcp-session-id')).toBeNull()
@@ -85,11 +87,11 @@ describe('a session belongs to the caller that opened it', () => {
       await listenIn(url, session, headers),
       await endSession(url, session, headers),
     ]
-    return Promise.all(responses.map(async (one) => [one.status, await one.text()]))
+    return Promise.all(responses.map(async (response) => [response.status, await response.text()]))
   }
 
   test('an unknown session is 404', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     const answers = await sendAll(url, crypto.randomUUID(), ann)
 
@@ -97,8 +99,8 @@ describe('a session belongs to the caller that opened it', () => {
   })
 
   test("another caller's session gives the same 404 and stays open", async () => {
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
 
     const answers = await sendAll(url, session, bob)
 
@@ -107,28 +109,28 @@ describe('a session belongs to the caller that opened it', () => {
   })
 
   test('a call is authorised by its own token, not by the token that opened the session', async () => {
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
-    const call = aRequestOf2025('tools/call', { name: 'erase', arguments: {} }, session)
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
+    const call = aPostOf2025('tools/call', { name: 'erase', arguments: {} }, session)
 
     expect(await answerOf(await post(url, call, ann))).toHaveProperty('result')
-    const refused = await post(url, call, annWithoutScope)
-    expect(refused.status).toBe(403)
-    expect(refused.headers.get('www-authenticate')).toBe(
+    const refusal = await post(url, call, annWithoutScope)
+    expect(refusal.status).toBe(403)
+    expect(refusal.headers.get('www-authenticate')).toBe(
       'Bearer error="insufficient_scope", scope="admin"',
     )
-    expect(await answerOf(refused)).toHaveProperty('error.code', -31403)
+    expect(await answerOf(refusal)).toHaveProperty('error.code', -31403)
   })
 
   test('a session is unknown on another mount', async () => {
-    const [source] = guarded.sources as [ReturnType<typeof definitionSource>]
+    const [source] = guardedOptions.sources as [ReturnType<typeof definitionSource>]
     const { url } = await serveHere({
       sources: [
         { source, mount: '/mcp' },
         { source, mount: '/mcp/other' },
       ],
     })
-    const session = await openSession(url)
+    const session = await initializeSession(url)
 
     expect((await post(`${url}/other`, listIn(session))).status).toBe(404)
     expect((await post(url, listIn(session))).status).toBe(200)
@@ -139,8 +141,8 @@ describe('a session ends', () => {
   afterEach(() => vi.useRealTimers())
 
   test('with DELETE, which closes its stream and makes it 404', async () => {
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
     const stream = await listenIn(url, session, ann)
 
     const deletion = await endSession(url, session, ann)
@@ -154,8 +156,11 @@ describe('a session ends', () => {
 
   test('after half an hour without use', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
-    const { url } = await serveHere(guarded)
-    const [usedSession, idleSession] = [await openSession(url, ann), await openSession(url, ann)]
+    const { url } = await serveHere(guardedOptions)
+    const [usedSession, idleSession] = [
+      await initializeSession(url, ann),
+      await initializeSession(url, ann),
+    ]
 
     vi.advanceTimersByTime(sessionLimits.idle / 2)
     const duringUse = await post(url, listIn(usedSession), ann)
@@ -168,8 +173,8 @@ describe('a session ends', () => {
 
   test('not while its stream is open', async () => {
     vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
     await listenIn(url, session, ann)
 
     vi.advanceTimersByTime(sessionLimits.idle + 120_000)
@@ -180,26 +185,26 @@ describe('a session ends', () => {
 
 describe('sessions per caller are limited', () => {
   test('one over the limit is refused, other callers are not, and ending one frees a slot', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const sessionIds: string[] = []
     for (let count = 0; count < sessionLimits.perCaller; count++)
-      sessionIds.push(await openSession(url, ann))
+      sessionIds.push(await initializeSession(url, ann))
 
-    const refused = await post(url, anInitialize(), ann)
-    const other = await post(url, anInitialize(), bob)
+    const refusal = await post(url, anInitializePost(), ann)
+    const otherCaller = await post(url, anInitializePost(), bob)
     await endSession(url, sessionIds[0] ?? '', ann)
-    const afterEnding = await post(url, anInitialize(), ann)
+    const afterEnding = await post(url, anInitializePost(), ann)
 
-    expect([refused.status, other.status, afterEnding.status]).toEqual([429, 200, 200])
+    expect([refusal.status, otherCaller.status, afterEnding.status]).toEqual([429, 200, 200])
   })
 
   test('under concurrent initialize requests', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const attempts = sessionLimits.perCaller + 64
 
     const statuses = await Promise.all(
       Array.from({ length: attempts }, async () => {
-        const response = await post(url, anInitialize(), ann)
+        const response = await post(url, anInitializePost(), ann)
         await response.text()
         return response.status
       }),
@@ -210,24 +215,24 @@ describe('sessions per caller are limited', () => {
   })
 
   test('refused and ended sessions free their slots', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
 
     for (let count = 0; count < sessionLimits.perCaller; count++) {
-      await post(url, anInitialize(), { ...ann, accept: 'application/json' })
-      await endSession(url, await openSession(url, ann), ann)
+      await post(url, anInitializePost(), { ...ann, accept: 'application/json' })
+      await endSession(url, await initializeSession(url, ann), ann)
     }
 
     // A leaked slot would make one of these fail.
     for (let count = 0; count < sessionLimits.perCaller; count++)
-      expect(await openSession(url, ann)).toMatch(/./)
+      expect(await initializeSession(url, ann)).toMatch(/./)
   })
 
   test('refused and ended sessions leave no memory behind', async () => {
-    const { url } = await serveHere(guarded)
+    const { url } = await serveHere(guardedOptions)
     const openAndEnd = async (sessionCount: number) => {
       for (let count = 0; count < sessionCount; count++) {
-        await post(url, anInitialize(), { ...ann, accept: 'application/json' }).then(answerOf)
-        await endSession(url, await openSession(url, ann), ann).then((ended) => ended.text())
+        await post(url, anInitializePost(), { ...ann, accept: 'application/json' }).then(answerOf)
+        await endSession(url, await initializeSession(url, ann), ann).then((ended) => ended.text())
       }
     }
     await openAndEnd(50)
@@ -246,7 +251,7 @@ describe('notifications in a session', () => {
     const { source, changeTools } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
     const clients = [await aClientOf2025(url), await aClientOf2025(url)]
-    const notified = clients.map(
+    const notifications = clients.map(
       (client) =>
         new Promise((resolve) => {
           client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
@@ -254,7 +259,7 @@ describe('notifications in a session', () => {
     )
 
     changeTools()
-    await Promise.all(notified)
+    await Promise.all(notifications)
 
     for (const client of clients)
       expect((await client.listTools()).tools[0]?.description).toContain('version 2')
@@ -273,14 +278,14 @@ describe('notifications in a session', () => {
     })
     /** A later tool-list change marks that earlier notifications have arrived. */
     const settle = async () => {
-      const notified = [subscriber, other].map(
+      const notifications = [subscriber, other].map(
         (client) =>
           new Promise((resolve) => {
             client.setNotificationHandler(ToolListChangedNotificationSchema, resolve)
           }),
       )
       changeTools()
-      await Promise.all(notified)
+      await Promise.all(notifications)
     }
 
     await subscriber.subscribeResource({ uri: 'lamp://hall' })
@@ -313,9 +318,9 @@ describe('a lost stream can be resumed', () => {
   test('with the missed events, once and in order, followed by live events', async () => {
     const { source, update } = aChangingSource()
     const { url } = await serveHere({ sources: [source] })
-    const session = await openSession(url)
+    const session = await initializeSession(url)
     for (const uri of ['lamp://hall', 'lamp://attic'])
-      await post(url, aRequestOf2025('resources/subscribe', { uri }, session))
+      await post(url, aPostOf2025('resources/subscribe', { uri }, session))
     const connection = new AbortController()
     const first = framesOf(await listenIn(url, session, {}, connection.signal))
     const uriIn = ({ data }: Frame) => JSON.parse(data).params.uri
@@ -326,14 +331,14 @@ describe('a lost stream can be resumed', () => {
     update('lamp://attic')
     update('lamp://hall')
     // Notifications are delayed by 50 ms; the stream may return before or after that.
-    const resumed = await eventually(async () => {
+    const resumedFrames = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': firstFrame.id ?? '' })
       expect(response.status).toBe(200)
       return framesOf(response)
     })
-    const missedFrames = [await next(resumed), await next(resumed)]
+    const missedFrames = [await next(resumedFrames), await next(resumedFrames)]
     update('lamp://attic')
-    const liveFrame = await next(resumed)
+    const liveFrame = await next(resumedFrames)
 
     expect(uriIn(firstFrame)).toBe('lamp://hall')
     expect(missedFrames.map(uriIn)).toEqual(['lamp://attic', 'lamp://hall'])
@@ -344,7 +349,7 @@ describe('a lost stream can be resumed', () => {
   test('with the answer of the call it was lost with', async () => {
     let finish: (value: string) => void = () => {}
     let runs = 0
-    const slow = defineTool({
+    const slowTool = defineTool({
       name: 'slow',
       description: 'Takes its time.',
       category: 'write',
@@ -356,21 +361,21 @@ describe('a lost stream can be resumed', () => {
         })
       },
     })
-    const { url } = await serveHere({ sources: [definitionSource([slow])] })
-    const session = await openSession(url)
+    const { url } = await serveHere({ sources: [definitionSource([slowTool])] })
+    const session = await initializeSession(url)
     const connection = new AbortController()
-    const call = aRequestOf2025('tools/call', { name: 'slow', arguments: {} }, session)
+    const call = aPostOf2025('tools/call', { name: 'slow', arguments: {} }, session)
 
     const { id } = await next(framesOf(await post(url, call, {}, connection.signal)))
     connection.abort()
-    const resumed = await eventually(async () => {
+    const resumedResponse = await eventually(async () => {
       const response = await listenIn(url, session, { 'last-event-id': id ?? '' })
       expect(response.status).toBe(200)
       return response
     })
     finish('done at last')
 
-    expect(await answerOf(resumed)).toMatchObject({
+    expect(await answerOf(resumedResponse)).toMatchObject({
       id: 1,
       result: { content: [{ type: 'text', text: 'done at last' }] },
     })
@@ -378,8 +383,8 @@ describe('a lost stream can be resumed', () => {
   })
 
   test('only by its caller and from a known event', async () => {
-    const { url } = await serveHere(guarded)
-    const session = await openSession(url, ann)
+    const { url } = await serveHere(guardedOptions)
+    const session = await initializeSession(url, ann)
 
     const foreignResume = await listenIn(url, session, { ...bob, 'last-event-id': '0' })
     const unknownEvent = await listenIn(url, session, { ...ann, 'last-event-id': 'no-such-event' })

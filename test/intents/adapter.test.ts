@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { type AgentDefinition, AgentError, intentSource, z } from '../../src/index.ts'
 import type { IntentEnvelope } from '../../src/sources/intents/envelope/envelope.ts'
 import { toEnvelope } from '../../src/sources/intents/envelope/to-envelope.ts'
-import { aLog, anAgent, aPayer, aRouter, later, never } from '../support/agents.ts'
+import { aLog, anAgent, aPayer, aRouter, neverSettle, resolveAfter } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 import { aCall, aCaller } from '../support/builders.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
@@ -50,12 +50,12 @@ describe.each(clients)('a client of %s', (_, connect) => {
   })
 
   test("receives an agent failure as an error result with the agent's error code [I24, I25, I30]", async () => {
-    const broken = anAgent('a', {
+    const failingAgent = anAgent('a', {
       handle: () => {
         throw new AgentError('RATE_LIMIT', 'Too many today.', { details: { left: 0 } })
       },
     })
-    const { url } = await serve([broken])
+    const { url } = await serve([failingAgent])
     const client = await connect(url)
 
     const result = await client.callTool({ name: 'Look', arguments: {} })
@@ -139,7 +139,9 @@ describe('translating a tool call into an envelope', () => {
 
   test('rejects arguments that cannot be translated and asks no agent [I27]', async () => {
     const reached: unknown[] = []
-    const { bridge } = await serve([anAgent('a', { handle: (one) => void reached.push(one) })])
+    const { bridge } = await serve([
+      anAgent('a', { handle: (envelope) => void reached.push(envelope) }),
+    ])
 
     const result = await bridge.call('Look', { big: 10n })
 
@@ -241,7 +243,7 @@ describe('exactly one answer per request', () => {
     metadata: {},
     error: { code, message: 'no' },
   })
-  const hostile = [
+  const hostileHandlers = [
     ['throws', () => fail(new Error('/etc/secret')), 'INTERNAL_AGENT_ERROR'],
     ['throws nothing', () => fail(undefined), 'INTERNAL_AGENT_ERROR'],
     [
@@ -249,8 +251,12 @@ describe('exactly one answer per request', () => {
       () => fail(Object.create(null)),
       'INTERNAL_AGENT_ERROR',
     ],
-    ['rejects later', () => later(5, 0).then(() => fail(new Error('x'))), 'INTERNAL_AGENT_ERROR'],
-    ['never answers', never, 'AGENT_TIMEOUT'],
+    [
+      'rejects later',
+      () => resolveAfter(5, 0).then(() => fail(new Error('x'))),
+      'INTERNAL_AGENT_ERROR',
+    ],
+    ['never answers', neverSettle, 'AGENT_TIMEOUT'],
     ['answers with a circular object', aCircle, 'PROTOCOL_ERROR'],
     ['answers with a bigint', () => ({ n: 1n }), 'PROTOCOL_ERROR'],
     ['answers with a map', () => new Map(), 'PROTOCOL_ERROR'],
@@ -263,10 +269,12 @@ describe('exactly one answer per request', () => {
     ['answers with a complete response', () => aResponse('AGENT_ERROR'), 'AGENT_ERROR'],
   ] as const
 
-  test.each(hostile)(
+  test.each(hostileHandlers)(
     'an agent that %s yields one typed error [I26, I29, I31, I32]',
     async (_, handle, code) => {
-      const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout: 50 })
+      // A short time-out only where it is expected: a busy machine can be slower than any other agent.
+      const attemptTimeout = code === 'AGENT_TIMEOUT' ? 50 : 30_000
+      const { url, bridge } = await serve([anAgent('a', { handle })], { attemptTimeout })
       const client = await aModernClient(url)
 
       const result = await client.callTool({ name: 'Look', arguments: {} })
@@ -275,7 +283,7 @@ describe('exactly one answer per request', () => {
       expect(JSON.stringify(result)).not.toContain('/etc/secret')
       const id = String(result._meta?.['dev.drawbridge/call-id'])
       expect(
-        bridge.executions.find(id)?.events.filter((one) => one.event === 'ended'),
+        bridge.executions.find(id)?.events.filter(({ event }) => event === 'ended'),
       ).toHaveLength(1)
     },
   )
@@ -387,7 +395,7 @@ describe('governance around the router', () => {
 
   test('explain names the agents that would be asked without asking them', async () => {
     const reached: unknown[] = []
-    const { bridge } = await serve(pay((one) => void reached.push(one)))
+    const { bridge } = await serve(pay((envelope) => void reached.push(envelope)))
 
     const explanation = await bridge.explain('Pay', {})
 

@@ -8,7 +8,7 @@ import { aBank, type Bank } from '../support/a-bank.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { until } from '../support/eventually.ts'
-import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { aModernRequest, postMessage, toModernHeaders } from '../support/modern-request.ts'
 import { startDrawbridge } from '../support/run-cli.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -16,7 +16,7 @@ const kills = amount(4, 300)
 const fixture = path.join(repository, 'test/fixtures/routing')
 
 test('a server killed with SIGKILL while routing keeps its answers, pays nothing twice and resumes only safe executions', {
-  timeout: 60_000 + kills * 5_000,
+  timeout: 120_000 + kills * 5_000,
 }, async () => {
   // Fixed seed: the same sequence in every run, though timing still varies.
   const random = createRandom(20261116).below
@@ -31,13 +31,13 @@ test('a server killed with SIGKILL while routing keeps its answers, pays nothing
   }
   await books.resumeAll()
 
-  const { acknowledged, resumed, refused, orders, paidTwice } = books.sums()
+  const { acknowledgements, resumptions, refusals, orders, paidTwice } = books.sums()
   console.info(
-    `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledged} acknowledged, ${resumed} resumed, ${refused} not resumed because they may have acted, ${paidTwice} paid twice`,
+    `kill -9 while routing: ${kills} times, ${orders} orders, ${acknowledgements} acknowledged, ${resumptions} resumed, ${refusals} not resumed because they may have acted, ${paidTwice} paid twice`,
   )
   expect(paidTwice).toBe(0)
-  expect(acknowledged).toBeGreaterThan(0)
-  expect(refused).toBeGreaterThan(0)
+  expect(acknowledgements).toBeGreaterThan(0)
+  expect(refusals).toBeGreaterThan(0)
 })
 
 /** Records every order sent to the servers and every answer received. */
@@ -50,7 +50,7 @@ class Books {
   readonly #acknowledged = new Map<string, unknown>()
   readonly #refused = new Set<string>()
   readonly #notes = new Set<string>()
-  readonly #found = new Set<string>()
+  readonly #verifiedIds = new Set<string>()
   #resumed = 0
 
   constructor(bank: Bank, store: string, random: (bound: number) => number) {
@@ -77,8 +77,10 @@ class Books {
     })
     const { paid } = this.#bank
     const payments = paid.size + this.#random(5)
-    const done = this.#acknowledged.size + this.#random(5)
-    await until(() => (moment === 'paid' ? paid.size > payments : this.#acknowledged.size > done))
+    const answers = this.#acknowledged.size + this.#random(5)
+    await until(() =>
+      moment === 'paid' ? paid.size > payments : this.#acknowledged.size > answers,
+    )
     await sleep(this.#random(25))
     server.process.kill('SIGKILL')
     await server.exited
@@ -92,9 +94,9 @@ class Books {
     const { bridge } = await openDrawbridge(fixture, { library, environment, usesStore: true })
     try {
       expect(bridge.executions.verify().broken).toBeUndefined()
-      const unchecked = [...this.#acknowledged].filter(([id]) => !this.#found.has(id))
+      const unchecked = [...this.#acknowledged].filter(([id]) => !this.#verifiedIds.has(id))
       for (const [id, payload] of unchecked) {
-        this.#found.add(id)
+        this.#verifiedIds.add(id)
         expect(bridge.executions.find(id)?.events.at(-1)).toMatchObject({
           event: 'ended',
           state: 'done',
@@ -132,9 +134,9 @@ class Books {
     const paid = this.#orders.filter((order) => !this.#notes.has(order))
     return {
       orders: this.#orders.length,
-      acknowledged: this.#acknowledged.size,
-      resumed: this.#resumed,
-      refused: this.#refused.size,
+      acknowledgements: this.#acknowledged.size,
+      resumptions: this.#resumed,
+      refusals: this.#refused.size,
       paidTwice: paid.filter((order) => times(order) > 1).length,
     }
   }
@@ -142,7 +144,7 @@ class Books {
   async #call(url: string, name: string, order: string): Promise<void> {
     if (name === 'Note') this.#notes.add(order)
     const message = aModernRequest('tools/call', { name, arguments: { order } })
-    const answer = await post(url, message, toModernHeaders(message)).catch(() => undefined)
+    const answer = await postMessage(url, message, toModernHeaders(message)).catch(() => undefined)
     const result = answer?.answer.result
     if (!result) return
     if (result.isError) return

@@ -67,15 +67,15 @@ test('another process makes byte-identical decisions', async () => {
   const localDecisions = envelopes.map((envelope) =>
     chooseAgents({ envelope, registry, health: {}, policy }),
   )
-  const built = pathToFileURL(`${repository}/dist/sources/intents/`).href
+  const builtFolder = pathToFileURL(`${repository}/dist/sources/intents/`).href
   const script = startScript(
     `
-    const { readAgent } = await import('${built}agents/read-agent.js')
-    const { toRegistry } = await import('${built}agents/registry.js')
-    const { chooseAgents } = await import('${built}router/choose-agents.js')
-    const { readRouting, toPolicy } = await import('${built}router/routing-options.js')
+    const { readAgent } = await import('${builtFolder}agents/read-agent.js')
+    const { toRegistry } = await import('${builtFolder}agents/registry.js')
+    const { chooseAgents } = await import('${builtFolder}router/choose-agents.js')
+    const { readRouting, toPolicy } = await import('${builtFolder}router/routing-options.js')
     const { agents, envelopes } = JSON.parse(args[0])
-    const read = (one) => readAgent({ ...one, handle() {} }, { source: 'test', pointer: '' }).agent
+    const read = (agent) => readAgent({ ...agent, handle() {} }, { source: 'test', pointer: '' }).agent
     const registry = toRegistry(agents.reverse().map(read))
     const policy = toPolicy(readRouting({}))
     for (const envelope of envelopes)
@@ -118,11 +118,12 @@ test('a decision depends only on the envelope, registry, health and policy', () 
           JSON.stringify(decision),
         )
         // Every agent appears exactly once among the candidates.
-        expect(decision.candidates.map((one) => one.agent).sort()).toEqual(
-          parts.map((one) => one.name).sort(),
+        expect(decision.candidates.map(({ agent }) => agent).sort()).toEqual(
+          parts.map(({ name }) => name).sort(),
         )
         expect(new Set(decision.plan).size).toBe(decision.plan.length)
-        for (const one of decision.plan) expect([undefined, 'probe']).toContain(health[one])
+        for (const agentName of decision.plan)
+          expect([undefined, 'probe']).toContain(health[agentName])
         // Removing an agent keeps the order of the remaining agents.
         const unfiltered = chooseAgents({
           envelope,
@@ -132,7 +133,7 @@ test('a decision depends only on the envelope, registry, health and policy', () 
         }).decision
         if (strategy !== 'direct' && !decision.refusal)
           expect(decision.plan).toEqual(
-            unfiltered.plan.filter((one) => decision.plan.includes(one)),
+            unfiltered.plan.filter((agentName) => decision.plan.includes(agentName)),
           )
       },
     ),
@@ -151,13 +152,13 @@ test('replaying the logged envelope, registry, health and policy gives the same 
   )) {
     const registry = aRegistry(agents)
     expect(registry.hash).toBe(setup?.registry)
-    const replayed = chooseAgents({
+    const replay = chooseAgents({
       envelope: begunEvent.envelope as ReturnType<typeof anEnvelope>,
       registry,
       health: begunEvent.decision.health,
       policy: toPolicy(readRouting({})),
     })
-    expect(replayed.decision).toEqual(begunEvent.decision)
+    expect(replay.decision).toEqual(begunEvent.decision)
   }
 })
 
@@ -175,18 +176,18 @@ test(`p${share * 100} of decisions among 100 candidates is below 50 µs`, () => 
       chooseAgents({ envelope, registry, health, policy })
       return Number(process.hrtime.bigint() - startedAt) / 1000
     })
-    const sorted = times.slice(measurements / 4).sort((a, b) => a - b)
-    return [0.5, share].map((part) => sorted[Math.floor(sorted.length * part)] ?? 0)
+    const sortedTimes = times.slice(measurements / 4).sort((a, b) => a - b)
+    return [0.5, share].map((part) => sortedTimes[Math.floor(sortedTimes.length * part)] ?? 0)
   }
   const unhealthy: HealthSnapshot = { 'agent-7': 'ejected' }
   const withNamedAgents = anEnvelope({ routing: { fallbackAgents: ['agent-9', 'agent-3'] } })
 
   const figures = {
-    'all well': measure({}),
-    'one ill': measure(unhealthy),
+    'all healthy': measure({}),
+    'one unhealthy': measure(unhealthy),
     // Explicitly named agents bypass the decision cache.
-    'agents asked for by name': measure({}, withNamedAgents),
-    'by name, one ill': measure(unhealthy, withNamedAgents),
+    'agents named': measure({}, withNamedAgents),
+    'by name, one unhealthy': measure(unhealthy, withNamedAgents),
   }
 
   for (const [scenario, times] of Object.entries(figures)) {

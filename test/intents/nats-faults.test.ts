@@ -118,7 +118,7 @@ function expectTypedFailures(results: CallResults): void {
 
 describeWithNats('NATS faults', () => {
   test('calls during the SIGKILL of a replica fail with typed errors by the deadline, then another replica answers', {
-    timeout: 20_000 * rounds,
+    timeout: 120_000 + rounds * 20_000,
   }, async () => {
     const server = await aNatsServer()
     const folder = await aBankProject(server.url)
@@ -141,7 +141,7 @@ describeWithNats('NATS faults', () => {
   })
 
   test('calls during a NATS server restart fail with typed errors, and the connections recover', {
-    timeout: 20_000 * rounds,
+    timeout: 120_000 + rounds * 20_000,
   }, async () => {
     const server = await aNatsServer()
     const folder = await aBankProject(server.url)

@@ -4,7 +4,7 @@ import { type AgentDefinition, AgentError, intentSource } from '../../src/index.
 import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
 import { aNatsServer, describeWithNats } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
-import { anAgent, anEnvelope, aPayer, never } from '../support/agents.ts'
+import { anAgent, anEnvelope, aPayer, neverSettle } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { drawbridge } from '../support/run-cli.ts'
@@ -25,7 +25,7 @@ const serve = async (options: IntentOptions, rest: Rest = {}) =>
 const aNode = (
   url: string,
   agents: readonly AgentDefinition[],
-  { seal, node = 'bank', heartbeat = 100, ...rest }: NodeParts = {},
+  { seal, node = 'bank', heartbeat = 5000, ...rest }: NodeParts = {},
 ) => serve({ agents, node, keys, serve: { nats: { url, heartbeat }, ...(seal && { seal }) } }, rest)
 
 interface NodeParts extends Rest {
@@ -43,7 +43,6 @@ const aRouterTo = (url: string, rest: object = {}, routing: IntentOptions = {}) 
     remote: [{ name: 'bank', url, capabilities: [look, pay], ...rest }],
     node: 'shop',
     keys,
-    attemptTimeout: 500,
     ...routing,
   })
 
@@ -62,6 +61,9 @@ async function aFakeAgent(url: string, answer: (message: Msg) => void): Promise<
   await connection.flush()
   return connection
 }
+
+/** The client's default is one second. */
+const requestLimit = { timeout: 60_000 }
 
 const toFrame = (body: unknown, messageType = 'response') =>
   JSON.stringify({ protocol: 'INTENTUSNET/1.0', messageType, body })
@@ -111,11 +113,11 @@ describeWithNats('agents over NATS', () => {
       },
     })
     await aNode(url, [agent])
-    const [router, local] = [await aRouterTo(url), await serve({ agents: [agent] })]
+    const [router, localBridge] = [await aRouterTo(url), await serve({ agents: [agent] })]
 
     for (const input of [{ a: [1, { b: null }] }, { fail: 'so' }]) {
       const [localResult, remoteResult] = [
-        await local.call('Look', input),
+        await localBridge.call('Look', input),
         await router.call('Look', input),
       ]
       expect(remoteResult.content).toEqual(localResult.content)
@@ -172,13 +174,13 @@ describeWithNats('agents over NATS', () => {
     const router = await aRouterTo(server.url)
     const startedAt = performance.now()
 
-    const refused = await router.call('Pay', { order: 1 })
+    const refusal = await router.call('Pay', { order: 1 })
     const durationMs = performance.now() - startedAt
     await server.start()
     await aNode(server.url, [aPayer('teller')])
 
     expect(durationMs).toBeLessThan(atMost(400))
-    expect(refused._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
+    expect(refusal._meta?.[failure]).toMatchObject({ code: 'AGENT_UNAVAILABLE' })
     expect((await router.call('Pay', { order: 2 })).structuredContent).toEqual({ from: 'teller' })
   })
 
@@ -187,16 +189,18 @@ describeWithNats('agents over NATS', () => {
     const onAbort = vi.fn()
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
       signal.addEventListener('abort', onAbort)
-      return never()
+      return neverSettle()
     }
-    await aNode(url, [aPayer('teller', { handle })])
+    await aNode(url, [aPayer('teller', { handle }), anAgent('looker')])
     const router = await serve({
       remote: [
-        { name: 'bank', url, capabilities: [pay] },
+        { name: 'bank', url, capabilities: [look, pay] },
         { name: 'other', url, node: 'bank', capabilities: [pay] },
       ],
-      attemptTimeout: 200,
+      attemptTimeout: 2000,
     })
+    // Connects first, so that the agent receives the payment long before the time-out.
+    await eventually(async () => expect((await router.call('Look')).isError).toBeUndefined())
 
     const result = await router.call('Pay', { order: 1 })
 
@@ -210,18 +214,18 @@ describeWithNats('agents over NATS', () => {
 
   test('a cancelled call aborts the remote agent', async () => {
     const { url } = await aNatsServer()
-    const [started, onAbort] = [vi.fn(), vi.fn()]
+    const [onStart, onAbort] = [vi.fn(), vi.fn()]
     const handle: AgentDefinition['handle'] = (_, { signal }) => {
-      started()
+      onStart()
       signal.addEventListener('abort', onAbort)
-      return never()
+      return neverSettle()
     }
     await aNode(url, [anAgent('teller', { handle })])
-    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const router = await aRouterTo(url)
     const controller = new AbortController()
 
     const call = router.call('Look', {}, { signal: controller.signal })
-    await eventually(() => expect(started).toHaveBeenCalled())
+    await eventually(() => expect(onStart).toHaveBeenCalled())
     controller.abort()
 
     expect((await call).isError).toBe(true)
@@ -237,7 +241,7 @@ describeWithNats('agents over NATS', () => {
 
     const answers = []
     for (let count = 0; count < 3; count++)
-      answers.push((await connection.request('intents.agent.bank', frame)).json())
+      answers.push((await connection.request('intents.agent.bank', frame, requestLimit)).json())
 
     expect(paid).toBe(1)
     expect(answers).toMatchObject(Array(3).fill({ body: { payload: { paid: 1 } } }))
@@ -249,16 +253,16 @@ describeWithNats('agents over NATS', () => {
     const receivedMetadata: unknown[] = []
     const handle: AgentDefinition['handle'] = ({ metadata }) => void receivedMetadata.push(metadata)
     await aNode(url, [anAgent('teller', { handle })], { http: { tokens: [entry] } })
-    const [unauthenticated, authenticated] = [
+    const [routerWithoutToken, routerWithToken] = [
       await aRouterTo(url),
       await aRouterTo(url, { token: tokenOf('shop') }),
     ]
 
-    expect((await unauthenticated.call('Look'))._meta?.[failure]).toMatchObject({
+    expect((await routerWithoutToken.call('Look'))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
       message: expect.stringContaining('the operator of the calling server must configure'),
     })
-    expect((await authenticated.call('Look')).isError).toBeUndefined()
+    expect((await routerWithToken.call('Look')).isError).toBeUndefined()
     expect(receivedMetadata).toMatchObject([
       { identityChain: ['caller:local', 'proxy:shop:bank', 'caller:shop'] },
     ])
@@ -281,11 +285,11 @@ describeWithNats('agents over NATS', () => {
       serve: { nats: { url, access } },
     })
     const router = await aRouterTo(url, { access })
-    const forbidden = await aRouterTo(url, { access: { ...access, user: 'bob' } })
+    const forbiddenRouter = await aRouterTo(url, { access: { ...access, user: 'bob' } })
     const wrongPassword = await aRouterTo(url, { access: { ...access, password: 'wrong' } })
 
     expect((await router.call('Pay', { order: 1 })).structuredContent).toEqual({ from: 'teller' })
-    expect((await forbidden.call('Pay', { order: 2 }))._meta?.[failure]).toMatchObject({
+    expect((await forbiddenRouter.call('Pay', { order: 2 }))._meta?.[failure]).toMatchObject({
       code: 'UNAUTHORIZED',
     })
     expect((await wrongPassword.call('Pay', { order: 3 }))._meta?.[failure]).toMatchObject({
@@ -300,6 +304,7 @@ describeWithNats('agents over NATS', () => {
       const wire: string[] = []
       const listener = await aConnection(url)
       listener.subscribe('>', { callback: (_, message) => void wire.push(message.string()) })
+      await listener.flush()
       const seal = { ...k1, format }
       const handle = () => ({ answer: 'the secret answer' })
       await aNode(url, [anAgent('teller', { handle })], { seal, heartbeat: 60_000 })
@@ -336,7 +341,7 @@ describeWithNats('agents over NATS', () => {
           { name: 'bank', url, capabilities: [pay] },
           { name: 'other', url, node: 'bank', capabilities: [pay] },
         ],
-        attemptTimeout: 200,
+        attemptTimeout: code === 'AGENT_TIMEOUT' ? 200 : 30_000,
       })
 
       const result = await router.call('Pay', { order: 1 })
@@ -370,8 +375,8 @@ describeWithNats('agents over NATS', () => {
     await aNode(url, [aPayer('teller', { handle })])
     const router = await aRouterTo(url)
 
-    const oversized = await router.call('Pay', { text: 'x'.repeat(1_100_000) })
-    expect(oversized._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
+    const oversizedResult = await router.call('Pay', { text: 'x'.repeat(1_100_000) })
+    expect(oversizedResult._meta?.[failure]).toMatchObject({ code: 'PAYLOAD_TOO_LARGE' })
     expect(reached).not.toHaveBeenCalled()
 
     const result = await router.call('Pay', { order: 1 })
@@ -389,7 +394,9 @@ describeWithNats('agents over NATS', () => {
       [toFrame({}, 'intent'), 'VALIDATION_ERROR'],
       [toFrame({}, 'emcl'), 'PROTOCOL_ERROR'],
     ] as const)
-      expect((await connection.request('intents.agent.bank', body)).json()).toMatchObject({
+      expect(
+        (await connection.request('intents.agent.bank', body, requestLimit)).json(),
+      ).toMatchObject({
         messageType: 'error',
         body: { code },
       })
@@ -410,11 +417,12 @@ describeWithNats('agents over NATS', () => {
     const subjects: string[] = []
     const listener = await aConnection(url)
     listener.subscribe('>', { callback: (_, { subject }) => void subjects.push(subject) })
+    await listener.flush()
     await aNode(`${url}/acme.shop`, [anAgent('teller')], { node: 'bank.one' })
     const router = await aRouterTo(`${url}/acme.shop`, { node: 'bank.one' })
 
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
-    expect(subjects).toContain('acme.shop.agent.bank%2Eone')
+    await eventually(() => expect(subjects).toContain('acme.shop.agent.bank%2Eone'))
   })
 })
 
@@ -425,21 +433,21 @@ describeWithNats('reloading a node', () => {
       intentSource({
         agents: [anAgent('teller', { handle })],
         node: 'bank',
-        serve: { nats: { url, heartbeat: 100 } },
+        serve: { nats: { url } },
       })
     let finish: (value: unknown) => void = () => {}
-    const started = vi.fn()
-    const slow = aSource(() => {
-      started()
+    const onStart = vi.fn()
+    const slowSource = aSource(() => {
+      onStart()
       return new Promise((resolve) => {
         finish = resolve
       })
     })
-    const { bridge } = await serveHere({ sources: [slow] })
-    const router = await aRouterTo(url, {}, { attemptTimeout: 5000 })
+    const { bridge } = await serveHere({ sources: [slowSource] })
+    const router = await aRouterTo(url)
 
     const inFlight = router.call('Look')
-    await eventually(() => expect(started).toHaveBeenCalled())
+    await eventually(() => expect(onStart).toHaveBeenCalled())
     await bridge.replace([{ source: aSource(() => ({ from: 'the new one' })), mount: '/mcp' }])
     const next = await router.call('Look')
     finish({ from: 'the old one' })
@@ -451,17 +459,28 @@ describeWithNats('reloading a node', () => {
 
 describeWithNats('agent discovery over NATS', () => {
   const aDiscoverer = (url: string, rest: object = {}, routing: IntentOptions = {}) =>
-    serve({ discover: { url, ...rest }, node: 'shop', keys, attemptTimeout: 500, ...routing })
+    serve({ discover: { url, ...rest }, node: 'shop', keys, ...routing })
 
   const names = async (bridge: Awaited<ReturnType<typeof serve>>) =>
     (await bridge.list()).tools.map(({ name }) => name)
 
+  /**
+   * A router whose first list has these tools. It waits 200 ms for announcements, which a busy machine
+   * can miss: then another router is started.
+   */
+  const aDiscovererOf = (tools: readonly string[], ...options: Parameters<typeof aDiscoverer>) =>
+    eventually(async () => {
+      const router = await aDiscoverer(...options)
+      expect(await names(router)).toEqual(tools)
+      return router
+    })
+
   test('announced agents are callable without further configuration', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller'), aPayer('cashier')])
-    const router = await aDiscoverer(url)
 
-    expect(await names(router)).toEqual(['Look', 'Pay'])
+    const router = await aDiscovererOf(['Look', 'Pay'], url)
+
     const { tools } = await router.list()
     expect(tools[1]?.annotations).toMatchObject({ destructiveHint: true, readOnlyHint: false })
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
@@ -493,18 +512,18 @@ describeWithNats('agent discovery over NATS', () => {
 
   test('an ejection by one router is shared with the others', async () => {
     const { url } = await aNatsServer()
-    let unhealthy = true
+    let isUnhealthy = true
     const onRequest = vi.fn()
     const handle = () => {
       onRequest()
-      if (unhealthy) throw new Error('ill')
+      if (isUnhealthy) throw new Error('unhealthy')
       return { well: true }
     }
     await aNode(url, [anAgent('teller', { handle })])
-    const ejection = { failures: 2, seconds: 0.5 }
+    const ejection = { failures: 2, seconds: 3 }
     const [first, second] = [
-      await aDiscoverer(url, {}, { ejection }),
-      await aDiscoverer(url, {}, { ejection }),
+      await aDiscovererOf(['Look'], url, {}, { ejection }),
+      await aDiscovererOf(['Look'], url, {}, { ejection }),
     ]
 
     for (let count = 0; count < 2; count++) await first.call('Look')
@@ -514,7 +533,7 @@ describeWithNats('agent discovery over NATS', () => {
     })
     expect(onRequest).toHaveBeenCalledTimes(2)
 
-    unhealthy = false
+    isUnhealthy = false
     await eventually(async () => expect((await first.call('Look')).isError).toBeUndefined())
     await eventually(async () => expect((await second.call('Look')).isError).toBeUndefined())
   })
@@ -526,7 +545,9 @@ describeWithNats('agent discovery over NATS', () => {
     const router = await aDiscoverer(url, {}, { agents: [anAgent('bank')] })
 
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'bank' })
-    expect(router.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }])
+    await eventually(() =>
+      expect(router.diagnostics).toMatchObject([{ code: 'name_taken', severity: 'info' }]),
+    )
 
     const connection = await aConnection(url)
     connection.publish('intents.health', '{"agent":"bank","turn":"ill","by":"x"}')
@@ -542,9 +563,11 @@ describeWithNats('agent discovery over NATS', () => {
     await aNode(url, [aPayer('thief')], { node: 'thief', seal: { key: 'k2' } })
     await aNode(url, [aPayer('open')], { node: 'open' })
     const connection = await aConnection(url)
-    const router = await aDiscoverer(url, { seal: k1 }, { keys: { k1: keys.k1 } })
+    const router = await aDiscovererOf(['Look'], url, { seal: k1 }, { keys: { k1: keys.k1 } })
 
     connection.publish('intents.registry', 'nonsense')
+    await connection.flush()
+    await aWhile(50)
     expect(await names(router)).toEqual(['Look'])
     expect((await router.call('Look')).structuredContent).toEqual({ from: 'teller' })
   })
@@ -552,7 +575,7 @@ describeWithNats('agent discovery over NATS', () => {
   test('malformed announcements are ignored', async () => {
     const { url } = await aNatsServer()
     await aNode(url, [anAgent('teller')])
-    const router = await aDiscoverer(url)
+    const router = await aDiscovererOf(['Look'], url)
     const connection = await aConnection(url)
     const announcement = { node: 'x', instance: 'i', started: 0, every: 100, capabilities: [] }
     for (const candidate of [
@@ -586,9 +609,9 @@ describeWithNats('agent discovery over NATS', () => {
       agents: [aPayer('cashier')],
       node: 'middle',
       discover: { url },
-      serve: { nats: { url, heartbeat: 100 } },
+      serve: { nats: { url } },
     })
-    const router = await aDiscoverer(url)
+    const router = await aDiscovererOf(['Look', 'Pay'], url)
 
     expect(router.diagnostics).toEqual([])
     const [step] = ((await router.explain('Look')) ?? []).slice(-1)
@@ -612,13 +635,13 @@ describeWithNats('drawbridge check with a NATS server', () => {
       return { code, diagnostics: JSON.parse(stdout) }
     }
 
-    const [reachable, rejected] = [await check('right'), await check('wrong')]
+    const [reachableServer, wrongToken] = [await check('right'), await check('wrong')]
     await stop()
     const unreachableServer = await check('right')
 
-    expect(reachable).toEqual({ code: 0, diagnostics: [] })
+    expect(reachableServer).toEqual({ code: 0, diagnostics: [] })
     const unreachable = { code: 'nats_unreachable', severity: 'warning', pointer: '/remote/0' }
-    expect(rejected).toMatchObject({
+    expect(wrongToken).toMatchObject({
       code: 0,
       diagnostics: [{ ...unreachable, message: expect.stringContaining('check "access"') }],
     })

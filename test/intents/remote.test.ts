@@ -146,7 +146,7 @@ describe('agents in another runtime over HTTP', () => {
   test('governance of the serving runtime applies to incoming frames', async () => {
     const reached: unknown[] = []
     const source = intentSource({
-      agents: [anAgent('teller', { handle: (one) => void reached.push(one) })],
+      agents: [anAgent('teller', { handle: (envelope) => void reached.push(envelope) })],
       serve: { path: '/intents' },
     })
     const { url } = await serveHere({
@@ -216,9 +216,9 @@ describe('agents in another runtime over HTTP', () => {
   })
 
   test('an identity chain of nine proxies is rejected as a routing loop', async () => {
-    const handled: string[] = []
+    const handledRequests: string[] = []
     const { url } = await connectRuntimes([
-      anAgent('teller', { handle: () => void handled.push('x') }),
+      anAgent('teller', { handle: () => void handledRequests.push('x') }),
     ])
     const identityChain = Array.from({ length: 9 }, (_, index) => `proxy:node-${index}:bank`)
 
@@ -226,7 +226,7 @@ describe('agents in another runtime over HTTP', () => {
       messageType: 'error',
       body: { code: 'ROUTING_ERROR' },
     })
-    expect(handled).toEqual([])
+    expect(handledRequests).toEqual([])
   })
 
   test('frames and tools cannot share a path', async () => {
@@ -324,7 +324,7 @@ describe('a faulty peer', () => {
       const url = await aPeer(handler)
       const { bridge } = await serve({
         remote: [aRemote(url, 'irreversible'), { ...aRemote(url, 'irreversible'), name: 'second' }],
-        attemptTimeout: code === 'AGENT_TIMEOUT' ? 300 : 2000,
+        attemptTimeout: code === 'AGENT_TIMEOUT' ? 300 : 30_000,
       })
       const startedAt = performance.now()
 
@@ -434,7 +434,7 @@ describe('sealed envelopes', () => {
       const [{ id } = { id: '' }] = router.bridge.executions.list({ limit: 1 })
       const begunEvent = router.bridge.executions
         .find(id)
-        ?.events.find((one) => one.event === 'begun')
+        ?.events.find((entry) => entry.event === 'begun')
       expect(begunEvent?.envelope.payload).toEqual({ question: 'the secret question' })
     },
   )
@@ -468,7 +468,7 @@ describe('sealed envelopes', () => {
     const address = remoteNode.url.replace(/\/mcp$/, '/intents')
 
     const first = await post(address, frame)
-    const rejected = [
+    const rejections = [
       await post(address, frame),
       await post(address, { ...frame, body: { ...frame.body, intent: 'Pay 1.0' } }),
       await post(address, {
@@ -479,8 +479,8 @@ describe('sealed envelopes', () => {
     ]
 
     expect(first).toMatchObject({ messageType: 'emcl' })
-    for (const one of rejected)
-      expect(one).toMatchObject({
+    for (const rejection of rejections)
+      expect(rejection).toMatchObject({
         messageType: 'error',
         body: { code: 'EMCL_FAILURE', message: 'The message could not be opened.' },
       })
@@ -527,12 +527,12 @@ describe('sealed envelopes', () => {
   })
 
   test('an unsealed answer to a sealed request is rejected', async () => {
-    const plain = {
+    const unsealedFrame = {
       protocol: 'INTENTUSNET/1.0',
       messageType: 'response',
       body: { payload: { x: 1 }, error: null },
     }
-    const url = await aPeer((_, response) => response.end(JSON.stringify(plain)))
+    const url = await aPeer((_, response) => response.end(JSON.stringify(unsealedFrame)))
     const seal = { format: 'v2' as const, key: 'k1' }
     const { bridge } = await serve({ remote: [aRemote(url, 'read_only', { seal })], keys })
 

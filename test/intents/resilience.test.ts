@@ -5,12 +5,21 @@ import { AgentError } from '../../src/sources/intents/agents/agent.ts'
 import { toBackoff } from '../../src/sources/intents/router/backoff.ts'
 import { toOutcome } from '../../src/sources/intents/to-outcome.ts'
 import { aClock } from '../support/a-clock.ts'
-import { aLog, anAgent, anEnvelope, aPayer, aRouter, later, never } from '../support/agents.ts'
+import {
+  aLog,
+  anAgent,
+  anEnvelope,
+  aPayer,
+  aRouter,
+  neverSettle,
+  resolveAfter,
+} from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 import { aCall } from '../support/builders.ts'
+import { eventually } from '../support/eventually.ts'
 
 test('the deadline bounds all attempts together', async () => {
-  const agents = [...'abcdefgh'].map((name) => anAgent(name, { handle: never }))
+  const agents = [...'abcdefgh'].map((name) => anAgent(name, { handle: neverSettle }))
   const { route } = aRouter({ agents, routing: { timeout: 120, attemptTimeout: 50 } })
   const startedAt = performance.now()
 
@@ -38,10 +47,10 @@ test("an agent's signal aborts when its attempt times out", async () => {
 
 test('a cancelled call aborts the agent and asks no other one', async () => {
   const reached: string[] = []
-  const aborted: string[] = []
+  const abortedAgents: string[] = []
   const a = anAgent('a', {
     handle: (_, { signal }) =>
-      new Promise(() => signal.addEventListener('abort', () => aborted.push('a'))),
+      new Promise(() => signal.addEventListener('abort', () => abortedAgents.push('a'))),
   })
   const b = anAgent('b', { handle: () => void reached.push('b') })
   const { route } = aRouter({ agents: [a, b] })
@@ -51,7 +60,7 @@ test('a cancelled call aborts the agent and asks no other one', async () => {
   const { response } = await route(anEnvelope(), { cancellation })
 
   expect(response.error).toMatchObject({ code: 'WORKFLOW_ABORTED' })
-  expect([aborted, reached]).toEqual([['a'], []])
+  expect([abortedAgents, reached]).toEqual([['a'], []])
 })
 
 test('the retry backoff is derived from the trace id and is deterministic', async () => {
@@ -75,13 +84,13 @@ test('the retry backoff is derived from the trace id and is deterministic', asyn
 
 test('a failing agent is ejected, probed once and readmitted', async () => {
   const clock = aClock()
-  let failing = true
+  let isFailing = true
   let attempts = 0
   const a = anAgent('a', {
     handle: async () => {
       attempts++
-      await later(5, 0)
-      if (failing) throw new Error('down')
+      await resolveAfter(5, 0)
+      if (isFailing) throw new Error('down')
       return { from: 'a' }
     },
   })
@@ -109,7 +118,7 @@ test('a failing agent is ejected, probed once and readmitted', async () => {
   clock.pass(11_000)
   expect(health.snapshot()).toEqual({ a: 'ejected' })
   clock.pass(10_000)
-  failing = false
+  isFailing = false
   expect((await route()).response.payload).toEqual({ from: 'a' })
   expect(health.snapshot()).toEqual({})
 })
@@ -121,7 +130,7 @@ test('an agent never exceeds its concurrency limit', async () => {
     concurrency: 2,
     handle: async () => {
       maxActive = Math.max(maxActive, ++active)
-      await later(20, 0)
+      await resolveAfter(20, 0)
       active--
       return { from: 'a' }
     },
@@ -135,7 +144,7 @@ test('an agent never exceeds its concurrency limit', async () => {
 })
 
 test('a call is rejected at once as retryable when all agents are busy', async () => {
-  const { route } = aRouter({ agents: [anAgent('a', { concurrency: 1, handle: never })] })
+  const { route } = aRouter({ agents: [anAgent('a', { concurrency: 1, handle: neverSettle })] })
   void route()
 
   const { response } = await route()
@@ -183,13 +192,13 @@ test('an agent cannot modify the envelope that another agent receives', async ()
 
 test('an answer after the timeout is logged as late and discarded', async () => {
   const log = aLog()
-  const a = aPayer('a', { handle: () => later(40, { paid: true }) })
+  const a = aPayer('a', { handle: () => resolveAfter(40, { paid: true }) })
   const { route } = aRouter({ agents: [a], log, routing: { attemptTimeout: 10 } })
 
   const { state } = await route(anEnvelope({ intent: { name: 'Pay', version: '1.0' } }))
-  await later(60, 0)
 
   expect(state).toBe('unknown')
+  await eventually(() => expect(log.events.at(-1)).toMatchObject({ event: 'late' }))
   expect(log.events.map(({ event }) => event)).toEqual([
     'setup',
     'begun',
@@ -233,7 +242,7 @@ test('a hook that never settles does not delay the response, and hooks cannot mo
     agents: [anAgent('a')],
     hooks: [
       {
-        beforeRoute: never,
+        beforeRoute: neverSettle,
         afterRoute: (_, response) => {
           Object.assign(response, { payload: { from: 'the hook' } })
         },

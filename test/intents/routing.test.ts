@@ -3,7 +3,7 @@ import { AgentError } from '../../src/sources/intents/agents/agent.ts'
 import { checkFallbacks } from '../../src/sources/intents/agents/check-fallbacks.ts'
 import { chooseAgents } from '../../src/sources/intents/router/choose-agents.ts'
 import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
-import { anAgent, anEnvelope, aPayer, aRegistry, aRouter, later } from '../support/agents.ts'
+import { anAgent, anEnvelope, aPayer, aRegistry, aRouter, resolveAfter } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 
 const policy = toPolicy(readRouting({}))
@@ -79,10 +79,10 @@ describe('agent order', () => {
       anAgent('c', { capability: { intent: 'Other', fallbackAgents: ['nobody'] } }),
     ])
 
-    const { diagnostics, refused: rejectedIntents } = checkFallbacks(registry, 'test')
+    const { diagnostics, cyclicIntents } = checkFallbacks(registry, 'test')
 
     expect(diagnostics.map(({ code }) => code)).toEqual(['fallback_unknown', 'fallback_cycle'])
-    expect([...rejectedIntents].map(({ name }) => name)).toEqual(['Look'])
+    expect([...cyclicIntents].map(({ name }) => name)).toEqual(['Look'])
   })
 
   test('a version matches exactly, and a wildcard agent serves every version', () => {
@@ -262,7 +262,7 @@ describe('fallback of intents with side effects', () => {
 describe('concurrent strategies', () => {
   test('a broadcast returns all outcomes in plan order, whatever the completion order', async () => {
     const agents = [
-      anAgent('a', { handle: () => later(30, { from: 'a' }) }),
+      anAgent('a', { handle: () => resolveAfter(30, { from: 'a' }) }),
       anAgent('b', { handle: () => new AgentError('AGENT_ERROR', 'no') }),
       anAgent('c'),
     ]
@@ -280,14 +280,14 @@ describe('concurrent strategies', () => {
   })
 
   test('parallel returns the best-ranked success and aborts the rest', async () => {
-    const aborted: string[] = []
+    const abortedAgents: string[] = []
     const agents = [
-      anAgent('a', { handle: () => later(10, new AgentError('AGENT_ERROR', 'no')) }),
-      anAgent('b', { handle: () => later(40, { from: 'b' }) }),
+      anAgent('a', { handle: () => resolveAfter(10, new AgentError('AGENT_ERROR', 'no')) }),
+      anAgent('b', { handle: () => resolveAfter(40, { from: 'b' }) }),
       anAgent('c', {
         handle: (_, { signal }) =>
           new Promise((resolve) => {
-            signal.addEventListener('abort', () => resolve(aborted.push('c')))
+            signal.addEventListener('abort', () => resolve(abortedAgents.push('c')))
           }),
       }),
       anAgent('d'),
@@ -301,7 +301,7 @@ describe('concurrent strategies', () => {
 
     expect(response.payload).toEqual({ from: 'b' })
     expect(performance.now() - startedAt).toBeLessThan(atMost(1000))
-    expect(aborted).toEqual(['c'])
+    expect(abortedAgents).toEqual(['c'])
     expect(routeTrace.tried.map(({ outcome }) => outcome)).toEqual([
       'AGENT_ERROR',
       'ok',
@@ -311,7 +311,7 @@ describe('concurrent strategies', () => {
   })
 
   test('race returns the first success', async () => {
-    const slowAgent = anAgent('a', { handle: () => later(200, { from: 'a' }) })
+    const slowAgent = anAgent('a', { handle: () => resolveAfter(200, { from: 'a' }) })
     const { route } = aRouter({ agents: [slowAgent, anAgent('b')], routing: { strategy: 'race' } })
 
     const { response, route: routeTrace } = await route(

@@ -19,7 +19,7 @@ function aProcess(file: string, { pid = process.pid, clock = aClock() } = {}) {
     keepRunsMs: day,
     keepExecutionsMs: day,
     now: clock.now,
-    isAlive: (one) => one === process.pid,
+    isAlive: (candidate) => candidate === process.pid,
     onError: () => {},
   })
   onTestFinished(() => ledger.close())
@@ -52,10 +52,10 @@ test("alternating writers share one hash chain and see each other's executions",
 
 test('an execution open at a crash is found interrupted by the next process, with its caller', async () => {
   const file = await aStore()
-  const crashed = aProcess(file, { pid: 999_999 })
-  await crashed.route(anEnvelope(), { id: 'ended' })
+  const crashedProcess = aProcess(file, { pid: 999_999 })
+  await crashedProcess.route(anEnvelope(), { id: 'ended' })
   const begunFields = { source: 's', address: 'Pay', caller: 'ann' }
-  await crashed.log.append(
+  await crashedProcess.log.append(
     [
       {
         event: 'begun',
@@ -80,14 +80,14 @@ test('an execution open at a crash is found interrupted by the next process, wit
     'synced',
   )
 
-  const restarted = aProcess(file)
+  const restartedProcess = aProcess(file)
 
-  expect(restarted.log.read.list({ limit: 10 })).toMatchObject([
+  expect(restartedProcess.log.read.list({ limit: 10 })).toMatchObject([
     { id: 'open', state: 'interrupted', caller: 'ann' },
     { id: 'ended', state: 'done' },
   ])
-  expect(await restarted.log.claim('open')).toBe(true)
-  expect(restarted.log.read.find('open')).toMatchObject({ state: 'running' })
+  expect(await restartedProcess.log.claim('open')).toBe(true)
+  expect(restartedProcess.log.read.find('open')).toMatchObject({ state: 'running' })
 })
 
 test('a writer does not overwrite a chain anchor that another process moved while purging', async () => {

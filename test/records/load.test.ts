@@ -12,7 +12,12 @@ import {
 } from '../support/a-record-store.ts'
 import { amount, atMost } from '../support/amount.ts'
 import { aWhile } from '../support/eventually.ts'
-import { aModernRequest, post, toMessages, toModernHeaders } from '../support/modern-request.ts'
+import {
+  aModernRequest,
+  postMessage,
+  toMessages,
+  toModernHeaders,
+} from '../support/modern-request.ts'
 import { spawnServer } from '../support/spawn-server.ts'
 
 const readsPerSecond = 200
@@ -37,7 +42,9 @@ test('at 200 reads per second, no read that starts after a revocation succeeds',
       isRevoked = true
     }
     const isAfter = isRevoked
-    answers.push(post(url, aRead, headers).then(({ status, text }) => ({ isAfter, status, text })))
+    answers.push(
+      postMessage(url, aRead, headers).then(({ status, text }) => ({ isAfter, status, text })),
+    )
     await wait(1000 / readsPerSecond)
   }
   const results = await Promise.all(answers)
@@ -120,7 +127,7 @@ async function aServer(store: TestStore) {
   return async (name: string, input: object) => {
     const message = aModernRequest('tools/call', { name, arguments: input })
     const headers = { ...toModernHeaders(message), authorization: `Bearer ${token}` }
-    const { answer } = await post(`${server.url}/records`, message, headers)
+    const { answer } = await postMessage(`${server.url}/records`, message, headers)
     if (!answer.result) throw new Error(JSON.stringify(answer))
     return toResult(answer.result)
   }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { serviceSource } from '../../src/index.ts'
 import { type Actions, anAction, aService } from '../support/a-service.ts'
 import { Latch } from '../support/latch.ts'
-import { aModernRequest, post, toModernHeaders } from '../support/modern-request.ts'
+import { aModernRequest, postMessage, toModernHeaders } from '../support/modern-request.ts'
 import { aModernClient } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 import { spawnServer } from '../support/spawn-server.ts'
@@ -120,7 +120,7 @@ test('1,024 streams during 10,000 changes: at most ten notifications a second ea
   for (const { pause } of pausedStreams) pause()
 
   const start = aModernRequest('tools/call', { name: 'start', arguments: {} })
-  await post(server.url, start, { ...toModernHeaders(start), ...asBearer('bob') })
+  await postMessage(server.url, start, { ...toModernHeaders(start), ...asBearer('bob') })
   const startMs = performance.now()
   let maxMegabytes = 0
   const churn = (async () => {
@@ -135,7 +135,10 @@ test('1,024 streams during 10,000 changes: at most ten notifications a second ea
   maxMegabytes = Math.max(maxMegabytes, server.residentMegabytes)
   const seconds = (performance.now() - startMs) / 1000
   const list = aModernRequest('tools/list')
-  const { text } = await post(server.url, list, { ...toModernHeaders(list), ...asBearer('bob') })
+  const { text } = await postMessage(server.url, list, {
+    ...toModernHeaders(list),
+    ...asBearer('bob'),
+  })
   await sleep(200)
   const notificationCounts = streams.slice(100).map(({ count }) => count())
   for (const { close } of streams) close()

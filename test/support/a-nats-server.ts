@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { createServer } from 'node:net'
 import { describe, onTestFinished } from 'vitest'
+import { eventually } from './eventually.ts'
 
 export interface NatsServer {
   readonly url: string
@@ -22,25 +22,30 @@ export const describeWithNats = describe.skipIf(program === undefined)
 
 /** A real server on a free local port; stopped when the test ends. */
 export async function aNatsServer(...args: string[]): Promise<NatsServer> {
-  const port = await aFreePort()
+  // Port -1: the server chooses a free one itself, so that no other process can take it in between.
+  let port = -1
   let server: ChildProcess | undefined
   const start = async () => {
-    server = await run(['-a', '127.0.0.1', '-p', String(port), ...args])
+    const options = ['-a', '127.0.0.1', '-p', String(port), ...args]
+    ;({ server, port } = await runRepeatedly(options))
   }
   const stop = async () => {
-    const stopped = server
+    const child = server
     server = undefined
-    if (!stopped || stopped.exitCode !== null) return
-    const exited = new Promise((resolve) => stopped.once('exit', resolve))
-    stopped.kill('SIGKILL')
-    await exited
+    if (!child || child.exitCode !== null) return
+    const exit = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await exit
   }
   await start()
   onTestFinished(stop)
   return { url: `nats://127.0.0.1:${port}`, start, stop }
 }
 
-function run(args: readonly string[]): Promise<ChildProcess> {
+/** Another process can hold the port of a stopped server for a moment, as the port of a connection. */
+const runRepeatedly = (args: readonly string[]) => eventually(() => run(args))
+
+function run(args: readonly string[]): Promise<{ server: ChildProcess; port: number }> {
   const server = spawn(program ?? '', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   return new Promise((resolve, reject) => {
     let output = ''
@@ -48,17 +53,8 @@ function run(args: readonly string[]): Promise<ChildProcess> {
     server.once('exit', () => reject(new Error(`nats-server exited: ${output}`)))
     server.stderr.on('data', (chunk) => {
       output += chunk
-      if (output.includes('Server is ready')) resolve(server)
+      const [, port] = /client connections on \S+:(\d+)/.exec(output) ?? []
+      if (output.includes('Server is ready')) resolve({ server, port: Number(port) })
     })
   })
 }
-
-const aFreePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })

@@ -118,16 +118,16 @@ export function aLog(): ExecutionLog & { readonly events: ExecutionEvent[] } {
   const events: ExecutionEvent[] = []
   return {
     events,
-    append: async (added) => void events.push(...added),
+    append: async (newEvents) => void events.push(...newEvents),
     read: { list: () => [], find: () => undefined, verify: () => ({ count: 0 }) },
     claim: async () => true,
   }
 }
 
 /** Never settles, and ignores cancellation. */
-export const never = (): Promise<never> => new Promise(() => {})
+export const neverSettle = (): Promise<never> => new Promise(() => {})
 
-export const later = async <T>(milliseconds: number, value: T): Promise<T> => {
+export const resolveAfter = async <T>(milliseconds: number, value: T): Promise<T> => {
   await sleep(milliseconds)
   return value
 }

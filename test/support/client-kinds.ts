@@ -112,9 +112,9 @@ export async function openClient(
         arguments: input,
         ...(entries.length > 0 && { _meta: Object.fromEntries(entries) }),
       }
-      const limits = { timeout: 15_000, ...(signal && { signal }) }
+      const limits = { timeout: 60_000, ...(signal && { signal }) }
       try {
-        return toAnswered(await client.callTool(params, limits))
+        return toCallAnswer(await client.callTool(params, limits))
       } catch (error) {
         return toProtocolAnswer(error as ProtocolError)
       }
@@ -157,7 +157,7 @@ async function openLegacy(
   })
   if (options.person) client.setRequestHandler(ElicitRequestSchema, elicit as never)
   // Version 1 has a result schema as second parameter.
-  const adapted: AnyClient = {
+  const adapter: AnyClient = {
     callTool: (params, limits) => client.callTool(params as never, undefined, limits),
     listTools: async () => (await client.listTools()) as unknown as { tools: Tool[] },
     close: () => client.close(),
@@ -165,12 +165,12 @@ async function openLegacy(
   if (clientKind.endsWith('HTTP')) {
     const requestInit = { headers: { ...options.headers } }
     await client.connect(new HttpV1(new URL(address.url), { requestInit }) as never)
-    return { client: adapted, stderr: () => '' }
+    return { client: adapter, stderr: () => '' }
   }
   const transport = new StdioV1({ ...address.stdio, stderr: 'pipe' })
   const stderr = collectText(transport.stderr)
   await client.connect(transport)
-  return { client: adapted, stderr }
+  return { client: adapter, stderr }
 }
 
 const identity = { name: 'test', version: '1.0.0' }
@@ -196,7 +196,12 @@ interface Result {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
-function toAnswered({ isError, content = [], structuredContent, _meta = {} }: Result): CallAnswer {
+function toCallAnswer({
+  isError,
+  content = [],
+  structuredContent,
+  _meta = {},
+}: Result): CallAnswer {
   const meta = Object.fromEntries(
     Object.entries(_meta).flatMap(([key, value]) =>
       key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],

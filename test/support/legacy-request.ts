@@ -1,4 +1,4 @@
-import { type Message, type Posted, post } from './modern-request.ts'
+import { type Message, type Posted, postMessage } from './modern-request.ts'
 
 export const legacyRevision = '2025-11-25'
 
@@ -24,12 +24,12 @@ export const toLegacyHeaders = (session?: string): Record<string, string> => ({
 
 /** Opens a 2025 session and returns its id. */
 export async function openSession(url: string): Promise<string> {
-  const response = await post(url, anInitialize(), toLegacyHeaders())
+  const response = await postMessage(url, anInitialize(), toLegacyHeaders())
   const session = response.headers.get('mcp-session-id')
   if (session === null) throw new Error(`no session: ${response.status} ${response.text}`)
-  await post(url, initialized, toLegacyHeaders(session))
+  await postMessage(url, initialized, toLegacyHeaders(session))
   return session
 }
 
 export const postLegacy = (url: string, session: string, message: Message): Promise<Posted> =>
-  post(url, message, toLegacyHeaders(session))
+  postMessage(url, message, toLegacyHeaders(session))

@@ -93,12 +93,13 @@ export async function postModern(
   id: string | number = 1,
 ): Promise<Posted> {
   const message = aModernRequest(method, params, id)
-  return post(url, message, toModernHeaders(message))
+  return postMessage(url, message, toModernHeaders(message))
 }
 
 const maxAnswerMs = 100_000
 
-export async function post(
+/** Sends one message and reads the whole answer. */
+export async function postMessage(
   url: string,
   message: unknown,
   headers: Readonly<Record<string, string>>,

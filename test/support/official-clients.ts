@@ -32,7 +32,7 @@ export async function aClientOf2025(url: string, headers: Headers = {}): Promise
   const stream = new Latch()
   const transport = new HttpV1(new URL(url), {
     requestInit: { headers },
-    fetch: (...request) => fetchAndTell(request, stream.open),
+    fetch: (...request) => fetchReportingStreams(request, stream.open),
   })
   // The two packages disagree about `exactOptionalPropertyTypes`.
   await client.connect(transport as never)
@@ -45,7 +45,7 @@ export async function aClientOf2025(url: string, headers: Headers = {}): Promise
  * Reports when the notification stream is open: the 2025 client opens it in the background, and
  * notifications sent before that are lost.
  */
-export async function fetchAndTell(
+export async function fetchReportingStreams(
   [url, init]: Parameters<typeof fetch>,
   onStream: () => void,
 ): Promise<Response> {

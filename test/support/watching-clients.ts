@@ -12,7 +12,7 @@ import {
 import { onTestFinished } from 'vitest'
 import type { ClientKind } from './client-kinds.ts'
 import { Latch } from './latch.ts'
-import { fetchAndTell } from './official-clients.ts'
+import { fetchReportingStreams } from './official-clients.ts'
 
 /** The server of a watcher: the URL of a running one, or the target of one to start over stdio. */
 export interface ServerLocation {
@@ -52,10 +52,10 @@ export interface Watcher {
 const identity = { name: 'watcher', version: '1.0.0' }
 const program = path.resolve('dist/cli/main.js')
 
-export const aWatcher = (clientKind: ClientKind, where: ServerLocation): Promise<Watcher> =>
+export const aWatcher = (clientKind: ClientKind, location: ServerLocation): Promise<Watcher> =>
   clientKind.startsWith('2026')
-    ? aModernWatcher(clientKind, where)
-    : aWatcherOf2025(clientKind, where)
+    ? aModernWatcher(clientKind, location)
+    : aWatcherOf2025(clientKind, location)
 
 const toStdio = ({ what }: ServerLocation) => ({
   command: process.execPath,
@@ -63,29 +63,32 @@ const toStdio = ({ what }: ServerLocation) => ({
   stderr: 'ignore' as const,
 })
 
-async function aModernWatcher(clientKind: ClientKind, where: ServerLocation): Promise<Watcher> {
+async function aModernWatcher(clientKind: ClientKind, location: ServerLocation): Promise<Watcher> {
   const client = new Client(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
-  const requestInit = { headers: { ...where.headers } }
+  const requestInit = { headers: { ...location.headers } }
   await client.connect(
     clientKind.endsWith('HTTP')
-      ? new StreamableHTTPClientTransport(new URL(where.url), { requestInit })
-      : new StdioClientTransport(toStdio(where)),
+      ? new StreamableHTTPClientTransport(new URL(location.url), { requestInit })
+      : new StdioClientTransport(toStdio(location)),
   )
   onTestFinished(() => client.close())
-  const heard: string[] = []
-  client.setNotificationHandler('notifications/tools/list_changed', () => void heard.push('tools'))
+  const notifications: string[] = []
+  client.setNotificationHandler(
+    'notifications/tools/list_changed',
+    () => void notifications.push('tools'),
+  )
   client.setNotificationHandler(
     'notifications/resources/list_changed',
-    () => void heard.push('resources'),
+    () => void notifications.push('resources'),
   )
   client.setNotificationHandler(
     'notifications/resources/updated',
-    ({ params }) => void heard.push(params.uri),
+    ({ params }) => void notifications.push(params.uri),
   )
   const withoutCache = { cacheMode: 'refresh' } as const
   const tools = async () => (await client.listTools(undefined, withoutCache)).tools
   return {
-    notifications: heard,
+    notifications,
     tools,
     names: async () => (await tools()).map(({ name }) => name),
     resources: async () => (await client.listResources(undefined, withoutCache)).resources as never,
@@ -102,32 +105,35 @@ async function aModernWatcher(clientKind: ClientKind, where: ServerLocation): Pr
   }
 }
 
-async function aWatcherOf2025(clientKind: ClientKind, where: ServerLocation): Promise<Watcher> {
+async function aWatcherOf2025(clientKind: ClientKind, location: ServerLocation): Promise<Watcher> {
   const client = new ClientV1(identity)
   const stream = new Latch()
-  const requestInit = { headers: { ...where.headers } }
+  const requestInit = { headers: { ...location.headers } }
   await client.connect(
     (clientKind.endsWith('HTTP')
-      ? new HttpV1(new URL(where.url), {
+      ? new HttpV1(new URL(location.url), {
           requestInit,
-          fetch: (...request) => fetchAndTell(request, stream.open),
+          fetch: (...request) => fetchReportingStreams(request, stream.open),
         })
-      : new StdioV1(toStdio(where))) as never,
+      : new StdioV1(toStdio(location))) as never,
   )
   onTestFinished(() => client.close())
-  const heard: string[] = []
-  client.setNotificationHandler(ToolListChangedNotificationSchema, () => void heard.push('tools'))
+  const notifications: string[] = []
+  client.setNotificationHandler(
+    ToolListChangedNotificationSchema,
+    () => void notifications.push('tools'),
+  )
   client.setNotificationHandler(
     ResourceListChangedNotificationSchema,
-    () => void heard.push('resources'),
+    () => void notifications.push('resources'),
   )
   client.setNotificationHandler(
     ResourceUpdatedNotificationSchema,
-    ({ params }) => void heard.push(params.uri),
+    ({ params }) => void notifications.push(params.uri),
   )
   const tools = async () => (await client.listTools()).tools as never
   return {
-    notifications: heard,
+    notifications,
     tools,
     names: async () => ((await tools()) as { name: string }[]).map(({ name }) => name),
     resources: async () => (await client.listResources()).resources as never,

@@ -1,43 +1,48 @@
-import { anInitialize as anInitializeMessage, toLegacyHeaders } from './legacy-request.ts'
-import { aModernRequest as aModernMessage, toModernHeaders } from './modern-request.ts'
+import { anInitialize, toLegacyHeaders } from './legacy-request.ts'
+import { aModernRequest, toModernHeaders } from './modern-request.ts'
 
 type Headers = Readonly<Record<string, string>>
 type Params = Readonly<Record<string, unknown>>
 
-/** A POST request, for tests of status codes, headers and SSE frames. */
-export interface Sending {
+/** Headers and body of a POST request, for tests of status codes, headers and SSE frames. */
+export interface HttpPost {
   readonly headers: Headers
   readonly body: string
 }
 
 /** A request of 2026-07-28. */
-export function aModernRequest(method: string, params: Params = {}, id = 1): Sending {
-  const message = aModernMessage(method, params, id)
+export function aModernPost(method: string, params: Params = {}, id = 1): HttpPost {
+  const message = aModernRequest(method, params, id)
   return { headers: toModernHeaders(message), body: JSON.stringify(message) }
 }
 
 /** A request in a 2025 session. */
-export const aRequestOf2025 = (method: string, params: Params, session: string): Sending => ({
+export const aPostOf2025 = (method: string, params: Params, session: string): HttpPost => ({
   headers: toLegacyHeaders(session),
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
 })
 
-export const anInitialize = (): Sending => ({
+export const anInitializePost = (): HttpPost => ({
   headers: toLegacyHeaders(),
-  body: JSON.stringify(anInitializeMessage()),
+  body: JSON.stringify(anInitialize()),
 })
 
 export const post = (
   url: string,
-  { headers, body }: Sending,
-  more: Headers = {},
+  { headers, body }: HttpPost,
+  extraHeaders: Headers = {},
   signal?: AbortSignal,
 ): Promise<Response> =>
-  fetch(url, { method: 'POST', headers: { ...headers, ...more }, body, signal: signal ?? null })
+  fetch(url, {
+    method: 'POST',
+    headers: { ...headers, ...extraHeaders },
+    body,
+    signal: signal ?? null,
+  })
 
-/** Opens a 2025 session, and returns its id. */
-export async function openSession(url: string, more: Headers = {}): Promise<string> {
-  const response = await post(url, anInitialize(), more)
+/** Sends `initialize` alone, and returns the id of the 2025 session. */
+export async function initializeSession(url: string, extraHeaders: Headers = {}): Promise<string> {
+  const response = await post(url, anInitializePost(), extraHeaders)
   await response.text()
   const id = response.headers.get('mcp-session-id')
   if (id === null) throw new Error(`no session: ${response.status}`)

@@ -44,12 +44,15 @@ export const aggregateRoute: ReadRoute = {
       return needsConnection(scopes, `${query.metric} cannot be combined across connections`)
     const answers: Aggregation[] = []
     for (const scope of scopes) {
-      const answer = await aggregateRecords(reader, {
-        ...query,
-        connection: scope.source.connection.id,
-        filter: filter(scope),
-        ...(isMerged && { limit: maxGroups }),
-      })
+      const answer = await aggregateRecords(
+        reader,
+        dropUndefined({
+          ...query,
+          connection: scope.source.connection.id,
+          filter: filter(scope),
+          limit: isMerged ? maxGroups : query.limit,
+        }),
+      )
       if (isFailed(answer)) return answer
       recordAggregation(reader, answer, 'v1/aggregate')
       answers.push(answer)

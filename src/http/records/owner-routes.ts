@@ -137,7 +137,7 @@ function refuseOtherToken(
   token: string,
   { fail, refuse }: Pick<RecordsReply, 'fail' | 'refuse'>,
 ): void {
-  const isGrant = [...tokenGates.values()].some((tokenGate) => 'caller' in tokenGate.admit(token))
+  const isGrant = [...tokenGates.values()].some((tokenGate) => !isFault(tokenGate.admit(token)))
   if (!isGrant) return refuse('unknown')
   return fail(403, 'insufficient_scope', 'Imports need an owner token: a grant can only read.')
 }

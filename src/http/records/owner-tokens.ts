@@ -6,7 +6,7 @@ import { refuseToken } from './grant-callers.ts'
 /**
  * Refuses a request with an owner token in its headers, path or query. Owner tokens are for imports
  * alone: one that was pasted into a client's settings must not work, nor reach a tool or a log.
- * The routes check the bodies they read with the same `containsOwnerToken`.
+ * `readJsonBody` checks bodies with the same `containsOwnerToken`.
  */
 export const refuseOwnerTokens =
   (tokenGates: TokenGates): Gate =>

@@ -89,7 +89,7 @@ export async function introspect(
   arrival: Arrival,
   { send, fail }: RecordsReply,
 ): Promise<void> {
-  const text = await arrival.readBody(maxFormBytes)
+  const text = (await arrival.readBytes(maxFormBytes))?.toString()
   const token = text === undefined ? undefined : toToken(arrival.headers['content-type'], text)
   if (token === undefined) return fail(400, 'invalid_request', 'The body must contain a token.')
   for (const tokenGate of tokenGates.values()) {

@@ -33,7 +33,7 @@ interface ParameterFault extends Fault {
 /** `name=value`, `name[key]=value` or `name[key][operator]=value`. */
 interface Part {
   /** The name with its brackets. */
-  readonly whole: string
+  readonly fullName: string
   readonly name: string
   readonly key?: string | undefined
   readonly operator?: string | undefined
@@ -73,10 +73,10 @@ export function readParameters(
   }
 }
 
-function toPart([whole, value]: readonly [string, string]): Part {
-  const match = whole.endsWith('[]') ? null : /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/.exec(whole)
-  const [, name = whole, key, operator] = match ?? []
-  return { whole, name, key, operator, value }
+function toPart([fullName, value]: readonly [string, string]): Part {
+  const match = fullName.endsWith('[]') ? null : /^(\w+)\[([^\]]*)\](?:\[(\w+)\])?$/.exec(fullName)
+  const [, name = fullName, key, operator] = match ?? []
+  return { fullName, name, key, operator, value }
 }
 
 const repeatable = ['fields', 'expand', 'streams', 'streams[]']
@@ -88,23 +88,23 @@ function findFault(
   const supported = new Set(['connection_id', deprecatedName, ...parameters])
   const seen = new Set<string>()
   for (const part of parts) {
-    const { whole, name, value } = part
+    const { fullName, name, value } = part
     if (!supported.has(name)) return `Unsupported query parameter: ${name.slice(0, 100)}`
-    const shown = whole.slice(0, 100)
-    if (!hasValidBrackets(part)) return `Unsupported query parameter: ${shown}`
-    if (seen.has(whole) && !repeatable.includes(name))
-      return `Query parameter ${shown} is repeated: send it once.`
-    seen.add(whole)
+    const label = fullName.slice(0, 100)
+    if (!hasValidBrackets(part)) return `Unsupported query parameter: ${label}`
+    if (seen.has(fullName) && !repeatable.includes(name))
+      return `Query parameter ${label} is repeated: send it once.`
+    seen.add(fullName)
     const allowed = allowedValues?.[name]
     if (allowed && !allowed.includes(value)) return `${name} must be one of ${allowed.join(', ')}.`
     if (name === 'expand_limit' && !/^0*[1-9]\d{0,8}$/.test(value))
-      return `${shown} must be a whole number from 1.`
+      return `${label} must be a whole number from 1.`
   }
-  const mixed = parts.find(
+  const conflict = parts.find(
     ({ name, key, operator }) =>
       name === 'filter' && operator !== undefined && seen.has(`filter[${key}]`),
   )
-  return mixed && `filter[${mixed.key?.slice(0, 100)}] must be a value or a range, not both.`
+  return conflict && `filter[${conflict.key?.slice(0, 100)}] must be a value or a range, not both.`
 }
 
 function hasValidBrackets({ name, key, operator }: Part): boolean {
@@ -121,9 +121,11 @@ function toFilter(
   // Prototype pollution: a field may be called `__proto__`.
   const filter: Record<string, unknown> = Object.create(null)
   for (const { key = '', operator, value } of conditions) {
-    const typed = toTyped(scope?.fields.get(key), value)
+    const typedValue = toTyped(scope?.fields.get(key), value)
     filter[key] =
-      operator === undefined ? typed : { ...(filter[key] as object | undefined), [operator]: typed }
+      operator === undefined
+        ? typedValue
+        : { ...(filter[key] as object | undefined), [operator]: typedValue }
   }
   return filter
 }

@@ -45,7 +45,11 @@ async function serveRecords(
   const reply = createRecordsReply(arrival, httpReply, api.newId())
   const requestedVersion = headers['pdpp-version']
   if (requestedVersion !== undefined && requestedVersion !== contractVersion)
-    return reply.fail(400, 'unsupported_version', `This server speaks ${contractVersion}.`)
+    return reply.fail(
+      400,
+      'unsupported_version',
+      `Unsupported contract version. This server supports ${contractVersion}.`,
+    )
   // The 404 and 405 answers below would repeat the path.
   if (containsOwnerToken(api.tokenGates, path)) return reply.refuse('owner')
   const allowed = listMethods(path)

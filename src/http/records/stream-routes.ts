@@ -90,8 +90,8 @@ export const streamRoutes: readonly ReadRoute[] = [
         ...toRecord(scope, fields, row),
         connector_key: scope.source.connection.connector,
       }
-      const expanded = await expandPage(reader, scope, [row], [record], expansions)
-      return isFailed(expanded) ? expanded : withBlobUrl(expanded[0] ?? record)
+      const expandedRecords = await expandPage(reader, scope, [row], [record], expansions)
+      return isFailed(expandedRecords) ? expandedRecords : withBlobUrl(expandedRecords[0] ?? record)
     },
   },
   {

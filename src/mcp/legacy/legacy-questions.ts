@@ -7,6 +7,7 @@ import {
   type ServerContext,
   type StandardSchemaV1,
 } from '@modelcontextprotocol/server'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Exchange } from '../exchange.ts'
 import { codes, RpcError } from '../rpc-error.ts'
 
@@ -48,7 +49,7 @@ async function sendQuestions(
   const options = { relatedRequestId: mcpReq.id, timeout: answerTimeoutMs, signal: mcpReq.signal }
   const responses = Object.entries(requests).map(async ([key, { method, params }]) => {
     try {
-      const request = { method, ...(params && { params: withId(params, newId) }) }
+      const request = dropUndefined({ method, params: params && withId(params, newId) })
       return [key, await server.request(request, anyResult, options)]
     } catch {
       // A timeout or an error counts as a cancelled question; the capability decides how to go on.

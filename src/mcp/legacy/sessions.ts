@@ -63,10 +63,10 @@ export class LegacySessions {
     if (session?.subject !== request.caller.subject)
       return refuse(reply, 404, codes.sessionNotFound, 'Session not found')
     session.lastSeen = this.#now()
-    const forbidden = await this.#findForbidden(request)
-    if (forbidden) {
-      const body = toErrorBody(forbidden, toId(request.body))
-      return reply.answer(forbidden.status, body, forbidden.headers)
+    const refusal = await this.#findRefusal(request)
+    if (refusal) {
+      const body = toErrorBody(refusal, toId(request.body))
+      return reply.answer(refusal.status, body, refusal.headers)
     }
     if (request.method === 'GET') {
       session.streams++
@@ -79,7 +79,7 @@ export class LegacySessions {
    * The SDK sends status 200 before the method runs. A call that will be refused for a missing scope
    * runs here instead: the same pipeline refuses and audits it, and HTTP can answer 403.
    */
-  async #findForbidden({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
+  async #findRefusal({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
     if (!isPlainObject(body) || typeof body.method !== 'string' || !isPlainObject(body.params))
       return undefined
     const { method, params } = body
@@ -103,8 +103,10 @@ export class LegacySessions {
   async #open(request: HttpRequest, reply: HttpReply): Promise<void> {
     const { caller } = request
     const { subject } = caller
-    const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
-    if (own.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
+    const ownSessions = [...this.#sessions.values()].filter(
+      (session) => session.subject === subject,
+    )
+    if (ownSessions.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
       return refuse(reply, 429, codes.server, 'Too many open sessions')
     const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
       toCaller(http?.authInfo),
@@ -164,12 +166,12 @@ const versionHeader = 'mcp-protocol-version'
  */
 function withNegotiatedVersion(
   headers: HttpRequest['headers'],
-  negotiated: string | undefined,
+  negotiatedVersion: string | undefined,
 ): HttpRequest['headers'] {
-  if (negotiated === undefined) return headers
-  const requested = headers[versionHeader]
-  return requested === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(requested)
-    ? { ...headers, [versionHeader]: negotiated }
+  if (negotiatedVersion === undefined) return headers
+  const requestedVersion = headers[versionHeader]
+  return requestedVersion === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(requestedVersion)
+    ? { ...headers, [versionHeader]: negotiatedVersion }
     : headers
 }
 

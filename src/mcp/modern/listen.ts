@@ -32,9 +32,9 @@ export function serveListen(
     reply.answer(200, toErrorBody({ code, message }, id))
   const filter = readFilter(params.notifications)
   if (!filter) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
-  const open = surface.openStreams.get(caller.subject) ?? 0
-  if (open >= maxStreamsPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
-  surface.openStreams.set(caller.subject, open + 1)
+  const openCount = surface.openStreams.get(caller.subject) ?? 0
+  if (openCount >= maxStreamsPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
+  surface.openStreams.set(caller.subject, openCount + 1)
 
   const subscriptionMeta = { [SUBSCRIPTION_ID_META_KEY]: id }
   const stream = reply.stream()
@@ -84,9 +84,9 @@ function matchesFilter(announcement: Announcement, filter: SubscriptionFilter): 
 
 /** Callers are not notified of what they may not use: even that it changed would leak information. */
 export function concerns(surface: Surface, caller: Caller, announcement: Announcement): boolean {
-  const { kind, about } = announcement
+  const { kind, capabilities } = announcement
   if (kind === 'updated' && mayRead(surface, caller, announcement.uri)) return true
-  for (const capability of about.values()) if (permits(caller, capability)) return true
+  for (const capability of capabilities.values()) if (permits(caller, capability)) return true
   return false
 }
 

@@ -87,12 +87,16 @@ function classify({ method: httpMethod, headers, body }: HttpRequest): Inbound {
       status: outcome.httpStatus,
       data: outcome.data,
     })
-  const requested = outcome.classification.revision
-  if (requested !== modernRevision)
-    throw new RpcError(codes.unsupportedVersion, `Unsupported protocol version: ${requested}`, {
-      status: 400,
-      data: { supported: [modernRevision], requested: requested ?? 'unknown' },
-    })
+  const requestedVersion = outcome.classification.revision
+  if (requestedVersion !== modernRevision)
+    throw new RpcError(
+      codes.unsupportedVersion,
+      `Unsupported protocol version: ${requestedVersion}`,
+      {
+        status: 400,
+        data: { supported: [modernRevision], requested: requestedVersion ?? 'unknown' },
+      },
+    )
   if (outcome.messageKind === 'notification') return { kind: 'notification' }
   const { id, method, params = {} } = outcome.message
   if (version === undefined)

@@ -16,7 +16,7 @@ export function toParamHeaders(schema: JsonObject, path: readonly string[] = [])
     if (!isPlainObject(child)) return []
     const childPath = [...path, key]
     const name = child['x-mcp-header']
-    const own =
+    const ownHeaders =
       typeof name === 'string' && headerToken.test(name) && primitive.has(String(child.type))
         ? [
             {
@@ -26,7 +26,7 @@ export function toParamHeaders(schema: JsonObject, path: readonly string[] = [])
             },
           ]
         : []
-    return [...own, ...toParamHeaders(child as JsonObject, childPath)]
+    return [...ownHeaders, ...toParamHeaders(child as JsonObject, childPath)]
   })
 }
 
@@ -47,8 +47,11 @@ export function checkParamHeaders(
       input,
     )
     if (value === undefined || value === null || typeof value === 'object') continue
-    const sent = decodeHeader(headers[header])
-    const isSame = numeric && sent !== undefined ? Number(sent) === value : sent === String(value)
+    const headerValue = decodeHeader(headers[header])
+    const isSame =
+      numeric && headerValue !== undefined
+        ? Number(headerValue) === value
+        : headerValue === String(value)
     if (!isSame)
       throw headerMismatch(header, `arguments ${path.join('.')} is ${JSON.stringify(value)}`)
   }

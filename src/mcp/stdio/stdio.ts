@@ -31,14 +31,14 @@ export interface StdioConnection {
 /** Batches writes of the same event loop turn into one: a system call per message is the main cost. */
 function batchWrites(output: Writable): Writable {
   const write = output.write.bind(output)
-  let corked = false
+  let isCorked = false
   const flush = () => {
-    corked = false
+    isCorked = false
     output.uncork()
   }
   const writeBatched = (...args: Parameters<Writable['write']>): boolean => {
-    if (!corked) {
-      corked = true
+    if (!isCorked) {
+      isCorked = true
       output.cork()
       setImmediate(flush)
     }
@@ -52,7 +52,7 @@ function batchWrites(output: Writable): Writable {
 export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
   const { input, output, caller = localUser, refuse, onError } = options
   const transport = new StdioServerTransport(input, batchWrites(output))
-  let fatal: Error | undefined
+  let fatalError: Error | undefined
   let settle: (reason: Error | undefined) => void
   const closed = new Promise<Error | undefined>((resolve) => {
     settle = resolve
@@ -61,7 +61,7 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
     transport,
     onerror: (error) => {
       // The SDK stops reading after a line that exceeds its buffer; other errors are not fatal.
-      if (/buffer/i.test(error.message) && /exceed|size/i.test(error.message)) fatal = error
+      if (/buffer/i.test(error.message) && /exceed|size/i.test(error.message)) fatalError = error
       onError(error)
     },
   })
@@ -76,7 +76,7 @@ export function connectStdio(surface: Surface, options: StdioOptions): StdioConn
   const onclose = transport.onclose
   transport.onclose = () => {
     onclose?.()
-    settle(fatal)
+    settle(fatalError)
   }
   return { closed, close: () => handle.close() }
 }

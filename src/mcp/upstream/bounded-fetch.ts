@@ -9,8 +9,8 @@ export const boundedFetch: FetchLike = async (url, init) => {
   // No standing GET stream for notifications: a GET is only used to resume a broken response.
   if (init?.method === 'GET' && !new Headers(init.headers).has('last-event-id'))
     return new Response(null, { status: 405 })
-  const current = currentExchange.getStore()
-  if (current && !current.over) return current.watch(await fetch(url, init))
+  const exchange = currentExchange.getStore()
+  if (exchange && !exchange.isOver) return exchange.watch(await fetch(url, init))
   // Requests outside a call: a cancellation notice, or the end of a session.
   const timeout = AbortSignal.timeout(sideRequestTimeoutMs)
   const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout

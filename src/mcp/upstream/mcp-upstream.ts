@@ -28,7 +28,7 @@ const connectTimeoutMs = 10_000
 export class McpUpstream implements Upstream {
   readonly #options: McpUpstreamOptions
   readonly #endpoint: URL | Failed
-  readonly #closing = new AbortController()
+  readonly #closeController = new AbortController()
   #link: Promise<UpstreamLink | Failed> | undefined
 
   constructor(options: McpUpstreamOptions) {
@@ -42,34 +42,34 @@ export class McpUpstream implements Upstream {
         outcome: upstreamRefused('The arguments for an MCP agent must be an object.'),
         reached: 'no',
       }
-    const first = await this.#try(request)
+    const answer = await this.#try(request)
     // An expired session means that the call did not run, so one retry on a new session is safe.
-    return first === 'expired' ? this.#retry(request) : first
+    return answer === 'expired' ? this.#retry(request) : answer
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#closeController.abort()
     const link = await this.#link
     if (link && !isFailed(link)) await link.close()
   }
 
   async #try(request: UpstreamRequest): Promise<UpstreamAnswer | 'expired'> {
-    if (this.#closing.signal.aborted) return { outcome: closed(), reached: 'no' }
-    const connecting = this.#connect()
-    const link = await untilCancelled(connecting, request.cancellation).catch(upstreamStopped)
+    if (this.#closeController.signal.aborted) return { outcome: connectionClosed(), reached: 'no' }
+    const linkPromise = this.#connect()
+    const link = await untilCancelled(linkPromise, request.cancellation).catch(upstreamStopped)
     if (isFailed(link)) return { outcome: link, reached: 'no' }
     const { link: state, outcome, reached } = await link.call(request)
-    if (state !== 'sound') {
+    if (state !== 'usable') {
       // The next call opens a new connection; calls in progress on this one can finish.
-      this.#forget(connecting)
+      this.#forget(linkPromise)
       link.retire()
     }
     return state === 'expired' ? 'expired' : { outcome, reached }
   }
 
   async #retry(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const second = await this.#try(request)
-    if (second !== 'expired') return second
+    const answer = await this.#try(request)
+    if (answer !== 'expired') return answer
     return {
       outcome: upstreamUnavailable('The agent ended a new session at once.'),
       reached: 'no',
@@ -78,10 +78,10 @@ export class McpUpstream implements Upstream {
 
   #connect(): Promise<UpstreamLink | Failed> {
     if (this.#link) return this.#link
-    const opening = this.#open()
-    this.#link = opening
-    opening.then((link) => isFailed(link) && this.#forget(opening))
-    return opening
+    const linkPromise = this.#open()
+    this.#link = linkPromise
+    linkPromise.then((link) => isFailed(link) && this.#forget(linkPromise))
+    return linkPromise
   }
 
   #forget(link: Promise<UpstreamLink | Failed>): void {
@@ -103,7 +103,7 @@ export class McpUpstream implements Upstream {
         url: this.#endpoint,
         credential: credentialHeader,
         identity,
-        closing: this.#closing.signal,
+        closeSignal: this.#closeController.signal,
         limits: { answer: maxAnswerBytes, connect: connectTimeoutMs, ...limits },
       })
     } catch (error) {
@@ -112,4 +112,4 @@ export class McpUpstream implements Upstream {
   }
 }
 
-const closed = () => upstreamUnavailable('The connection to the agent is closed.')
+const connectionClosed = () => upstreamUnavailable('The connection to the agent is closed.')

@@ -22,7 +22,7 @@ import type { UpstreamExchange } from './upstream-exchange.ts'
 
 /** The answer to a call, and the state of the connection after it. */
 export interface LinkAnswer extends UpstreamAnswer {
-  readonly link: 'sound' | 'broken' | 'expired'
+  readonly link: 'usable' | 'broken' | 'expired'
 }
 
 export function toCallAnswer(result: CallToolResult): LinkAnswer {
@@ -31,7 +31,7 @@ export function toCallAnswer(result: CallToolResult): LinkAnswer {
   const outcome = isError
     ? { ...toToolError(content, data as Json | undefined), content }
     : ({ kind: 'done', content, ...(data !== undefined && { data }) } as const)
-  return { outcome, reached: 'yes', link: 'sound' }
+  return { outcome, reached: 'yes', link: 'usable' }
 }
 
 function toToolError(content: readonly Content[], data: Json | undefined): Failed {
@@ -65,20 +65,20 @@ export function toLinkFailure(
   exchange: UpstreamExchange,
   hadSession: boolean,
 ): LinkAnswer {
-  const { fault, sent, status } = exchange
+  const { fault, isSent, status } = exchange
   if (fault)
     return {
       outcome: fault,
-      reached: sent ? 'maybe' : 'no',
-      link: fault.failure.fixedBy === 'operator' ? 'broken' : 'sound',
+      reached: isSent ? 'maybe' : 'no',
+      link: fault.failure.fixedBy === 'operator' ? 'broken' : 'usable',
     }
-  if (!sent)
+  if (!isSent)
     return { outcome: upstreamUnavailable(toCauseText(error)), reached: 'no', link: 'broken' }
   if (error instanceof ProtocolError) return toRpcFailure(error)
   if (status !== undefined && (status < 200 || status > 299))
     return toHttpFailure(status, toCauseText(error), exchange, hadSession)
   if (error instanceof SdkError && error.code === SdkErrorCode.UnsupportedResultType)
-    return { outcome: needsInput(), reached: 'yes', link: 'sound' }
+    return { outcome: needsInput(), reached: 'yes', link: 'usable' }
   return toNetworkFailure(error, status)
 }
 
@@ -96,14 +96,14 @@ function toNetworkFailure(error: unknown, status: number | undefined): LinkAnswe
 
 /** Maps a JSON-RPC code to a failure, and to whether the agent may have run the call. */
 function toRpcFailure({ code, message }: ProtocolError): LinkAnswer {
-  if (inputRequestCodes.has(code)) return { outcome: needsInput(), reached: 'yes', link: 'sound' }
+  if (inputRequestCodes.has(code)) return { outcome: needsInput(), reached: 'yes', link: 'usable' }
   const text = quoteUpstreamText(message) || `The agent refused the call with code ${code}.`
   const isForCaller = code === codes.invalidParams || code < -32768 || code > -32000
-  if (isForCaller) return { outcome: upstreamRefused(text), reached: 'yes', link: 'sound' }
+  if (isForCaller) return { outcome: upstreamRefused(text), reached: 'yes', link: 'usable' }
   const cause = `${code} ${text}`
   if (protocolErrorCodes.has(code))
     return { outcome: upstreamInvalid(cause), reached: 'yes', link: 'broken' }
-  return { outcome: upstreamUnavailable(cause), reached: 'maybe', link: 'sound' }
+  return { outcome: upstreamUnavailable(cause), reached: 'maybe', link: 'usable' }
 }
 
 /** The agent needs input from the user; -32042 is 2025's URL elicitation. */
@@ -125,7 +125,7 @@ function toHttpFailure(
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
   if (status === 401 || status === 403)
     return { outcome: upstreamUnauthorized(cause), reached, link: 'broken' }
-  if (status === 429) return { outcome: upstreamBusy(retryAfter), reached, link: 'sound' }
+  if (status === 429) return { outcome: upstreamBusy(retryAfter), reached, link: 'usable' }
   if (status >= 500)
     return { outcome: upstreamUnavailable(cause, retryAfter), reached, link: 'broken' }
   // 404 within a session means that the session has expired and the call did not run.

@@ -24,9 +24,9 @@ export class UpstreamExchange {
   /** The last `Retry-After` header, in milliseconds. */
   retryAfter: number | undefined
   /** Whether the last response is an event stream. */
-  streams = false
+  isEventStream = false
   /** Whether any request was handed to the network. */
-  sent = false
+  isSent = false
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -36,7 +36,7 @@ export class UpstreamExchange {
     return this.#controller.signal
   }
 
-  get over(): boolean {
+  get isOver(): boolean {
     return this.signal.aborted
   }
 
@@ -47,7 +47,7 @@ export class UpstreamExchange {
 
   /** Aborts all requests. Only the first failure is kept. */
   end(fault: Failed): void {
-    if (this.over) return
+    if (this.isOver) return
     this.#fault = fault
     this.#controller.abort(fault.failure.message)
   }
@@ -60,8 +60,8 @@ export class UpstreamExchange {
 
   /** Starts a request. The returned function reports that no further response will come for it. */
   begin(): (fault: Failed) => void {
-    this.sent = true
-    this.streams = false
+    this.isSent = true
+    this.isEventStream = false
     const requestNumber = ++this.#requestCount
     // Waits one event loop turn: an answer that has arrived is delivered, or triggers the next request.
     return async (fault) => {
@@ -74,7 +74,7 @@ export class UpstreamExchange {
   watch({ status, statusText, headers, body }: Response): Response {
     this.status = status
     this.retryAfter = toRetryAfter(headers.get('retry-after'), headers.get('date'))
-    this.streams = headers.get('content-type')?.startsWith('text/event-stream') ?? false
+    this.isEventStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
     if (Number(headers.get('content-length')) > this.#maxBytes) this.#overflow()
     return new Response(body && this.#count(body), { status, statusText, headers })
   }
@@ -84,14 +84,14 @@ export class UpstreamExchange {
     const counter = new TransformStream<Uint8Array, Uint8Array>({
       transform: async (chunk, controller) => {
         this.#receivedBytes +=
-          chunk.byteLength + (this.streams ? lineCostBytes * countLines(chunk) : 0)
+          chunk.byteLength + (this.isEventStream ? lineCostBytes * countLines(chunk) : 0)
         if (this.#receivedBytes > this.#maxBytes) {
           controller.error(new Error('too large'))
           return this.#overflow()
         }
-        if (this.#receivedBytes <= throttleAfterBytes || !this.streams)
+        if (this.#receivedBytes <= throttleAfterBytes || !this.isEventStream)
           return controller.enqueue(chunk)
-        for (let at = 0; at < chunk.byteLength && !this.over; at += pieceBytes) {
+        for (let at = 0; at < chunk.byteLength && !this.isOver; at += pieceBytes) {
           const part = chunk.subarray(at, at + pieceBytes)
           controller.enqueue(part)
           // The SDK's parser allocates per line: thousands of short lines would fill the heap.

@@ -24,7 +24,7 @@ export interface LinkOptions {
   readonly credential: Credential | undefined
   readonly identity: { readonly name: string; readonly version: string }
   /** Is aborted when the connection is no longer needed. */
-  readonly closing: AbortSignal
+  readonly closeSignal: AbortSignal
   readonly limits: { readonly answer: number; readonly connect: number }
 }
 
@@ -50,7 +50,7 @@ export class UpstreamLink {
   }
 
   static async open(options: LinkOptions): Promise<UpstreamLink | Failed> {
-    const { url, credential, identity, closing, limits } = options
+    const { url, credential, identity, closeSignal, limits } = options
     const client = new Client(identity, {
       versionNegotiation: { mode: 'auto' },
       inputRequired: { autoFulfill: false },
@@ -58,28 +58,29 @@ export class UpstreamLink {
       jsonSchemaValidator: { getValidator: acceptAnything },
     })
     const exchange = new UpstreamExchange(limits.answer)
-    const timedOut = upstreamUnavailable(`The connection timed out after ${limits.connect} ms.`)
-    const timer = setTimeout(() => exchange.end(timedOut), limits.connect)
+    const timeoutFailure = upstreamUnavailable(
+      `The connection timed out after ${limits.connect} ms.`,
+    )
+    const timer = setTimeout(() => exchange.end(timeoutFailure), limits.connect)
     const stop = () => exchange.end(upstreamStopped())
-    closing.addEventListener('abort', stop, { once: true })
+    closeSignal.addEventListener('abort', stop, { once: true })
     try {
-      const transport = new ExchangeTransport(url, {
-        fetch: boundedFetch,
-        ...(credential && {
-          requestInit: { headers: { [credential.header]: credential.value } },
-        }),
-      })
-      const connecting = currentExchange.run(exchange, () =>
+      const requestInit = credential && { headers: { [credential.header]: credential.value } }
+      const transport = new ExchangeTransport(
+        url,
+        dropUndefined({ fetch: boundedFetch, requestInit }),
+      )
+      const connection = currentExchange.run(exchange, () =>
         client.connect(transport, { signal: exchange.signal, timeout: limits.connect }),
       )
-      await untilCancelled(connecting, exchange)
+      await untilCancelled(connection, exchange)
       return new UpstreamLink(client, transport, limits.answer)
     } catch (error) {
       void client.close().catch(() => {})
       return toConnectFailure(error, exchange)
     } finally {
       clearTimeout(timer)
-      closing.removeEventListener('abort', stop)
+      closeSignal.removeEventListener('abort', stop)
       exchange.finish()
     }
   }
@@ -140,7 +141,7 @@ class ExchangeTransport extends StreamableHTTPClientTransport {
   override async send(...[message, options]: SendParameters): Promise<void> {
     const exchange = currentExchange.getStore()
     // A response to a request of the agent expects no answer of its own.
-    if (!exchange || exchange.over || Array.isArray(message) || !('method' in message))
+    if (!exchange || exchange.isOver || Array.isArray(message) || !('method' in message))
       return super.send(message, options)
     const endUnanswered = exchange.begin()
     if (!('id' in message)) return super.send(message, options)
@@ -154,7 +155,8 @@ class ExchangeTransport extends StreamableHTTPClientTransport {
       onRequestStreamEnd: () =>
         endUnanswered(upstreamUnavailable('The stream ended without an answer.')),
     })
-    if (!exchange.streams) endUnanswered(upstreamInvalid('The response did not contain an answer.'))
+    if (!exchange.isEventStream)
+      endUnanswered(upstreamInvalid('The response did not contain an answer.'))
   }
 }
 

@@ -3,6 +3,7 @@ import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Fault } from '../../capability/fault.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { LoadedModule } from '../loaded-module.ts'
 import { type AgentDefinition, toStrategy } from './agents/agent.ts'
 import { checkFallbacks } from './agents/check-fallbacks.ts'
@@ -94,7 +95,7 @@ export class IntentSource implements Source {
   #network: Network | undefined
   #router: Router | undefined
   #registry: Registry = toRegistry([])
-  #served: readonly Intent[] = []
+  #servedIntents: readonly Intent[] = []
   /** The available agents have changed since the last reading. */
   #changed = false
 
@@ -121,25 +122,27 @@ export class IntentSource implements Source {
     const { now, steadyNow, log, onTrouble } = this.#host
     const health = this.#openHealth()
     const { logKey } = this.#routing
-    const router = new Router({
-      registry,
-      policy: this.#policy,
-      health,
-      ...(log && { log }),
-      ...(logKey !== undefined && {
-        encryptPayload: createPayloadEncryption(this.#sealing, logKey),
+    const encryptPayload =
+      logKey === undefined ? undefined : createPayloadEncryption(this.#sealing, logKey)
+    const router = new Router(
+      dropUndefined({
+        registry,
+        policy: this.#policy,
+        health,
+        log,
+        encryptPayload,
+        hooks: this.#hooks,
+        now,
+        steadyNow,
+        onTrouble,
       }),
-      ...(this.#hooks && { hooks: this.#hooks }),
-      now,
-      steadyNow,
-      onTrouble,
-    })
+    )
     this.#router = router
     this.#registry = registry
     // A remote node of the same name may have been marked absent before.
     for (const { name, remote } of registry.agents) if (!remote) health.setPresence(name, true)
-    this.#served = registry.intents.filter((intent) => !fallbacks.refused.has(intent))
-    const readings = this.#served.map((intent) => this.#toCapability(intent, router))
+    this.#servedIntents = registry.intents.filter((intent) => !fallbacks.cyclicIntents.has(intent))
+    const readings = this.#servedIntents.map((intent) => this.#toCapability(intent, router))
     return {
       capabilities: readings.map(({ capability }) => capability),
       diagnostics: [
@@ -153,7 +156,7 @@ export class IntentSource implements Source {
   /** The decision a call would get now; asks no agent. */
   previewRoute(call: Call): RoutingDecision | undefined {
     const name = call.capability.origin.name ?? call.capability.name
-    const intent = this.#registry.intents.find((one) => toToolName(one) === name)
+    const intent = this.#registry.intents.find((candidate) => toToolName(candidate) === name)
     if (!intent) return undefined
     const { strategy } = toStrategy(findRoutingMode(intent, this.#policy))
     return this.#router?.decide(toEnvelope(call, intent, strategy, this.#host.now())).decision
@@ -174,8 +177,8 @@ export class IntentSource implements Source {
 
   /** Warnings about NATS servers that cannot be reached now; the source works without them. */
   async probe(): Promise<readonly Diagnostic[]> {
-    const unreachable = await this.#openNetwork().probe()
-    return unreachable.map(({ server, cause, pointer }) => ({
+    const unreachableServers = await this.#openNetwork().probe()
+    return unreachableServers.map(({ server, cause, pointer }) => ({
       code: 'nats_unreachable',
       severity: 'warning',
       message: `The NATS server at ${server} cannot be reached: ${cause}. Agents behind it are unavailable until it can.`,
@@ -196,7 +199,7 @@ export class IntentSource implements Source {
 
   /** Serves other runtimes over NATS, if configured. */
   serve(receive: Receive): Serving | undefined {
-    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#served))
+    return this.#openNetwork().serve(receive, () => toAnnouncedCapabilities(this.#servedIntents))
   }
 
   async close(): Promise<void> {
@@ -210,13 +213,13 @@ export class IntentSource implements Source {
     const network = this.#openNetwork()
     const options = { transportTo: network.transportTo, sealing: this.#sealing, node, now }
     const modules = await this.#modules
-    const discovered = await network.discover()
+    const discoveredAgents = await network.discover()
     this.#changed = false
     return readAgents({
       source: this.id,
       modules,
       remote,
-      discovered,
+      discoveredAgents,
       declared,
       options,
     })
@@ -247,7 +250,8 @@ export class IntentSource implements Source {
       sealing: this.#sealing,
       host: this.#host,
       health: this.#openHealth(),
-      isLocal: (name) => this.#registry.agents.some((one) => one.name === name && !one.remote),
+      isLocal: (name) =>
+        this.#registry.agents.some((agent) => agent.name === name && !agent.remote),
       onChange: () => {
         this.#changed = true
         for (const watcher of this.#watchers) watcher()
@@ -269,14 +273,17 @@ export class IntentSource implements Source {
     if (!serve) return undefined
     const now = () => this.#host.now()
     const { path, seal } = serve
-    return new FrameReceiver({
-      ...(path !== undefined && { path }),
-      ...(seal && { seal }),
-      sealing: this.#sealing,
-      reception: { node, replays: new ReplayCache(now), since: now() },
-      route: (envelope, call, timeoutMs) => this.#forward(envelope, call, timeoutMs),
-      onTrouble: (error) => this.#host.onTrouble(error),
-    })
+    return new FrameReceiver(
+      dropUndefined({
+        path,
+        seal,
+        sealing: this.#sealing,
+        reception: { node, replays: new ReplayCache(now), since: now() },
+        route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) =>
+          this.#forward(envelope, call, timeoutMs),
+        onTrouble: (error: unknown) => this.#host.onTrouble(error),
+      }),
+    )
   }
 
   #toCapability(intent: Intent, router: Router) {

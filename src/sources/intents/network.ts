@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { SetupError } from '../../capability/setup-error.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isLoopbackUrl } from '../../upstream/loopback.ts'
 import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
@@ -68,12 +69,12 @@ export class Network {
       await this.#directory.query()
     }
     const { url, access, token, seal } = discover
-    const connection = {
+    const connection = dropUndefined({
       url,
       access,
       token,
-      ...(seal && { seal: { format: 'v2' as const, ...seal } }),
-    }
+      seal: seal && { format: 'v2' as const, ...seal },
+    })
     return this.#directory.agents.flatMap(({ node: name, capabilities }) => {
       const parsed = remoteShape.safeParse({ name, capabilities, ...connection })
       return parsed.success ? [parsed.data] : []
@@ -103,19 +104,20 @@ export class Network {
   /** The NATS servers that cannot be reached, each with the first place that configures it. */
   async probe(): Promise<readonly UnreachableConfig[]> {
     const { remote, discover, serve } = this.#options.routing
-    const configured = [
+    const addresses = [
       ...remote.map((address, index) => ({ address, pointer: `/remote/${index}` })),
       ...(discover ? [{ address: discover, pointer: '/discover' }] : []),
       ...(serve?.nats ? [{ address: serve.nats, pointer: '/serve/nats' }] : []),
     ].filter(({ address }) => isOverNats(address))
-    const probed = await Promise.all(
-      configured.map(async ({ address, pointer }) => {
+    const results = await Promise.all(
+      addresses.map(async ({ address, pointer }) => {
         const unreachable = await this.#bus.probe(address)
         return unreachable ? [{ ...unreachable, pointer }] : []
       }),
     )
     const byServer = new Map<string, UnreachableConfig>()
-    for (const one of probed.flat().reverse()) byServer.set(`${one.server} ${one.cause}`, one)
+    for (const entry of results.flat().reverse())
+      byServer.set(`${entry.server} ${entry.cause}`, entry)
     return [...byServer.values()].reverse()
   }
 
@@ -129,10 +131,10 @@ export class Network {
     const { routing, isLocal } = this.#options
     const { discover, remote } = routing
     if (!discover || isLocal(name)) return false
-    const configured = remote.find((one) => one.name === name)
-    if (!configured) return this.#directory?.agents.some(({ node }) => node === name) ?? false
-    if (!isOverNats(configured) || (configured.node ?? name) !== name) return false
-    const [discovery, agent] = [toAddress(discover), toAddress(configured)]
+    const config = remote.find((agent) => agent.name === name)
+    if (!config) return this.#directory?.agents.some(({ node }) => node === name) ?? false
+    if (!isOverNats(config) || (config.node ?? name) !== name) return false
+    const [discovery, agent] = [toAddress(discover), toAddress(config)]
     return discovery.server === agent.server && discovery.prefix === agent.prefix
   }
 }

@@ -31,7 +31,7 @@ export function toCapability(intent: Intent, parts: CapabilityParts): Capability
   const { source, mode, timeoutMs, invoke } = parts
   const offers = [
     ...intent.candidates.map(({ offer }) => offer),
-    ...(intent.declared ? [intent.declared] : []),
+    ...(intent.declaration ? [intent.declaration] : []),
   ]
   const findFirst = <Key extends keyof Offer>(key: Key): Offer[Key] | undefined =>
     offers.find((offer) => offer[key] !== undefined)?.[key]

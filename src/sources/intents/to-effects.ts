@@ -11,17 +11,17 @@ const rows: Record<EffectClass, Omit<Effects, 'reachesOut'>> = {
 
 /** The declared effects, completed with the worst case. */
 export function toEffects(
-  declared: EffectClass | { readonly [Key in keyof Effects]?: boolean | undefined } | undefined,
+  declaration: EffectClass | { readonly [Key in keyof Effects]?: boolean | undefined } | undefined,
   remote: boolean,
 ): Effects {
-  if (typeof declared === 'string') return { ...rows[declared], reachesOut: remote }
-  const base = rows[declared?.writes === false ? 'read_only' : 'irreversible']
-  const { writes, irreversible, repeatable, reachesOut } = declared ?? {}
+  if (typeof declaration === 'string') return { ...rows[declaration], reachesOut: remote }
+  const base = rows[declaration?.writes === false ? 'read_only' : 'irreversible']
+  const { writes, irreversible, repeatable, reachesOut } = declaration ?? {}
   return {
     writes: writes ?? base.writes,
     irreversible: irreversible ?? base.irreversible,
     repeatable: repeatable ?? base.repeatable,
-    reachesOut: reachesOut ?? (remote || declared === undefined),
+    reachesOut: reachesOut ?? (remote || declaration === undefined),
   }
 }
 

@@ -5,15 +5,15 @@ import { routingFailed } from './failures.ts'
 import type { RoutedResponse } from './router/routing.ts'
 
 /** The outcome of a call from the router's response. */
-export function toOutcome(routed: RoutedResponse): Outcome {
-  const { response } = routed
-  const notices = [toNotice(routed)]
+export function toOutcome(routedResponse: RoutedResponse): Outcome {
+  const { response } = routedResponse
+  const notices = [toNotice(routedResponse)]
   return response.error
-    ? { ...toFailed(routed, response.error), notices }
+    ? { ...toFailed(routedResponse, response.error), notices }
     : { kind: 'done', data: response.payload ?? {}, notices }
 }
 
-const doubt = 'It is not known if it took effect: find out before you call it again.'
+const unknownOutcomeAdvice = 'It is not known if it took effect: find out before you call it again.'
 
 function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo): Failed {
   const { agent, traceId } = response.metadata
@@ -24,7 +24,9 @@ function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo):
     return routingFailed(
       'outcome_unknown',
       // A remote agent that is itself a router has already added the sentence.
-      error.message.endsWith(doubt) ? error.message : `${error.message} ${doubt}`,
+      error.message.endsWith(unknownOutcomeAdvice)
+        ? error.message
+        : `${error.message} ${unknownOutcomeAdvice}`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
   if (error.details.reason === 'log_unavailable')
@@ -48,7 +50,7 @@ function toNotice({ route, response }: RoutedResponse): Notice {
       ...(decision.race && { race: true }),
       agent,
       traceId: response.metadata.traceId,
-      tried: tried.map((one) => ({ ...one })),
+      tried: tried.map((attempt) => ({ ...attempt })),
       ...(skipped.length > 0 && { skipped }),
     },
   }

@@ -4,13 +4,13 @@ import type { Intent, Registry } from './registry.ts'
 export interface FallbackCheck {
   readonly diagnostics: readonly Diagnostic[]
   /** Intents with a fallback cycle: they are not served. */
-  readonly refused: ReadonlySet<Intent>
+  readonly cyclicIntents: ReadonlySet<Intent>
 }
 
 /** Checks that the fallbacks a capability names exist and contain no cycle. */
 export function checkFallbacks(registry: Registry, source: string): FallbackCheck {
   const names = new Set(registry.agents.map(({ name }) => name))
-  const unknown = registry.agents.flatMap((agent) =>
+  const unknownFallbacks = registry.agents.flatMap((agent) =>
     agent.offers.flatMap(({ fallbackAgents = [], pointer }) =>
       fallbackAgents
         .filter((name) => !names.has(name))
@@ -38,8 +38,8 @@ export function checkFallbacks(registry: Registry, source: string): FallbackChec
     return [{ intent, diagnostic }]
   })
   return {
-    diagnostics: [...unknown, ...cycles.map(({ diagnostic }) => diagnostic)],
-    refused: new Set(cycles.map(({ intent }) => intent)),
+    diagnostics: [...unknownFallbacks, ...cycles.map(({ diagnostic }) => diagnostic)],
+    cyclicIntents: new Set(cycles.map(({ intent }) => intent)),
   }
 }
 

@@ -15,19 +15,19 @@ export const invokeLocally =
   async (envelope, context) => {
     try {
       return toResult(name, await handle(envelope, context))
-    } catch (thrown) {
-      return toFailure(name, thrown)
+    } catch (error) {
+      return toFailure(name, error)
     }
   }
 
-function toResult(name: string, returned: unknown): AgentResult {
-  if (isAgentError(returned)) return toAgentFailure(returned.info)
-  if (isResponse(returned)) {
-    const result = readResponse(returned)
+function toResult(name: string, value: unknown): AgentResult {
+  if (isAgentError(value)) return toAgentFailure(value.info)
+  if (isResponse(value)) {
+    const result = readResponse(value)
     if (result) return result
   }
   try {
-    const payload = returned === undefined || returned === null ? {} : returned
+    const payload = value === undefined || value === null ? {} : value
     return {
       payload: frozenCopy(isPlainObject(payload) ? payload : { value: payload }) as JsonObject,
     }
@@ -51,8 +51,8 @@ const isResponse = (value: unknown): boolean =>
   'error' in value &&
   isPlainObject(value.metadata)
 
-function toFailure(name: string, thrown: unknown): AgentResult {
-  if (isAgentError(thrown)) return toAgentFailure(thrown.info)
+function toFailure(name: string, error: unknown): AgentResult {
+  if (isAgentError(error)) return toAgentFailure(error.info)
   const message = `An internal error occurred in the agent ${name}.`
-  return toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), { cause: toCause(thrown) })
+  return toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), { cause: toCause(error) })
 }

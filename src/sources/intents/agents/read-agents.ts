@@ -11,7 +11,7 @@ export interface ReadAgentsOptions extends Pick<RoutingSettings, 'remote' | 'dec
   readonly source: string
   readonly modules: readonly LoadedModule[]
   /** Agents that are not configured but have announced themselves. */
-  readonly discovered: readonly RemoteAgentConfig[]
+  readonly discoveredAgents: readonly RemoteAgentConfig[]
   readonly options: RemoteAgentOptions
 }
 
@@ -27,7 +27,7 @@ export function readAgents({
   source,
   modules,
   remote,
-  discovered,
+  discoveredAgents,
   declared,
   options,
 }: ReadAgentsOptions): AgentsReading {
@@ -38,11 +38,11 @@ export function readAgents({
       return { ...readRemoteAgent(candidate, { source, pointer }, options), pointer }
     }),
   ]
-  const declarations = readOffers(declared, { source, pointer: '/declared' }, false)
-  const found = readings.flatMap(({ agent, pointer }) => (agent ? [{ agent, pointer }] : []))
-  const names = found.map(({ agent }) => agent.name)
+  const declaredOffers = readOffers(declared, { source, pointer: '/declared' }, false)
+  const placedAgents = readings.flatMap(({ agent, pointer }) => (agent ? [{ agent, pointer }] : []))
+  const names = placedAgents.map(({ agent }) => agent.name)
   const duplicates = new Set(names.filter((name, index) => names.indexOf(name) < index))
-  const collisions = found
+  const collisions = placedAgents
     .filter(({ agent }) => duplicates.has(agent.name))
     .map(({ agent, pointer }) => ({
       code: 'name_collision',
@@ -51,29 +51,31 @@ export function readAgents({
       source,
       pointer,
     }))
-  const announced = discovered.map((candidate) => readAnnounced(candidate, new Set(names)))
+  const announcedReadings = discoveredAgents.map((candidate) =>
+    readAnnounced(candidate, new Set(names)),
+  )
   return {
     agents: [
-      ...found.map(({ agent }) => agent).filter(({ name }) => !duplicates.has(name)),
-      ...announced.flatMap(({ agent }) => agent ?? []),
+      ...placedAgents.map(({ agent }) => agent).filter(({ name }) => !duplicates.has(name)),
+      ...announcedReadings.flatMap(({ agent }) => agent ?? []),
     ],
-    offers: declarations.offers,
+    offers: declaredOffers.offers,
     diagnostics: [
       ...readings.flatMap(({ diagnostics }) => diagnostics),
-      ...declarations.diagnostics,
+      ...declaredOffers.diagnostics,
       ...collisions,
-      ...announced.flatMap(({ diagnostics }) => diagnostics),
+      ...announcedReadings.flatMap(({ diagnostics }) => diagnostics),
     ],
   }
 
   /** An announced agent never replaces a configured one. */
   function readAnnounced(
     candidate: RemoteAgentConfig,
-    configured: ReadonlySet<string>,
+    configuredNames: ReadonlySet<string>,
   ): AgentReading {
     const { name } = candidate
     const pointer = `/discovered/${name}`
-    if (!configured.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)
+    if (!configuredNames.has(name)) return readRemoteAgent(candidate, { source, pointer }, options)
     const message = `The announced agent ${name} is ignored: a configured agent has the same name.`
     const diagnostic: Diagnostic = {
       code: 'name_taken',
@@ -95,15 +97,22 @@ interface PlacedReading {
 function readModule(module: LoadedModule, source: string): PlacedReading[] {
   const { file } = module
   const pointer = toPointer(file === '' ? [] : [file])
-  const loading = { diagnostics: toModuleDiagnostics(module, source), pointer }
-  const found = findAgents(module).map(({ candidate, path }) => {
+  const moduleReading = { diagnostics: toModuleDiagnostics(module, source), pointer }
+  const readings = findAgents(module).map(({ candidate, path }) => {
     const pointer = toPointer(path)
     return { ...readAgent(candidate, { source, pointer }), pointer }
   })
-  if (module.error !== undefined || file === '' || found.length > 0) return [loading, ...found]
+  if (module.error !== undefined || file === '' || readings.length > 0)
+    return [moduleReading, ...readings]
   const message = `${file} exports no agent.`
-  const empty: Diagnostic = { code: 'module_empty', severity: 'error', message, source, pointer }
-  return [loading, { diagnostics: [empty], pointer }]
+  const diagnostic: Diagnostic = {
+    code: 'module_empty',
+    severity: 'error',
+    message,
+    source,
+    pointer,
+  }
+  return [moduleReading, { diagnostics: [diagnostic], pointer }]
 }
 
 /** Exports that are an agent or an array of agents; an agent exported twice counts once. */

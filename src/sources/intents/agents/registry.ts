@@ -22,7 +22,7 @@ export interface Intent extends IntentRef {
   /** A second agent may be asked after the first may have acted. */
   readonly mayRepeat: boolean
   /** The offer from `declared` in the configuration, which lists it even without an agent. */
-  readonly declared?: Offer
+  readonly declaration?: Offer
 }
 
 /** Immutable set of all agents; a change makes a new registry. */
@@ -36,19 +36,24 @@ export interface Registry {
 }
 
 /** Requires unique agent names. */
-export function toRegistry(agents: readonly Agent[], declared: readonly Offer[] = []): Registry {
-  const ordered = [...agents].sort(byOrder)
-  const refs = toRefs(ordered, declared)
-  const intents = new Map(refs.map((ref) => [toKey(ref), toIntent(ref, ordered, declared)]))
+export function toRegistry(
+  agents: readonly Agent[],
+  declarations: readonly Offer[] = [],
+): Registry {
+  const sortedAgents = [...agents].sort(byOrder)
+  const refs = toRefs(sortedAgents, declarations)
+  const intents = new Map(
+    refs.map((ref) => [toKey(ref), toIntent(ref, sortedAgents, declarations)]),
+  )
   return Object.freeze({
-    hash: digestJson(describeAgents(ordered)),
-    agents: Object.freeze(ordered),
+    hash: digestJson(describeAgents(sortedAgents)),
+    agents: Object.freeze(sortedAgents),
     intents: Object.freeze([...intents.values()]),
     find: (ref: IntentRef) => {
-      const found = intents.get(toKey(ref))
-      if (found) return found
+      const listedIntent = intents.get(toKey(ref))
+      if (listedIntent) return listedIntent
       // Agents with a wildcard also serve intents that are not listed.
-      const intent = toIntent(ref, ordered, [])
+      const intent = toIntent(ref, sortedAgents, [])
       return intent.candidates.length > 0 ? intent : undefined
     },
   })
@@ -60,8 +65,8 @@ const byOrder = (a: Agent, b: Agent): number =>
 
 const toKey = ({ name, version }: IntentRef): string => `${name}\n${version}`
 
-function toRefs(agents: readonly Agent[], declared: readonly Offer[]): IntentRef[] {
-  const offers = [...agents.flatMap((agent) => agent.offers), ...declared].filter(
+function toRefs(agents: readonly Agent[], declarations: readonly Offer[]): IntentRef[] {
+  const offers = [...agents.flatMap((agent) => agent.offers), ...declarations].filter(
     ({ intent }) => intent !== '*',
   )
   const hasVersion = (name: string) =>
@@ -76,30 +81,38 @@ function toRefs(agents: readonly Agent[], declared: readonly Offer[]): IntentRef
   )
 }
 
-function toIntent(ref: IntentRef, agents: readonly Agent[], declared: readonly Offer[]): Intent {
+function toIntent(
+  ref: IntentRef,
+  agents: readonly Agent[],
+  declarations: readonly Offer[],
+): Intent {
   const matches = ({ intent, version }: Offer) =>
     (intent === ref.name || intent === '*') && (version === ref.version || version === '*')
   const candidates = agents.flatMap((agent): Candidate[] => {
     // The most specific offer wins: name and version, then name, then wildcard.
     const offer =
-      agent.offers.find((one) => matches(one) && one.intent === ref.name && one.version !== '*') ??
-      agent.offers.find((one) => matches(one) && one.intent === ref.name) ??
+      agent.offers.find(
+        (offer) => matches(offer) && offer.intent === ref.name && offer.version !== '*',
+      ) ??
+      agent.offers.find((offer) => matches(offer) && offer.intent === ref.name) ??
       agent.offers.find(matches)
     const status = Object.freeze({ agent: agent.name })
     return offer ? [Object.freeze({ agent, offer, status })] : []
   })
-  const declaration = declared.find(matches)
+  const declaration = declarations.find(matches)
   const effects = mergeEffects([
     ...candidates.map(({ offer }) => offer.effects),
     ...(declaration ? [declaration.effects] : []),
   ])
-  return Object.freeze({
-    ...ref,
-    candidates: Object.freeze(candidates),
-    effects,
-    mayRepeat: mayRepeat(effects),
-    ...(declaration && { declared: declaration }),
-  })
+  return Object.freeze(
+    dropUndefined({
+      ...ref,
+      candidates: Object.freeze(candidates),
+      effects,
+      mayRepeat: mayRepeat(effects),
+      declaration,
+    }),
+  )
 }
 
 /** Everything about the agents that a decision depends on. Hashed and logged: keep the format. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import { isLoopbackUrl } from '../../../upstream/loopback.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
@@ -19,11 +20,10 @@ import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
 import { natsFields } from '../transport/nats/address.ts'
 import {
-  isTransportFailure,
   type Transport,
-  type TransportFailure,
+  type TransportFault,
   type TransportReply,
-  transportFailures,
+  transportFaults,
 } from '../transport/transport.ts'
 import type { Agent, AgentContext, Offer } from './agent.ts'
 import {
@@ -73,21 +73,15 @@ export function readRemoteAgent(
   if (offers.length === 0) return { diagnostics }
   const { name, version, priority, concurrency, timeout } = remote
   const transport = options.transportTo(remote)
-  const agent: Agent = Object.freeze({
-    name,
-    version,
-    priority,
-    concurrency,
-    ...(timeout !== undefined && { timeout }),
-    remote: true,
-    offers,
-    invoke: (envelope: IntentEnvelope, context: AgentContext) =>
-      askRemotely(
-        { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
-        envelope,
-        context,
-      ),
-  })
+  const invoke = (envelope: IntentEnvelope, context: AgentContext) =>
+    askRemotely(
+      { ...options, remote, transport, mustNotRepeat: forbidsRepeat(offers, envelope) },
+      envelope,
+      context,
+    )
+  const agent: Agent = Object.freeze(
+    dropUndefined({ name, version, priority, concurrency, timeout, remote: true, offers, invoke }),
+  )
   return { agent, diagnostics }
 }
 
@@ -131,7 +125,7 @@ async function askRemotely(
   context: AgentContext,
 ): Promise<AgentResult> {
   const { name, token } = remote
-  const forwarded = {
+  const forwardedEnvelope = {
     ...envelope,
     metadata: {
       ...envelope.metadata,
@@ -148,19 +142,19 @@ async function askRemotely(
   }
   const recipient = remote.node ?? name
   const seal =
-    remote.seal && sealRequest(sealing, remote.seal, forwarded, { sender: node, recipient })
+    remote.seal && sealRequest(sealing, remote.seal, forwardedEnvelope, { sender: node, recipient })
   const frame = seal
-    ? toFrame('emcl', seal.seal(forwarded), headers)
-    : toFrame('intent', forwarded, headers)
+    ? toFrame('emcl', seal.seal(forwardedEnvelope), headers)
+    : toFrame('intent', forwardedEnvelope, headers)
   const body = JSON.stringify(frame)
   const reply = await transport({ body, traceparent, token, mustNotRepeat, signal })
-  return isTransportFailure(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
+  return isFault(reply) ? toUndelivered(name, reply) : readReply(name, reply, seal?.open)
 }
 
 /** The agent may have acted only if it can have received the frame. */
-function toUndelivered(name: string, { failed, cause }: TransportFailure): AgentFailure {
-  const certainty = transportFailures[failed]
-  switch (failed) {
+function toUndelivered(name: string, { fault, cause }: TransportFault): AgentFailure {
+  const certainty = transportFaults[fault]
+  switch (fault) {
     case 'not_sent':
       return toFailure('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
     case 'too_large':
@@ -177,9 +171,9 @@ function toUndelivered(name: string, { failed, cause }: TransportFailure): Agent
         certainty,
         cause,
       )
-    case 'sent':
+    case 'no_reply':
       return toFailure('TRANSPORT_ERROR', `The connection to ${name} was lost.`, certainty, cause)
-    case 'endless':
+    case 'reply_too_large':
       return toFailure('PROTOCOL_ERROR', `The answer of ${name} is too large.`, certainty, cause)
   }
 }
@@ -189,11 +183,11 @@ function readReply(
   { status, body }: TransportReply,
   open?: (body: unknown) => { readonly plain: unknown } | Fault,
 ): AgentResult {
-  const unreadable = `The answer of ${name} is not a valid response.`
+  const invalidResponse = `The answer of ${name} is not a valid response.`
   const frame = readFrame(parseJson(body))
   if (isFault(frame))
     return status === undefined
-      ? toFailure('PROTOCOL_ERROR', unreadable, 'unknown', frame.fault)
+      ? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown', frame.fault)
       : fromStatus(name, status, frame.fault)
   const { instance } = frame.headers
   // An unsealed error where a seal is required may be forged: trust nothing it implies.
@@ -201,15 +195,16 @@ function readReply(
     return toAgentFailure(readError(frame.body), { certainty: open && 'unknown', instance })
   let response = frame.body
   if (open) {
-    const opened =
+    const content =
       frame.messageType === 'emcl' ? open(frame.body) : { fault: 'the answer is not sealed' }
-    if (isFault(opened)) {
+    if (isFault(content)) {
       const message = `The answer of ${name} failed authentication.`
-      return toFailure('EMCL_FAILURE', message, 'unknown', opened.fault)
+      return toFailure('EMCL_FAILURE', message, 'unknown', content.fault)
     }
-    response = opened.plain
+    response = content.plain
   }
-  const result = tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', unreadable, 'unknown')
+  const result =
+    tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown')
   return instance === undefined ? result : { ...result, instance }
 }
 

@@ -8,11 +8,11 @@ export function encrypt(
   key: Uint8Array,
   iv: Uint8Array,
   associatedData: string,
-  plain: string,
+  plaintext: string,
 ): Uint8Array {
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   cipher.setAAD(Buffer.from(associatedData))
-  return Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  return Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
 /** `undefined` unless the data was encrypted with this key, IV and associated data. */

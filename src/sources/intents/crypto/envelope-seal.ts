@@ -73,21 +73,21 @@ export function openRequest(
 ): { readonly plain: unknown; readonly answer: (plain: unknown) => object } | Fault {
   if (choice.format === 'v1') {
     const v1 = toV1(options, choice, [])
-    const opened = v1.open(body)
-    return isFault(opened) ? opened : { plain: opened.plain, answer: v1.seal }
+    const message = v1.open(body)
+    return isFault(message) ? message : { plain: message.plain, answer: v1.seal }
   }
-  const opened = openMessage(options, body, {
+  const message = openMessage(options, body, {
     direction: 'request',
     recipient: node,
     replays,
     since,
   })
-  if (isFault(opened)) return opened
-  const { intent, sender, requestId, kid, identityChain } = opened.message
-  const mismatch = findMismatch(opened.plain, { intent, requestId })
+  if (isFault(message)) return message
+  const { intent, sender, requestId, kid, identityChain } = message.header
+  const mismatch = findMismatch(message.plain, { intent, requestId })
   if (mismatch !== undefined) return { fault: mismatch }
   return {
-    plain: opened.plain,
+    plain: message.plain,
     answer: (plain) =>
       sealMessage(
         options,

@@ -23,10 +23,10 @@ const headerShape = z.strictObject({
 
 const sealedShape = headerShape.extend({ iv: z.string(), data: z.string() })
 
-type Header = z.output<typeof headerShape>
+type MessageHeader = z.output<typeof headerShape>
 export type SealedMessage = z.output<typeof sealedShape>
 
-export type MessageLabel = Omit<Header, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
+export type MessageLabel = Omit<MessageHeader, 'v' | 'kid' | 'issuedAt' | 'expiresAt'>
 
 export interface SealOptions {
   readonly ring: KeyRing
@@ -44,7 +44,7 @@ export function sealMessage(
   plain: unknown,
 ) {
   const issuedAt = Math.round(options.now())
-  const header: Header = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetimeMs }
+  const header: MessageHeader = { v: 2, kid, ...label, issuedAt, expiresAt: issuedAt + lifetimeMs }
   const iv = options.randomBytes(ivBytes)
   const key = findEncryptionKey(options.ring, kid)
   const data = encrypt(key, iv, toAssociatedData(header), JSON.stringify(plain))
@@ -61,7 +61,7 @@ export interface ExpectedLabel extends Partial<Omit<MessageLabel, 'direction' | 
 }
 
 export interface OpenedMessage {
-  readonly message: SealedMessage
+  readonly header: MessageHeader
   readonly plain: unknown
 }
 
@@ -83,9 +83,7 @@ export function openMessage(
   const fault = findFault(message, expected, options.now())
   if (fault !== undefined) return { fault }
   const plain = parseJson(text)
-  return plain === undefined
-    ? { fault: 'the decrypted text is not valid JSON' }
-    : { message, plain }
+  return plain === undefined ? { fault: 'the decrypted text is not valid JSON' } : { header, plain }
 }
 
 function findFault(
@@ -107,4 +105,4 @@ function findFault(
     : undefined
 }
 
-const toAssociatedData = (header: Header): string => canonicalize(header) ?? ''
+const toAssociatedData = (header: MessageHeader): string => canonicalize(header) ?? ''

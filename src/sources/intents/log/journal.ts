@@ -103,14 +103,14 @@ export class Journal {
     durationMs: number,
   ): Promise<void> {
     const { payload } = response
-    const logged =
+    const loggedResponse =
       payload === null ? response : { ...response, payload: this.#encrypt(payload, 'response') }
     this.#buffer.push({
       event: 'ended',
       ...this.#stamp(),
       state,
       duration: toMicrosecondPrecision(durationMs),
-      response: logged,
+      response: loggedResponse,
     })
     try {
       await this.#write('written')

@@ -31,19 +31,21 @@ export function toResumption({ id, state, events }: LoggedExecution): Resumption
     return {
       fault: `The payload of execution ${id} is encrypted with a key that is not configured.`,
     }
-  const asked = ofKind(events, 'asked')
-  const answered = ofKind(events, 'answered')
-  const success = answered.find(({ payload }) => payload !== undefined)
+  const askedEvents = ofKind(events, 'asked')
+  const answeredEvents = ofKind(events, 'answered')
+  const success = answeredEvents.find(({ payload }) => payload !== undefined)
   const { strategy } = begun.decision
   if (success && (strategy === 'direct' || strategy === 'fallback')) return complete(begun, success)
-  const attempts = asked.length
+  const attempts = askedEvents.length
   if (mayRepeat(begun.effects)) return { kind: 'continue', begun, attempts }
-  const unanswered = asked.find(({ number }) => !answered.some((one) => one.number === number))
-  if (unanswered)
+  const unansweredAttempt = askedEvents.find(
+    ({ number }) => !answeredEvents.some((answer) => answer.number === number),
+  )
+  if (unansweredAttempt)
     return {
-      fault: `${unanswered.agent} was asked and its answer is not in the log, so it may have acted. Execution ${id} must not happen twice and is not repeated: find out whether it took effect, then run "drawbridge runs settle ${id}".`,
+      fault: `${unansweredAttempt.agent} was asked and its answer is not in the log, so it may have acted. Execution ${id} must not happen twice and is not repeated: find out whether it took effect, then run "drawbridge runs settle ${id}".`,
     }
-  const last = answered.at(-1)
+  const last = answeredEvents.at(-1)
   if (last?.certainty === 'unknown')
     return { fault: `${last.agent} may have acted, and execution ${id} must not happen twice.` }
   if (last?.certainty === 'told') return complete(begun, last)

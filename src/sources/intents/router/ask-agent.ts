@@ -29,10 +29,10 @@ export function askAgent(options: AskOptions): Promise<AgentResult> {
   const { name } = candidate.agent
   return new Promise((resolve) => {
     const request = new AgentRequest(options)
-    let settled = false
+    let isSettled = false
     const settle = (result: AgentResult) => {
-      if (settled) return
-      settled = true
+      if (isSettled) return
+      isSettled = true
       clearTimeout(timer)
       resolve(result)
     }
@@ -44,10 +44,10 @@ export function askAgent(options: AskOptions): Promise<AgentResult> {
     stop.onCancel((reason) =>
       settle(request.toFailure(toErrorInfo('WORKFLOW_ABORTED', `${name} was stopped: ${reason}`))),
     )
-    if (settled) return
+    if (isSettled) return
     request.send().then(
       (result) =>
-        settled ? onLate(isAgentFailure(result) ? result.error.code : 'ok') : settle(result),
+        isSettled ? onLate(isAgentFailure(result) ? result.error.code : 'ok') : settle(result),
       (error) => {
         const message = `An internal error occurred while ${name} was being asked.`
         settle(request.toFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), String(error)))

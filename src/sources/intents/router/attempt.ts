@@ -50,11 +50,11 @@ async function makeAttempt(
   if (run.deadline - steadyNow() < minAttemptMs) return toOutOfTime('the next agent')
   const ticket = health.enter(agent.name, agent.concurrency)
   if (!ticket) return toNotAvailable(agent.name)
-  let verdict: HealthVerdict = 'unclear'
+  let verdict: HealthVerdict = 'unknown'
   try {
-    const logged = await logAttempt(run, agent.name)
-    if (isAgentFailure(logged)) return logged
-    const { number } = logged
+    const entry = await logAttempt(run, agent.name)
+    if (isAgentFailure(entry)) return entry
+    const { number } = entry
     const startedAt = steadyNow()
     const remainingMs = run.deadline - startedAt
     if (remainingMs < minAttemptMs) return toOutOfTime(agent.name)
@@ -119,9 +119,9 @@ const toOutOfTime = (name: string): AgentFailure => {
 
 /** Our own cancellation, and a payload that failed validation, say nothing about the agent. */
 function toVerdict(result: AgentResult, stop: Cancellation): HealthVerdict {
-  if (!isAgentFailure(result)) return 'well'
+  if (!isAgentFailure(result)) return 'healthy'
   const { code } = result.error
-  if (code === 'WORKFLOW_ABORTED' && stop.cancelled) return 'unclear'
-  if (result.failover) return 'unclear'
-  return errorCodes[code].unhealthy ? 'ill' : 'well'
+  if (code === 'WORKFLOW_ABORTED' && stop.cancelled) return 'unknown'
+  if (result.failover) return 'unknown'
+  return errorCodes[code].unhealthy ? 'unhealthy' : 'healthy'
 }

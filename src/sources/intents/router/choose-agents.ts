@@ -81,13 +81,13 @@ export function chooseAgents(inputs: DecisionInputs): DecidedRoute {
   const decisions = cache.get(intent) ?? new Map<string, DecidedRoute>()
   cache.set(intent, decisions)
   const key = `${envelope.routing.strategy} ${policy.hash} ${registry.hash} ${toKey(health)}`
-  let decided = decisions.get(key)
-  if (!decided) {
-    decided = decide(intent, inputs)
+  let route = decisions.get(key)
+  if (!route) {
+    route = decide(intent, inputs)
     if (decisions.size >= maxCachedDecisions) decisions.clear()
-    decisions.set(key, decided)
+    decisions.set(key, route)
   }
-  return decided
+  return route
 }
 
 const cache = new WeakMap<Intent, Map<string, DecidedRoute>>()
@@ -108,20 +108,20 @@ function decide(intent: Intent | undefined, inputs: DecisionInputs): DecidedRout
   const { strategy } = envelope.routing
   const race = strategy === 'parallel' && toStrategy(findRoutingMode(intent, policy)).race
   const candidates = intent?.candidates ?? []
-  const preferred = toPreferredOrder(envelope, candidates)
+  const preferredOrder = toPreferredOrder(envelope, candidates)
   const unavailable = toUnavailable(health)
-  const statuses = toStatuses(candidates, preferred, unavailable)
-  const refusal = findRefusal(envelope, intent, preferred, statuses)
+  const statuses = toStatuses(candidates, preferredOrder, unavailable)
+  const refusal = findRefusal(envelope, intent, preferredOrder, statuses)
   const available = refusal
     ? []
-    : preferred.agents.filter(({ agent }) => !unavailable.has(agent.name))
+    : preferredOrder.agents.filter(({ agent }) => !unavailable.has(agent.name))
   const plan = strategy === 'direct' ? available.slice(0, 1) : available
   const decision: RoutingDecision = {
     intent: envelope.intent.name,
     version: envelope.intent.version,
     strategy,
     ...(race && { race: true as const }),
-    order: preferred.order,
+    order: preferredOrder.order,
     candidates: strategy === 'direct' ? markUnneeded(statuses, plan) : statuses,
     plan: plan.map(({ agent }) => agent.name),
     ...(refusal && { refusal }),
@@ -134,7 +134,7 @@ function decide(intent: Intent | undefined, inputs: DecisionInputs): DecidedRout
 
 /** The routing mode of an intent: its first agent's, else its declaration's, else the policy's. */
 export const findRoutingMode = (intent: Intent | undefined, policy: RoutingPolicy): RoutingMode =>
-  intent?.candidates[0]?.offer.strategy ?? intent?.declared?.strategy ?? policy.strategy
+  intent?.candidates[0]?.offer.strategy ?? intent?.declaration?.strategy ?? policy.strategy
 
 type Unavailable = ReadonlyMap<string, UnavailableCondition>
 
@@ -148,10 +148,10 @@ function toUnavailable(health: HealthSnapshot): Unavailable {
 
 function toStatuses(
   candidates: readonly Candidate[],
-  preferred: PreferredOrder,
+  preferredOrder: PreferredOrder,
   unavailable: Unavailable,
 ): readonly CandidateStatus[] {
-  const { agents, othersSkipped } = preferred
+  const { agents, othersSkipped } = preferredOrder
   const eligible = agents.length === candidates.length ? undefined : new Set(agents)
   return candidates.map((candidate): CandidateStatus => {
     const { name } = candidate.agent
@@ -199,8 +199,12 @@ function toPreferredOrder(
   const first = target ?? candidates[0]
   if (!first) return inRegistryOrder
   if (fallbackAgents.length > 0) {
-    const named = fallbackAgents.flatMap((name) => find(name) ?? [])
-    return { order: 'envelope', agents: unique([first, ...named]), othersSkipped: 'not_named' }
+    const namedCandidates = fallbackAgents.flatMap((name) => find(name) ?? [])
+    return {
+      order: 'envelope',
+      agents: unique([first, ...namedCandidates]),
+      othersSkipped: 'not_named',
+    }
   }
   if (first.offer.fallbackAgents)
     return {

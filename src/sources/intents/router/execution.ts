@@ -27,10 +27,10 @@ export interface ExecutionParts {
 /** Carries out one decision: logs it, runs its strategy, logs and returns the response. */
 export async function execute(
   { options, context, envelope }: ExecutionParts,
-  decided: DecidedRoute,
+  route: DecidedRoute,
   startedAt: number,
 ): Promise<RoutedResponse> {
-  const { decision, intent } = decided
+  const { decision, intent } = route
   const effects = intent?.effects ?? readOnly
   const journal = createJournal(options, context, effects.writes)
   const { source, address, caller, resumed } = context
@@ -46,7 +46,7 @@ export async function execute(
     deadline: startedAt + Math.min(timeout, context.timeout ?? timeout),
     lastCause: undefined,
   }
-  const routing = decision.refusal ? refuse(decision.refusal) : await runStrategy(run, decided)
+  const routing = decision.refusal ? refuse(decision.refusal) : await runStrategy(run, route)
   const { result, agent, tried } = routing
   const state = toState(routing, effects)
   const response = buildResponse(options, envelope, result, agent)

@@ -19,26 +19,26 @@ export interface HealthOptions {
 export interface Ticket {
   readonly name: string
   /** This attempt probes an ejected agent. */
-  readonly probes: boolean
+  readonly isProbe: boolean
 }
 
-/** Health of the agent as one attempt showed it; `unclear` changes nothing. */
-export type HealthVerdict = 'well' | 'ill' | 'unclear'
+/** Health of the agent as one attempt showed it; `unknown` changes nothing. */
+export type HealthVerdict = 'healthy' | 'unhealthy' | 'unknown'
 
 /** A change that other routers are told: the agent was ejected, or it has recovered. */
-export type HealthChange = 'ill' | 'well'
+export type HealthChange = 'unhealthy' | 'healthy'
 
 interface AgentState {
   /** The agent has left, or its heartbeats have stopped. */
-  absent: boolean
+  isAbsent: boolean
   active: number
   /** The agent's concurrency limit is reached. */
-  full: boolean
+  isFull: boolean
   failures: number
   ejections: number
   /** End of the ejection on the monotonic clock; 0 when the agent is not ejected. */
-  until: number
-  probing: boolean
+  ejectedUntil: number
+  isProbing: boolean
 }
 
 const allHealthy: HealthSnapshot = Object.freeze({})
@@ -68,24 +68,24 @@ export class Health {
   /** Reserves a slot; `undefined` when the agent must not be asked now. */
   enter(name: string, concurrency: number): Ticket | undefined {
     const state = this.#state(name)
-    if (state.absent || state.active >= concurrency) return undefined
-    const probes = state.until > 0
-    if (probes && (state.probing || this.#options.now() < state.until)) return undefined
-    state.probing ||= probes
+    if (state.isAbsent || state.active >= concurrency) return undefined
+    const isProbe = state.ejectedUntil > 0
+    if (isProbe && (state.isProbing || this.#options.now() < state.ejectedUntil)) return undefined
+    state.isProbing ||= isProbe
     state.active++
-    state.full = state.active === concurrency
-    if (state.full) this.#unhealthy.add(name)
-    return { name, probes }
+    state.isFull = state.active === concurrency
+    if (state.isFull) this.#unhealthy.add(name)
+    return { name, isProbe }
   }
 
   /** Releases the slot and applies the verdict. */
-  leave({ name, probes }: Ticket, verdict: HealthVerdict): void {
+  leave({ name, isProbe }: Ticket, verdict: HealthVerdict): void {
     const state = this.#state(name)
     state.active--
-    state.full = false
-    if (verdict === 'ill') this.#fail(name, state, probes)
-    else if (verdict === 'well') this.#recover(name, state)
-    if (probes) state.probing = false
+    state.isFull = false
+    if (verdict === 'unhealthy') this.#fail(name, state, isProbe)
+    else if (verdict === 'healthy') this.#recover(name, state)
+    if (isProbe) state.isProbing = false
     if (isHealthy(state)) this.#unhealthy.delete(name)
   }
 
@@ -98,38 +98,39 @@ export class Health {
   /** Applies a change found by another router. A recovery only allows an early probe here. */
   applyRemote(name: string, change: HealthChange): void {
     const state = this.#state(name)
-    if (change === 'ill' && state.until === 0) this.#eject(name, state)
-    else if (change === 'well') state.until = Math.min(state.until, this.#options.now())
+    if (change === 'unhealthy' && state.ejectedUntil === 0) this.#eject(name, state)
+    else if (change === 'healthy')
+      state.ejectedUntil = Math.min(state.ejectedUntil, this.#options.now())
   }
 
-  setPresence(name: string, present: boolean): void {
+  setPresence(name: string, isPresent: boolean): void {
     const state = this.#state(name)
-    state.absent = !present
-    if (present && isHealthy(state)) this.#unhealthy.delete(name)
+    state.isAbsent = !isPresent
+    if (isPresent && isHealthy(state)) this.#unhealthy.delete(name)
     else this.#unhealthy.add(name)
   }
 
-  #fail(name: string, state: AgentState, probes: boolean): void {
+  #fail(name: string, state: AgentState, isProbe: boolean): void {
     // Attempts that began before the ejection do not extend it.
-    if (state.until > 0 && !probes) return
+    if (state.ejectedUntil > 0 && !isProbe) return
     state.failures++
-    if (!probes && state.failures < this.#options.failures) return
+    if (!isProbe && state.failures < this.#options.failures) return
     this.#eject(name, state)
-    this.#notify(name, 'ill')
+    this.#notify(name, 'unhealthy')
   }
 
   #eject(name: string, state: AgentState): void {
     state.ejections++
     const { ejectionMs, maxEjectionMs, now } = this.#options
-    state.until = now() + Math.min(maxEjectionMs, ejectionMs * state.ejections)
+    state.ejectedUntil = now() + Math.min(maxEjectionMs, ejectionMs * state.ejections)
     state.failures = 0
     this.#unhealthy.add(name)
   }
 
   #recover(name: string, state: AgentState): void {
-    const wasEjected = state.until > 0
-    Object.assign(state, { failures: 0, ejections: 0, until: 0 })
-    if (wasEjected) this.#notify(name, 'well')
+    const wasEjected = state.ejectedUntil > 0
+    Object.assign(state, { failures: 0, ejections: 0, ejectedUntil: 0 })
+    if (wasEjected) this.#notify(name, 'healthy')
   }
 
   #notify(name: string, change: HealthChange): void {
@@ -137,24 +138,24 @@ export class Health {
   }
 
   #condition(name: string): HealthCondition {
-    const { absent, until, probing } = this.#state(name)
-    if (absent) return 'absent'
-    if (until === 0) return 'busy'
-    if (this.#options.now() < until) return 'ejected'
-    return probing ? 'probing' : 'probe'
+    const { isAbsent, ejectedUntil, isProbing } = this.#state(name)
+    if (isAbsent) return 'absent'
+    if (ejectedUntil === 0) return 'busy'
+    if (this.#options.now() < ejectedUntil) return 'ejected'
+    return isProbing ? 'probing' : 'probe'
   }
 
   #state(name: string): AgentState {
     let state = this.#states.get(name)
     if (!state) {
       state = {
-        absent: false,
+        isAbsent: false,
         active: 0,
-        full: false,
+        isFull: false,
         failures: 0,
         ejections: 0,
-        until: 0,
-        probing: false,
+        ejectedUntil: 0,
+        isProbing: false,
       }
       this.#states.set(name, state)
     }
@@ -162,4 +163,5 @@ export class Health {
   }
 }
 
-const isHealthy = ({ absent, full, until }: AgentState): boolean => !absent && !full && until === 0
+const isHealthy = ({ isAbsent, isFull, ejectedUntil }: AgentState): boolean =>
+  !isAbsent && !isFull && ejectedUntil === 0

@@ -33,12 +33,12 @@ export class Router {
     try {
       if (!hooks) return await this.#route(envelope, context)
       runHooks(hooks, onTrouble, (hook) => hook.beforeRoute?.(envelope))
-      const routed = await this.#route(envelope, context)
-      const { response } = routed
+      const routedResponse = await this.#route(envelope, context)
+      const { response } = routedResponse
       runHooks(hooks, onTrouble, (hook) => hook.afterRoute?.(envelope, response))
       const { error } = response
       if (error) runHooks(hooks, onTrouble, (hook) => hook.onError?.(envelope, error))
-      return routed
+      return routedResponse
     } catch (error) {
       onTrouble(error)
       return this.#toInternalError(envelope, error)
@@ -56,9 +56,9 @@ export class Router {
 
   #route(envelope: IntentEnvelope, context: RoutingContext): Promise<RoutedResponse> {
     const startedAt = this.#options.steadyNow()
-    const decided = this.decide(envelope)
+    const route = this.decide(envelope)
     this.#logSetup()
-    return execute({ options: this.#options, context, envelope }, decided, startedAt)
+    return execute({ options: this.#options, context, envelope }, route, startedAt)
   }
 
   /** Logs the registry and the policy once, before the first decision made with them. */
@@ -83,7 +83,7 @@ export class Router {
       .catch(onTrouble)
   }
 
-  #toInternalError(envelope: IntentEnvelope, thrown: unknown): RoutedResponse {
+  #toInternalError(envelope: IntentEnvelope, error: unknown): RoutedResponse {
     const message = 'An internal error occurred while the request was routed.'
     const failure = toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message))
     const { registry, policy } = this.#options
@@ -103,7 +103,7 @@ export class Router {
       response: buildResponse(this.#options, envelope, failure, 'router'),
       state: 'unknown',
       route: { decision, agent: 'router', tried: [] },
-      cause: String(thrown),
+      cause: String(error),
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Call } from '../../../capability/call.ts'
-import { isFault } from '../../../capability/fault.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed, Outcome } from '../../../capability/outcome.ts'
 import { openRequest, type SealChoice, type SealRecipient } from '../crypto/envelope-seal.ts'
@@ -48,22 +48,22 @@ export class FrameReceiver {
   }
 
   /** Returns the request, or the error frame to reply with. Never throws. */
-  accept(value: unknown): AcceptedRequest | { readonly refused: Frame } {
+  accept(value: unknown): AcceptedRequest | Fault<Frame> {
     const frame = readFrame(value)
     if (isFault(frame)) return refuse('PROTOCOL_ERROR', frame.fault)
-    const opened = this.#open(frame)
-    if ('refused' in opened) return opened
-    const reading = readEnvelope(opened.plain)
+    const message = this.#open(frame)
+    if (isFault(message)) return message
+    const reading = readEnvelope(message.plain)
     if (isFault(reading)) return refuse('VALIDATION_ERROR', reading.fault)
     if (isLoop(reading.envelope))
       return refuse(
         'ROUTING_ERROR',
         `The request was forwarded more than ${maxForwards} times: check for a routing loop.`,
       )
-    return this.#accept(reading.envelope, frame.headers, opened.answer)
+    return this.#accept(reading.envelope, frame.headers, message.answer)
   }
 
-  #open(frame: Frame): Unsealed | { readonly refused: Frame } {
+  #open(frame: Frame): Unsealed | Fault<Frame> {
     const { seal, sealing, reception, onTrouble } = this.#options
     if (!seal)
       return frame.messageType === 'intent'
@@ -71,10 +71,12 @@ export class FrameReceiver {
         : refuse('PROTOCOL_ERROR', 'This server accepts only frames with messageType "intent".')
     if (frame.messageType !== 'emcl')
       return refuse('EMCL_FAILURE', 'This server accepts only sealed frames (messageType "emcl").')
-    const opened = openRequest(sealing, seal, frame.body, reception)
-    if (!isFault(opened))
-      return { plain: opened.plain, answer: (response) => toFrame('emcl', opened.answer(response)) }
-    onTrouble(new Error(`A sealed message was rejected: ${opened.fault}`))
+    const message = openRequest(sealing, seal, frame.body, reception)
+    if (!isFault(message)) {
+      const { plain, answer } = message
+      return { plain, answer: (response) => toFrame('emcl', answer(response)) }
+    }
+    onTrouble(new Error(`A sealed message was rejected: ${message.fault}`))
     // One message for every fault: the reason would help an attacker.
     return refuse('EMCL_FAILURE', 'The message could not be opened.')
   }
@@ -103,7 +105,7 @@ const maxForwards = 8
 
 /** Every router that forwards a request adds a `proxy:` entry: too many mean a loop. */
 const isLoop = ({ metadata }: IntentEnvelope): boolean =>
-  metadata.identityChain.filter((one) => one.startsWith('proxy:')).length > maxForwards
+  metadata.identityChain.filter((identity) => identity.startsWith('proxy:')).length > maxForwards
 
 type ToReply = (response: unknown) => Frame
 
@@ -112,8 +114,8 @@ interface Unsealed {
   readonly answer: ToReply
 }
 
-const refuse = (code: ErrorCode, message: string) => ({
-  refused: toFrame('error', toErrorInfo(code, message)),
+const refuse = (code: ErrorCode, message: string): Fault<Frame> => ({
+  fault: toFrame('error', toErrorInfo(code, message)),
 })
 
 function toResult(outcome: Outcome | undefined, { intent }: IntentEnvelope): AgentResult {

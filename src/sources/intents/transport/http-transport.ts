@@ -23,9 +23,9 @@ export class HttpTransport {
     const secure = url.startsWith('https:')
     const { request } = secure ? https : http
     return new Promise((resolve) => {
-      let sent = false
+      let isSent = false
       const fail = (error: Error) =>
-        resolve({ failed: sent ? 'sent' : 'not_sent', cause: error.message })
+        resolve({ fault: isSent ? 'no_reply' : 'not_sent', cause: error.message })
       const outgoing = request(url, {
         method: 'POST',
         // A kept-alive connection may be closing: its reset would leave the outcome in doubt.
@@ -44,7 +44,7 @@ export class HttpTransport {
       outgoing.on('socket', (socket) => {
         const readyEvent = secure ? 'secureConnect' : 'connect'
         const send = () => {
-          sent = true
+          isSent = true
           outgoing.end(body)
         }
         // Write after the connection is established: an earlier error is then surely `not_sent`.
@@ -70,7 +70,7 @@ function read(
     bytes += chunk.length
     if (bytes <= maxAnswerBytes) chunks.push(chunk)
     else {
-      resolve({ failed: 'endless', cause: `more than ${maxAnswerBytes} bytes` })
+      resolve({ fault: 'reply_too_large', cause: `more than ${maxAnswerBytes} bytes` })
       response.destroy()
     }
   })

@@ -1,3 +1,5 @@
+import type { Fault } from '../../../capability/fault.ts'
+
 /** A serialised frame to send to another runtime. */
 export interface OutgoingFrame {
   readonly body: string
@@ -15,18 +17,15 @@ export interface TransportReply {
   readonly status?: number
 }
 
-export interface TransportFailure {
-  readonly failed: keyof typeof transportFailures
+export interface TransportFault extends Fault<keyof typeof transportFaults> {
+  /** Internal reason, for the log. */
   readonly cause: string
 }
 
-export type TransportResult = TransportReply | TransportFailure
-
-export const isTransportFailure = (result: TransportResult): result is TransportFailure =>
-  'failed' in result
+export type TransportResult = TransportReply | TransportFault
 
 /** The ways a frame can fail to get a reply, and whether the agent may have acted. */
-export const transportFailures = {
+export const transportFaults = {
   /** No byte of the frame can have been read. */
   not_sent: 'nothing',
   /** The frame was too large to send. */
@@ -34,9 +33,9 @@ export const transportFailures = {
   /** The NATS server does not allow publishing to the subject. */
   forbidden: 'nothing',
   /** The frame was sent, and no reply came. */
-  sent: 'unknown',
+  no_reply: 'unknown',
   /** The reply was too large to read. */
-  endless: 'unknown',
+  reply_too_large: 'unknown',
 } as const
 
 /** Sends one frame and returns the reply. Never rejects. */

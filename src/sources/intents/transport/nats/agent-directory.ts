@@ -32,7 +32,7 @@ export interface AgentDirectoryOptions {
   /** Called when nodes or their capabilities have changed. */
   readonly onChange: () => void
   /** Called when the first replica of a node appears, and when the last one is gone. */
-  readonly onPresence: (node: string, present: boolean) => void
+  readonly onPresence: (node: string, isPresent: boolean) => void
 }
 
 interface Replica {
@@ -69,7 +69,7 @@ export class AgentDirectory {
     const { connection, broadcasts } = options
     this.#stops = [
       broadcasts.subscribe((message) => this.#receive(message)),
-      connection.watch({ up: () => this.#sendQuery() }),
+      connection.watch({ onConnect: () => this.#sendQuery() }),
     ]
   }
 
@@ -80,7 +80,7 @@ export class AgentDirectory {
       this.#sendQuery()
       await new Promise((resolve) => setTimeout(resolve, queryTimeoutMs))
     } catch {
-      // Not connected: `up` sends the query after the connection is established.
+      // Not connected: `onConnect` sends the query after the connection is established.
     }
   }
 

@@ -22,11 +22,11 @@ export class Announcer {
     const { connection, discoverySubject, heartbeatMs } = options
     const announce = () => this.announce()
     this.#stops = [
-      connection.watch({ up: announce }),
+      connection.watch({ onConnect: announce }),
       connection.subscribe({ subject: discoverySubject, onMessage: announce }),
     ]
     this.#timer = setInterval(announce, heartbeatMs).unref()
-    // A failed connect is retried, and `up` announces then.
+    // A failed connect is retried, and `onConnect` announces then.
     connection.connect().then(announce, () => {})
   }
 

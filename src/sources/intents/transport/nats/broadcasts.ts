@@ -61,9 +61,9 @@ export class Broadcasts {
     const { subject, key, sealing, replays, onTrouble } = this.#options
     if (key === undefined) return value
     const { direction, recipient } = broadcastLabel
-    const opened = openMessage(sealing, value, { direction, recipient, intent: subject, replays })
-    if (!isFault(opened)) return opened.plain
-    onTrouble(new Error(`A broadcast on ${subject} was rejected: ${opened.fault}`))
+    const message = openMessage(sealing, value, { direction, recipient, intent: subject, replays })
+    if (!isFault(message)) return message.plain
+    onTrouble(new Error(`A broadcast on ${subject} was rejected: ${message.fault}`))
     return undefined
   }
 }

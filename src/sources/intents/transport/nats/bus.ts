@@ -38,7 +38,7 @@ export interface ServeOptions {
 
 export interface Serving {
   /** Resolves after the first attempt to connect, successful or not. */
-  readonly opened: Promise<void>
+  readonly firstAttempt: Promise<void>
   /** Accepts no new requests; those in progress are answered. */
   stop(): void
   /** Cancels the requests in progress. */
@@ -112,7 +112,7 @@ export class Bus {
       heartbeatMs,
     })
     return {
-      opened: connection.connect().catch(() => {}),
+      firstAttempt: connection.connect().catch(() => {}),
       stop: () => {
         announcer.leave()
         responder.stop()
@@ -133,8 +133,8 @@ export class Bus {
       discoverySubject: toDiscoverySubject(prefix),
       node,
       onChange,
-      onPresence: (agent, present) => {
-        if (isShared(agent)) health.setPresence(agent, present)
+      onPresence: (agent, isPresent) => {
+        if (isShared(agent)) health.setPresence(agent, isPresent)
       },
     })
     const broadcasts = this.#createBroadcasts(connection, toHealthSubject(prefix), key)
@@ -148,8 +148,8 @@ export class Bus {
     const address = toAddress(input)
     const { connection } = this.#open(address)
     const timeout = sleep(probeTimeoutMs, new Error('it does not answer'), { ref: false })
-    const connected = connection.connect().catch((error: unknown) => error)
-    const error = await Promise.race([connected, timeout])
+    const connectError = connection.connect().catch((error: unknown) => error)
+    const error = await Promise.race([connectError, timeout])
     return error === undefined ? undefined : { server: address.server, cause: toText(error) }
   }
 
@@ -168,9 +168,9 @@ export class Bus {
     const { onTrouble, sealing } = this.#options
     const connection = new NatsConnection({ address, onTrouble })
     const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
-    const opened = { connection, requests: new PendingRequests(connection, newId) }
-    this.#connections.set(key, opened)
-    return opened
+    const serverConnection = { connection, requests: new PendingRequests(connection, newId) }
+    this.#connections.set(key, serverConnection)
+    return serverConnection
   }
 
   #createBroadcasts(

@@ -116,15 +116,18 @@ export class NatsConnection {
     try {
       const { connect, headers } = await load()
       this.#makeHeaders = headers
-      const connection = await connect({
-        servers: address.server,
-        name: 'drawbridge',
-        reconnect: false,
-        timeout: connectTimeoutMs,
-        pingInterval: 10_000,
-        ...(address.secure && { tls: {} }),
-        ...(await toCredentials(address.access)),
-      })
+      const credentials = await toCredentials(address.access)
+      const connection = await connect(
+        dropUndefined({
+          servers: address.server,
+          name: 'drawbridge',
+          reconnect: false,
+          timeout: connectTimeoutMs,
+          pingInterval: 10_000,
+          tls: address.secure ? {} : undefined,
+          ...credentials,
+        }),
+      )
       this.#begin(connection)
       // The flush makes sure that the server has processed the subscriptions.
       await connection.flush()
@@ -140,14 +143,14 @@ export class NatsConnection {
     for (const subscription of this.#subscriptions) this.#renew(connection, subscription)
     void connection.closed().then((error) => this.#end(connection, error))
     void this.#followStatus(connection)
-    for (const { up } of this.#watchers) up?.()
+    for (const { onConnect } of this.#watchers) onConnect?.()
   }
 
   #end(connection: ClientConnection, error: unknown): void {
     if (this.#connection !== connection) return
     this.#connection = undefined
     for (const subscription of this.#subscriptions) delete subscription.stop
-    for (const { down } of this.#watchers) down?.()
+    for (const { onDisconnect } of this.#watchers) onDisconnect?.()
     if (!this.#closed) this.#fail(error ?? new Error('the server closed the connection'))
   }
 
@@ -163,10 +166,9 @@ export class NatsConnection {
 
   #renew(connection: ClientConnection, subscription: Subscription): void {
     const { subject, queue, onMessage } = subscription
-    const active = connection.subscribe(subject, {
-      ...(queue !== undefined && { queue }),
-      callback: (error, message) => (error ? this.#options.onTrouble(error) : onMessage(message)),
-    })
+    const callback = (error: unknown, message: Msg) =>
+      error ? this.#options.onTrouble(error) : onMessage(message)
+    const active = connection.subscribe(subject, dropUndefined({ queue, callback }))
     subscription.stop = () => active.unsubscribe()
   }
 
@@ -177,7 +179,7 @@ export class NatsConnection {
       const { error } = status
       this.#options.onTrouble(error)
       if (error instanceof PermissionViolationError && error.operation === 'publish')
-        for (const { forbidden } of this.#watchers) forbidden?.(error.subject)
+        for (const { onPublishDenied } of this.#watchers) onPublishDenied?.(error.subject)
     }
   }
 }
@@ -189,11 +191,11 @@ const toReason = (error: unknown): unknown =>
     : error
 
 interface Watcher {
-  /** Called after every connect, the first included. */
-  readonly up?: () => void
-  readonly down?: () => void
-  /** Called when the server has denied publishing to a subject. */
-  readonly forbidden?: (subject: string) => void
+  /** Also called after the first connect. */
+  readonly onConnect?: () => void
+  readonly onDisconnect?: () => void
+  /** The server has denied publishing to the subject. */
+  readonly onPublishDenied?: (subject: string) => void
 }
 
 /** The message exceeds the server's `max_payload`. */

@@ -30,8 +30,8 @@ export class PendingRequests {
     this.#newId = newId
     this.#inbox = `_INBOX.${newId()}`
     connection.watch({
-      down: () => this.#failOnDisconnect(),
-      forbidden: (subject) => this.#failOnForbidden(subject),
+      onDisconnect: () => this.#failOnDisconnect(),
+      onPublishDenied: (subject) => this.#failOnDenied(subject),
     })
   }
 
@@ -39,22 +39,22 @@ export class PendingRequests {
     this.#subscribeOnce()
     const { signal, subject, body, headers } = request
     const reply = `${this.#inbox}.${this.#newId()}`
-    const aborted = new Promise<'aborted'>((resolve) => {
+    const abort = new Promise<'aborted'>((resolve) => {
       if (signal.aborted) resolve('aborted')
       else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
     })
     try {
-      const connected = this.#connection.connect()
-      if ((await Promise.race([connected, aborted])) === 'aborted') return abortedBeforeSending
+      if ((await Promise.race([this.#connection.connect(), abort])) === 'aborted')
+        return abortedBeforeSending
       const answer = this.#expectReply(reply, request)
       this.#connection.send({ subject, body, reply, headers })
-      const result = await Promise.race([answer, aborted])
+      const result = await Promise.race([answer, abort])
       if (result !== 'aborted') return result
       request.onAbandon(reply)
-      return { failed: 'sent', cause: 'the request was aborted while waiting for the answer' }
+      return { fault: 'no_reply', cause: 'the request was aborted while waiting for the answer' }
     } catch (error) {
-      const failed = error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
-      return { failed, cause: String(error) }
+      const fault = error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
+      return { fault, cause: String(error) }
     } finally {
       this.#pending.delete(reply)
     }
@@ -77,26 +77,26 @@ export class PendingRequests {
   /** Repeatable requests fail at once, for failover; the others wait, for a reply after reconnect. */
   #failOnDisconnect(): void {
     for (const { mustNotRepeat, settle } of this.#pending.values())
-      if (!mustNotRepeat) settle({ failed: 'sent', cause: 'the connection was lost' })
+      if (!mustNotRepeat) settle({ fault: 'no_reply', cause: 'the connection was lost' })
   }
 
-  #failOnForbidden(subject: string): void {
+  #failOnDenied(subject: string): void {
     const cause = `the server does not allow publishing to ${subject}`
     for (const pending of this.#pending.values())
-      if (pending.subject === subject) pending.settle({ failed: 'forbidden', cause })
+      if (pending.subject === subject) pending.settle({ fault: 'forbidden', cause })
   }
 }
 
 const abortedBeforeSending: TransportResult = {
-  failed: 'not_sent',
+  fault: 'not_sent',
   cause: 'the request was aborted before it was sent',
 }
 
 function toResult({ data, headers }: Msg): TransportResult {
   // Status 503 without data: the server found no subscriber, so no agent can have read it.
   if (data.length === 0 && headers?.code === 503)
-    return { failed: 'not_sent', cause: 'no responders' }
+    return { fault: 'not_sent', cause: 'no responders' }
   if (data.length > maxAnswerBytes)
-    return { failed: 'endless', cause: `more than ${maxAnswerBytes} bytes` }
+    return { fault: 'reply_too_large', cause: `more than ${maxAnswerBytes} bytes` }
   return { body: Buffer.from(data).toString() }
 }

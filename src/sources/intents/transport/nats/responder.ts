@@ -46,7 +46,8 @@ export class Responder {
       }),
       connection.subscribe({
         subject: toCancelSubject(prefix, node),
-        onMessage: (message) => this.#active.get(message.string())?.cancel('The sender left.'),
+        onMessage: (message) =>
+          this.#active.get(message.string())?.cancel('The sender cancelled the request.'),
       }),
     ]
   }
@@ -95,8 +96,8 @@ export class Responder {
 
   async #reply(subject: string, frame: object): Promise<void> {
     const { connection, instance, onTrouble } = this.#options
-    const send = (one: object) =>
-      connection.send({ subject, body: JSON.stringify({ ...one, headers: { instance } }) })
+    const send = (reply: object) =>
+      connection.send({ subject, body: JSON.stringify({ ...reply, headers: { instance } }) })
     try {
       // The connection may have been lost meanwhile; the sender may still be waiting.
       await connection.connect()
@@ -114,6 +115,6 @@ const refuse = (code: ErrorCode, message: string): Frame =>
 
 /** Case-insensitive, unlike NATS headers. */
 function readHeader(headers: Msg['headers'], name: string): string | undefined {
-  const key = headers?.keys().find((one) => one.toLowerCase() === name)
+  const key = headers?.keys().find((key) => key.toLowerCase() === name)
   return key === undefined ? undefined : headers?.get(key)
 }

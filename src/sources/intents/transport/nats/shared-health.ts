@@ -2,12 +2,15 @@ import { z } from 'zod'
 import type { Health, HealthChange } from '../../router/health.ts'
 import type { Broadcasts } from './broadcasts.ts'
 
+/** Health changes on the wire. Routers of other versions send and read these words. */
+const wireWords = { unhealthy: 'ill', healthy: 'well' } as const
+
 /** A health change as routers broadcast it. */
 const healthShape = z.object({
   agent: z.string().min(1).max(128),
   /** Instance of the router that found it. */
   by: z.string().max(128),
-  turn: z.enum(['ill', 'well']),
+  turn: z.enum(wireWords),
 })
 
 export interface SharedHealthOptions {
@@ -26,13 +29,14 @@ export function shareHealth({
   isShared,
 }: SharedHealthOptions): () => void {
   const stopPublishing = health.watch((agent: string, change: HealthChange) => {
-    if (isShared(agent)) broadcasts.publish({ agent, turn: change, by: instance })
+    if (isShared(agent)) broadcasts.publish({ agent, turn: wireWords[change], by: instance })
   })
   const stopListening = broadcasts.subscribe((message) => {
     const parsed = healthShape.safeParse(message)
     if (!parsed.success) return
     const { agent, turn, by } = parsed.data
-    if (by !== instance && isShared(agent)) health.applyRemote(agent, turn)
+    if (by === instance || !isShared(agent)) return
+    health.applyRemote(agent, turn === wireWords.healthy ? 'healthy' : 'unhealthy')
   })
   return () => {
     stopPublishing()
