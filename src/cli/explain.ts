@@ -36,7 +36,7 @@ export const explain = defineCommand({
       args.as === undefined
         ? localUser
         : { subject: args.as, scopes: new Set(args.scopes.split(',').filter((scope) => scope)) }
-    const { bridge } = await openBridge(what, { usesStore: 'if it exists' })
+    const { bridge } = await openBridge(what, { store: 'existing' })
     try {
       const explanations = await bridge.explain(name, input, {
         caller,

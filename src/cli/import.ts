@@ -34,9 +34,9 @@ export const importDraft = defineCommand({
         reviews: reviews.map((review, index) => ({ id: String(index + 1), ...review })),
       })
     else if (args.out === undefined) output.write(yaml)
-    const drafted = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
+    const capabilities = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
     printMessage(
-      `${drafted}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
+      `${capabilities}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
     )
     return 0
   },

@@ -94,14 +94,14 @@ const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs
 function checkArguments(args: ArgsDef = {}, words: readonly string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const types = new Map(flags.map(([name, { type }]) => [`--${name}`, type]))
-  const positionals = Object.keys(args).length - flags.length
+  const definedPositionals = Object.keys(args).length - flags.length
   // The argument `words` stands for up to three words: [WHAT] NAME [JSON].
-  const maxPositionals = 'words' in args ? 3 : positionals
-  let seen = 0
+  const maxPositionals = 'words' in args ? 3 : definedPositionals
+  let positionalCount = 0
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? ''
     if (word === '-' || !word.startsWith('-')) {
-      if (++seen > maxPositionals)
+      if (++positionalCount > maxPositionals)
         throw new UsageError(`Unexpected argument ${JSON.stringify(word)}.`)
       continue
     }

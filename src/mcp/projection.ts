@@ -42,18 +42,18 @@ export class Projection {
   readonly snapshot: Snapshot
   readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
-  readonly #requiresCredentials: boolean
+  readonly #requiresToken: boolean
   #hasPermissions: boolean | undefined
   #unfiltered: Lists | undefined
   #byOrigin: ReadonlyMap<string, Entry<Capability>> | undefined
 
-  constructor(snapshot: Snapshot, requiresCredentials: boolean) {
+  constructor(snapshot: Snapshot, requiresToken: boolean) {
     this.snapshot = snapshot
     this.#templates = snapshot.templates.map((entry) => ({
       entry,
       pattern: new UriTemplate(entry.capability.uri),
     }))
-    this.#requiresCredentials = requiresCredentials
+    this.#requiresToken = requiresToken
   }
 
   findTool(name: string): ProjectedTool | undefined {
@@ -106,7 +106,7 @@ export class Projection {
 
   #toLists(isAllowed: (capability: Capability) => boolean): Lists {
     const { snapshot } = this
-    const isPrivate = this.#requiresCredentials || this.#dependsOnCaller
+    const isPrivate = this.#requiresToken || this.#dependsOnCaller
     const cacheScope = isPrivate ? ('private' as const) : ('public' as const)
     const caching = { ttlMs: listTtlMs, cacheScope }
     const visible = <T extends Capability>(entries: Iterable<Entry<T>>) =>

@@ -30,8 +30,8 @@ export interface SurfaceOptions {
   readonly forbids: (caller: Caller, capability: Capability) => boolean
   readonly states: RequestStates
   readonly newId: () => string
-  /** Whether callers need credentials; lists must then not be cached in shared caches. */
-  readonly requiresCredentials: boolean
+  /** Whether callers must send a bearer token; lists must then not be cached in shared caches. */
+  readonly requiresToken: boolean
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
@@ -48,7 +48,7 @@ export class Surface {
   /** The number of open subscription streams per caller. */
   readonly openStreams = new Map<string, number>()
   readonly #closeListeners = new Set<() => void>()
-  readonly #requiresCredentials: boolean
+  readonly #requiresToken: boolean
   readonly #unsubscribe: () => void
   #projection: Projection
 
@@ -61,7 +61,7 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.#requiresCredentials = options.requiresCredentials
+    this.#requiresToken = options.requiresToken
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
@@ -121,7 +121,7 @@ export class Surface {
   }
 
   #project(): Projection {
-    return new Projection(this.catalog.snapshot, this.#requiresCredentials)
+    return new Projection(this.catalog.snapshot, this.#requiresToken)
   }
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../capability/caller.ts'
 import type { Source } from '../capability/source.ts'
 import type { OnOperatorFailure } from '../governance/steps/record-audit.ts'
 import type { ConfigInput } from './config/config-shape.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { PlacedSource } from './placed-source.ts'
 
 /** Options of `createDrawbridge`. `mounts`, `policy` and `http` have the shape they have in `drawbridge.yaml`. */
 export interface DrawbridgeOptions {
@@ -25,19 +25,19 @@ export interface DrawbridgeOptions {
   readonly http?: ConfigInput['http']
   /** File of the ledger (audit, approvals, runs). Default: in memory, lost when the process ends. */
   readonly store?: string
-  /** Values that are removed from results, diagnostics and the causes that `onFault` receives. */
+  /** Values that are removed from results, diagnostics and the causes that `onOperatorFailure` receives. */
   readonly secrets?: readonly string[]
   /** Grant token for local callers (`call`, `stdio`) of a mount that serves records. */
   readonly token?: string
   /** Called for failures that only the operator can fix, with the cause that callers do not see. */
-  readonly onFault?: OnOperatorFailure
+  readonly onOperatorFailure?: OnOperatorFailure
   /** Called for transport errors, such as malformed requests and failed cleanup. */
   readonly onError?: (error: unknown) => void
   /**
    * Called for operational errors, such as a lost connection or a broken seal. Default: `onError`, or
    * a process warning.
    */
-  readonly onTrouble?: (error: unknown) => void
+  readonly onOperationalError?: (error: unknown) => void
 }
 
 /** Options of `Drawbridge.call`, `explain` and `list`. */

@@ -24,7 +24,7 @@ import type { CallOptions, DrawbridgeOptions, StdioStreams } from './drawbridge-
 import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { OpenedSource, PlacedSource } from './placed-source.ts'
 import { CredentialError } from './records/credential-error.ts'
 import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
 
@@ -61,7 +61,7 @@ export class Drawbridge {
   constructor(options: DrawbridgeOptions) {
     this.#options = options
     this.#parts = assemble(options)
-    this.ready = this.replace(options.sources.map(toPlaced))
+    this.ready = this.replace(options.sources)
     // Methods that await `ready` reject with its error; without this, Node reports an unhandled rejection.
     this.ready.catch(() => {})
   }
@@ -110,8 +110,8 @@ export class Drawbridge {
   }
 
   /** True if HTTP callers of a mount must send a bearer token. */
-  asksForToken(mount: string): boolean {
-    return this.#parts.needsToken(mount)
+  requiresToken(mount: string): boolean {
+    return this.#parts.requiresToken(mount)
   }
 
   /** Describes a thrown value for a log, without secrets. */
@@ -153,7 +153,7 @@ export class Drawbridge {
       throw new SetupError(
         `Other machines can reach ${host}, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one), or use 127.0.0.1.`,
       )
-    checkPublic(routing.placed, tokens !== undefined)
+    checkPublic(routing.sources, tokens !== undefined)
     this.#server = await NodeServer.listen({ host, port, handler, onError })
     await routing.serve()
     return { port: this.#server.port }
@@ -204,7 +204,7 @@ export class Drawbridge {
       throw new CredentialError('owner', refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()
-    const cancel = () => cancellation.cancel('The caller left.')
+    const cancel = () => cancellation.cancel('The caller cancelled the call.')
     if (signal?.aborted) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })
     const method = methods.get('tools/call')
@@ -246,19 +246,20 @@ export class Drawbridge {
    * the new snapshot of a mount; then the old sources keep serving.
    */
   async replace(
-    placed: readonly PlacedSource[],
+    sources: DrawbridgeOptions['sources'],
     accepts: AcceptSnapshot = () => true,
   ): Promise<boolean> {
-    const { config, routing, mounts, tokenGates, onTrouble } = this.#parts
-    checkPlacement(placed)
-    const intents = placed.filter(isIntents)
+    const { config, routing, mounts, tokenGates, onOperationalError } = this.#parts
+    const opened = sources.map(toOpened)
+    checkPlacement(opened)
+    const intents = opened.filter(isIntents)
     if (this.#server) checkPublic(intents, config.http.tokens !== undefined)
     routing.connect(intents)
-    for (const { reportTo } of placed) reportTo?.(onTrouble)
-    const isAccepted = await mounts.replace(placed, accepts, () => {
+    for (const { reportTo } of opened) reportTo?.(onOperationalError)
+    const isAccepted = await mounts.replace(opened, accepts, () => {
       routing.setSources(intents)
       tokenGates.clear()
-      for (const { mount, gate } of placed) if (gate) tokenGates.set(mount, gate)
+      for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)
     })
     if (isAccepted && this.#server) await routing.serve()
     return isAccepted
@@ -286,5 +287,5 @@ export class Drawbridge {
 
 const ownerTokenRefusal = { code: 'owner_token_refused', message: refusalMessages.owner }
 
-const toPlaced = (source: Source | PlacedSource): PlacedSource =>
+const toOpened = (source: Source | PlacedSource): OpenedSource =>
   'read' in source ? { source, mount: '/mcp' } : source

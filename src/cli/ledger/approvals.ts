@@ -32,10 +32,10 @@ export const approvals = defineCommand({
 const decisions = { approve: 'approved', deny: 'denied' } as const
 
 function list(store: OperatorStore, all: boolean, json: boolean): number {
-  const found = store.approvals.list(all)
-  if (json) printJson(found)
-  else if (found.length === 0) printMessage('No call is waiting for an approval.')
-  else for (const one of found) print(toRow(one))
+  const entries = store.approvals.list(all)
+  if (json) printJson(entries)
+  else if (entries.length === 0) printMessage('No call is waiting for an approval.')
+  else for (const one of entries) print(toRow(one))
   return 0
 }
 

@@ -35,9 +35,9 @@ export const runs = defineCommand({
 })
 
 function list(store: OperatorStore, state: Run['state'] | undefined, json: boolean): number {
-  const found = store.runs.runs(state, 100)
-  if (json) printJson(found)
-  else for (const run of found) print(toRow(run))
+  const entries = store.runs.runs(state, 100)
+  if (json) printJson(entries)
+  else for (const run of entries) print(toRow(run))
   return 0
 }
 

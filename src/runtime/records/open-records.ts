@@ -11,7 +11,7 @@ import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
-import type { PlacedSource } from '../open-sources.ts'
+import type { OpenedSource, PlacedSource } from '../placed-source.ts'
 import { CredentialError } from './credential-error.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
@@ -22,7 +22,7 @@ export interface OpenedRecords {
   readonly gate: TokenGate
   readonly instructions: string
   readonly isExclusive: true
-  readonly reportTo: NonNullable<PlacedSource['reportTo']>
+  readonly reportTo: NonNullable<OpenedSource['reportTo']>
 }
 
 /** A source over a records store, and the gate for its tokens. The file may be created later. */
@@ -51,8 +51,8 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
       opened?.close()
     },
   })
-  const reportTo = (onTrouble: (error: unknown) => void) => {
-    report = onTrouble
+  const reportTo = (onOperationalError: (error: unknown) => void) => {
+    report = onOperationalError
   }
   return { source, gate, instructions, isExclusive: true, reportTo }
 }
