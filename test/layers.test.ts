@@ -62,15 +62,7 @@ const mayImport: Record<string, readonly string[]> = {
     'http',
     'storage',
   ],
-  cli: [
-    'capability',
-    'json',
-    'runtime',
-    'mcp/rpc-error.ts',
-    'mcp/to-result.ts',
-    'sources/records',
-    '',
-  ],
+  cli: ['capability', 'json', 'runtime', 'sources/records', ''],
   '': [
     'capability',
     'contracts',

@@ -3,8 +3,7 @@ import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
-import { RpcError } from '../mcp/rpc-error.ts'
-import type { CallToolResult } from '../mcp/to-result.ts'
+import { type CallToolResult, RpcError } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { jsonFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
@@ -27,10 +26,8 @@ export const call = defineCommand({
     const input = parseInput(json === '-' ? await text(process.stdin) : json)
     const { bridge } = await openBridge(what)
     try {
-      const result = await bridge.call(name, input, {
-        ...dropUndefined({ mount: args.mount }),
-        ...(args.key !== undefined && { meta: { 'dev.drawbridge/idempotency-key': args.key } }),
-      })
+      const { mount, key: idempotencyKey } = args
+      const result = await bridge.call(name, input, dropUndefined({ mount, idempotencyKey }))
       if (args.json) printJson(result)
       else
         for (const block of result.content)

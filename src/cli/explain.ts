@@ -40,8 +40,7 @@ export const explain = defineCommand({
     try {
       const explanations = await bridge.explain(name, input, {
         caller,
-        ...dropUndefined({ mount: args.mount }),
-        ...(args.key !== undefined && { meta: { 'dev.drawbridge/idempotency-key': args.key } }),
+        ...dropUndefined({ mount: args.mount, idempotencyKey: args.key }),
       })
       if (!explanations) return fail(`There is no tool ${name}. "drawbridge list" shows all tools.`)
       if (args.json) printJson(explanations.map(({ step, ...rest }) => ({ id: step, ...rest })))

@@ -18,11 +18,22 @@ import { toTool } from './to-tool.ts'
 /** How long a client may cache a list without listening for changes. */
 const listTtlMs = 30_000
 
-export type Cached<T> = T & { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
+/** How a client may cache a list. */
+interface Caching {
+  /** Milliseconds for which the list may be cached. */
+  readonly ttlMs: number
+  /** `private`: the list depends on the caller, so shared caches must not keep it. */
+  readonly cacheScope: 'public' | 'private'
+}
+
+type Cached<T> = T & Caching
+
+/** The result of `tools/list`: the tools that a caller may use, sorted by name. */
+export interface ToolList extends ListToolsResult, Caching {}
 
 /** The four lists that callers with the same scopes see. */
 export interface Lists {
-  readonly tools: Cached<ListToolsResult>
+  readonly tools: ToolList
   readonly resources: Cached<ListResourcesResult>
   readonly templates: Cached<ListResourceTemplatesResult>
   readonly prompts: Cached<ListPromptsResult>

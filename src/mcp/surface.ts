@@ -1,9 +1,5 @@
 import { hash } from 'node:crypto'
-import type {
-  Implementation as Identity,
-  JSONObject,
-  ServerCapabilities,
-} from '@modelcontextprotocol/server'
+import type { Implementation, JSONObject, ServerCapabilities } from '@modelcontextprotocol/server'
 import { createCall, type Listing, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
@@ -16,13 +12,13 @@ import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
 import { manifestExtension } from './wire-names.ts'
 
-/** The server's name, version and description in the protocol. */
-export type { Identity }
+/** Name, version and description of the server in the protocol. */
+export interface ServerIdentity extends Implementation {}
 
 export interface SurfaceOptions {
   /** The path of this mount. */
   readonly mount: string
-  readonly identity: Identity
+  readonly identity: ServerIdentity
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
@@ -37,7 +33,7 @@ export interface SurfaceOptions {
 /** Everything that clients can reach on one mount, the same for every transport and era. */
 export class Surface {
   readonly mount: string
-  readonly identity: Identity
+  readonly identity: ServerIdentity
   readonly instructions: string | undefined
   readonly catalog: Catalog
   readonly govern: Next

@@ -12,7 +12,7 @@ import { createHandler, type Handler } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
-import { type Identity, Surface } from '../mcp/surface.ts'
+import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
@@ -41,7 +41,7 @@ export interface Assembly {
   readonly tokenGates: Map<string, TokenGate>
   readonly onError: (error: unknown) => void
   readonly onOperationalError: (error: unknown) => void
-  identity(): Identity
+  identity(): ServerIdentity
   /** Removes secrets from a text. */
   redact(text: string): string
   /** True if callers of a mount must authenticate. */

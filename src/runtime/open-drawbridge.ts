@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { findSecrets } from '../governance/find-secrets.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import type { HttpOptions, PolicyOptions } from './config/config-options.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
@@ -48,8 +49,8 @@ export async function openDrawbridge(
     }),
     sources,
     mounts: config.mounts,
-    policy: config.policy,
-    http: { ...config.http, ...dropUndefined({ host }) },
+    policy: config.policy as PolicyOptions,
+    http: { ...config.http, ...dropUndefined({ host }) } as HttpOptions,
     secrets: [...secrets, ...config.sources.flatMap(literalTokens), ...findSecrets(environment)],
   })
   await bridge.ready

@@ -3,12 +3,18 @@ import path from 'node:path'
 import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
-import type { ManifestHandler, UpstreamProtocols } from '../sources/manifest/invoke/routes.ts'
+import type {
+  HandlerContext,
+  ManifestHandler,
+  UpstreamProtocols,
+} from '../sources/manifest/invoke/routes.ts'
 import { toHandlers } from '../sources/manifest/invoke/to-handlers.ts'
 import { manifestSourceFrom as toSource } from '../sources/manifest/manifest-source.ts'
 import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
 import type { SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
+
+export type { HandlerContext, ManifestHandler }
 
 /** Options of `manifestSource`. */
 export interface ManifestSourceOptions {

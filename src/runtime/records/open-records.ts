@@ -15,6 +15,8 @@ import type { OpenedSource, PlacedSource } from '../placed-source.ts'
 import { CredentialError } from './credential-error.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
+export type { RemoteRecords }
+
 const readTimeoutMs = 10_000
 
 export interface OpenedRecords {

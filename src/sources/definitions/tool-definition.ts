@@ -9,13 +9,13 @@ import type { Reply } from './reply.ts'
 
 /** Kinds of work; each has a row of default `Effects` in `to-effects.ts`. */
 export const categories = ['read', 'write', 'analysis', 'delete', 'side_effect'] as const
-export type Category = (typeof categories)[number]
+export type ToolCategory = (typeof categories)[number]
 
 export const consequenceLevels = ['low', 'medium', 'high'] as const
 export type ConsequenceLevel = (typeof consequenceLevels)[number]
 
 export const statuses = ['active', 'deprecated', 'removed'] as const
-export type Status = (typeof statuses)[number]
+export type ToolStatus = (typeof statuses)[number]
 
 /**
  * A tool written in code. `defineTool` returns it with its types inferred; a plain object of this
@@ -33,7 +33,7 @@ export interface ToolDefinition<Input = never> {
   /** The result data, in the same three forms. A result that does not match it is not sent. */
   readonly outputSchema?: unknown
   /** The kind of work; decides annotations such as `readOnlyHint`. */
-  readonly category: Category
+  readonly category: ToolCategory
   /** How bad a wrong call is; `high` marks a write as destructive. Default: `low`. */
   readonly consequenceLevel?: ConsequenceLevel
   /** Every call needs the approval of a human. Never inferred from the category. Default: `false`. */
@@ -45,7 +45,7 @@ export interface ToolDefinition<Input = never> {
   /** The version of this tool; sent in `_meta`. */
   readonly version?: string
   /** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
-  readonly status?: Status
+  readonly status?: ToolStatus
   /** Names of tools of the same source that this one needs; checked when the module is loaded. */
   readonly dependsOn?: readonly string[]
   /** Scopes that a caller must hold, all of them. */
