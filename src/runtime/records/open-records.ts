@@ -99,13 +99,26 @@ const toMissing = (source: string, store: string): Diagnostic => ({
  *
  * @example
  * ```ts
- * const bridge = createDrawbridge({
- *   sources: [tools, recordSource('./personal.db', { mount: '/mcp/records' })],
- * })
+ * import { createDrawbridge, recordSource } from 'drawbridge-mcp'
+ *
+ * const records = recordSource('./personal.db', { mount: '/mcp/records' })
+ * const bridge = createDrawbridge({ sources: [records] })
  * ```
  */
 export function recordSource(store: string, options?: RecordSourceOptions): PlacedSource
-/** A source over a remote records server. Resolves when its token is checked. */
+/**
+ * A source over a remote records server. Resolves when its token is checked; rejects when the server
+ * refuses the token.
+ *
+ * @example
+ * ```ts
+ * import { createDrawbridge, recordSource } from 'drawbridge-mcp'
+ *
+ * const token = process.env.PDPP_TOKEN ?? ''
+ * const records = await recordSource({ server: 'https://records.example', token })
+ * const bridge = createDrawbridge({ sources: [records], secrets: [token] })
+ * ```
+ */
 export function recordSource(
   store: RemoteRecords,
   options?: RecordSourceOptions,

@@ -68,6 +68,8 @@ const messages = toMessagesContract()
  *
  * @example
  * ```ts
+ * import { definePrompt } from 'drawbridge-mcp'
+ *
  * export const summarise = definePrompt({
  *   name: 'summarise',
  *   description: 'Summarises a topic.',

@@ -9,12 +9,15 @@ import type { Reply } from './reply.ts'
 
 /** Kinds of work; each has a row of default `Effects` in `to-effects.ts`. */
 export const categories = ['read', 'write', 'analysis', 'delete', 'side_effect'] as const
+/** The kind of work that a tool does; decides its default effects. */
 export type ToolCategory = (typeof categories)[number]
 
 export const consequenceLevels = ['low', 'medium', 'high'] as const
+/** How bad a wrong call of a tool is. */
 export type ConsequenceLevel = (typeof consequenceLevels)[number]
 
 export const statuses = ['active', 'deprecated', 'removed'] as const
+/** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
 export type ToolStatus = (typeof statuses)[number]
 
 /**
@@ -44,7 +47,7 @@ export interface ToolDefinition<Input = never> {
   readonly tags?: readonly string[]
   /** The version of this tool; sent in `_meta`. */
   readonly version?: string
-  /** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
+  /** Whether the tool is listed and can be called. Default: `active`. */
   readonly status?: ToolStatus
   /** Names of tools of the same source that this one needs; checked when the module is loaded. */
   readonly dependsOn?: readonly string[]
@@ -158,13 +161,16 @@ type DataOf<Returned> = Returned extends Reply | { readonly error: string }
  *
  * @example
  * ```ts
+ * import { defineTool, z } from 'drawbridge-mcp'
+ *
+ * const notes: string[] = []
  * export const addNote = defineTool({
  *   name: 'add_note',
  *   description: 'Stores a note. Use when the user wants to remember something.',
  *   schema: z.object({ text: z.string() }),
  *   outputSchema: z.object({ id: z.number() }),
  *   category: 'write',
- *   execute: async ({ text }) => ({ id: await store(text) }),
+ *   execute: ({ text }) => ({ id: notes.push(text) }),
  * })
  * ```
  */

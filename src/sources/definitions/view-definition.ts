@@ -63,6 +63,9 @@ type VariablesOf<Uri extends string> = string extends Uri
  *
  * @example
  * ```ts
+ * import { readFile } from 'node:fs/promises'
+ * import { defineView } from 'drawbridge-mcp'
+ *
  * export const report = defineView({
  *   uri: 'reports://{year}',
  *   name: 'report',

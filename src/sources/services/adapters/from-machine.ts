@@ -43,10 +43,14 @@ export interface MachineTransition {
  *
  * @example
  * ```ts
- * const door = createActor(doorMachine).start()
+ * import { fromMachine } from 'drawbridge-mcp'
+ * import { createActor, createMachine, getNextTransitions } from 'xstate'
+ *
+ * const states = { open: { on: { close: 'shut' } }, shut: { on: { open: 'open' } } }
+ * const door = createActor(createMachine({ initial: 'shut', states })).start()
  * export default fromMachine(door, {
  *   transitions: getNextTransitions,
- *   events: { unlock: { description: 'Unlocks the door.', schema: codeSchema } },
+ *   events: { open: { description: 'Opens the door.' } },
  * })
  * ```
  */

@@ -13,6 +13,9 @@ export interface StateStore<State> {
  *
  * @example
  * ```ts
+ * import { derive, fromStore, type Service } from 'drawbridge-mcp'
+ * import { createStore } from 'zustand/vanilla'
+ *
  * const store = createStore(() => ({ bears: 0 }))
  * export default {
  *   states: derive(fromStore(store), ({ bears }) => ({ bears: { value: bears } })),
