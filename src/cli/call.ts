@@ -5,20 +5,19 @@ import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { type CallToolResult, RpcError } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
-import { jsonFlag } from './terminal/flags.ts'
+import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson, printMessage } from './terminal/print.ts'
 
 export const call = defineCommand({
   meta: {
     name: 'call',
-    description:
-      'Make one governed call: drawbridge call [WHAT] NAME [JSON]; "-" reads the JSON from stdin.',
+    description: 'Make one governed call and print its result; exit code 1 if it failed.',
   },
   args: {
-    words: { type: 'positional', required: false, description: '[WHAT] NAME [JSON]' },
+    ...callArguments,
     json: jsonFlag,
-    mount: { type: 'string', description: 'mount of the tool (/mcp)' },
+    mount: mountFlag,
     key: { type: 'string', description: 'idempotency key: calls with the same key run once' },
   },
   async run({ args }) {

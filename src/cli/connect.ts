@@ -43,7 +43,8 @@ const clients: Readonly<Record<string, Client>> = {
 export const connect = defineCommand({
   meta: {
     name: 'connect',
-    description: `Print the configuration for ${Object.keys(clients).join(', ')}; --write merges it into the client's file.`,
+    description:
+      "Print the configuration that connects an MCP client; --write merges it into the client's file.",
   },
   args: {
     client: { type: 'positional', required: true, description: Object.keys(clients).join(', ') },
@@ -53,10 +54,19 @@ export const connect = defineCommand({
       default: '.',
       description: 'a drawbridge.yaml, its folder, an agent.yaml, or a module',
     },
-    mount: { type: 'string', description: 'mount to serve, if there are several' },
-    url: { type: 'string', description: 'address of a server that is already running' },
-    name: { type: 'string', description: 'name of the server in the client' },
-    write: { type: 'boolean', description: "merge it into the client's file" },
+    mount: {
+      type: 'string',
+      description: 'mount to connect to (default: the only mount, or /mcp)',
+    },
+    url: {
+      type: 'string',
+      description: 'URL of a running server (default: the client starts one over stdio)',
+    },
+    name: {
+      type: 'string',
+      description: 'name of the server in the client (default: its name in the configuration)',
+    },
+    write: { type: 'boolean', description: "merge it into the client's file, and keep a backup" },
     json: { type: 'boolean', description: 'no effect: the output is always JSON' },
   },
   async run({ args }) {

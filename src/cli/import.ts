@@ -15,9 +15,13 @@ export const importDraft = defineCommand({
       'Draft an agent.yaml from an OpenAPI document, with every guess marked for review.',
   },
   args: {
-    format: { type: 'positional', required: true, description: Object.keys(readers).join(', ') },
+    format: {
+      type: 'positional',
+      required: true,
+      description: `format of FILE: ${Object.keys(readers).join(', ')}`,
+    },
     file: { type: 'positional', required: true, description: 'an OpenAPI 3.0 or 3.1 document' },
-    out: { type: 'string', description: 'file to write (standard output)' },
+    out: { type: 'string', description: 'file to write (default: standard output)' },
     force: { type: 'boolean', description: 'replace an existing file' },
     json: jsonFlag,
   },

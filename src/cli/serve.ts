@@ -15,11 +15,20 @@ export const serve = defineCommand({
   },
   args: {
     what: whatArgument,
-    host: { type: 'string', description: 'address to listen on (127.0.0.1)' },
-    port: { type: 'string', description: 'port to listen on (4747; 0 chooses a free one)' },
+    host: {
+      type: 'string',
+      description: 'address to listen on (default: http.host, or 127.0.0.1)',
+    },
+    port: {
+      type: 'string',
+      description: 'port to listen on; 0 chooses a free one (default: http.port, or 4747)',
+    },
     stdio: { type: 'boolean', description: 'serve one client on standard input and output' },
-    mount: { type: 'string', description: 'mount to serve over stdio (/mcp)' },
-    watch: { type: 'boolean', description: 'reload when a file changes' },
+    mount: {
+      type: 'string',
+      description: 'mount to serve over stdio (default: the only mount, or /mcp)',
+    },
+    watch: { type: 'boolean', description: 'reload when the configuration or a module changes' },
   },
   async run({ args }) {
     const log = createLogger()

@@ -10,11 +10,13 @@ const actions = ['list', 'show', 'approve', 'deny'] as const
 export const approvals = defineCommand({
   meta: {
     name: 'approvals',
-    description:
-      'Decide about calls that wait for an approval: drawbridge approvals [list|show|approve|deny] [ID].',
+    description: 'List, approve and deny calls that wait for an approval.',
   },
   args: {
-    ...storeArguments(actions, { as: 'recorded as who decided (you)' }),
+    ...storeArguments(actions, {
+      id: 'id of the approval; required, except for list',
+      as: 'name recorded as the decider (default: your user name)',
+    }),
     all: { type: 'boolean', description: 'list: include decided and expired approvals' },
   },
   async run({ args: { action: word, id, what, as, all = false, json = false } }) {

@@ -21,19 +21,28 @@ export const executions = defineCommand({
   meta: {
     name: 'executions',
     description:
-      'Show how intents were routed to agents: drawbridge executions [list|show|rerun|resume] [ID].',
+      'Show how intents were routed to agents; rerun an execution, or resume an interrupted one.',
   },
   args: {
-    ...storeArguments(actions, { as: 'resume: recorded as who resumed it (you)' }),
-    state: { type: 'string', description: `list: only ${executionStates.join(', ')}` },
-    intent: { type: 'string', description: 'list: only this intent' },
+    ...storeArguments(actions, {
+      id: 'id of the execution; required, except for list',
+      as: 'resume: name recorded as the person who resumed it (default: your user name)',
+    }),
+    state: {
+      type: 'string',
+      description: `list: only executions in this state: ${executionStates.join(', ')}`,
+    },
+    intent: { type: 'string', description: 'list: only executions of this intent' },
     limit: {
       type: 'string',
       default: '100',
-      description: 'list: print at most this many, the latest ones',
+      description: 'list: maximum number of executions, the latest ones',
     },
-    verify: { type: 'boolean', description: 'check that no event was changed or removed' },
-    again: { type: 'boolean', description: 'rerun: even if it takes effect a second time' },
+    verify: {
+      type: 'boolean',
+      description: 'verify the hash chain: that no event was changed or removed',
+    },
+    again: { type: 'boolean', description: 'rerun a call that has side effects' },
   },
   async run({ args }) {
     const { what, json = false } = args

@@ -12,15 +12,17 @@ const states = ['running', 'done', 'failed', 'unknown'] as const
 export const runs = defineCommand({
   meta: {
     name: 'runs',
-    description:
-      'Show runs of tools with effects, and settle those whose result is unknown: drawbridge runs [list|show|settle] [ID].',
+    description: 'List runs of tools with side effects, and settle those whose outcome is unknown.',
   },
   args: {
-    ...storeArguments(actions, { as: 'settle: recorded as who settled the run (you)' }),
-    state: { type: 'string', description: `list: only ${states.join(', ')}` },
+    ...storeArguments(actions, {
+      id: 'id of the run; required, except for list',
+      as: 'settle: name recorded as the person who settled the run (default: your user name)',
+    }),
+    state: { type: 'string', description: `list: only runs in this state: ${states.join(', ')}` },
     took: {
       type: 'string',
-      description: 'settle: whether the run took effect, "effect" or "none"',
+      description: 'settle: "effect" if the run took effect, "none" if it did not',
     },
   },
   async run({ args: { action: word, id, what, as, state, took, json = false } }) {
