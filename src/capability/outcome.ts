@@ -47,8 +47,11 @@ export interface Failed {
 
 /** Additional information sent with a result. */
 export interface Notice {
+  /** Subject; decides the key in `_meta`. */
   readonly about: 'budget' | 'replayed' | 'route'
+  /** The information for the model. */
   readonly text: string
+  /** The information for programs. */
   readonly data: JsonObject
 }
 
