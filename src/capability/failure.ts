@@ -8,7 +8,10 @@ export type FixedBy = 'model' | 'client' | 'operator'
 export interface Failure {
   /** Stable, in snake_case, such as `unknown_city`. */
   readonly code: string
-  /** `model`: the message goes to the model. `client`: a JSON-RPC error. `operator`: a neutral message; the cause is logged. */
+  /**
+   * `model`: the message is the result. `client`: the message is a JSON-RPC error. `operator`: the
+   * caller gets a neutral message, and the cause is logged.
+   */
   readonly fixedBy: FixedBy
   /** Addressed to the party that can fix it: what is wrong, and what to do next. */
   readonly message: string

@@ -20,7 +20,7 @@ export type { HandlerContext, ManifestHandler }
 export interface ManifestSourceOptions {
   /** Id of the source in diagnostics and origins. Default: the name of the file. */
   readonly id?: string
-  /** Functions that implement capabilities, by capability id; others are called over their interface. Default: none. */
+  /** Functions that implement capabilities, by id; others are called over their interface. Default: none. */
   readonly handlers?: Readonly<Record<string, ManifestHandler>>
   /** Namespaces of extension fields to project, such as `x-acme`. Default: none. */
   readonly extensions?: readonly string[]

@@ -41,7 +41,7 @@ export interface AuditEntry {
   readonly duration?: number
   /** Actual cost, in the unit of the capability's `cost` rule. */
   readonly cost?: number
-  /** Who approved, denied or settled. */
+  /** Person who approved, denied or settled. */
   readonly by?: string
   /** Number of `lost` entries. */
   readonly count?: number

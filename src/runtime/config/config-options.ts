@@ -58,7 +58,7 @@ export interface ApprovalOptions {
 
 /** Limits of every call. */
 export interface LimitOptions {
-  /** Milliseconds until a call is answered with a timeout, for capabilities without their own. Default: 30,000. */
+  /** Milliseconds until a call times out, for capabilities without a timeout. Default: 30,000. */
   readonly timeout?: number
   /** Maximum size of one result, in characters of its JSON form. Default: 4,194,304. */
   readonly resultSize?: number
@@ -74,7 +74,10 @@ export interface RuleOptions {
   readonly permissions?: readonly string[]
   /** A human must approve every call. Default: `true` with `approvers`, else `false`. */
   readonly approval?: boolean
-  /** Who may approve: `others` for everyone but the caller, or a list of subjects. */
+  /**
+   * Approvers: `others` for all subjects but the caller, or a list of subjects. Default: the person at
+   * the client, or any holder of the scope `approvals:decide`.
+   */
   readonly approvers?: 'others' | readonly string[]
   /** Every call must have an idempotency key. Default: `false`. */
   readonly idempotencyKey?: boolean
@@ -84,7 +87,7 @@ export interface RuleOptions {
   readonly budgets?: readonly BudgetOptions[]
   /** Rate limits, each per caller. */
   readonly rates?: readonly RateOptions[]
-  /** Milliseconds until a call is answered with a timeout; the shorter of it and the capability's own. */
+  /** Milliseconds until a call times out; a shorter timeout of the capability takes precedence. */
   readonly timeout?: number
   /** The audit stores the arguments themselves, not only their digest. Default: `false`. */
   readonly recordArguments?: boolean

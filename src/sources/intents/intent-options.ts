@@ -32,7 +32,7 @@ export interface RoutingOptions {
   readonly attemptTimeout?: number
   /** Further attempts at the same agent before the next one is asked, 0 to 10. Default: 0. */
   readonly retries?: number
-  /** Milliseconds before the first retry, doubled for each later one, less up to half as jitter. Default: 100. */
+  /** Milliseconds before the first retry, doubled for each later one, minus jitter. Default: 100. */
   readonly backoff?: number
   /** Circuit breaker: when a failing agent is skipped, and for how long. */
   readonly ejection?: EjectionOptions
@@ -105,7 +105,7 @@ export interface NatsOptions {
 
 /** Serving over NATS. */
 export interface NatsServeOptions extends NatsOptions {
-  /** Milliseconds between two announcements, 20 to 60,000; a node that misses three is absent. Default: 5,000. */
+  /** Milliseconds between two announcements, 20 to 60,000. Three missed: absent. Default: 5,000. */
   readonly heartbeat?: number
 }
 

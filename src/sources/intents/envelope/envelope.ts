@@ -15,7 +15,7 @@ export interface IntentEnvelope {
   readonly intent: IntentRef
   /** The arguments of the call, with the defaults of the agent's input schema. */
   readonly payload: JsonObject
-  /** Where the request comes from. */
+  /** Origin of the request. */
   readonly context: {
     /** `client`, unless another runtime forwarded the request. */
     readonly sourceAgent: string

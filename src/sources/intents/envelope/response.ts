@@ -9,7 +9,7 @@ export interface AgentResponse {
   readonly status: 'success' | 'error'
   /** The agent's data; `null` when `status` is `error`. */
   readonly payload: JsonObject | null
-  /** Where and when the response was made. */
+  /** Origin and time of the response. */
   readonly metadata: {
     /** Name of the agent that answered; `router` when no agent did, `broadcast` for a broadcast. */
     readonly agent: string
