@@ -22,7 +22,7 @@ export type SchemaReading =
  *
  * const reading = toJsonSchema({ type: 'number', layout: 'slider' })
  * if ('fault' in reading) throw new Error(reading.fault)
- * console.log(reading.schema, reading.stripped) // { type: 'number' } [ '/layout' ]
+ * console.log(reading.schema, reading.strippedKeywords) // { type: 'number' } [ '/layout' ]
  * ```
  */
 export function toJsonSchema(schema: unknown): SchemaReading {
