@@ -58,7 +58,7 @@ const surface = new Surface({
   forbids: () => false,
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
-  requiresCredentials: false,
+  requiresToken: false,
 })
 const handler = createHandler({
   mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now)]]),

@@ -11,16 +11,19 @@ import type { Answer } from './question.ts'
 export interface Call {
   /** Unique per call; audit entries and results refer to it. */
   readonly id: string
+  /** The capability that is called, with the operator's policy merged into its rules. */
   readonly capability: Capability
   /** Mount and served name. Idempotency keys, budgets and approvals are scoped to it. */
   readonly address: string
   /** Fingerprint of the capability's definition when the call arrived. */
   readonly fingerprint: string
+  /** The identity that the call is made for. */
   readonly caller: Caller
   /** The arguments as the client sent them; from the input step on, as the contract parsed them. */
   readonly input: unknown
   /** The unparsed arguments less the idempotency key: digested, shown to approvers, audited. */
   readonly rawInput: unknown
+  /** Cancels the call: on timeout, when the client cancels, and at shutdown. */
   readonly cancellation: Cancellation
   /** Answers to the questions of an earlier `asking` outcome, by question name. */
   readonly answers: Readonly<Record<string, Answer>>
@@ -103,17 +106,23 @@ const noQuestionKinds: Call['canAsk'] = new Set()
 /** One function for all calls, which takes the outer call as an argument: no closure per call. */
 export type RunInner = (outer: Call, name: string, inner: InnerCall) => Promise<Outcome>
 
+/** A call that another call makes. */
 export interface InnerCall {
   /** Unique within the outer call; part of the inner call's id and idempotency key. */
   readonly step: string
+  /** The arguments. */
   readonly input: unknown
+  /** Answers to the questions of an earlier `asking` outcome of the inner call. */
   readonly answers?: Call['answers']
+  /** The `state` of that outcome. */
   readonly state?: Json
 }
 
 /** The capabilities and views listed for a caller right now, under their served names. */
 export interface Listing {
+  /** Tools, sorted by name. */
   capabilities(): readonly Capability[]
+  /** Resources, without URI templates. */
   views(): readonly View[]
 }
 

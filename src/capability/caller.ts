@@ -2,6 +2,7 @@
 export interface Caller {
   /** Stable id of the caller; audit entries, budgets and idempotency keys are kept per subject. */
   readonly subject: string
+  /** Scopes that permissions are checked against. */
   readonly scopes: Scopes
   /** The records grant (package) whose token was presented; absent for every other credential. */
   readonly grantId?: string

@@ -15,11 +15,13 @@ export class Cancellation {
     this.#outer = outer
   }
 
+  /** `true` once the call is cancelled. */
   get cancelled(): boolean {
     if (this.#outer?.aborted) this.cancel(outerReason)
     return this.#reason !== undefined
   }
 
+  /** A signal that aborts with the call. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
@@ -29,7 +31,7 @@ export class Cancellation {
     return this.#controller.signal
   }
 
-  /** Idempotent: the first reason wins. */
+  /** Cancels the call. Idempotent: the first reason wins. */
   cancel(reason: string): void {
     if (this.#reason !== undefined) return
     this.#reason = reason

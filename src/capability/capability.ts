@@ -33,6 +33,7 @@ export interface Capability {
   readonly effects: Effects
   /** Constraints that governance enforces on every call. */
   readonly rules: Rules
+  /** The place of its declaration. */
   readonly origin: Origin
   /** Metadata passed on to clients; nothing in it is enforced. */
   readonly extras: JsonObject
@@ -46,6 +47,7 @@ export interface Capability {
 export interface View extends Capability {
   /** A URI, or an RFC 6570 template whose variables are the input. */
   readonly uri: string
+  /** Media type of what is read, such as `application/json`. */
   readonly mimeType?: string
   /** Suggests values for the template's variables. */
   readonly completion?: Capability
@@ -53,13 +55,18 @@ export interface View extends Capability {
 
 /** A prompt template that a person picks: an MCP prompt. Rendering is a governed call. */
 export interface Prompt extends Capability {
+  /** Fields that the person fills in. */
   readonly parameters: readonly PromptParameter[]
   /** Suggests values for the parameters. */
   readonly completion?: Capability
 }
 
+/** One field that a person fills in before a prompt is rendered. */
 export interface PromptParameter {
+  /** Key of the value in the input. */
   readonly name: string
+  /** Tells people what to enter. */
   readonly description?: string
+  /** `true` if the prompt cannot be rendered without it. */
   readonly required: boolean
 }

@@ -8,16 +8,21 @@ export type Content =
 
 /** A document with its URI: either `text` or `blob` is present. */
 export interface Document {
+  /** Address of the document. */
   readonly uri: string
+  /** Media type, such as `text/markdown`. */
   readonly mimeType?: string
+  /** Content of a text document. */
   readonly text?: string
-  /** Base64. */
+  /** Content of a binary document, as base64. */
   readonly blob?: string
 }
 
 /** One message of a conversation. */
 export interface Message {
+  /** The side that speaks. */
   readonly role: 'user' | 'assistant'
+  /** One block of content. */
   readonly content: Content
 }
 

@@ -9,13 +9,16 @@ export interface Contract {
   parse(value: unknown): Parsed | Promise<Parsed>
 }
 
+/** The validated value, or why it is invalid. */
 export type Parsed =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
+/** One reason why a value is invalid. */
 export interface Issue {
   /** JSON pointer into the value. */
   readonly pointer: string
+  /** The constraint that the value violates. */
   readonly message: string
 }
 

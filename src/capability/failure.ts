@@ -6,23 +6,31 @@ export type FixedBy = 'model' | 'client' | 'operator'
 
 /** The reason why one call failed. */
 export interface Failure {
+  /** Stable, in snake_case, such as `unknown_city`. */
   readonly code: string
+  /**
+   * `model`: the message is the result. `client`: the message is a JSON-RPC error. `operator`: the
+   * caller gets a neutral message, and the cause is logged.
+   */
   readonly fixedBy: FixedBy
   /** Addressed to the party that can fix it: what is wrong, and what to do next. */
   readonly message: string
+  /** Machine-readable details, sent with the failure. */
   readonly details?: JsonObject
+  /** `true` if the same call may succeed later. */
   readonly retryable: boolean
   /** Technical cause for the log; never leaves the process. */
   readonly cause?: string
 }
 
-/** A closed set of failure codes; each folder owns one. */
+/** A closed set of failure codes, each with the party that can fix it. */
 export type FailureTable = Readonly<Record<string, FixedBy>>
 
+/** Optional parts of a failure. */
 export interface FailureOptions {
   /** Machine-readable details, sent with the failure. */
   readonly details?: Readonly<Record<string, Json | undefined>>
-  /** Whether the same call may succeed later; `false` by default. */
+  /** `true` if the same call may succeed later. Default: `false`. */
   readonly retryable?: boolean
   /** Technical cause for the log; never sent. */
   readonly cause?: string
@@ -34,9 +42,10 @@ export interface FailureOptions {
  *
  * @example
  * ```ts
- * const refused = failureSet({ unknown_city: 'model', forecast_down: 'operator' })
+ * import { failureSet } from 'drawbridge-mcp'
  *
- * const outcome = refused('unknown_city', 'Unknown city "Atlantis". Use a city from list_cities.')
+ * const fail = failureSet({ unknown_city: 'model', forecast_down: 'operator' })
+ * const outcome = fail('unknown_city', 'Unknown city "Atlantis". Use a city from list_cities.')
  * ```
  */
 export const failureSet =

@@ -3,6 +3,7 @@
  * a code where the caller chooses the message. Calls fail with `Failed`.
  */
 export interface Fault<Reason = string> {
+  /** The reason. */
   readonly fault: Reason
 }
 

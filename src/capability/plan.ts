@@ -33,8 +33,12 @@ export interface AuditTrail {
 
 /** One step's decision, for the audit. */
 export interface Decision {
+  /** Name of the step. */
   readonly step: string
+  /** `would_…`: the policy is only observed, and the call went on. */
   readonly decision: 'refused' | 'asked' | 'allowed' | 'would_refuse' | 'would_ask'
+  /** Failure code of a refusal. */
   readonly code?: string
+  /** Further information, such as who approved. */
   readonly note?: string
 }

@@ -15,7 +15,9 @@ export interface Rules {
   readonly repeatsAreMeant?: boolean
   /** The expected cost of one call. */
   readonly cost?: Cost
+  /** Spending limits; a call must stay within all of them. */
   readonly budgets: readonly Budget[]
+  /** Rate limits; a call must stay within all of them. */
   readonly rates: readonly Rate[]
   /** Time limit in milliseconds; the operator's default when absent. */
   readonly timeout?: number
@@ -25,6 +27,7 @@ export interface Rules {
 
 /** An amount of money, or of any other countable unit. */
 export interface Cost {
+  /** The amount, in `unit`. */
   readonly amount: number
   /** A currency, or any name that budgets refer to. */
   readonly unit: string
@@ -36,10 +39,13 @@ export interface Budget {
   readonly id: string
   /** `calls`, or a currency. */
   readonly unit: string
+  /** The limit for one window, in `unit`. */
   readonly limit: number
+  /** One account for each caller, source or capability. */
   readonly per: 'caller' | 'source' | 'capability'
-  /** Days and months are UTC. */
+  /** The period that the limit applies to. Days and months are UTC. */
   readonly window: 'call' | 'day' | 'month'
+  /** When to warn, ask and refuse. */
   readonly thresholds: Thresholds
 }
 
@@ -57,10 +63,13 @@ export const defaultThresholds: Thresholds = { alert: 80, reauthorise: 100, stop
 
 /** A rate limit per caller, or for all callers together when shared. */
 export interface Rate {
+  /** Equal for all capabilities that share the limit. */
   readonly id: string
+  /** One bucket for all callers together. Default: one for each caller. */
   readonly shared?: boolean
   /** Calls allowed per `seconds`, also the size of a burst. */
   readonly calls: number
+  /** Length of the period, in seconds. */
   readonly seconds: number
 }
 

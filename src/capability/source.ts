@@ -22,18 +22,27 @@ export interface Source {
  * as in the previous reading: the catalog compares by identity.
  */
 export interface Reading {
+  /** MCP tools. */
   readonly capabilities: readonly Capability[]
+  /** MCP resources and resource templates. */
   readonly views?: readonly View[]
+  /** MCP prompts. */
   readonly prompts?: readonly Prompt[]
+  /** Problems found while reading, such as capabilities that were left out. */
   readonly diagnostics?: readonly Diagnostic[]
+  /** Name and version of the source, used for the server when it is the only one. */
   readonly about?: About
 }
 
 /** Describes a source as a whole. */
 export interface About {
+  /** Identifier, such as a package name. */
   readonly name: string
+  /** Version of what the source describes. */
   readonly version: string
+  /** Display name for people. */
   readonly title?: string
+  /** Description for people. */
   readonly description?: string
   /** Server-level metadata that belongs to no single capability. */
   readonly extension: JsonObject

@@ -4,19 +4,25 @@ import type { About } from '../capability/source.ts'
 
 /** Everything one mount offers at one moment, sorted by name. */
 export interface Snapshot {
+  /** Tools by served name. */
   readonly capabilities: ReadonlyMap<string, Entry<Capability>>
+  /** Views by URI. */
   readonly views: ReadonlyMap<string, Entry<View>>
   /** Views whose URI is a template. */
   readonly templates: readonly Entry<View>[]
+  /** Prompts by served name. */
   readonly prompts: ReadonlyMap<string, Entry<Prompt>>
+  /** Problems of the sources, and of names that collide. */
   readonly diagnostics: readonly Diagnostic[]
   /** Descriptions of the sources, in configuration order. */
   readonly abouts: readonly About[]
 }
 
-/** Keeps its identity for as long as the source offers the same object. */
+/** A served capability. Keeps its identity for as long as the source offers the same object. */
 export interface Entry<T extends Capability> {
+  /** The capability under its served name, with the operator's policy merged into its rules. */
   readonly capability: T
+  /** Digest of the definition; changes whenever clients would see a difference. */
   readonly fingerprint: string
 }
 

@@ -3,23 +3,21 @@ import { text } from 'node:stream/consumers'
 import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
-import { RpcError } from '../mcp/rpc-error.ts'
-import type { CallToolResult } from '../mcp/to-result.ts'
+import { type CallToolResult, RpcError } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
-import { jsonFlag } from './terminal/flags.ts'
+import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson, printMessage } from './terminal/print.ts'
 
 export const call = defineCommand({
   meta: {
     name: 'call',
-    description:
-      'Make one governed call: drawbridge call [WHAT] NAME [JSON]; "-" reads the JSON from stdin.',
+    description: 'Make one governed call and print its result; exit code 1 if it failed.',
   },
   args: {
-    words: { type: 'positional', required: false, description: '[WHAT] NAME [JSON]' },
+    ...callArguments,
     json: jsonFlag,
-    mount: { type: 'string', description: 'mount of the tool (/mcp)' },
+    mount: mountFlag,
     key: { type: 'string', description: 'idempotency key: calls with the same key run once' },
   },
   async run({ args }) {
@@ -27,10 +25,8 @@ export const call = defineCommand({
     const input = parseInput(json === '-' ? await text(process.stdin) : json)
     const { bridge } = await openBridge(what)
     try {
-      const result = await bridge.call(name, input, {
-        ...dropUndefined({ mount: args.mount }),
-        ...(args.key !== undefined && { meta: { 'dev.drawbridge/idempotency-key': args.key } }),
-      })
+      const { mount, key: idempotencyKey } = args
+      const result = await bridge.call(name, input, dropUndefined({ mount, idempotencyKey }))
       if (args.json) printJson(result)
       else
         for (const block of result.content)

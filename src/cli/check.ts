@@ -6,7 +6,8 @@ import { count, print, printJson, toLine } from './terminal/print.ts'
 export const check = defineCommand({
   meta: {
     name: 'check',
-    description: 'Load everything and report all problems; exit code 1 when there is an error.',
+    description:
+      'Load a configuration with its sources and report all problems; exit code 1 if there is an error.',
   },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {

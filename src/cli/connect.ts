@@ -43,7 +43,8 @@ const clients: Readonly<Record<string, Client>> = {
 export const connect = defineCommand({
   meta: {
     name: 'connect',
-    description: `Print the configuration for ${Object.keys(clients).join(', ')}; --write merges it into the client's file.`,
+    description:
+      "Print the configuration that connects an MCP client; --write merges it into the client's file.",
   },
   args: {
     client: { type: 'positional', required: true, description: Object.keys(clients).join(', ') },
@@ -53,10 +54,19 @@ export const connect = defineCommand({
       default: '.',
       description: 'a drawbridge.yaml, its folder, an agent.yaml, or a module',
     },
-    mount: { type: 'string', description: 'mount to serve, if there are several' },
-    url: { type: 'string', description: 'address of a server that is already running' },
-    name: { type: 'string', description: 'name of the server in the client' },
-    write: { type: 'boolean', description: "merge it into the client's file" },
+    mount: {
+      type: 'string',
+      description: 'mount to connect to (default: the only mount, or /mcp)',
+    },
+    url: {
+      type: 'string',
+      description: 'URL of a running server (default: the client starts one over stdio)',
+    },
+    name: {
+      type: 'string',
+      description: 'name of the server in the client (default: its name in the configuration)',
+    },
+    write: { type: 'boolean', description: "merge it into the client's file, and keep a backup" },
     json: { type: 'boolean', description: 'no effect: the output is always JSON' },
   },
   async run({ args }) {
@@ -77,8 +87,8 @@ export const connect = defineCommand({
       printMessage(`Add this to ${client.file()}; --write merges it there.`)
       return 0
     }
-    const written = await merge(client, name, entry)
-    printMessage(`Added ${name} to ${client.file()}. ${toNextStep(client, written)}`)
+    const entryInFile = await merge(client, name, entry)
+    printMessage(`Added ${name} to ${client.file()}. ${toNextStep(client, entryInFile)}`)
     return 0
   },
 })
@@ -86,8 +96,8 @@ export const connect = defineCommand({
 const tokenDescription = 'the token that "drawbridge grants create" printed'
 
 /** The next step is the token if it is missing, because the server does not start without one. */
-const toNextStep = ({ restart }: Client, written: object): string =>
-  lacksToken(written)
+const toNextStep = ({ restart }: Client, entryInFile: object): string =>
+  lacksToken(entryInFile)
     ? `The token is missing: set DRAWBRIDGE_TOKEN to ${tokenDescription} and run this again, or replace "${placeholder}" in the file.`
     : restart
 
@@ -154,21 +164,21 @@ async function merge(client: Client, name: string, entry: Entry): Promise<object
   const settings = before === undefined ? {} : parse(before, file)
   const servers = settings[client.key] ?? {}
   if (!isPlainObject(servers)) throw new SetupError(`${client.key} in ${file} is not an object.`)
-  const kept = keepToken(servers[name], entry)
-  const merged = { ...settings, [client.key]: { ...servers, [name]: kept } }
+  const mergedEntry = keepToken(servers[name], entry)
+  const merged = { ...settings, [client.key]: { ...servers, [name]: mergedEntry } }
   const after = `${JSON.stringify(merged, null, 2)}\n`
-  if (after === before) return kept
+  if (after === before) return mergedEntry
   await mkdir(path.dirname(file), { recursive: true })
   if (before !== undefined) await copyFile(file, `${file}.bak`)
   await writeFile(file, after)
-  return kept
+  return mergedEntry
 }
 
 /** Keeps existing variables and headers; a token that was put in by hand cannot be shown again. */
-function keepToken(former: unknown, entry: Entry): object {
-  if (!isPlainObject(former)) return entry
-  const kept = (['env', 'headers'] as const).flatMap((key) => {
-    const [existing = {}, added = {}] = [former[key], entry[key]].map((one) =>
+function keepToken(existingEntry: unknown, entry: Entry): object {
+  if (!isPlainObject(existingEntry)) return entry
+  const parts = (['env', 'headers'] as const).flatMap((key) => {
+    const [existing = {}, added = {}] = [existingEntry[key], entry[key]].map((one) =>
       isPlainObject(one) ? one : {},
     )
     const changed = Object.entries(added).filter(
@@ -177,7 +187,7 @@ function keepToken(former: unknown, entry: Entry): object {
     const merged = { ...existing, ...Object.fromEntries(changed) }
     return Object.keys(merged).length > 0 ? [[key, merged]] : []
   })
-  return { ...entry, ...Object.fromEntries(kept) }
+  return { ...entry, ...Object.fromEntries(parts) }
 }
 
 function parse(text: string, file: string): Record<string, unknown> {

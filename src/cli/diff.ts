@@ -10,11 +10,11 @@ export const diff = defineCommand({
   meta: {
     name: 'diff',
     description:
-      'Compare two configurations; exit code 1 when a change widens access or breaks clients.',
+      'Compare two configurations; exit code 1 if a change widens access or breaks clients.',
   },
   args: {
     old: { type: 'positional', required: true, description: `the old state: ${targets}` },
-    new: { type: 'positional', required: true, description: 'the new state: another one' },
+    new: { type: 'positional', required: true, description: 'the new state, in the same forms' },
     json: jsonFlag,
   },
   async run({ args }) {

@@ -4,7 +4,7 @@ import { type Caller, localUser } from '../capability/caller.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
-import { jsonFlag } from './terminal/flags.ts'
+import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson } from './terminal/print.ts'
 
@@ -12,21 +12,20 @@ export const explain = defineCommand({
   meta: {
     name: 'explain',
     description:
-      'Show what every step would decide about a call, without making it: [WHAT] NAME [JSON].',
+      'Show what every governance step would decide about a call, without making it; exit code 1 if it would not run.',
   },
   args: {
-    words: { type: 'positional', required: true, description: '[WHAT] NAME [JSON]' },
+    ...callArguments,
     as: {
       type: 'string',
-      description: 'subject of the caller (the local user, who has every scope)',
+      description: 'subject of the caller (default: the local user, who holds every scope)',
     },
     scopes: {
       type: 'string',
-      default: '',
-      description: 'scopes of that caller, separated by commas',
+      description: 'scopes of the caller named by --as, separated by commas (default: none)',
     },
     key: { type: 'string', description: 'idempotency key of the call' },
-    mount: { type: 'string', description: 'mount of the tool (/mcp)' },
+    mount: mountFlag,
     json: jsonFlag,
   },
   async run({ args }) {
@@ -35,13 +34,15 @@ export const explain = defineCommand({
     const caller: Caller =
       args.as === undefined
         ? localUser
-        : { subject: args.as, scopes: new Set(args.scopes.split(',').filter((scope) => scope)) }
-    const { bridge } = await openBridge(what, { usesStore: 'if it exists' })
+        : {
+            subject: args.as,
+            scopes: new Set((args.scopes ?? '').split(',').filter((scope) => scope)),
+          }
+    const { bridge } = await openBridge(what, { store: 'existing' })
     try {
       const explanations = await bridge.explain(name, input, {
         caller,
-        ...dropUndefined({ mount: args.mount }),
-        ...(args.key !== undefined && { meta: { 'dev.drawbridge/idempotency-key': args.key } }),
+        ...dropUndefined({ mount: args.mount, idempotencyKey: args.key }),
       })
       if (!explanations) return fail(`There is no tool ${name}. "drawbridge list" shows all tools.`)
       if (args.json) printJson(explanations.map(({ step, ...rest }) => ({ id: step, ...rest })))

@@ -15,9 +15,13 @@ export const importDraft = defineCommand({
       'Draft an agent.yaml from an OpenAPI document, with every guess marked for review.',
   },
   args: {
-    format: { type: 'positional', required: true, description: Object.keys(readers).join(', ') },
+    format: {
+      type: 'positional',
+      required: true,
+      description: `format of FILE: ${Object.keys(readers).join(', ')}`,
+    },
     file: { type: 'positional', required: true, description: 'an OpenAPI 3.0 or 3.1 document' },
-    out: { type: 'string', description: 'file to write (standard output)' },
+    out: { type: 'string', description: 'file to write (default: standard output)' },
     force: { type: 'boolean', description: 'replace an existing file' },
     json: jsonFlag,
   },
@@ -34,9 +38,9 @@ export const importDraft = defineCommand({
         reviews: reviews.map((review, index) => ({ id: String(index + 1), ...review })),
       })
     else if (args.out === undefined) output.write(yaml)
-    const drafted = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
+    const capabilities = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
     printMessage(
-      `${drafted}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
+      `${capabilities}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
     )
     return 0
   },

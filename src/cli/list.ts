@@ -12,7 +12,10 @@ export const list = defineCommand({
     what: whatArgument,
     json: jsonFlag,
     tools: { type: 'boolean', description: 'print the exact tools/list result instead' },
-    mount: { type: 'string', description: 'only this mount' },
+    mount: {
+      type: 'string',
+      description: 'only this mount (default: all; with --tools the only mount, or /mcp)',
+    },
   },
   async run({ args }) {
     const { bridge } = await openWithoutStore(args.what)

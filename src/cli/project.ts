@@ -13,7 +13,7 @@ export const project = defineCommand({
   meta: {
     name: 'project',
     description:
-      'Print the projection of a manifest as canonical JSON: the same bytes for the same input.',
+      'Convert an agent manifest to another format as canonical JSON: the same input gives the same bytes.',
   },
   args: {
     what: {
@@ -22,9 +22,12 @@ export const project = defineCommand({
       required: false,
       description: 'an agent.yaml, or a drawbridge.yaml with one manifest',
     },
-    to: { type: 'string', default: 'mcp', description: `one of ${targets.join(', ')}` },
+    to: { type: 'string', default: 'mcp', description: `format: ${targets.join(', ')}` },
     all: { type: 'boolean', description: 'include capabilities that are not offered over MCP' },
-    namespace: { type: 'string', description: 'reverse DNS for server-json, such as com.acme' },
+    namespace: {
+      type: 'string',
+      description: 'reverse DNS prefix of the name, such as com.acme; required for server-json',
+    },
   },
   async run({ args }) {
     const target = targets.find((one) => one === args.to)

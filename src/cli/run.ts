@@ -85,8 +85,14 @@ async function dispatch(words: readonly string[]): Promise<number> {
   return typeof result === 'number' ? result : 0
 }
 
-const printUsage = (usage: string): void =>
-  print(output.isTTY ? usage : stripVTControlCharacters(usage))
+function printUsage(usage: string): void {
+  const text = usage
+    // citty marks NAME as optional, because it cannot parse an optional argument before a required one.
+    .replace('[WHAT] [NAME]', '[WHAT] NAME')
+    .replaceAll('(Default: ', '(default: ')
+    .replaceAll('(Required)', '(required)')
+  print(output.isTTY ? text : stripVTControlCharacters(text))
+}
 
 const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)
 
@@ -94,14 +100,12 @@ const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs
 function checkArguments(args: ArgsDef = {}, words: readonly string[]): void {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const types = new Map(flags.map(([name, { type }]) => [`--${name}`, type]))
-  const positionals = Object.keys(args).length - flags.length
-  // The argument `words` stands for up to three words: [WHAT] NAME [JSON].
-  const maxPositionals = 'words' in args ? 3 : positionals
-  let seen = 0
+  const maxPositionals = Object.keys(args).length - flags.length
+  let positionalCount = 0
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? ''
     if (word === '-' || !word.startsWith('-')) {
-      if (++seen > maxPositionals)
+      if (++positionalCount > maxPositionals)
         throw new UsageError(`Unexpected argument ${JSON.stringify(word)}.`)
       continue
     }

@@ -15,23 +15,33 @@ export const serve = defineCommand({
   },
   args: {
     what: whatArgument,
-    host: { type: 'string', description: 'address to listen on (127.0.0.1)' },
-    port: { type: 'string', description: 'port to listen on (4747; 0 chooses a free one)' },
+    host: {
+      type: 'string',
+      description: 'address to listen on (default: http.host, or 127.0.0.1)',
+    },
+    port: {
+      type: 'string',
+      description: 'port to listen on; 0 chooses a free one (default: http.port, or 4747)',
+    },
     stdio: { type: 'boolean', description: 'serve one client on standard input and output' },
-    mount: { type: 'string', description: 'mount to serve over stdio (/mcp)' },
-    watch: { type: 'boolean', description: 'reload when a file changes' },
+    mount: {
+      type: 'string',
+      description: 'mount to serve over stdio (default: the only mount, or /mcp)',
+    },
+    watch: { type: 'boolean', description: 'reload when the configuration or a module changes' },
   },
   async run({ args }) {
     const log = createLogger()
     const port = args.port === undefined ? undefined : toPort(args.port)
-    const { bridge, found } = await openBridge(args.what, {
+    const { bridge, configuration } = await openBridge(args.what, {
       log,
       fresh: args.watch ?? false,
       ...dropUndefined({ host: args.host }),
     })
-    const stopSurviving = surviveToolErrors(log, bridge)
+    const { policy, http, sources } = configuration.config
+    const stopCatching = catchUncaughtErrors(log, bridge)
     for (const diagnostic of bridge.diagnostics) printMessage(toLine(diagnostic))
-    if (found.config.policy.mode === 'observe')
+    if (policy.mode === 'observe')
       printMessage('policy.mode is observe: refusals and approvals are only recorded, not enforced')
     let stopWatching: (() => void) | undefined
     const startWatching = () => {
@@ -39,7 +49,7 @@ export const serve = defineCommand({
         stopWatching = watch(
           args.what,
           bridge,
-          found,
+          configuration,
           toOpenOptions({ log, fresh: true }),
           printMessage,
         )
@@ -47,7 +57,7 @@ export const serve = defineCommand({
     const stop = async () => {
       stopWatching?.()
       await bridge.close()
-      stopSurviving()
+      stopCatching()
     }
     if (args.stdio) {
       const connection = await bridge.stdio({ output, ...dropUndefined({ mount: args.mount }) })
@@ -61,8 +71,8 @@ export const serve = defineCommand({
     }
     const address = await bridge.listen(dropUndefined({ port }))
     startWatching()
-    const host = args.host ?? found.config.http.host
-    const usedMounts = new Set(found.config.sources.map(({ mount }) => mount))
+    const host = args.host ?? http.host
+    const usedMounts = new Set(sources.map(({ mount }) => mount))
     printAddresses(
       bridge,
       usedMounts,
@@ -83,7 +93,7 @@ function toPort(text: string): number {
 }
 
 /** Keeps serving when a tool throws outside of a call, such as in a timer. Returns how to undo this. */
-function surviveToolErrors(log: Logger, bridge: Drawbridge): () => void {
+function catchUncaughtErrors(log: Logger, bridge: Drawbridge): () => void {
   const logAs = (event: string) => (thrown: unknown) =>
     log.error({ cause: bridge.describe(thrown) }, `${event} outside of any call`)
   const [onException, onRejection] = [logAs('thrown'), logAs('rejected')]
@@ -117,7 +127,7 @@ function printAddresses(
       printMessage(`    ${names.slice(0, 12).join(' ')}${names.length > 12 ? ' …' : ''}`)
     // A client keeps only one server per name, so each mount gets its own.
     const clientName = path === '/mcp' ? name : `${name}-${path.split('/').at(-1)}`
-    const header = bridge.asksForToken(path) ? ' --header "Authorization: Bearer TOKEN"' : ''
+    const header = bridge.requiresToken(path) ? ' --header "Authorization: Bearer TOKEN"' : ''
     printMessage(
       `  connect a client: claude mcp add --transport http ${clientName} ${address}${path}${header}`,
     )

@@ -6,21 +6,25 @@ import { print, printJson, printMessage } from './terminal/print.ts'
 export const token = defineCommand({
   meta: {
     name: 'token',
-    description: 'Create a bearer token and its line for http.tokens, which holds only the hash.',
+    description:
+      'Create a bearer token, and its entry for http.tokens, which contains only the hash.',
   },
   args: {
     subject: {
       type: 'string',
       required: true,
-      description: 'subject: the caller that gets the token',
+      description: 'id of the caller that gets the token',
     },
-    scopes: { type: 'string', description: 'scopes, separated by commas', default: '' },
+    scopes: {
+      type: 'string',
+      description: 'scopes of the caller, separated by commas (default: none)',
+    },
     json: jsonFlag,
   },
   run({ args }) {
     const bearer = randomBytes(32).toString('base64url')
     const hash = `sha256:${createHash('sha256').update(bearer).digest('hex')}`
-    const scopes = args.scopes.split(/[\s,]+/).filter((scope) => scope !== '')
+    const scopes = (args.scopes ?? '').split(/[\s,]+/).filter((scope) => scope !== '')
     if (args.json) {
       printJson({ token: bearer, hash, subject: args.subject, scopes })
       return 0

@@ -16,6 +16,8 @@ export type Direction = 'input' | 'output'
  *
  * @example
  * ```ts
+ * import { readContract, z } from 'drawbridge-mcp'
+ *
  * const reading = readContract(z.object({ city: z.string() }), 'input')
  * if ('fault' in reading) throw new Error(reading.fault)
  * const parsed = await reading.contract.parse({ city: 'Oslo' })

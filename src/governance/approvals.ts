@@ -3,6 +3,7 @@ import type { Fault } from '../capability/fault.ts'
 import { type Approval, type Ledger, LedgerError } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
+/** The decided approval, or why it could not be decided. */
 export type ApprovalResult = { readonly approval: Approval } | Fault
 
 /** Lists and decides approvals: behind the CLI, the HTTP routes and the library. */
@@ -20,15 +21,18 @@ export class Approvals {
     return hasScope(caller, approvalScope)
   }
 
+  /** The latest approvals: those that can be decided now, or with `all` the decided and expired ones too. */
   list(all: boolean, limit = 100): Approval[] {
     const approvals = this.#ledger.read.approvals(all ? undefined : 'pending', limit)
     return all ? approvals : approvals.filter(({ expires }) => expires > this.#now())
   }
 
+  /** One approval by its id. */
   find(id: string): Approval | undefined {
     return this.#ledger.read.approval(id)
   }
 
+  /** Approves or denies, and records `by` as the person who did. */
   async decide(id: string, state: 'approved' | 'denied', by: string): Promise<ApprovalResult> {
     const at = this.#now()
     try {

@@ -2,11 +2,15 @@ import type { Call } from '../capability/call.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Check } from './steps/check.ts'
 
-/** The decision one check would make. */
+/** The decision that one step would make about a call. */
 export interface Explanation {
+  /** Name of the step, such as `permissions` or `budget`; `route` for the choice of agents. */
   readonly step: string
+  /** `replay`: an earlier result with the same idempotency key would be returned. */
   readonly would: 'pass' | 'refuse' | 'ask' | 'replay'
+  /** Failure code of a refusal. */
   readonly code?: string
+  /** The reason, in one sentence. */
   readonly why?: string
 }
 

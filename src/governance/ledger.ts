@@ -70,17 +70,25 @@ export interface Charge {
   readonly amount: number
 }
 
-/** A request for human approval, and its decision. */
+/** A request for human approval, and its decision. Times are milliseconds since the epoch. */
 export interface Approval {
+  /** Id that `drawbridge approvals` and the HTTP route accept. */
   readonly id: string
   /** Digest of caller, capability, fingerprint and arguments: valid for this combination only. */
   readonly binding: string
+  /** Subject of the caller. */
   readonly caller: string
+  /** Served name of the capability. */
   readonly capability: string
+  /** `used`: the approved call has run. */
   readonly state: 'pending' | 'approved' | 'denied' | 'used'
+  /** Time of the request. */
   readonly created: number
+  /** Time at which it can no longer be decided or used. */
   readonly expires: number
+  /** Person who decided. */
   readonly decidedBy?: string
+  /** Time of the decision. */
   readonly decidedAt?: number
   /** The capability's `approvers` rule at the time of the request. */
   readonly approvers?: 'others' | readonly string[]
@@ -88,11 +96,17 @@ export interface Approval {
   readonly shown: ApprovalView
 }
 
+/** Texts about a call, for the human who decides. */
 export interface ApprovalView {
+  /** Source and place of the declaration. */
   readonly source: string
+  /** Description of the capability. */
   readonly description: string
+  /** The arguments, as formatted JSON. */
   readonly arguments: string
+  /** Side effects, in words. */
   readonly effects: string
+  /** Cost and balances of budgets, in words. */
   readonly cost?: string
 }
 

@@ -18,11 +18,22 @@ import { toTool } from './to-tool.ts'
 /** How long a client may cache a list without listening for changes. */
 const listTtlMs = 30_000
 
-export type Cached<T> = T & { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' }
+/** How a client may cache a list. */
+interface Caching {
+  /** Milliseconds for which the list may be cached. */
+  readonly ttlMs: number
+  /** `private`: the list depends on the caller, so shared caches must not keep it. */
+  readonly cacheScope: 'public' | 'private'
+}
+
+type Cached<T> = T & Caching
+
+/** The result of `tools/list`: the tools that a caller may use, sorted by name. */
+export interface ToolList extends ListToolsResult, Caching {}
 
 /** The four lists that callers with the same scopes see. */
 export interface Lists {
-  readonly tools: Cached<ListToolsResult>
+  readonly tools: ToolList
   readonly resources: Cached<ListResourcesResult>
   readonly templates: Cached<ListResourceTemplatesResult>
   readonly prompts: Cached<ListPromptsResult>
@@ -42,18 +53,18 @@ export class Projection {
   readonly snapshot: Snapshot
   readonly #templates: readonly { readonly entry: Entry<View>; readonly pattern: UriTemplate }[]
   readonly #byScopes = new WeakMap<object, Lists>()
-  readonly #requiresCredentials: boolean
+  readonly #requiresToken: boolean
   #hasPermissions: boolean | undefined
   #unfiltered: Lists | undefined
   #byOrigin: ReadonlyMap<string, Entry<Capability>> | undefined
 
-  constructor(snapshot: Snapshot, requiresCredentials: boolean) {
+  constructor(snapshot: Snapshot, requiresToken: boolean) {
     this.snapshot = snapshot
     this.#templates = snapshot.templates.map((entry) => ({
       entry,
       pattern: new UriTemplate(entry.capability.uri),
     }))
-    this.#requiresCredentials = requiresCredentials
+    this.#requiresToken = requiresToken
   }
 
   findTool(name: string): ProjectedTool | undefined {
@@ -106,7 +117,7 @@ export class Projection {
 
   #toLists(isAllowed: (capability: Capability) => boolean): Lists {
     const { snapshot } = this
-    const isPrivate = this.#requiresCredentials || this.#dependsOnCaller
+    const isPrivate = this.#requiresToken || this.#dependsOnCaller
     const cacheScope = isPrivate ? ('private' as const) : ('public' as const)
     const caching = { ttlMs: listTtlMs, cacheScope }
     const selectVisible = <T extends Capability>(entries: Iterable<Entry<T>>) =>

@@ -1,11 +1,18 @@
 import type { JSONRPCErrorResponse } from '@modelcontextprotocol/server'
 
-/** A JSON-RPC error to be sent, with the HTTP status and headers that go with it. */
+/**
+ * A JSON-RPC error, with the HTTP status and headers that go with it. `Drawbridge.call` throws it for an
+ * unknown tool (code -32602) and for a missing scope (code -31403).
+ */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
+  /** JSON-RPC error code. */
   readonly code: number
+  /** Further information for the client, such as the failure code and the missing scopes. */
   readonly data: unknown
+  /** HTTP status of the response. */
   readonly status: number
+  /** HTTP headers of the response. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: number, message: string, options: RpcErrorOptions = {}) {

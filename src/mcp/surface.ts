@@ -1,9 +1,5 @@
 import { hash } from 'node:crypto'
-import type {
-  Implementation as Identity,
-  JSONObject,
-  ServerCapabilities,
-} from '@modelcontextprotocol/server'
+import type { Implementation, JSONObject, ServerCapabilities } from '@modelcontextprotocol/server'
 import { createCall, type Listing, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
@@ -16,13 +12,13 @@ import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
 import { manifestExtension } from './wire-names.ts'
 
-/** The server's name, version and description in the protocol. */
-export type { Identity }
+/** Name, version and description of the server in the protocol. */
+export interface ServerIdentity extends Implementation {}
 
 export interface SurfaceOptions {
   /** The path of this mount. */
   readonly mount: string
-  readonly identity: Identity
+  readonly identity: ServerIdentity
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
@@ -30,14 +26,14 @@ export interface SurfaceOptions {
   readonly forbids: (caller: Caller, capability: Capability) => boolean
   readonly states: RequestStates
   readonly newId: () => string
-  /** Whether callers need credentials; lists must then not be cached in shared caches. */
-  readonly requiresCredentials: boolean
+  /** Whether callers must send a bearer token; lists must then not be cached in shared caches. */
+  readonly requiresToken: boolean
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
 export class Surface {
   readonly mount: string
-  readonly identity: Identity
+  readonly identity: ServerIdentity
   readonly instructions: string | undefined
   readonly catalog: Catalog
   readonly govern: Next
@@ -48,7 +44,7 @@ export class Surface {
   /** The number of open subscription streams per caller. */
   readonly openStreams = new Map<string, number>()
   readonly #closeListeners = new Set<() => void>()
-  readonly #requiresCredentials: boolean
+  readonly #requiresToken: boolean
   readonly #unsubscribe: () => void
   #projection: Projection
 
@@ -61,7 +57,7 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.#requiresCredentials = options.requiresCredentials
+    this.#requiresToken = options.requiresToken
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
   }
@@ -123,7 +119,7 @@ export class Surface {
   }
 
   #project(): Projection {
-    return new Projection(this.catalog.snapshot, this.#requiresCredentials)
+    return new Projection(this.catalog.snapshot, this.#requiresToken)
   }
 }
 

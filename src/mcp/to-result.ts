@@ -1,4 +1,4 @@
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult as SdkCallToolResult } from '@modelcontextprotocol/server'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
 import type { Done, Failed, Notice } from '../capability/outcome.ts'
@@ -6,7 +6,8 @@ import { dropUndefined } from '../json/drop-undefined.ts'
 import { codes, RpcError } from './rpc-error.ts'
 import { resultMeta } from './wire-names.ts'
 
-export type { CallToolResult }
+/** The result of `tools/call`. A failed call has `isError: true`; `docs/wire.md` describes `_meta`. */
+export interface CallToolResult extends SdkCallToolResult {}
 
 /** The outcome of a call as a `tools/call` result. */
 export function toResult(outcome: Done | Failed, callId: string): CallToolResult {

@@ -12,7 +12,7 @@ import { createHandler, type Handler } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
-import { type Identity, Surface } from '../mcp/surface.ts'
+import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
@@ -25,9 +25,9 @@ import { InFlight } from './in-flight.ts'
 import { Routing } from './intent-routing.ts'
 import { type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { PlacedSource } from './placed-source.ts'
 
-/** The parts of one Drawbridge, wired together. Mounts are empty until sources are placed on them. */
+/** The parts of one Drawbridge, wired together. Mounts are empty until `Drawbridge.replace` adds sources. */
 export interface Assembly {
   readonly config: Config
   readonly ledger: SqliteLedger
@@ -40,17 +40,17 @@ export interface Assembly {
   /** Token gates of mounts that serve records, by path. */
   readonly tokenGates: Map<string, TokenGate>
   readonly onError: (error: unknown) => void
-  readonly onTrouble: (error: unknown) => void
-  identity(): Identity
+  readonly onOperationalError: (error: unknown) => void
+  identity(): ServerIdentity
   /** Removes secrets from a text. */
   redact(text: string): string
   /** True if callers of a mount must authenticate. */
-  needsToken(mount: string): boolean
+  requiresToken(mount: string): boolean
 }
 
 export function assemble(options: DrawbridgeOptions): Assembly {
-  const { secrets = [], onFault = () => {}, onError = () => {} } = options
-  const { onTrouble = options.onError ?? warnOfTrouble } = options
+  const { secrets = [], onOperatorFailure = () => {}, onError = () => {} } = options
+  const { onOperationalError = options.onError ?? warnOfError } = options
   const config = configShape.parse({
     mounts: options.mounts ?? {},
     policy: options.policy ?? {},
@@ -63,7 +63,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const requestStateKey = randomBytes(32)
   const inFlight = new InFlight()
   const tokenGates = new Map<string, TokenGate>()
-  const needsToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
+  const requiresToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
 
   const ledger = openLedger({
     file: options.store ?? ':memory:',
@@ -77,7 +77,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const pipeline = createPipeline({
     ledger,
     onOperatorFailure: ({ id, capability, failure }) =>
-      onFault({ id, capability, failure: { ...failure, cause: redact(failure.cause ?? '') } }),
+      onOperatorFailure({
+        id,
+        capability,
+        failure: { ...failure, cause: redact(failure.cause ?? '') },
+      }),
     now: Date.now,
     steadyNow,
     newId: randomUUID,
@@ -88,10 +92,10 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   /** Every call passes here, from every transport. */
   const govern = (call: Call): Promise<Outcome> => inFlight.watch(call, pipeline.govern)
 
-  async function openMount(path: string, placed: readonly PlacedSource[]): Promise<Mount> {
+  async function openMount(path: string, sources: readonly PlacedSource[]): Promise<Mount> {
     const naming = config.mounts[path]?.names ?? 'portable'
-    const catalog = await Catalog.open(placed, { naming, refine })
-    const { instructions = placed[0]?.instructions } = options
+    const catalog = await Catalog.open(sources, { naming, refine })
+    const { instructions = sources[0]?.instructions } = options
     const surface = new Surface({
       mount: path,
       identity: toIdentity(options, catalog.snapshot),
@@ -101,7 +105,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       forbids: (caller, capability) => mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(requestStateKey, Date.now),
       newId: randomUUID,
-      requiresCredentials: needsToken(path),
+      requiresToken: requiresToken(path),
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }
@@ -114,7 +118,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     identify,
     govern,
     surfaceAt: (mount) => mounts.at(mount).surface,
-    onTrouble,
+    onOperationalError,
   })
   const handler = createHandler({
     mounts: mounts.endpoints,
@@ -146,13 +150,13 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     inFlight,
     tokenGates,
     onError,
-    onTrouble,
+    onOperationalError,
     identity,
     redact,
-    needsToken,
+    requiresToken,
   }
 }
 
 /** Node prints the warning, so that an operational error is not lost when there is no listener. */
-const warnOfTrouble = (error: unknown): void =>
-  process.emitWarning(String(error), 'DrawbridgeTrouble')
+const warnOfError = (error: unknown): void =>
+  process.emitWarning(String(error), 'DrawbridgeWarning')

@@ -18,7 +18,7 @@ export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): Mo
   const [old, current] = [before.bridge.mounts, now.bridge.mounts]
   const mounts = [...new Set([...old.keys(), ...current.keys()])].sort(byCodeUnit)
   return [
-    ...diffPolicies(before.found.config, now.found.config),
+    ...diffPolicies(before.configuration.config, now.configuration.config),
     ...mounts.flatMap((mount) =>
       diffSnapshots(old.get(mount) ?? empty, current.get(mount) ?? empty).map((one) => ({
         mount,

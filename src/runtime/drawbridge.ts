@@ -4,31 +4,59 @@ import type { Diagnostic } from '../capability/diagnostic.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
 import { toCause } from '../capability/to-cause.ts'
-import type { Snapshot } from '../catalog/snapshot.ts'
-import type { Approvals } from '../governance/approvals.ts'
+import type { Entry, Snapshot } from '../catalog/snapshot.ts'
+import type { ApprovalResult, Approvals } from '../governance/approvals.ts'
 import { type Explanation, explainCall } from '../governance/explain.ts'
-import type { AuditEntry } from '../governance/steps/record-audit.ts'
+import type { Approval, ApprovalView } from '../governance/ledger.ts'
+import type { AuditEntry, OperatorFailure } from '../governance/steps/record-audit.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { detachedExchange } from '../mcp/exchange.ts'
 import { methods, toCall } from '../mcp/methods.ts'
-import type { Lists } from '../mcp/projection.ts'
+import type { ToolList } from '../mcp/projection.ts'
+import { RpcError } from '../mcp/rpc-error.ts'
 import { connectStdio, type StdioConnection } from '../mcp/stdio/stdio.ts'
-import type { Identity } from '../mcp/surface.ts'
+import type { ServerIdentity } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
+import { requestMeta } from '../mcp/wire-names.ts'
 import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
-import type { CallOptions, DrawbridgeOptions, StdioStreams } from './drawbridge-options.ts'
+import type {
+  CallOptions,
+  DrawbridgeOptions,
+  ExplainOptions,
+  ListenOptions,
+  ListOptions,
+  StdioOptions,
+} from './drawbridge-options.ts'
 import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { OpenedSource, PlacedSource } from './placed-source.ts'
 import { CredentialError } from './records/credential-error.ts'
 import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
 
-export type { Explanation }
+export type {
+  AcceptSnapshot,
+  Approval,
+  ApprovalResult,
+  Approvals,
+  ApprovalView,
+  AuditEntry,
+  CallToolResult,
+  Entry,
+  ExecutionHistory,
+  Explanation,
+  OperatorFailure,
+  ResumeResult,
+  ServerIdentity,
+  Snapshot,
+  StdioConnection,
+  ToolList,
+}
+export { RpcError }
 
 /**
  * Puts sources behind one governed MCP server. It starts reading the sources at once; `ready` resolves
@@ -61,13 +89,13 @@ export class Drawbridge {
   constructor(options: DrawbridgeOptions) {
     this.#options = options
     this.#parts = assemble(options)
-    this.ready = this.replace(options.sources.map(toPlaced))
+    this.ready = this.replace(options.sources)
     // Methods that await `ready` reject with its error; without this, Node reports an unhandled rejection.
     this.ready.catch(() => {})
   }
 
   /** Name, version, title and description of the server. */
-  get identity(): Identity {
+  get identity(): ServerIdentity {
     return this.#parts.identity()
   }
 
@@ -81,7 +109,7 @@ export class Drawbridge {
     return this.#redact(await this.#parts.routing.probe())
   }
 
-  /** All audit entries, oldest first. */
+  /** All entries of the audit, oldest first. */
   get audit(): readonly AuditEntry[] {
     const { ledger } = this.#parts
     ledger.flush()
@@ -93,12 +121,12 @@ export class Drawbridge {
     return this.#parts.approvals
   }
 
-  /** Log of routed intents. */
+  /** The log of routed intents. */
   get executions(): ExecutionHistory {
     return this.#parts.routing.executions
   }
 
-  /** Resumes an execution that an earlier process started and did not finish. */
+  /** Resumes an execution that an earlier process started and did not finish; `by` is recorded. */
   async resume(id: string, by: string): Promise<ResumeResult> {
     await this.ready
     return this.#parts.routing.resume(id, by)
@@ -109,9 +137,9 @@ export class Drawbridge {
     return this.#parts.mounts.snapshots
   }
 
-  /** True if HTTP callers of a mount must send a bearer token. */
-  asksForToken(mount: string): boolean {
-    return this.#parts.needsToken(mount)
+  /** `true` if HTTP callers of a mount must send a bearer token. */
+  requiresToken(mount: string): boolean {
+    return this.#parts.requiresToken(mount)
   }
 
   /** Describes a thrown value for a log, without secrets. */
@@ -124,8 +152,10 @@ export class Drawbridge {
    *
    * @example
    * ```ts
-   * const bridge = createDrawbridge({ sources: [definitionSource([hello])] })
-   * app.all('/mcp', (context) => bridge.fetch(context.req.raw)) // Hono
+   * import { createDrawbridge, manifestSource } from 'drawbridge-mcp'
+   *
+   * const { fetch } = createDrawbridge({ sources: [manifestSource('./agent.yaml')] })
+   * export default { fetch } // Bun, Deno; in Hono: app.all('/mcp', ({ req }) => fetch(req.raw))
    * ```
    */
   readonly fetch = async (request: Request): Promise<Response> => {
@@ -139,13 +169,15 @@ export class Drawbridge {
    *
    * @example
    * ```ts
-   * const bridge = createDrawbridge({ sources: [definitionSource([hello])] })
+   * import { createDrawbridge, manifestSource } from 'drawbridge-mcp'
+   *
+   * const bridge = createDrawbridge({ sources: [manifestSource('./agent.yaml')] })
    * const { port } = await bridge.listen({ port: 0 })
    * console.log(`http://127.0.0.1:${port}/mcp`)
    * process.once('SIGTERM', () => bridge.close())
    * ```
    */
-  async listen(address: { host?: string; port?: number } = {}): Promise<{ port: number }> {
+  async listen(address: ListenOptions = {}): Promise<{ port: number }> {
     await this.ready
     const { config, handler, routing, onError } = this.#parts
     const { host, port, tokens } = { ...config.http, ...address }
@@ -153,7 +185,7 @@ export class Drawbridge {
       throw new SetupError(
         `Other machines can reach ${host}, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one), or use 127.0.0.1.`,
       )
-    checkPublic(routing.placed, tokens !== undefined)
+    checkPublic(routing.sources, tokens !== undefined)
     this.#server = await NodeServer.listen({ host, port, handler, onError })
     await routing.serve()
     return { port: this.#server.port }
@@ -164,32 +196,40 @@ export class Drawbridge {
    *
    * @example
    * ```ts
-   * const bridge = createDrawbridge({ sources: [definitionSource([hello])] })
+   * import { createDrawbridge, manifestSource } from 'drawbridge-mcp'
+   *
+   * const bridge = createDrawbridge({ sources: [manifestSource('./agent.yaml')] })
    * const connection = await bridge.stdio()
    * await connection.closed
    * await bridge.close()
    * ```
    */
-  async stdio(streams: Partial<StdioStreams> = {}): Promise<StdioConnection> {
+  async stdio(options: StdioOptions = {}): Promise<StdioConnection> {
     await this.ready
     const { mounts, tokenGates, onError } = this.#parts
-    const { input = process.stdin, output = process.stdout, mount = mounts.defaultPath } = streams
+    const { input = process.stdin, output = process.stdout, mount = mounts.defaultPath } = options
     return connectStdio(mounts.at(mount).surface, {
       input,
       output,
       onError,
-      caller: streams.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token),
+      caller: options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token),
       refuse: (message) => (containsOwner(tokenGates, message) ? ownerTokenRefusal : undefined),
     })
   }
 
   /**
-   * Makes one governed call in process, as a client would, and returns the result of `tools/call`.
+   * Makes one governed call in process, as a client would, and returns the result of `tools/call`. A
+   * failed call is a result with `isError`. Throws an {@link RpcError} for an unknown tool and for a
+   * missing scope, and a `SetupError` for an unknown mount or a refused credential.
    *
    * @example
    * ```ts
-   * const bridge = createDrawbridge({ sources: [definitionSource([hello])] })
-   * const { content, isError } = await bridge.call('say_hello', { name: 'Ada' })
+   * import { createDrawbridge, manifestSource } from 'drawbridge-mcp'
+   *
+   * const bridge = createDrawbridge({ sources: [manifestSource('./agent.yaml')] })
+   * const input = { order: 'A-1' }
+   * const result = await bridge.call('refund_order', input, { idempotencyKey: 'refund-A-1' })
+   * console.log(result.isError ? 'failed' : 'done', result.content)
    * ```
    */
   async call(
@@ -199,12 +239,13 @@ export class Drawbridge {
   ): Promise<CallToolResult> {
     await this.ready
     const { mounts, tokenGates } = this.#parts
-    const { mount = mounts.defaultPath, signal, meta } = options
+    const { mount = mounts.defaultPath, signal } = options
+    const meta = toMeta(options)
     if (containsOwner(tokenGates, [input, meta]))
       throw new CredentialError('owner', refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()
-    const cancel = () => cancellation.cancel('The caller left.')
+    const cancel = () => cancellation.cancel('The caller cancelled the call.')
     if (signal?.aborted) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })
     const method = methods.get('tools/call')
@@ -217,11 +258,12 @@ export class Drawbridge {
   async explain(
     name: string,
     input: unknown = {},
-    options: CallOptions = {},
+    options: ExplainOptions = {},
   ): Promise<readonly Explanation[] | undefined> {
     await this.ready
     const { mounts, pipeline, routing } = this.#parts
-    const { caller = localUser, mount = mounts.defaultPath, meta } = options
+    const { caller = localUser, mount = mounts.defaultPath } = options
+    const meta = toMeta(options)
     const { surface } = mounts.at(mount)
     const entry = surface.projection.findTool(name)?.entry
     if (!entry) return undefined
@@ -234,7 +276,7 @@ export class Drawbridge {
   }
 
   /** The result of `tools/list`, as the caller would see it. */
-  async list(options: Omit<CallOptions, 'signal'> = {}): Promise<Lists['tools']> {
+  async list(options: ListOptions = {}): Promise<ToolList> {
     await this.ready
     const { mounts } = this.#parts
     const { caller = localUser, mount = mounts.defaultPath } = options
@@ -246,19 +288,20 @@ export class Drawbridge {
    * the new snapshot of a mount; then the old sources keep serving.
    */
   async replace(
-    placed: readonly PlacedSource[],
+    sources: DrawbridgeOptions['sources'],
     accepts: AcceptSnapshot = () => true,
   ): Promise<boolean> {
-    const { config, routing, mounts, tokenGates, onTrouble } = this.#parts
-    checkPlacement(placed)
-    const intents = placed.filter(isIntents)
+    const { config, routing, mounts, tokenGates, onOperationalError } = this.#parts
+    const opened = sources.map(toOpened)
+    checkPlacement(opened)
+    const intents = opened.filter(isIntents)
     if (this.#server) checkPublic(intents, config.http.tokens !== undefined)
     routing.connect(intents)
-    for (const { reportTo } of placed) reportTo?.(onTrouble)
-    const isAccepted = await mounts.replace(placed, accepts, () => {
+    for (const { reportTo } of opened) reportTo?.(onOperationalError)
+    const isAccepted = await mounts.replace(opened, accepts, () => {
       routing.setSources(intents)
       tokenGates.clear()
-      for (const { mount, gate } of placed) if (gate) tokenGates.set(mount, gate)
+      for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)
     })
     if (isAccepted && this.#server) await routing.serve()
     return isAccepted
@@ -284,7 +327,10 @@ export class Drawbridge {
   }
 }
 
+const toMeta = ({ meta, idempotencyKey }: ExplainOptions): ExplainOptions['meta'] =>
+  idempotencyKey === undefined ? meta : { ...meta, [requestMeta.idempotencyKey]: idempotencyKey }
+
 const ownerTokenRefusal = { code: 'owner_token_refused', message: refusalMessages.owner }
 
-const toPlaced = (source: Source | PlacedSource): PlacedSource =>
+const toOpened = (source: Source | PlacedSource): OpenedSource =>
   'read' in source ? { source, mount: '/mcp' } : source

@@ -6,6 +6,7 @@ import type {
   ExecutionEvent,
   ExecutionFilter,
   ExecutionLog,
+  ExecutionState,
   ExecutionSummary,
   LoggedExecution,
 } from '../sources/intents/log/execution-log.ts'
@@ -13,7 +14,7 @@ import { executionStates, isSealed } from '../sources/intents/log/execution-log.
 import { openExecution } from '../sources/intents/log/log-seal.ts'
 import { type ResumableSource, resumeExecution } from '../sources/intents/resume-routing.ts'
 
-export type { ExecutionEvent, ExecutionSummary, LoggedExecution }
+export type { ExecutionEvent, ExecutionFilter, ExecutionState, ExecutionSummary, LoggedExecution }
 export { executionStates, isSealed }
 
 /** The execution log for operators, with payloads decrypted. */
@@ -26,16 +27,18 @@ export class ExecutionHistory {
     this.#keys = keys
   }
 
+  /** The latest executions, latest first. */
   list(filter: ExecutionFilter): readonly ExecutionSummary[] {
     return this.#log.read.list(filter)
   }
 
-  /** Decrypts the payloads that a configured key can open. */
+  /** One execution with its events. Payloads that a configured key can open are decrypted. */
   find(id: string): LoggedExecution | undefined {
     const execution = this.#log.read.find(id)
     return execution && this.#keys.reduce(openExecution, execution)
   }
 
+  /** Verifies the hash chain and reports the first event that was changed. */
   verify(): ReturnType<ExecutionLog['read']['verify']> {
     return this.#log.read.verify()
   }
@@ -48,6 +51,7 @@ export interface ResumeParts {
   readonly now: () => number
 }
 
+/** The resumed execution, or why it cannot be resumed. */
 export type ResumeResult = { readonly execution: LoggedExecution } | Fault
 
 /** Resumes an interrupted execution, and settles the run that belongs to it. */

@@ -1,10 +1,13 @@
 import type { Snapshot } from '../catalog/snapshot.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
-import type { Identity } from '../mcp/surface.ts'
+import type { ServerIdentity } from '../mcp/surface.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 
 /** Name and version of a server: as configured, or as its only source describes itself. */
-export function toIdentity(options: DrawbridgeOptions, snapshot: Snapshot | undefined): Identity {
+export function toIdentity(
+  options: DrawbridgeOptions,
+  snapshot: Snapshot | undefined,
+): ServerIdentity {
   const [first, ...others] = snapshot?.abouts ?? []
   const about = others.length === 0 ? first : undefined
   return {

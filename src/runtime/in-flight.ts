@@ -20,7 +20,8 @@ export class InFlight {
   /** Waits for running calls, and cancels those that run longer than `graceMs`. */
   async settle(graceMs: number): Promise<void> {
     const timer = setTimeout(() => {
-      for (const { cancellation } of this.#calls) cancellation.cancel('The server stops.')
+      for (const { cancellation } of this.#calls)
+        cancellation.cancel('The server is shutting down.')
     }, graceMs)
     if (this.#calls.size > 0)
       await new Promise<void>((resolve) => {

@@ -13,12 +13,12 @@ import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { ExecutionHistory, type ResumeResult, resumeAndSettle } from './execution-history.ts'
 import { toFrameEndpoint, toReceive } from './frame-endpoint.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { OpenedSource } from './placed-source.ts'
 
-export type PlacedIntents = PlacedSource & { readonly source: IntentSource }
+export type PlacedIntents = OpenedSource & { readonly source: IntentSource }
 
-export const isIntents = (placed: PlacedSource): placed is PlacedIntents =>
-  placed.source instanceof IntentSource
+export const isIntents = (opened: OpenedSource): opened is PlacedIntents =>
+  opened.source instanceof IntentSource
 
 export interface RoutingParts {
   readonly ledger: SqliteLedger
@@ -26,14 +26,14 @@ export interface RoutingParts {
   readonly identify: Identify
   readonly govern: Next
   readonly surfaceAt: (mount: string) => Surface
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 /** The sources that route intents, with their execution log and frame endpoints. */
 export class Routing {
   readonly #parts: RoutingParts
   readonly #log: SqliteExecutionLog
-  #placed: readonly PlacedIntents[] = []
+  #sources: readonly PlacedIntents[] = []
   /** Responders on other transports than HTTP. */
   #servings: readonly Serving[] = []
 
@@ -42,62 +42,62 @@ export class Routing {
     this.#log = new SqliteExecutionLog(parts.ledger, Date.now)
   }
 
-  get placed(): readonly PlacedIntents[] {
-    return this.#placed
+  get sources(): readonly PlacedIntents[] {
+    return this.#sources
   }
 
   /** Gives sources their host. Call before they are read. */
-  connect(placed: readonly PlacedIntents[]): void {
-    const { steadyNow, onTrouble } = this.#parts
-    const host = { now: Date.now, steadyNow, randomBytes, log: this.#log, onTrouble }
-    for (const { source } of placed) source.connect(host)
+  connect(sources: readonly PlacedIntents[]): void {
+    const { steadyNow, onOperationalError } = this.#parts
+    const host = { now: Date.now, steadyNow, randomBytes, log: this.#log, onOperationalError }
+    for (const { source } of sources) source.connect(host)
   }
 
   /** Replaces the sources that are served. */
-  setSources(placed: readonly PlacedIntents[]): void {
-    this.#placed = placed
+  setSources(sources: readonly PlacedIntents[]): void {
+    this.#sources = sources
   }
 
   get executions(): ExecutionHistory {
     return new ExecutionHistory(
       this.#log,
-      this.#placed.map(({ source }) => source.keys),
+      this.#sources.map(({ source }) => source.keys),
     )
   }
 
   resume(id: string, by: string): Promise<ResumeResult> {
-    const sources = this.#placed.map(({ source }) => source)
+    const sources = this.#sources.map(({ source }) => source)
     const { ledger } = this.#parts
     return resumeAndSettle({ history: this.executions, sources, ledger, now: Date.now }, id, by)
   }
 
   /** Diagnostics for NATS servers that cannot be reached now. */
   async probe(): Promise<readonly Diagnostic[]> {
-    return (await Promise.all(this.#placed.map(({ source }) => source.probe()))).flat()
+    return (await Promise.all(this.#sources.map(({ source }) => source.probe()))).flat()
   }
 
   /** The routing decision for a call; empty when its capability is not routed. */
   explain(call: Call): readonly Explanation[] {
     const { source: id } = call.capability.origin
-    const decision = this.#placed.find(({ source }) => source.id === id)?.source.previewRoute(call)
+    const decision = this.#sources.find(({ source }) => source.id === id)?.source.previewRoute(call)
     return decision ? [toRouteExplanation(decision)] : []
   }
 
   frames(path: string): FrameEndpoint | undefined {
-    const placed = this.#placed.find(({ source }) => source.frameReceiver?.path === path)
+    const placed = this.#sources.find(({ source }) => source.frameReceiver?.path === path)
     return placed && this.#toEndpoint(placed)
   }
 
   /** Serves on other transports than HTTP. Starts the new responders before stopping the old ones, so that there is no gap. */
   async serve(): Promise<void> {
-    const former = this.#servings
-    this.#servings = this.#placed.flatMap((placed) => {
+    const previous = this.#servings
+    this.#servings = this.#sources.flatMap((placed) => {
       const endpoint = this.#toEndpoint(placed)
       const receive = endpoint && toReceive(endpoint, this.#parts.identify)
       return (receive && placed.source.serve(receive)) ?? []
     })
     await Promise.all(this.#servings.map(({ firstAttempt }) => firstAttempt))
-    for (const serving of former) serving.stop()
+    for (const serving of previous) serving.stop()
   }
 
   stop(): void {

@@ -33,8 +33,8 @@ export class ModuleLoader {
   /** All files to watch: those that were loaded, and those that match the patterns now. */
   async files(): Promise<readonly string[]> {
     const transpiled = Object.keys(this.#jiti?.cache ?? {}).filter(isUserFile)
-    const present = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
-    return [...new Set([...this.#loaded, ...transpiled, ...present])]
+    const matching = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
+    return [...new Set([...this.#loaded, ...transpiled, ...matching])]
   }
 
   /** Adds a file that is not a module, such as a manifest, to the watched files. */
@@ -118,8 +118,8 @@ const toLine = (error: unknown): string =>
 function findPosition(error: unknown, file: string): string | undefined {
   if (!(error instanceof Error)) return undefined
   for (const text of [error.message, error.stack ?? '']) {
-    const found = text.split(file)[1]?.match(/^:\d+:\d+/)
-    if (found) return `${file}${found[0]}`
+    const position = text.split(file)[1]?.match(/^:\d+:\d+/)
+    if (position) return `${file}${position[0]}`
   }
   return undefined
 }

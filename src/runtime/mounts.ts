@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { Surface } from '../mcp/surface.ts'
-import type { PlacedSource } from './open-sources.ts'
+import type { PlacedSource } from './placed-source.ts'
 
 export interface Mount {
   readonly catalog: Catalog
@@ -15,7 +15,7 @@ export interface Mount {
 export type AcceptSnapshot = (snapshot: Snapshot) => boolean
 
 export interface MountsOptions {
-  readonly open: (path: string, placed: readonly PlacedSource[]) => Promise<Mount>
+  readonly open: (path: string, sources: readonly PlacedSource[]) => Promise<Mount>
   readonly onError: (error: unknown) => void
 }
 
@@ -58,15 +58,15 @@ export class Mounts {
 
   /** Replaces the sources of every mount or of none. New mounts are opened after `onAccepted`. */
   async replace(
-    placed: readonly PlacedSource[],
+    sources: readonly PlacedSource[],
     accepts: AcceptSnapshot,
     onAccepted: () => void,
   ): Promise<boolean> {
-    const paths = new Set([...this.#mounts.keys(), ...placed.map(({ mount }) => mount), '/mcp'])
-    const placedAt = (path: string) => placed.filter(({ mount }) => mount === path)
+    const paths = new Set([...this.#mounts.keys(), ...sources.map(({ mount }) => mount), '/mcp'])
+    const sourcesAt = (path: string) => sources.filter(({ mount }) => mount === path)
     const openPaths = [...paths].filter((path) => this.#mounts.has(path))
     const prepared = await Promise.all(
-      openPaths.map((path) => this.at(path).catalog.prepare(placedAt(path))),
+      openPaths.map((path) => this.at(path).catalog.prepare(sourcesAt(path))),
     )
     const isAccepted = prepared.every(({ snapshot }) => accepts(snapshot))
     // Do not await: an old source is closed only when its last call has ended.
@@ -76,7 +76,7 @@ export class Mounts {
     onAccepted()
     for (const path of paths)
       if (!this.#mounts.has(path)) {
-        const mount = await this.#options.open(path, placedAt(path))
+        const mount = await this.#options.open(path, sourcesAt(path))
         this.#mounts.set(path, mount)
         this.endpoints.set(path, mount.endpoint)
       }

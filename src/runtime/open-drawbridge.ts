@@ -1,18 +1,21 @@
 import { existsSync } from 'node:fs'
 import { findSecrets } from '../governance/find-secrets.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
-import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
+import type { HttpOptions, PolicyOptions } from './config/config-options.ts'
+import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
-import { openSources, type PlacedSource } from './open-sources.ts'
+import { openSources } from './open-sources.ts'
+import type { OpenedSource } from './placed-source.ts'
 import { refuseOwner } from './records/open-records.ts'
 
-export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError' | 'onTrouble'> {
+export interface OpenOptions
+  extends Pick<DrawbridgeOptions, 'onOperatorFailure' | 'onError' | 'onOperationalError'> {
   readonly library: Library
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Opens the store, or creates it. Verbs that only inspect must not create one. */
-  readonly usesStore: boolean | 'if it exists'
+  /** `existing`: opens the store only if its file exists, because verbs that inspect must not create one. */
+  readonly store: 'create' | 'existing' | 'none'
   /** Reloads modules when they change. */
   readonly fresh?: boolean
   /** Overrides `http.host`. */
@@ -21,7 +24,7 @@ export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onErro
 
 export interface OpenedDrawbridge {
   readonly bridge: Drawbridge
-  readonly found: FoundConfig & Pick<LoadedConfig, 'files' | 'since'>
+  readonly configuration: Configuration & Pick<LoadedConfig, 'files' | 'since'>
 }
 
 /** Opens a configuration, its folder, a manifest or a module. */
@@ -29,32 +32,33 @@ export async function openDrawbridge(
   what: string,
   options: OpenOptions,
 ): Promise<OpenedDrawbridge> {
-  const { library, environment, usesStore, fresh, host, ...hooks } = options
-  const { found, placed, files, since } = await loadConfig(what, options)
-  const { config, secrets } = found
-  const hasStore = usesStore === true || (usesStore !== false && existsSync(toStore(found)))
+  const { library, environment, store, fresh, host, ...listeners } = options
+  const { configuration, sources, files, since } = await loadConfig(what, options)
+  const { config, secrets } = configuration
+  const storeFile = toStore(configuration)
+  const hasStore = store === 'create' || (store === 'existing' && existsSync(storeFile))
   const bridge = new Drawbridge({
-    ...hooks,
+    ...listeners,
     ...dropUndefined({
       name: config.name,
       version: config.version,
       description: config.description,
       instructions: config.instructions,
-      store: hasStore ? toStore(found) : undefined,
+      store: hasStore ? storeFile : undefined,
       token: environment.DRAWBRIDGE_TOKEN,
     }),
-    sources: placed,
+    sources,
     mounts: config.mounts,
-    policy: config.policy,
-    http: { ...config.http, ...dropUndefined({ host }) },
+    policy: config.policy as PolicyOptions,
+    http: { ...config.http, ...dropUndefined({ host }) } as HttpOptions,
     secrets: [...secrets, ...config.sources.flatMap(literalTokens), ...findSecrets(environment)],
   })
   await bridge.ready
-  return { bridge, found: { ...found, files, since } }
+  return { bridge, configuration: { ...configuration, files, since } }
 }
 
 /** Tokens that are written in the configuration itself instead of in the environment. */
-const literalTokens = (source: FoundConfig['config']['sources'][number]): string[] =>
+const literalTokens = (source: Configuration['config']['sources'][number]): string[] =>
   'records' in source && typeof source.records === 'object' ? [source.records.token] : []
 
 /** Reads the configuration and opens its sources, without changing a running Drawbridge. */
@@ -63,21 +67,18 @@ export async function loadConfig(
   { library, environment, fresh = false }: Pick<OpenOptions, 'library' | 'environment' | 'fresh'>,
 ): Promise<LoadedConfig> {
   const since = Date.now()
-  const found = await findConfig(what, environment)
-  const loader = new ModuleLoader({ folder: found.folder, library, fresh })
-  const placed = await openSources(found.config.sources, {
-    loader,
-    folder: found.folder,
-    environment,
-  })
-  for (const { gate, isExclusive } of placed)
-    if (isExclusive) refuseOwner(gate, environment, found.config)
-  return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
+  const configuration = await findConfig(what, environment)
+  const { config, folder, file } = configuration
+  const loader = new ModuleLoader({ folder, library, fresh })
+  const sources = await openSources(config.sources, { loader, folder, environment })
+  for (const { gate, isExclusive } of sources)
+    if (isExclusive) refuseOwner(gate, environment, config)
+  return { configuration, sources, since, files: async () => [file, ...(await loader.files())] }
 }
 
 export interface LoadedConfig {
-  readonly found: FoundConfig
-  readonly placed: PlacedSource[]
+  readonly configuration: Configuration
+  readonly sources: readonly OpenedSource[]
   /** Start of reading, in epoch milliseconds. */
   readonly since: number
   /** The files it depends on; complete once the sources are read. */

@@ -1,4 +1,6 @@
-import { type IntentSource, intentSource } from '../sources/intents/intent-source.ts'
+import type { Source } from '../capability/source.ts'
+import type { IntentOptions } from '../sources/intents/intent-options.ts'
+import { intentSource } from '../sources/intents/intent-source.ts'
 import { type IntentsConfig, readKeys, toMapping } from './intent-keys.ts'
 import type { ModuleLoader } from './load-modules.ts'
 
@@ -7,7 +9,7 @@ export async function openIntents(
   config: IntentsConfig,
   loader: ModuleLoader,
   folder: string,
-): Promise<IntentSource> {
+): Promise<Source> {
   const { agents, keys, ...routing } = toMapping(config)
   const patterns = [agents].flat()
   return intentSource({
@@ -15,5 +17,5 @@ export async function openIntents(
     keys: await readKeys(keys, folder),
     ...(patterns.length > 0 && { agents: () => loader.loadAll(patterns, folder) }),
     id: patterns.length > 0 ? patterns.join(', ') : 'intents',
-  })
+  } as IntentOptions)
 }

@@ -3,20 +3,26 @@ import path from 'node:path'
 import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
-import type { ManifestHandler, UpstreamProtocols } from '../sources/manifest/invoke/routes.ts'
+import type {
+  HandlerContext,
+  ManifestHandler,
+  UpstreamProtocols,
+} from '../sources/manifest/invoke/routes.ts'
 import { toHandlers } from '../sources/manifest/invoke/to-handlers.ts'
 import { manifestSourceFrom as toSource } from '../sources/manifest/manifest-source.ts'
 import { createLoadReference } from '../sources/manifest/schemas/load-reference.ts'
 import type { SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
 
+export type { HandlerContext, ManifestHandler }
+
 /** Options of `manifestSource`. */
 export interface ManifestSourceOptions {
   /** Id of the source in diagnostics and origins. Default: the name of the file. */
   readonly id?: string
-  /** Functions that implement capabilities, by capability id; others are called over their interface. */
+  /** Functions that implement capabilities, by id; others are called over their interface. Default: none. */
   readonly handlers?: Readonly<Record<string, ManifestHandler>>
-  /** Namespaces of extension fields to project, such as `x-acme`. */
+  /** Namespaces of extension fields to project, such as `x-acme`. Default: none. */
   readonly extensions?: readonly string[]
   /** Treats unknown fields as errors; otherwise they are left out with a warning. Default: `true`. */
   readonly strict?: boolean
@@ -24,7 +30,7 @@ export interface ManifestSourceOptions {
   readonly all?: boolean
   /** Serves the composition as one more tool, named after the agent. Default: `false`. */
   readonly compose?: boolean
-  /** Schema URLs that may be fetched, each with the expected hash (`sha256:…`). */
+  /** Schema URLs that may be fetched, each with the expected hash (`sha256:…`). Default: none. */
   readonly schemas?: Readonly<Record<string, string>>
   /** Resolves secret references such as `vault://…` and `kms://…`. Default: `env://` from the environment. */
   readonly resolveSecret?: (reference: string) => Promise<string | undefined>
@@ -35,8 +41,10 @@ export interface ManifestSourceOptions {
  *
  * @example
  * ```ts
+ * import { createDrawbridge, manifestSource } from 'drawbridge-mcp'
+ *
  * const orders = manifestSource('./agent.yaml', {
- *   handlers: { 'refund-order': async (input) => refund(input) },
+ *   handlers: { 'refund-order': async (input) => ({ refunded: input }) },
  * })
  * const bridge = createDrawbridge({ sources: [orders] })
  * ```

@@ -1,37 +1,24 @@
 import path from 'node:path'
 import { SetupError } from '../capability/setup-error.ts'
 import type { Source } from '../capability/source.ts'
-import type { Placement } from '../catalog/catalog.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
-import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
 import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
 import type { SourceConfig } from './config/config-shape.ts'
 import type { ModuleLoader } from './load-modules.ts'
 import { openIntents } from './open-intents.ts'
 import { openManifest } from './open-manifest.ts'
+import type { OpenedSource } from './placed-source.ts'
 import { openRecords } from './records/open-records.ts'
 import { openRemoteRecords } from './records/open-remote-records.ts'
-
-/** A source and the mount it is served on. */
-export interface PlacedSource extends Placement {
-  readonly mount: string
-  /** Authenticates all callers of the mount, instead of `http.tokens`. */
-  readonly gate?: TokenGate
-  readonly instructions?: string
-  /** Must be the only source on its mount. */
-  readonly isExclusive?: true
-  /** Sets the listener for operational errors: the source may be opened before the server exists. */
-  readonly reportTo?: (onTrouble: (error: unknown) => void) => void
-}
 
 /** Opens the sources of a configuration. No other place knows all kinds of source. */
 export async function openSources(
   sources: readonly SourceConfig[],
   context: SourceContext,
-): Promise<PlacedSource[]> {
+): Promise<OpenedSource[]> {
   return Promise.all(
     sources.map(async (config) => {
       const { prefix, mount } = config

@@ -10,7 +10,7 @@ import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
-import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
+import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
@@ -35,18 +35,22 @@ export async function openStore(
   environment: Readonly<Record<string, string | undefined>>,
   onError: (error: unknown) => void,
 ): Promise<OperatorStore> {
-  const found = await findConfig(what, environment)
-  const file = toStore(found)
+  const configuration = await findConfig(what, environment)
+  const file = toStore(configuration)
   if (!(await stat(file).catch(() => undefined)))
     throw new SetupError(`There is no store ${file} yet: no call has been made.`)
-  const ledger = openLedger({ file, keepRunsMs: found.config.policy.keys.window * 1000, onError })
+  const ledger = openLedger({
+    file,
+    keepRunsMs: configuration.config.policy.keys.window * 1000,
+    onError,
+  })
   return {
     approvals: new Approvals(ledger, Date.now),
     runs: ledger.read,
     audit: ledger.audit,
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
-      await readKeyRings(found),
+      await readKeyRings(configuration),
     ),
     describe: ({ capability, shown }) => toApprovalMessage(capability, shown),
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
@@ -55,7 +59,7 @@ export async function openStore(
 }
 
 /** The keys that the execution log may be sealed with. */
-const readKeyRings = async ({ config, folder }: FoundConfig): Promise<readonly KeyRing[]> =>
+const readKeyRings = async ({ config, folder }: Configuration): Promise<readonly KeyRing[]> =>
   Promise.all(
     config.sources.flatMap((source) =>
       'intents' in source ? [readKeys(toMapping(source.intents).keys, folder).then(toKeyRing)] : [],

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { FoundConfig } from './config/find-config.ts'
+import type { Configuration } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
 import {
   type LoadedConfig,
@@ -19,27 +19,27 @@ const pollIntervalMs = 500
 export function watch(
   what: string,
   bridge: Drawbridge,
-  opened: OpenedDrawbridge['found'],
+  opened: OpenedDrawbridge['configuration'],
   options: OpenOptions,
   print: (text: string) => void,
 ): () => void {
   let { files, since } = opened
-  let last: Fingerprint | undefined
+  let previous: Fingerprint | undefined
   let timer: NodeJS.Timeout
   let stopped = false
   const poll = async () => {
-    const present = await readFingerprint(await files())
+    const current = await readFingerprint(await files())
     // The first poll after a load has no fingerprint to compare with: look for files written since it began.
     const changed =
-      last === undefined
-        ? present.isIncomplete || present.newestMs > since
-        : present.text !== last.text
-    last = present
+      previous === undefined
+        ? current.isIncomplete || current.newestMs > since
+        : current.text !== previous.text
+    previous = current
     if (changed) {
-      const read = await reload(what, bridge, opened, options, print)
-      if (read) {
-        ;({ files, since } = read)
-        last = undefined
+      const reloaded = await reload(what, bridge, opened, options, print)
+      if (reloaded) {
+        ;({ files, since } = reloaded)
+        previous = undefined
       }
     }
     if (!stopped) timer = setTimeout(poll, pollIntervalMs)
@@ -77,29 +77,29 @@ async function readFingerprint(files: readonly string[]): Promise<Fingerprint> {
 async function reload(
   what: string,
   bridge: Drawbridge,
-  opened: FoundConfig,
+  opened: Configuration,
   options: OpenOptions,
   print: (text: string) => void,
 ): Promise<LoadedConfig | undefined> {
   try {
-    const read = await loadConfig(what, options)
-    const { placed, found } = read
-    const present = new Set(bridge.diagnostics.map(toKey))
-    const isAccepted = await bridge.replace(placed, ({ diagnostics }) => {
+    const loaded = await loadConfig(what, options)
+    const { sources, configuration } = loaded
+    const currentKeys = new Set(bridge.diagnostics.map(toKey))
+    const isAccepted = await bridge.replace(sources, ({ diagnostics }) => {
       const newErrors = diagnostics.filter(
-        (one) => one.severity === 'error' && !present.has(toKey(one)),
+        (one) => one.severity === 'error' && !currentKeys.has(toKey(one)),
       )
       for (const { source, pointer, message } of newErrors)
         print(`  ${source}#${pointer} ${message}`)
       return newErrors.length === 0
     })
     const changedParts = partsThatNeedARestart.filter(
-      (part) => JSON.stringify(found.config[part]) !== JSON.stringify(opened.config[part]),
+      (part) => JSON.stringify(configuration.config[part]) !== JSON.stringify(opened.config[part]),
     )
     if (changedParts.length > 0)
       print(`Changes of ${changedParts.join(', ')} need a restart to take effect.`)
     print(isAccepted ? 'Reloaded.' : rejection)
-    return isAccepted ? read : undefined
+    return isAccepted ? loaded : undefined
   } catch (error) {
     print(`${rejection} ${(error as Error).message}`)
     return undefined

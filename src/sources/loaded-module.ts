@@ -3,8 +3,11 @@ import { toPointer } from '../json/to-pointer.ts'
 
 /** A user's module: its exports, or the error from loading it. */
 export interface LoadedModule {
+  /** Path of the module, for diagnostics. */
   readonly file: string
+  /** Exports by name; empty if loading failed. */
   readonly exports: Readonly<Record<string, unknown>>
+  /** Why loading failed. */
   readonly error?: string
   /** `file:line:column` of the error, when known. */
   readonly at?: string

@@ -64,6 +64,14 @@ describe('help', () => {
     for (const flag of flags) expect(stdout).toContain(flag)
   })
 
+  test.each(['call', 'explain'])('drawbridge %s --help shows how it is used', async (command) => {
+    const { stdout } = await drawbridge([command, '--help'])
+
+    expect(stdout).toContain(`USAGE drawbridge ${command} [OPTIONS] [WHAT] NAME [JSON]`)
+    expect(stdout).toContain('(default: the only mount, or /mcp)')
+    expect(stdout).not.toContain('Default: ')
+  })
+
   test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile('package.json', 'utf8'))
 

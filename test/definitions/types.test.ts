@@ -7,9 +7,15 @@ import {
   definePrompt,
   defineTool,
   defineView,
+  type HttpOptions,
+  type MountOptions,
+  type PolicyOptions,
+  type RoutingOptions,
   type ToolResult,
   z,
 } from '../../src/index.ts'
+import type { ConfigInput } from '../../src/runtime/config/config-shape.ts'
+import type { RoutingInput } from '../../src/sources/intents/router/routing-options.ts'
 
 const fields = { name: 'a_tool', description: 'A tool.', category: 'read' } as const
 const schema = z.object({ city: z.string(), days: z.number().default(1) })
@@ -215,4 +221,17 @@ describe('defineView', () => {
       read: ({ room }) => expectTypeOf(room).toEqualTypeOf<string | undefined>(),
     })
   })
+})
+
+/** A type with every member readonly and no member explicitly `undefined`, as the options write it. */
+type Plain<T> = T extends object
+  ? { readonly [Key in keyof T]: Plain<Exclude<T[Key], undefined>> }
+  : T
+
+test('the documented option types accept exactly what the configuration schema accepts', () => {
+  type Config = Plain<Required<ConfigInput>>
+  expectTypeOf<Plain<PolicyOptions>>().toEqualTypeOf<Config['policy']>()
+  expectTypeOf<Plain<HttpOptions>>().toEqualTypeOf<Config['http']>()
+  expectTypeOf<Readonly<Record<string, Plain<MountOptions>>>>().toEqualTypeOf<Config['mounts']>()
+  expectTypeOf<Plain<RoutingOptions>>().toEqualTypeOf<Plain<RoutingInput>>()
 })

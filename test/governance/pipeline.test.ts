@@ -139,10 +139,10 @@ test.each([
     },
   ],
 ])(
-  'a capability that %s becomes an internal failure without its cause, which only the fault log receives',
+  'a capability that %s becomes an internal failure without its cause, which only the operator receives',
   async (_, invoke) => {
-    const faults: OperatorFailure[] = []
-    const { govern } = aPipeline({ onFault: (fault) => faults.push(fault) })
+    const failures: OperatorFailure[] = []
+    const { govern } = aPipeline({ onOperatorFailure: (failure) => failures.push(failure) })
 
     const outcome = await govern(aCall({ capability: aCapability({ invoke: invoke as never }) }))
 
@@ -151,7 +151,7 @@ test.each([
       failure: { code: 'internal', fixedBy: 'operator' },
     })
     expect((outcome as { failure: { message: string } }).failure.message).not.toContain('hunter2')
-    expect(faults[0]?.failure.cause).toContain('password=hunter2')
+    expect(failures[0]?.failure.cause).toContain('password=hunter2')
   },
 )
 

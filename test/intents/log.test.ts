@@ -162,7 +162,7 @@ describe('the execution log', () => {
     const { route } = aRouter({
       agents: [anAgent('a', { handle }), aPayer('b', { handle }), aPayer('c', { handle })],
       log: brokenLog,
-      onTrouble: (error) => errors.push(error),
+      onOperationalError: (error) => errors.push(error),
     })
 
     const payment = await route(anEnvelope({ intent: pay }))

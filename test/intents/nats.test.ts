@@ -1,7 +1,7 @@
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type AgentDefinition, AgentError, intentSource } from '../../src/index.ts'
-import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
+import type { IntentOptions } from '../../src/sources/intents/intent-options.ts'
 import { aNatsServer, describeWithNats } from '../support/a-nats-server.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, neverSettle } from '../support/agents.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AgentDefinition, AgentError, intentSource } from '../../src/index.ts'
-import type { IntentOptions } from '../../src/sources/intents/intent-source.ts'
+import type { IntentOptions } from '../../src/sources/intents/intent-options.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'

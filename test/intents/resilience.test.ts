@@ -215,7 +215,7 @@ test('hooks observe every route, and errors they throw are isolated', async () =
   const errors: unknown[] = []
   const { route } = aRouter({
     agents: [anAgent('a', { handle: () => new AgentError('AGENT_ERROR', 'no') })],
-    onTrouble: (error) => errors.push(error),
+    onOperationalError: (error) => errors.push(error),
     hooks: [
       {
         beforeRoute: () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   ;({ bridge } = await openDrawbridge(example, {
     library,
     environment: {},
-    usesStore: false,
+    store: 'none',
   }))
   const { port } = await bridge.listen({ port: 0 })
   url = new URL(`http://127.0.0.1:${port}/mcp`)

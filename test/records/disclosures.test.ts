@@ -34,7 +34,7 @@ test('a disclosure that cannot be logged is reported, kept in memory and written
   store.put(messages(), 'work', someMessages(3))
   const grant = store.grant({ stream: 'messages' })
   const reader = await aReader(store, grant.token, {
-    onTrouble: (error) => errors.push(error),
+    onOperationalError: (error) => errors.push(error),
   })
   const other = aSecondConnection(store.file)
   other.exec('alter table reads rename to hidden_reads')

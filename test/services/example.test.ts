@@ -10,7 +10,7 @@ import { aWatcher } from '../support/watching-clients.ts'
 
 const exampleFolder = path.resolve('examples/services')
 const openExample = async () =>
-  openDrawbridge(exampleFolder, { library, environment: {}, usesStore: false })
+  openDrawbridge(exampleFolder, { library, environment: {}, store: 'none' })
 
 describe('the home of examples/services, observed by a client', () => {
   let bridge: Drawbridge
@@ -83,7 +83,7 @@ export default async () => ({
 
   const serve = async (yaml: string, module = lights) => {
     const folder = await aProject({ 'drawbridge.yaml': yaml, 'lights.ts': module })
-    return openDrawbridge(folder, { library, environment: {}, usesStore: false })
+    return openDrawbridge(folder, { library, environment: {}, store: 'none' })
   }
 
   test('accepts all options, and the module exports the others', async () => {
@@ -108,7 +108,7 @@ export default async () => ({
     const { bridge } = await openDrawbridge(path.join(folder, 'lights.ts'), {
       library,
       environment: {},
-      usesStore: false,
+      store: 'none',
     })
     expect((await bridge.list()).tools.map(({ name }) => name)).toEqual(['get_state', 'go'])
     await bridge.close(0)

@@ -88,7 +88,7 @@ test('a returned string is an error or data by the action shape, or by the strin
 })
 
 test('data is text and structured content; a thrown error is not leaked to the client', async () => {
-  const faultCauses: unknown[] = []
+  const causes: unknown[] = []
   const service: Service = {
     actions: (notify) => {
       notify({
@@ -106,7 +106,7 @@ test('data is text and structured content; a thrown error is not leaked to the c
   }
   const { bridge } = await serveHere({
     sources: [serviceSource(service)],
-    onFault: ({ failure }) => faultCauses.push(failure.cause),
+    onOperatorFailure: ({ failure }) => causes.push(failure.cause),
   })
 
   expect(await bridge.call('look')).toMatchObject({
@@ -116,7 +116,7 @@ test('data is text and structured content; a thrown error is not leaked to the c
   const burst = await bridge.call('burst')
   expect(burst.isError).toBe(true)
   expect(JSON.stringify(burst)).not.toMatch(/hunter2|ann/)
-  expect(faultCauses).toMatchObject([expect.stringContaining('hunter2')])
+  expect(causes).toMatchObject([expect.stringContaining('hunter2')])
 })
 
 test('identical calls are executed each time, without deduplication', async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { PlacedSource } from '../../src/runtime/open-sources.ts'
+import type { OpenedSource } from '../../src/runtime/placed-source.ts'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
   createGrant,
@@ -158,7 +158,7 @@ export interface ReadingClient {
 }
 
 export interface ReaderParts {
-  readonly onTrouble?: (error: unknown) => void
+  readonly onOperationalError?: (error: unknown) => void
   /** Overrides methods of the store. */
   readonly around?: (store: RecordStore) => Partial<RecordStore>
 }
@@ -167,7 +167,7 @@ export interface ReaderParts {
 function openDecorated(
   file: string,
   around: NonNullable<ReaderParts['around']>,
-): Pick<PlacedSource, 'source' | 'gate'> {
+): Pick<OpenedSource, 'source' | 'gate'> {
   const original = new SqliteRecords(file, Date.now, () => {})
   const parts = around(original)
   const store = new Proxy(original, {
@@ -196,11 +196,11 @@ function openDecorated(
 export async function aReader(
   { file }: TestStore,
   token: string,
-  { onTrouble = () => {}, around }: ReaderParts = {},
+  { onOperationalError = () => {}, around }: ReaderParts = {},
 ): Promise<ReadingClient> {
   const mounted = recordSource(file, { mount: '/mcp/records' })
   const sources = [around ? { ...mounted, ...openDecorated(file, around) } : mounted]
-  const { port } = await serveHere({ sources, onTrouble })
+  const { port } = await serveHere({ sources, onOperationalError })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`
   const client = await aModernClient(url, { authorization: `Bearer ${token}` })

@@ -7,15 +7,12 @@ import type {
 import { readAgent } from '../../src/sources/intents/agents/read-agent.ts'
 import { toRegistry } from '../../src/sources/intents/agents/registry.ts'
 import type { IntentEnvelope } from '../../src/sources/intents/envelope/envelope.ts'
+import type { RoutingOptions } from '../../src/sources/intents/intent-options.ts'
 import type { ExecutionEvent, ExecutionLog } from '../../src/sources/intents/log/execution-log.ts'
 import { Health } from '../../src/sources/intents/router/health.ts'
 import { Router } from '../../src/sources/intents/router/router.ts'
 import type { RouterOptions, RoutingContext } from '../../src/sources/intents/router/routing.ts'
-import {
-  type RoutingInput,
-  readRouting,
-  toPolicy,
-} from '../../src/sources/intents/router/routing-options.ts'
+import { readRouting, toPolicy } from '../../src/sources/intents/router/routing-options.ts'
 
 export interface AgentParts extends Partial<Omit<AgentDefinition, 'capabilities'>> {
   readonly capability?: Partial<CapabilityDefinition>
@@ -80,7 +77,7 @@ export function aRegistry(agents: readonly AgentDefinition[]) {
 
 export interface RouterParts extends Partial<RouterOptions> {
   readonly agents: readonly AgentDefinition[]
-  readonly routing?: RoutingInput
+  readonly routing?: RoutingOptions
 }
 
 export function aRouter({ agents, routing = {}, ...rest }: RouterParts) {

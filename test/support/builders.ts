@@ -70,7 +70,7 @@ export interface PipelineParts {
   readonly now?: () => number
   /** Whether another process that shares the file is alive. */
   readonly isAlive?: () => boolean
-  readonly onFault?: (fault: OperatorFailure) => void
+  readonly onOperatorFailure?: (failure: OperatorFailure) => void
   readonly settings?: Partial<GovernanceSettings>
 }
 
@@ -80,13 +80,13 @@ export function aPipeline({
   file,
   now = Date.now,
   isAlive,
-  onFault,
+  onOperatorFailure,
   settings,
 }: PipelineParts = {}) {
   const ledger = aLedger(file, now, isAlive)
   const { govern, checks } = createPipeline({
     ledger,
-    onOperatorFailure: onFault ?? (() => {}),
+    onOperatorFailure: onOperatorFailure ?? (() => {}),
     now,
     steadyNow: now,
     newId: randomUUID,

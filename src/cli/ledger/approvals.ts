@@ -10,11 +10,13 @@ const actions = ['list', 'show', 'approve', 'deny'] as const
 export const approvals = defineCommand({
   meta: {
     name: 'approvals',
-    description:
-      'Decide about calls that wait for an approval: drawbridge approvals [list|show|approve|deny] [ID].',
+    description: 'List, approve and deny calls that wait for an approval.',
   },
   args: {
-    ...storeArguments(actions, { as: 'recorded as who decided (you)' }),
+    ...storeArguments(actions, {
+      id: 'id of the approval; required, except for list',
+      as: 'name recorded as the decider (default: your user name)',
+    }),
     all: { type: 'boolean', description: 'list: include decided and expired approvals' },
   },
   async run({ args: { action: word, id, what, as, all = false, json = false } }) {
@@ -32,10 +34,10 @@ export const approvals = defineCommand({
 const decisions = { approve: 'approved', deny: 'denied' } as const
 
 function list(store: OperatorStore, all: boolean, json: boolean): number {
-  const found = store.approvals.list(all)
-  if (json) printJson(found)
-  else if (found.length === 0) printMessage('No call is waiting for an approval.')
-  else for (const one of found) print(toRow(one))
+  const entries = store.approvals.list(all)
+  if (json) printJson(entries)
+  else if (entries.length === 0) printMessage('No call is waiting for an approval.')
+  else for (const one of entries) print(toRow(one))
   return 0
 }
 

@@ -21,19 +21,28 @@ export const executions = defineCommand({
   meta: {
     name: 'executions',
     description:
-      'Show how intents were routed to agents: drawbridge executions [list|show|rerun|resume] [ID].',
+      'Show how intents were routed to agents; rerun an execution, or resume an interrupted one.',
   },
   args: {
-    ...storeArguments(actions, { as: 'resume: recorded as who resumed it (you)' }),
-    state: { type: 'string', description: `list: only ${executionStates.join(', ')}` },
-    intent: { type: 'string', description: 'list: only this intent' },
+    ...storeArguments(actions, {
+      id: 'id of the execution; required, except for list',
+      as: 'resume: name recorded as the person who resumed it (default: your user name)',
+    }),
+    state: {
+      type: 'string',
+      description: `list: only executions in this state: ${executionStates.join(', ')}`,
+    },
+    intent: { type: 'string', description: 'list: only executions of this intent' },
     limit: {
       type: 'string',
       default: '100',
-      description: 'list: print at most this many, the latest ones',
+      description: 'list: maximum number of executions, the latest ones',
     },
-    verify: { type: 'boolean', description: 'check that no event was changed or removed' },
-    again: { type: 'boolean', description: 'rerun: even if it takes effect a second time' },
+    verify: {
+      type: 'boolean',
+      description: 'verify the hash chain: that no event was changed or removed',
+    },
+    again: { type: 'boolean', description: 'rerun a call that has side effects' },
   },
   async run({ args }) {
     const { what, json = false } = args
@@ -69,12 +78,12 @@ function list(
   { executions }: OperatorStore,
   { state, intent, limit, json = false }: ListFlags,
 ): number {
-  const found = executions.list({
+  const summaries = executions.list({
     ...dropUndefined({ state: readState(executionStates, state), intent }),
     limit: readLimit(limit),
   })
-  if (json) printJson(found)
-  else for (const one of found) print(toRow(one))
+  if (json) printJson(summaries)
+  else for (const one of summaries) print(toRow(one))
   return 0
 }
 
@@ -106,24 +115,30 @@ function show({ executions }: OperatorStore, { id, json }: Target): number {
 async function rerun({ what, id, json }: Target, again: boolean): Promise<number> {
   const { bridge } = await openBridge(what)
   try {
-    const former = bridge.executions.find(id)
-    const begun = former?.events.find((event) => event.event === 'begun')
-    if (!former || !begun) return fail(`There is no execution ${id}.`)
-    if (isSealed(begun.envelope.payload))
+    const original = bridge.executions.find(id)
+    const beginning = original?.events.find((event) => event.event === 'begun')
+    if (!original || !beginning) return fail(`There is no execution ${id}.`)
+    if (isSealed(beginning.envelope.payload))
       return fail(`The payload of ${id} is sealed with a key that is not configured.`)
-    if (begun.effects.writes && !begun.effects.repeatable && !again)
-      return fail(`${begun.address} would take effect a second time. To allow that, add --again.`)
-    const [mount, name] = begun.address.startsWith('/')
-      ? begun.address.split(' ', 2)
-      : ['/mcp', begun.address]
-    const result = await bridge.call(name ?? '', begun.envelope.payload, dropUndefined({ mount }))
+    if (beginning.effects.writes && !beginning.effects.repeatable && !again)
+      return fail(
+        `${beginning.address} would take effect a second time. To allow that, add --again.`,
+      )
+    const [mount, name] = beginning.address.startsWith('/')
+      ? beginning.address.split(' ', 2)
+      : ['/mcp', beginning.address]
+    const result = await bridge.call(
+      name ?? '',
+      beginning.envelope.payload,
+      dropUndefined({ mount }),
+    )
     const rerunId = String(result._meta?.['dev.drawbridge/call-id'])
-    const present = bridge.executions.find(rerunId)
-    if (!present) return fail(`The call was not routed: ${JSON.stringify(result.content)}`)
-    const differences = toDifferences(toDetails(former).result, toDetails(present).result)
+    const repetition = bridge.executions.find(rerunId)
+    if (!repetition) return fail(`The call was not routed: ${JSON.stringify(result.content)}`)
+    const differences = toDifferences(toDetails(original).result, toDetails(repetition).result)
     if (json) printJson({ id: rerunId, former: id, differences })
     else {
-      print(`${rerunId} is ${present.state}; ${id} was ${former.state}.`)
+      print(`${rerunId} is ${repetition.state}; ${id} was ${original.state}.`)
       if (differences.length === 0) print('The results are the same.')
       for (const { pointer, former, present } of differences)
         print(`${pointer} was ${JSON.stringify(former)}, is ${JSON.stringify(present)}`)

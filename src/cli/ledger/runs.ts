@@ -12,15 +12,17 @@ const states = ['running', 'done', 'failed', 'unknown'] as const
 export const runs = defineCommand({
   meta: {
     name: 'runs',
-    description:
-      'Show runs of tools with effects, and settle those whose result is unknown: drawbridge runs [list|show|settle] [ID].',
+    description: 'List runs of tools with side effects, and settle those whose outcome is unknown.',
   },
   args: {
-    ...storeArguments(actions, { as: 'settle: recorded as who settled the run (you)' }),
-    state: { type: 'string', description: `list: only ${states.join(', ')}` },
+    ...storeArguments(actions, {
+      id: 'id of the run; required, except for list',
+      as: 'settle: name recorded as the person who settled the run (default: your user name)',
+    }),
+    state: { type: 'string', description: `list: only runs in this state: ${states.join(', ')}` },
     took: {
       type: 'string',
-      description: 'settle: whether the run took effect, "effect" or "none"',
+      description: 'settle: "effect" if the run took effect, "none" if it did not',
     },
   },
   async run({ args: { action: word, id, what, as, state, took, json = false } }) {
@@ -35,9 +37,9 @@ export const runs = defineCommand({
 })
 
 function list(store: OperatorStore, state: Run['state'] | undefined, json: boolean): number {
-  const found = store.runs.runs(state, 100)
-  if (json) printJson(found)
-  else for (const run of found) print(toRow(run))
+  const entries = store.runs.runs(state, 100)
+  if (json) printJson(entries)
+  else for (const run of entries) print(toRow(run))
   return 0
 }
 

@@ -4,7 +4,7 @@ import { jsonFlag } from '../terminal/flags.ts'
 import { printMessage } from '../terminal/print.ts'
 
 /** Arguments of all verbs that work on a store: the action, the id, and the configuration. */
-export const storeArguments = (actions: readonly string[], { as }: { readonly as: string }) =>
+export const storeArguments = (actions: readonly string[], { id, as }: StoreDescriptions) =>
   ({
     action: {
       type: 'positional',
@@ -12,11 +12,16 @@ export const storeArguments = (actions: readonly string[], { as }: { readonly as
       default: 'list',
       description: actions.join(', '),
     },
-    id: { type: 'positional', required: false, description: 'id of one entry' },
-    what: { type: 'string', default: '.', description: 'the configuration that has the store' },
+    id: { type: 'positional', required: false, description: id },
+    what: { type: 'string', default: '.', description: 'the configuration whose store is used' },
     as: { type: 'string', description: as },
     json: jsonFlag,
   }) as const
+
+interface StoreDescriptions {
+  readonly id: string
+  readonly as: string
+}
 
 /** The name to record: the value of `--as`, or the user name of the operating system. */
 export const toOperator = (flag: string | undefined): string => flag ?? os.userInfo().username

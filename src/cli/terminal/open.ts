@@ -14,21 +14,21 @@ export interface OpenFlags {
   readonly log?: Logger
   readonly fresh?: boolean
   readonly host?: string
-  readonly usesStore?: OpenOptions['usesStore']
+  readonly store?: OpenOptions['store']
 }
 
 export function toOpenOptions(flags: OpenFlags): OpenOptions {
-  const { log = createLogger(), usesStore = true, ...rest } = flags
+  const { log = createLogger(), store = 'create', ...rest } = flags
   return {
     ...rest,
     library,
     environment: process.env,
-    usesStore,
-    onFault: ({ id, capability, failure }) =>
+    store,
+    onOperatorFailure: ({ id, capability, failure }) =>
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'call failed'),
     // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
-    onTrouble: reportErrors(log, Date.now),
+    onOperationalError: reportErrors(log, Date.now),
   }
 }
 
@@ -38,4 +38,4 @@ export const openBridge = (what: string, flags: OpenFlags = {}): Promise<OpenedD
 
 /** Opens a configuration to inspect it: creates no store file. */
 export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
-  openBridge(what, { usesStore: false })
+  openBridge(what, { store: 'none' })

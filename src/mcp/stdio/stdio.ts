@@ -7,7 +7,7 @@ import { codes, toErrorMessage } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
 import type { Surface } from '../surface.ts'
 
-export interface StdioOptions {
+export interface StdioConnectionOptions {
   readonly input: Readable
   readonly output: Writable
   readonly caller?: Caller
@@ -22,9 +22,11 @@ export interface MessageRefusal {
   readonly message: string
 }
 
+/** A client that is served over a pair of streams. */
 export interface StdioConnection {
   /** Resolves when the connection ends, with the error that ended it, if any. */
   readonly closed: Promise<Error | undefined>
+  /** Ends the connection. */
   close(): Promise<void>
 }
 
@@ -49,7 +51,7 @@ function batchWrites(output: Writable): Writable {
 }
 
 /** Serves one client on a pair of streams, in the era of its first message. */
-export function connectStdio(surface: Surface, options: StdioOptions): StdioConnection {
+export function connectStdio(surface: Surface, options: StdioConnectionOptions): StdioConnection {
   const { input, output, caller = localUser, refuse, onError } = options
   const transport = new StdioServerTransport(input, batchWrites(output))
   let fatalError: Error | undefined

@@ -27,7 +27,7 @@ const intents = z.union([
 ])
 
 /** HTTPS, or plain HTTP to this machine. */
-function isPrivate(url: string): boolean {
+function isHttpsOrLoopback(url: string): boolean {
   if (/^https:/i.test(url)) return true
   const [, ipv6 = '', name = ipv6] = plainUrl.exec(url) ?? []
   return isLoopbackHost(name.toLowerCase())
@@ -39,7 +39,10 @@ const plainUrl = /^http:\/\/(?:\[([^\]]*)\]|([^/:]+))(?::\d+)?(?:\/|$)/i
 const remoteRecords = z.strictObject({
   server: z
     .url({ protocol: /^https?$/ })
-    .refine(isPrivate, 'must be https://, or on this machine: every request carries a token'),
+    .refine(
+      isHttpsOrLoopback,
+      'must be https://, or on this machine: every request carries a token',
+    ),
   token: z.string().min(1),
 })
 

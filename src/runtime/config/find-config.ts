@@ -4,7 +4,7 @@ import { SetupError } from '../../capability/setup-error.ts'
 import { configShape } from './config-shape.ts'
 import { type ConfigReading, readConfig } from './read-config.ts'
 
-export interface FoundConfig extends ConfigReading {
+export interface Configuration extends ConfigReading {
   /** Base of relative paths in the configuration. */
   readonly folder: string
   /** The file that was read. */
@@ -18,7 +18,7 @@ const configNames = ['drawbridge.yaml', 'drawbridge.yml', 'drawbridge.json']
 export async function findConfig(
   what: string,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<FoundConfig> {
+): Promise<Configuration> {
   const file = await toFile(path.resolve(what))
   const folder = path.dirname(file)
   if (!moduleExtensions.has(path.extname(file))) {
@@ -32,7 +32,7 @@ export async function findConfig(
 }
 
 /** File of the ledger. Default: `drawbridge.db` beside the configuration. */
-export const toStore = ({ config, folder }: FoundConfig): string =>
+export const toStore = ({ config, folder }: Configuration): string =>
   path.resolve(folder, config.store ?? 'drawbridge.db')
 
 /** Recognized by its content, because a manifest may have any file name. Its source parses it fully. */

@@ -11,9 +11,11 @@ import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
-import type { PlacedSource } from '../open-sources.ts'
+import type { OpenedSource, PlacedSource } from '../placed-source.ts'
 import { CredentialError } from './credential-error.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
+
+export type { RemoteRecords }
 
 const readTimeoutMs = 10_000
 
@@ -22,7 +24,7 @@ export interface OpenedRecords {
   readonly gate: TokenGate
   readonly instructions: string
   readonly isExclusive: true
-  readonly reportTo: NonNullable<PlacedSource['reportTo']>
+  readonly reportTo: NonNullable<OpenedSource['reportTo']>
 }
 
 /** A source over a records store, and the gate for its tokens. The file may be created later. */
@@ -51,8 +53,8 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
       opened?.close()
     },
   })
-  const reportTo = (onTrouble: (error: unknown) => void) => {
-    report = onTrouble
+  const reportTo = (onOperationalError: (error: unknown) => void) => {
+    report = onOperationalError
   }
   return { source, gate, instructions, isExclusive: true, reportTo }
 }
@@ -97,13 +99,26 @@ const toMissing = (source: string, store: string): Diagnostic => ({
  *
  * @example
  * ```ts
- * const bridge = createDrawbridge({
- *   sources: [tools, recordSource('./personal.db', { mount: '/mcp/records' })],
- * })
+ * import { createDrawbridge, recordSource } from 'drawbridge-mcp'
+ *
+ * const records = recordSource('./personal.db', { mount: '/mcp/records' })
+ * const bridge = createDrawbridge({ sources: [records] })
  * ```
  */
 export function recordSource(store: string, options?: RecordSourceOptions): PlacedSource
-/** A source over a remote records server. Resolves when its token is checked. */
+/**
+ * A source over a remote records server. Resolves when its token is checked; rejects when the server
+ * refuses the token.
+ *
+ * @example
+ * ```ts
+ * import { createDrawbridge, recordSource } from 'drawbridge-mcp'
+ *
+ * const token = process.env.PDPP_TOKEN ?? ''
+ * const records = await recordSource({ server: 'https://records.example', token })
+ * const bridge = createDrawbridge({ sources: [records], secrets: [token] })
+ * ```
+ */
 export function recordSource(
   store: RemoteRecords,
   options?: RecordSourceOptions,

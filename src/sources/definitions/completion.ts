@@ -6,7 +6,7 @@ import { done } from '../../capability/outcome.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 
 /** Suggests values that start with or match `value`; `others` are the arguments filled in so far. */
-export type Complete = (
+export type Completer = (
   value: string,
   others: Readonly<Record<string, string>>,
 ) => readonly string[] | Promise<readonly string[]>
@@ -20,7 +20,7 @@ const completionRequest = z.object({
 /** A completion is governed like a call: the same pipeline, with the permissions of `base`. */
 export function toCompletion(
   base: Capability,
-  completers: readonly (readonly [string, Complete | undefined])[],
+  completers: readonly (readonly [string, Completer | undefined])[],
 ): Capability | undefined {
   const completersByName = new Map(completers.filter(([, complete]) => complete !== undefined))
   if (completersByName.size === 0) return undefined

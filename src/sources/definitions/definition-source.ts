@@ -10,7 +10,7 @@ import { toCapability } from './to-capability.ts'
 import type { ToolDefinition } from './tool-definition.ts'
 import { isView, toViewCapability, type ViewDefinition } from './view-definition.ts'
 
-/** Anything `defineTool`, `definePrompt` or `defineView` returns. */
+/** Anything that `defineTool`, `definePrompt` or `defineView` returns. */
 export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
 
 /**
@@ -19,10 +19,10 @@ export type Definition = ToolDefinition | PromptDefinition | ViewDefinition
  *
  * @example
  * ```ts
- * const bridge = createDrawbridge({
- *   sources: [definitionSource([addNote, summarise, report], 'notes')],
- * })
- * await bridge.ready
+ * import { createDrawbridge, definePrompt, definitionSource } from 'drawbridge-mcp'
+ *
+ * const greet = definePrompt({ name: 'greet', description: 'Greets.', render: () => 'Say hello.' })
+ * const bridge = createDrawbridge({ sources: [definitionSource([greet], 'greetings')] })
  * ```
  */
 export function definitionSource(

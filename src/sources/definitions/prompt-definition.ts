@@ -9,7 +9,7 @@ import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { type Complete, toCompletion } from './completion.ts'
+import { type Completer, toCompletion } from './completion.ts'
 import { isReply, outcomeOf, type Reply } from './reply.ts'
 import { toContext } from './to-context.ts'
 import type { ToolContext } from './tool-definition.ts'
@@ -42,7 +42,7 @@ export interface PromptArgument {
   /** `true` if the prompt cannot be rendered without it. Default: `false`. */
   readonly required?: boolean
   /** Suggests values while the person types. */
-  readonly complete?: Complete
+  readonly complete?: Completer
 }
 
 type PromptArguments = Readonly<Record<string, PromptArgument>>
@@ -68,6 +68,8 @@ const messages = toMessagesContract()
  *
  * @example
  * ```ts
+ * import { definePrompt } from 'drawbridge-mcp'
+ *
  * export const summarise = definePrompt({
  *   name: 'summarise',
  *   description: 'Summarises a topic.',

@@ -27,11 +27,19 @@ export const outcomeOf = (reply: Reply): Outcome => reply[outcomeKey]
  *
  * @example
  * ```ts
- * execute: ({ order }, { answers }) => {
- *   if (answers.sure) return answers.sure.action === 'accept' ? cancel(order) : 'Not cancelled.'
- *   const schema = { type: 'object', properties: {} }
- *   return ask({ sure: { kind: 'form', message: `Cancel ${order}?`, schema } })
- * }
+ * import { ask, defineTool, z } from 'drawbridge-mcp'
+ *
+ * export const cancelOrder = defineTool({
+ *   name: 'cancel_order',
+ *   description: 'Cancels an order, after the user has confirmed it.',
+ *   category: 'write',
+ *   schema: z.object({ order: z.string() }),
+ *   execute: ({ order }, { answers }) => {
+ *     if (answers.sure) return answers.sure.action === 'accept' ? 'Cancelled.' : 'Not cancelled.'
+ *     const schema = { type: 'object', properties: {} }
+ *     return ask({ sure: { kind: 'form', message: `Cancel ${order}?`, schema } })
+ *   },
+ * })
  * ```
  */
 export const ask = (questions: Readonly<Record<string, Question>>, state?: Json): Reply => ({
@@ -44,10 +52,19 @@ export const ask = (questions: Readonly<Record<string, Question>>, state?: Json)
  *
  * @example
  * ```ts
- * execute: async ({ city }) => {
- *   const png = await drawRadar(city)
- *   return content([{ type: 'image', data: png.toString('base64'), mimeType: 'image/png' }])
- * }
+ * import { readFile } from 'node:fs/promises'
+ * import { content, defineTool, z } from 'drawbridge-mcp'
+ *
+ * export const showRadar = defineTool({
+ *   name: 'show_radar',
+ *   description: 'Shows the current rain radar.',
+ *   category: 'read',
+ *   schema: z.object({}),
+ *   execute: async () => {
+ *     const data = await readFile('radar.png', 'base64')
+ *     return content([{ type: 'image', data, mimeType: 'image/png' }])
+ *   },
+ * })
  * ```
  */
 export const content = (blocks: readonly Content[], data?: unknown): Reply => ({

@@ -1,8 +1,8 @@
 import type { Effects } from '../../capability/effects.ts'
-import type { Category, ConsequenceLevel } from './tool-definition.ts'
+import type { ConsequenceLevel, ToolCategory } from './tool-definition.ts'
 
 /** The "Annotation Inference" table of the requirement, row by row, and two later categories. */
-const rows: Record<Category, Omit<Effects, 'irreversible'>> = {
+const rows: Record<ToolCategory, Omit<Effects, 'irreversible'>> = {
   // biome-ignore-start format: table
   read: { writes: false, repeatable: true, reachesOut: true },
   write: { writes: true, repeatable: false, reachesOut: true },
@@ -13,7 +13,7 @@ const rows: Record<Category, Omit<Effects, 'irreversible'>> = {
 }
 
 export const toEffects = (
-  category: Category,
+  category: ToolCategory,
   level: ConsequenceLevel,
   overrides: Partial<Effects> = {},
 ): Effects => ({

@@ -9,13 +9,16 @@ import type { Reply } from './reply.ts'
 
 /** Kinds of work; each has a row of default `Effects` in `to-effects.ts`. */
 export const categories = ['read', 'write', 'analysis', 'delete', 'side_effect'] as const
-export type Category = (typeof categories)[number]
+/** The kind of work that a tool does; decides its default effects. */
+export type ToolCategory = (typeof categories)[number]
 
 export const consequenceLevels = ['low', 'medium', 'high'] as const
+/** How bad a wrong call of a tool is. */
 export type ConsequenceLevel = (typeof consequenceLevels)[number]
 
 export const statuses = ['active', 'deprecated', 'removed'] as const
-export type Status = (typeof statuses)[number]
+/** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
+export type ToolStatus = (typeof statuses)[number]
 
 /**
  * A tool written in code. `defineTool` returns it with its types inferred; a plain object of this
@@ -33,7 +36,7 @@ export interface ToolDefinition<Input = never> {
   /** The result data, in the same three forms. A result that does not match it is not sent. */
   readonly outputSchema?: unknown
   /** The kind of work; decides annotations such as `readOnlyHint`. */
-  readonly category: Category
+  readonly category: ToolCategory
   /** How bad a wrong call is; `high` marks a write as destructive. Default: `low`. */
   readonly consequenceLevel?: ConsequenceLevel
   /** Every call needs the approval of a human. Never inferred from the category. Default: `false`. */
@@ -44,8 +47,8 @@ export interface ToolDefinition<Input = never> {
   readonly tags?: readonly string[]
   /** The version of this tool; sent in `_meta`. */
   readonly version?: string
-  /** `deprecated` tools can be called but are not listed; `removed` tools are not served at all. */
-  readonly status?: Status
+  /** Whether the tool is listed and can be called. Default: `active`. */
+  readonly status?: ToolStatus
   /** Names of tools of the same source that this one needs; checked when the module is loaded. */
   readonly dependsOn?: readonly string[]
   /** Scopes that a caller must hold, all of them. */
@@ -158,13 +161,16 @@ type DataOf<Returned> = Returned extends Reply | { readonly error: string }
  *
  * @example
  * ```ts
+ * import { defineTool, z } from 'drawbridge-mcp'
+ *
+ * const notes: string[] = []
  * export const addNote = defineTool({
  *   name: 'add_note',
  *   description: 'Stores a note. Use when the user wants to remember something.',
  *   schema: z.object({ text: z.string() }),
  *   outputSchema: z.object({ id: z.number() }),
  *   category: 'write',
- *   execute: async ({ text }) => ({ id: await store(text) }),
+ *   execute: ({ text }) => ({ id: notes.push(text) }),
  * })
  * ```
  */

@@ -8,7 +8,7 @@ import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { type Complete, toCompletion } from './completion.ts'
+import { type Completer, toCompletion } from './completion.ts'
 import { isReply, outcomeOf } from './reply.ts'
 import { toContext } from './to-context.ts'
 import type { ToolContext } from './tool-definition.ts'
@@ -28,7 +28,7 @@ export interface ViewDefinition {
   /** Scopes that a caller must hold, all of them. */
   readonly permissions?: readonly string[]
   /** Suggests values for the variables of the template while a person types, by variable name. */
-  readonly complete?: Readonly<Record<string, Complete>>
+  readonly complete?: Readonly<Record<string, Completer>>
   /** Returns text, documents (`{ uri, text | blob }`), or data that is sent as JSON. */
   read(variables: Readonly<Record<string, string>>, context: ToolContext): unknown
 }
@@ -63,6 +63,9 @@ type VariablesOf<Uri extends string> = string extends Uri
  *
  * @example
  * ```ts
+ * import { readFile } from 'node:fs/promises'
+ * import { defineView } from 'drawbridge-mcp'
+ *
  * export const report = defineView({
  *   uri: 'reports://{year}',
  *   name: 'report',
@@ -75,7 +78,7 @@ type VariablesOf<Uri extends string> = string extends Uri
 export const defineView = <const Uri extends string>(
   view: Omit<ViewDefinition, 'uri' | 'complete' | 'read'> & {
     readonly uri: Uri
-    readonly complete?: { readonly [Name in keyof VariablesOf<Uri>]?: Complete }
+    readonly complete?: { readonly [Name in keyof VariablesOf<Uri>]?: Completer }
     read(variables: VariablesOf<Uri>, context: ToolContext): unknown
   },
 ): ViewDefinition => view as ViewDefinition

@@ -15,6 +15,7 @@ import { ReplayCache } from './crypto/replay-cache.ts'
 import type { IntentEnvelope } from './envelope/envelope.ts'
 import { toEnvelope, toForwarded } from './envelope/to-envelope.ts'
 import { routingFailed } from './failures.ts'
+import type { IntentOptions } from './intent-options.ts'
 import { createPayloadEncryption } from './log/log-seal.ts'
 import { checkRouting, isPublic, Network, toServedSubject } from './network.ts'
 import { type ResumedRouting, type ResumeOptions, resumeRouting } from './resume-routing.ts'
@@ -26,32 +27,14 @@ import {
 } from './router/choose-agents.ts'
 import { defaultEnvironment, type RouterEnvironment } from './router/environment.ts'
 import { Health } from './router/health.ts'
-import type { Hooks } from './router/hooks.ts'
+import type { RoutingHook } from './router/hooks.ts'
 import { Router } from './router/router.ts'
-import {
-  type RoutingInput,
-  type RoutingSettings,
-  readRouting,
-  toPolicy,
-} from './router/routing-options.ts'
+import { type RoutingSettings, readRouting, toPolicy } from './router/routing-options.ts'
 import { toCapability } from './to-capability.ts'
 import { toToolName } from './tool-name.ts'
 import { FrameReceiver } from './transport/frame-receiver.ts'
 import type { Serving } from './transport/nats/bus.ts'
 import type { Receive } from './transport/nats/responder.ts'
-
-/** Loads the modules that export agents; called once. */
-export type AgentModules = () => Promise<readonly LoadedModule[]>
-
-/** Options of {@link intentSource}: agents, and the routing settings of `docs/intents.md`. */
-export interface IntentOptions extends RoutingInput {
-  /** Local agents, or a function that loads the modules exporting them; none by default. */
-  readonly agents?: readonly AgentDefinition[] | AgentModules
-  /** Observers of routing; they cannot change it. */
-  readonly hooks?: Hooks
-  /** Name of the source in diagnostics and in the log; `intents` by default. */
-  readonly id?: string
-}
 
 /**
  * A source whose capabilities are the intents that its agents serve. An array of agents is short for
@@ -59,18 +42,21 @@ export interface IntentOptions extends RoutingInput {
  *
  * @example
  * ```ts
+ * import { createDrawbridge, defineAgent, intentSource } from 'drawbridge-mcp'
+ *
  * const clerk = defineAgent({
  *   name: 'clerk',
  *   capabilities: [{ intent: 'Quote', description: 'Price of an article.', effects: 'read_only' }],
  *   handle: ({ payload }) => ({ sku: payload.sku, cents: 4900 }),
  * })
- * const source = intentSource({ agents: [clerk], strategy: 'fallback', timeout: 10_000 })
+ * const agents = intentSource({ agents: [clerk], strategy: 'fallback', timeout: 10_000 })
+ * const bridge = createDrawbridge({ sources: [agents] })
  * ```
  */
 export const intentSource = (
   options: readonly AgentDefinition[] | IntentOptions,
   id = 'intents',
-): IntentSource => new IntentSource(isList(options) ? { agents: options, id } : { id, ...options })
+): Source => new IntentSource(isList(options) ? { agents: options, id } : { id, ...options })
 
 const isList = (
   options: readonly AgentDefinition[] | IntentOptions,
@@ -85,7 +71,7 @@ export class IntentSource implements Source {
   /** Endpoint for other runtimes; absent unless `serve` is configured. */
   readonly frameReceiver: FrameReceiver | undefined
   readonly #agents: IntentOptions['agents']
-  readonly #hooks: Hooks | undefined
+  readonly #hooks: readonly RoutingHook[] | undefined
   readonly #routing: RoutingSettings
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
@@ -119,7 +105,7 @@ export class IntentSource implements Source {
     const { agents, offers, diagnostics } = await this.#readAgents()
     const registry = toRegistry(agents, offers)
     const fallbacks = checkFallbacks(registry, this.id)
-    const { now, steadyNow, log, onTrouble } = this.#host
+    const { now, steadyNow, log, onOperationalError } = this.#host
     const health = this.#openHealth()
     const { logKey } = this.#routing
     const encryptPayload =
@@ -134,7 +120,7 @@ export class IntentSource implements Source {
         hooks: this.#hooks,
         now,
         steadyNow,
-        onTrouble,
+        onOperationalError,
       }),
     )
     this.#router = router
@@ -281,7 +267,7 @@ export class IntentSource implements Source {
         reception: { node, replays: new ReplayCache(now), since: now() },
         route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) =>
           this.#forward(envelope, call, timeoutMs),
-        onTrouble: (error: unknown) => this.#host.onTrouble(error),
+        onOperationalError: (error: unknown) => this.#host.onOperationalError(error),
       }),
     )
   }

@@ -39,7 +39,7 @@ export class Network {
   constructor(options: NetworkOptions) {
     this.#options = options
     const { routing, sealing, host } = options
-    const { now, randomBytes, onTrouble } = host
+    const { now, randomBytes, onOperationalError } = host
     this.#startedAt = now()
     this.#instance = Buffer.from(randomBytes(8)).toString('hex')
     this.#bus = new Bus({
@@ -47,7 +47,7 @@ export class Network {
       instance: this.#instance,
       sealing,
       replays: new ReplayCache(now),
-      onTrouble,
+      onOperationalError,
     })
   }
 

@@ -11,10 +11,12 @@ import type { Service } from './service.ts'
  *
  * @example
  * ```ts
- * const bridge = createDrawbridge({
- *   sources: [serviceSource(createRoom('kitchen'), { id: 'kitchen', states: 'resources' })],
- * })
- * await bridge.ready
+ * import { createDrawbridge, derive, fromSignal, serviceSource } from 'drawbridge-mcp'
+ * import { signal } from '@preact/signals-core'
+ *
+ * const lamp = signal(false)
+ * const states = derive(fromSignal(lamp), (value) => ({ lamp: { value } }))
+ * const bridge = createDrawbridge({ sources: [serviceSource({ states }, { id: 'kitchen' })] })
  * ```
  */
 export const serviceSource = (service: Service, options: ServiceOptions = {}): Source =>

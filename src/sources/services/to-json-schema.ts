@@ -5,6 +5,7 @@ import { isPlainObject } from '../../json/is-plain-object.ts'
 /** A JSON Schema 2020-12, or why the input has no such form. */
 export type SchemaReading =
   | {
+      /** The schema that remains. */
       readonly schema: JsonObject
       /** JSON pointers to the keywords that were removed. */
       readonly strippedKeywords: readonly string[]
@@ -14,6 +15,15 @@ export type SchemaReading =
 /**
  * Removes keywords that are not part of JSON Schema 2020-12, such as `layout` or `conditionals`.
  * Returns `{ fault }` if what remains has no JSON form.
+ *
+ * @example
+ * ```ts
+ * import { toJsonSchema } from 'drawbridge-mcp'
+ *
+ * const reading = toJsonSchema({ type: 'number', layout: 'slider' })
+ * if ('fault' in reading) throw new Error(reading.fault)
+ * console.log(reading.schema, reading.strippedKeywords) // { type: 'number' } [ '/layout' ]
+ * ```
  */
 export function toJsonSchema(schema: unknown): SchemaReading {
   const strippedKeywords: string[] = []

@@ -7,23 +7,28 @@ import type { ErrorCode } from '../envelope/error-codes.ts'
 import { type ErrorInfo, toErrorInfo } from '../envelope/response.ts'
 
 export const effectClasses = ['read_only', 'reversible', 'irreversible'] as const
+/** Shorthand for the effects of an intent: it reads, it can be undone, or it cannot. */
 export type EffectClass = (typeof effectClasses)[number]
 
-/** `race` is `parallel` where the fastest success wins, so its result depends on timing. */
 export const routingModes = ['direct', 'fallback', 'broadcast', 'parallel', 'race'] as const
+/**
+ * How agents are chosen. `direct`: the target or first healthy agent. `fallback`: one after another
+ * until one succeeds. `broadcast`: all, and all answers are returned. `parallel`: all at once, and the
+ * success of the first in order is returned. `race`: like `parallel`, but the fastest success.
+ */
 export type RoutingMode = (typeof routingModes)[number]
 
 /** An agent as a developer defines it: the intents it serves, and the function that serves them. */
 export interface AgentDefinition {
   /** Unique among all agents; agents of equal priority are asked in the order of their names. */
   readonly name: string
-  /** Version of the agent, for the log; `1.0` by default. */
+  /** Version of the agent, for the log. Default: `1.0`. */
   readonly version?: string
-  /** Agents with a lower number are asked first; 100 by default. */
+  /** Agents with a lower number are asked first. Default: 100. */
   readonly priority?: number
-  /** Maximum number of concurrent calls; 1000 by default. */
+  /** Maximum number of concurrent calls. Default: 1000. */
   readonly concurrency?: number
-  /** Milliseconds for one attempt; the source's `attemptTimeout` by default. */
+  /** Milliseconds for one attempt. Default: the source's `attemptTimeout`. */
   readonly timeout?: number
   /** The intents this agent serves; at least one. */
   readonly capabilities: readonly CapabilityDefinition[]
@@ -39,8 +44,9 @@ export interface AgentDefinition {
 export interface CapabilityDefinition {
   /** Name of the intent, which is also the name of the tool; `*` serves every declared intent. */
   readonly intent: string
-  /** `1.0` by default; `*` serves every version. */
+  /** Version of the intent; `*` serves every version. Default: `1.0`. */
   readonly version?: string
+  /** A name for people, shown in user interfaces. */
   readonly title?: string
   /** Tells the model what the intent does and when to use it. */
   readonly description?: string
@@ -50,9 +56,9 @@ export interface CapabilityDefinition {
   readonly outputSchema?: unknown
   /** Effects of the intent; the worst case is assumed for whatever is not declared. */
   readonly effects?: EffectClass | Partial<Effects>
-  /** Agents to ask after this one, in order; `[]` for none, all in registry order by default. */
+  /** Agents to ask after this one, in order; `[]` for none. Default: all, in registry order. */
   readonly fallbackAgents?: readonly string[]
-  /** How this intent is routed; the source's `strategy` by default. */
+  /** How this intent is routed. Default: the source's `strategy`. */
   readonly strategy?: RoutingMode
 }
 
@@ -71,6 +77,8 @@ export interface AgentContext {
  *
  * @example
  * ```ts
+ * import { defineAgent } from 'drawbridge-mcp'
+ *
  * export default defineAgent({
  *   name: 'clerk',
  *   capabilities: [{ intent: 'Quote', description: 'Price of an article.', effects: 'read_only' }],
@@ -85,7 +93,9 @@ export const defineAgent = (agent: AgentDefinition): AgentDefinition => agent
  *
  * @example
  * ```ts
- * defineAgent({
+ * import { AgentError, defineAgent } from 'drawbridge-mcp'
+ *
+ * export default defineAgent({
  *   name: 'clerk',
  *   capabilities: [{ intent: 'Quote', effects: 'read_only' }],
  *   handle: ({ payload }) => {

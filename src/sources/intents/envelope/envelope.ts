@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../capability/json.ts'
 import { frozenCopy, NotJsonError } from './frozen-copy.ts'
 
 export const strategies = ['direct', 'fallback', 'broadcast', 'parallel'] as const
+/** How agents are chosen, on the wire: `race` is `parallel` there. */
 export type Strategy = (typeof strategies)[number]
 
 /** One request for an intent, with the field names of the wire format. Deeply frozen. */
@@ -14,33 +15,40 @@ export interface IntentEnvelope {
   readonly intent: IntentRef
   /** The arguments of the call, with the defaults of the agent's input schema. */
   readonly payload: JsonObject
+  /** Origin of the request. */
   readonly context: {
     /** `client`, unless another runtime forwarded the request. */
     readonly sourceAgent: string
-    /** ISO 8601. */
+    /** Time of the request, ISO 8601. */
     readonly timestamp: string
     /** Forwarded unchanged; routing ignores it. */
     readonly priority: 'low' | 'normal' | 'high'
+    /** Keywords of the sender; forwarded unchanged. */
     readonly tags: readonly string[]
   }
+  /** Identifies the request and its senders. */
   readonly metadata: {
     /** Id of the call; the idempotency key at a remote agent. */
     readonly requestId: string
+    /** Name of the runtime that created the envelope. */
     readonly source: string
-    /** ISO 8601. */
+    /** Time of creation, ISO 8601. */
     readonly createdAt: string
     /** W3C trace id, 32 hexadecimal digits; another runtime may use another format. */
     readonly traceId: string
     /** The original caller, then every runtime that forwarded the request. */
     readonly identityChain: readonly string[]
   }
+  /** How the sender wants the request to be routed. */
   readonly routing: {
+    /** How agents are chosen. */
     readonly strategy: Strategy
     /** The agent to ask first, or alone with `direct`. */
     readonly targetAgent: string | null
     /** Agents to ask after the first; empty for the default order. */
     readonly fallbackAgents: readonly string[]
   }
+  /** The route so far. */
   readonly routingMetadata: {
     /** Names of the agents that were asked before this one. */
     readonly decisionPath: readonly string[]
@@ -49,8 +57,11 @@ export interface IntentEnvelope {
   }
 }
 
+/** Names one version of an intent. */
 export interface IntentRef {
+  /** Name of the intent, which is also the name of the tool. */
   readonly name: string
+  /** Version of the intent, such as `1.0`. */
   readonly version: string
 }
 

@@ -35,6 +35,7 @@ export const errorCodes = {
   // biome-ignore-end format: table
 } as const satisfies Readonly<Record<string, ErrorCodeTraits>>
 
+/** An error code of the protocol. `docs/intents.md` lists which of them allow a fallback. */
 export type ErrorCode = keyof typeof errorCodes
 
 export const isErrorCode = (code: unknown): code is ErrorCode =>

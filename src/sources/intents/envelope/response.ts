@@ -5,15 +5,17 @@ import type { ErrorCode } from './error-codes.ts'
 export interface AgentResponse {
   /** Version of the wire format: `1.0`. */
   readonly version: string
+  /** `error` when no agent could serve the request. */
   readonly status: 'success' | 'error'
   /** The agent's data; `null` when `status` is `error`. */
   readonly payload: JsonObject | null
+  /** Origin and time of the response. */
   readonly metadata: {
     /** Name of the agent that answered; `router` when no agent did, `broadcast` for a broadcast. */
     readonly agent: string
     /** Trace id of the request. */
     readonly traceId: string
-    /** ISO 8601. */
+    /** Time of the response, ISO 8601. */
     readonly timestamp: string
   }
   /** Why it failed; `null` when `status` is `success`. */
@@ -22,11 +24,13 @@ export interface AgentResponse {
 
 /** An error in the wire format. */
 export interface ErrorInfo {
+  /** Code of the protocol; decides whether another agent may be asked. */
   readonly code: ErrorCode
   /** Shown to the model. */
   readonly message: string
   /** A repetition may succeed later or at another agent. */
   readonly retryable: boolean
+  /** Machine-readable details; empty if there are none. */
   readonly details: JsonObject
 }
 

@@ -28,31 +28,45 @@ export interface ExecutionReader {
   verify(): { readonly count: number; readonly broken?: { number: number; reason: string } }
 }
 
+/** Selects executions. */
 export interface ExecutionFilter {
+  /** Only executions in this state. */
   readonly state?: ExecutionState
+  /** Only executions of this intent. */
   readonly intent?: string
+  /** Maximum number of executions, the latest ones. */
   readonly limit: number
 }
 
-/** `unknown`: it may have taken effect. `interrupted`: the process that ran it has ended. */
 export const executionStates = ['running', 'done', 'failed', 'unknown', 'interrupted'] as const
+/** `unknown`: it may have taken effect. `interrupted`: the process that ran it has ended. */
 export type ExecutionState = (typeof executionStates)[number]
 
+/** One execution of an intent, without its events. Times are milliseconds since the epoch. */
 export interface ExecutionSummary {
+  /** Id of the execution; for a tool call, the id of the call. */
   readonly id: string
+  /** Name of the intent. */
   readonly intent: string
+  /** Version of the intent. */
   readonly version: string
+  /** Subject of the caller. */
   readonly caller: string
+  /** State of the execution now. */
   readonly state: ExecutionState
+  /** Start of the execution. */
   readonly started: number
+  /** End of the execution, if it has ended. */
   readonly finished?: number
 }
 
+/** One execution of an intent, with its events. */
 export interface LoggedExecution extends ExecutionSummary {
   /** Every event of the execution, in order. */
   readonly events: readonly ExecutionEvent[]
 }
 
+/** One event of an execution, told apart by `event`. */
 export type ExecutionEvent =
   | BegunEvent
   | ResumedEvent

@@ -19,7 +19,7 @@ export interface JournalOptions {
   /** Encrypts payloads before they are logged. */
   readonly encrypt: EncryptPayload | undefined
   /** Receives errors of background writes. */
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 /** `associatedData` binds the ciphertext to its place in the log. */
@@ -116,7 +116,7 @@ export class Journal {
       await this.#write('written')
     } catch (error) {
       // The effect has already happened: return the answer even without its log entry.
-      this.#options.onTrouble(error)
+      this.#options.onOperationalError(error)
     }
   }
 
@@ -139,7 +139,7 @@ export class Journal {
   #writeInBackground(): void {
     const events = this.#buffer
     this.#buffer = []
-    this.#options.log?.append(events, 'soon').catch(this.#options.onTrouble)
+    this.#options.log?.append(events, 'soon').catch(this.#options.onOperationalError)
   }
 }
 

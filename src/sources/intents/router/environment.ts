@@ -11,7 +11,7 @@ export interface RouterEnvironment {
   /** Executions are not recorded without it. */
   readonly log?: ExecutionLog
   /** Receives errors that do not change a response. */
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 /** The default. */
@@ -19,5 +19,5 @@ export const defaultEnvironment: RouterEnvironment = {
   now: Date.now,
   steadyNow: () => performance.now(),
   randomBytes,
-  onTrouble: () => {},
+  onOperationalError: () => {},
 }

@@ -93,8 +93,8 @@ export async function completeExecution(
 }
 
 function createJournal(options: RouterOptions, { id }: RoutingContext, synced: boolean): Journal {
-  const { log, now, encryptPayload: encrypt, onTrouble = () => {} } = options
-  return new Journal({ id, log, synced, now, encrypt, onTrouble })
+  const { log, now, encryptPayload: encrypt, onOperationalError = () => {} } = options
+  return new Journal({ id, log, synced, now, encrypt, onOperationalError })
 }
 
 export function buildResponse(

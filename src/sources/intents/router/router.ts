@@ -29,18 +29,18 @@ export class Router {
 
   /** Always resolves with exactly one response; never throws or rejects. */
   async route(envelope: IntentEnvelope, context: RoutingContext): Promise<RoutedResponse> {
-    const { hooks, onTrouble = () => {} } = this.#options
+    const { hooks, onOperationalError = () => {} } = this.#options
     try {
       if (!hooks) return await this.#route(envelope, context)
-      runHooks(hooks, onTrouble, (hook) => hook.beforeRoute?.(envelope))
+      runHooks(hooks, onOperationalError, (hook) => hook.beforeRoute?.(envelope))
       const routedResponse = await this.#route(envelope, context)
       const { response } = routedResponse
-      runHooks(hooks, onTrouble, (hook) => hook.afterRoute?.(envelope, response))
+      runHooks(hooks, onOperationalError, (hook) => hook.afterRoute?.(envelope, response))
       const { error } = response
-      if (error) runHooks(hooks, onTrouble, (hook) => hook.onError?.(envelope, error))
+      if (error) runHooks(hooks, onOperationalError, (hook) => hook.onError?.(envelope, error))
       return routedResponse
     } catch (error) {
-      onTrouble(error)
+      onOperationalError(error)
       return this.#toInternalError(envelope, error)
     }
   }
@@ -65,7 +65,7 @@ export class Router {
   #logSetup(): void {
     if (this.#setupLogged) return
     this.#setupLogged = true
-    const { log, registry, policy, now, onTrouble = () => {} } = this.#options
+    const { log, registry, policy, now, onOperationalError = () => {} } = this.#options
     log
       ?.append(
         [
@@ -80,7 +80,7 @@ export class Router {
         ],
         'soon',
       )
-      .catch(onTrouble)
+      .catch(onOperationalError)
   }
 
   #toInternalError(envelope: IntentEnvelope, error: unknown): RoutedResponse {

@@ -4,6 +4,7 @@ import { routingModes } from '../agents/agent.ts'
 import { capabilityShape, maxTimeoutMs } from '../agents/read-agent.ts'
 import { remoteShape } from '../agents/remote-agent.ts'
 import { sealFormats } from '../crypto/envelope-seal.ts'
+import type { RoutingOptions } from '../intent-options.ts'
 import { natsFields } from '../transport/nats/address.ts'
 import type { RoutingPolicy } from './choose-agents.ts'
 
@@ -12,7 +13,7 @@ export const defaultNode = 'drawbridge'
 
 const milliseconds = z.number().int().positive().max(maxTimeoutMs)
 
-/** Configuration of routing; `docs/intents.md` describes each key. */
+/** Configuration of routing; `RoutingOptions` documents each key. */
 export const routingFields = {
   remote: z.array(remoteShape).default([]),
   /** Intents that are listed even while no agent serves them. */
@@ -70,7 +71,7 @@ const routingShape = z.strictObject(routingFields)
 export type RoutingInput = z.input<typeof routingShape>
 export type RoutingSettings = z.output<typeof routingShape>
 
-export const readRouting = (input: RoutingInput): RoutingSettings => routingShape.parse(input)
+export const readRouting = (input: RoutingOptions): RoutingSettings => routingShape.parse(input)
 
 export function toPolicy({
   strategy,

@@ -8,7 +8,7 @@ import type { ExecutionLog } from '../log/execution-log.ts'
 import type { EncryptPayload, Journal } from '../log/journal.ts'
 import type { RoutingDecision, RoutingPolicy } from './choose-agents.ts'
 import type { Health } from './health.ts'
-import type { Hooks } from './hooks.ts'
+import type { RoutingHook } from './hooks.ts'
 
 export interface RouterOptions {
   readonly registry: Registry
@@ -16,13 +16,13 @@ export interface RouterOptions {
   readonly health: Health
   readonly log?: ExecutionLog
   readonly encryptPayload?: EncryptPayload
-  readonly hooks?: Hooks
+  readonly hooks?: readonly RoutingHook[]
   /** Wall clock for timestamps, in milliseconds since the epoch. */
   readonly now: () => number
   /** Monotonic clock for durations and deadlines, in milliseconds. */
   readonly steadyNow: () => number
   /** Receives errors that do not change the response. */
-  readonly onTrouble?: (error: unknown) => void
+  readonly onOperationalError?: (error: unknown) => void
 }
 
 /** The call that one envelope is routed for. */

@@ -19,7 +19,7 @@ export interface FrameReceiverOptions {
   readonly reception: SealRecipient
   /** Routes the envelope of another runtime for a call that governance has admitted. */
   readonly route: (envelope: IntentEnvelope, call: Call, timeoutMs?: number) => Promise<Outcome>
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 /** A request read from a frame, ready to become a call. */
@@ -64,7 +64,7 @@ export class FrameReceiver {
   }
 
   #open(frame: Frame): Unsealed | Fault<Frame> {
-    const { seal, sealing, reception, onTrouble } = this.#options
+    const { seal, sealing, reception, onOperationalError } = this.#options
     if (!seal)
       return frame.messageType === 'intent'
         ? { plain: frame.body, answer: (response) => toFrame('response', response) }
@@ -76,7 +76,7 @@ export class FrameReceiver {
       const { plain, answer } = message
       return { plain, answer: (response) => toFrame('emcl', answer(response)) }
     }
-    onTrouble(new Error(`A sealed message was rejected: ${message.fault}`))
+    onOperationalError(new Error(`A sealed message was rejected: ${message.fault}`))
     // One message for every fault: the reason would help an attacker.
     return refuse('EMCL_FAILURE', 'The message could not be opened.')
   }

@@ -9,9 +9,13 @@ export type ManifestHandler = (input: unknown, context: HandlerContext) => unkno
 
 /** The second argument of a handler. */
 export interface HandlerContext {
+  /** Aborts when the timeout is reached or the client cancels the call. */
   readonly signal: AbortSignal
+  /** The authenticated caller. */
   readonly caller: { readonly subject: string }
+  /** The idempotency key of the call, if it has one. */
   readonly idempotencyKey: string | undefined
+  /** Sends a progress notification to a client that asked for progress. */
   readonly progress: (done: number, total?: number, message?: string) => void
 }
 

@@ -5,6 +5,10 @@ import type { Observe } from '../service.ts'
  *
  * @example
  * ```ts
+ * import { derive, fromStore } from 'drawbridge-mcp'
+ * import { createStore } from 'zustand/vanilla'
+ *
+ * const store = createStore(() => ({ temperature: 21 }))
  * const states = derive(fromStore(store), ({ temperature }) => ({
  *   temperature: { schema: { type: 'number' }, value: temperature },
  * }))

@@ -24,13 +24,16 @@ export interface MachineSnapshot {
 /** Options of `fromMachine`. */
 export interface MachineOptions<Snapshot> {
   /** Lists the transitions out of a snapshot: pass `getNextTransitions` of XState. */
-  readonly transitions: (snapshot: Snapshot) => readonly Transition[]
+  readonly transitions: (snapshot: Snapshot) => readonly MachineTransition[]
   /** Descriptions and payload schemas by event type, which a machine does not have. */
   readonly events?: Readonly<Record<string, Pick<ServiceAction, 'description' | 'schema'>>>
 }
 
-interface Transition {
+/** The part of an XState v5 transition that is used here. */
+export interface MachineTransition {
+  /** The type of the event that causes it. */
   readonly eventType: string
+  /** Description from the definition of the machine. */
   readonly description?: string | undefined
 }
 
@@ -40,10 +43,14 @@ interface Transition {
  *
  * @example
  * ```ts
- * const door = createActor(doorMachine).start()
+ * import { fromMachine } from 'drawbridge-mcp'
+ * import { createActor, createMachine, getNextTransitions } from 'xstate'
+ *
+ * const states = { open: { on: { close: 'shut' } }, shut: { on: { open: 'open' } } }
+ * const door = createActor(createMachine({ initial: 'shut', states })).start()
  * export default fromMachine(door, {
  *   transitions: getNextTransitions,
- *   events: { unlock: { description: 'Unlocks the door.', schema: codeSchema } },
+ *   events: { open: { description: 'Opens the door.' } },
  * })
  * ```
  */

@@ -12,6 +12,9 @@ export interface Subscribable<T> {
  *
  * @example
  * ```ts
+ * import { derive, fromObservable, type Service } from 'drawbridge-mcp'
+ * import { interval } from 'rxjs'
+ *
  * const ticks = fromObservable(interval(1000), -1)
  * export default {
  *   states: derive(ticks, (tick) => ({ seconds: { value: tick + 1 } })),

@@ -11,6 +11,9 @@ export interface Signal<T> {
  *
  * @example
  * ```ts
+ * import { signal } from '@preact/signals-core'
+ * import { derive, fromSignal, type Service } from 'drawbridge-mcp'
+ *
  * const count = signal(0)
  * export default {
  *   states: derive(fromSignal(count), (value) => ({ count: { value } })),

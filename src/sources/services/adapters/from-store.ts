@@ -1,7 +1,7 @@
 import type { Observe } from '../service.ts'
 
 /** The store contract of Redux, zustand and similar libraries. */
-export interface Store<State> {
+export interface StateStore<State> {
   /** Returns the current state. */
   getState(): State
   /** Calls `listener` after every change. Returns a function that unsubscribes. */
@@ -13,6 +13,9 @@ export interface Store<State> {
  *
  * @example
  * ```ts
+ * import { derive, fromStore, type Service } from 'drawbridge-mcp'
+ * import { createStore } from 'zustand/vanilla'
+ *
  * const store = createStore(() => ({ bears: 0 }))
  * export default {
  *   states: derive(fromStore(store), ({ bears }) => ({ bears: { value: bears } })),
@@ -20,7 +23,7 @@ export interface Store<State> {
  * ```
  */
 export const fromStore =
-  <State>(store: Store<State>): Observe<State> =>
+  <State>(store: StateStore<State>): Observe<State> =>
   (notify) => {
     notify(store.getState())
     return store.subscribe(() => notify(store.getState()))

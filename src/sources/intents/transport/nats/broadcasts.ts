@@ -14,7 +14,7 @@ export interface BroadcastOptions {
   readonly key: string | undefined
   readonly sealing: SealOptions
   readonly replays: ReplayCache
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 const maxMessageBytes = 512 * 1024
@@ -29,7 +29,7 @@ export class Broadcasts {
 
   /** Best effort: not delivered to subscribers that are disconnected now. */
   publish(message: object): void {
-    const { connection, subject, node, instance, key, sealing, onTrouble } = this.#options
+    const { connection, subject, node, instance, key, sealing, onOperationalError } = this.#options
     const label = { ...broadcastLabel, intent: subject, sender: node, requestId: instance }
     try {
       const body = JSON.stringify(
@@ -41,7 +41,7 @@ export class Broadcasts {
         )
       connection.send({ subject, body })
     } catch (error) {
-      onTrouble(error)
+      onOperationalError(error)
     }
   }
 
@@ -58,12 +58,12 @@ export class Broadcasts {
   }
 
   #open(value: unknown): unknown {
-    const { subject, key, sealing, replays, onTrouble } = this.#options
+    const { subject, key, sealing, replays, onOperationalError } = this.#options
     if (key === undefined) return value
     const { direction, recipient } = broadcastLabel
     const message = openMessage(sealing, value, { direction, recipient, intent: subject, replays })
     if (!isFault(message)) return message.plain
-    onTrouble(new Error(`A broadcast on ${subject} was rejected: ${message.fault}`))
+    onOperationalError(new Error(`A broadcast on ${subject} was rejected: ${message.fault}`))
     return undefined
   }
 }

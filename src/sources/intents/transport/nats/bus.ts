@@ -25,7 +25,7 @@ export interface BusOptions {
   readonly instance: string
   readonly sealing: SealOptions
   readonly replays: ReplayCache
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 export interface ServeOptions {
@@ -101,8 +101,15 @@ export class Bus {
     const address = toAddress(input)
     const { prefix } = address
     const { connection } = this.#open(address)
-    const { node, instance, onTrouble } = this.#options
-    const responder = new Responder({ connection, prefix, node, instance, receive, onTrouble })
+    const { node, instance, onOperationalError } = this.#options
+    const responder = new Responder({
+      connection,
+      prefix,
+      node,
+      instance,
+      receive,
+      onOperationalError,
+    })
     this.#responders.push(responder)
     const announcer = new Announcer({
       connection,
@@ -165,8 +172,8 @@ export class Bus {
     const key = JSON.stringify(server)
     const existing = this.#connections.get(key)
     if (existing) return existing
-    const { onTrouble, sealing } = this.#options
-    const connection = new NatsConnection({ address, onTrouble })
+    const { onOperationalError, sealing } = this.#options
+    const connection = new NatsConnection({ address, onOperationalError })
     const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
     const serverConnection = { connection, requests: new PendingRequests(connection, newId) }
     this.#connections.set(key, serverConnection)

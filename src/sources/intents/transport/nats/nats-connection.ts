@@ -26,7 +26,7 @@ interface Subscription {
 
 export interface NatsConnectionOptions {
   readonly address: NatsAddress
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 const connectTimeoutMs = 2000
@@ -155,10 +155,10 @@ export class NatsConnection {
   }
 
   #fail(error: unknown): void {
-    const { address, onTrouble } = this.#options
+    const { address, onOperationalError } = this.#options
     // Report the first failure only, not every attempt to reconnect.
     if (this.#failures === 0)
-      onTrouble(new Error(`NATS at ${address.server}`, { cause: toReason(error) }))
+      onOperationalError(new Error(`NATS at ${address.server}`, { cause: toReason(error) }))
     const delay = reconnectDelaysMs[Math.min(this.#failures++, reconnectDelaysMs.length - 1)]
     if (this.#closed) return
     this.#retry = setTimeout(() => this.connect().catch(() => {}), delay).unref()
@@ -167,7 +167,7 @@ export class NatsConnection {
   #renew(connection: ClientConnection, subscription: Subscription): void {
     const { subject, queue, onMessage } = subscription
     const callback = (error: unknown, message: Msg) =>
-      error ? this.#options.onTrouble(error) : onMessage(message)
+      error ? this.#options.onOperationalError(error) : onMessage(message)
     const active = connection.subscribe(subject, dropUndefined({ queue, callback }))
     subscription.stop = () => active.unsubscribe()
   }
@@ -177,7 +177,7 @@ export class NatsConnection {
     for await (const status of connection.status()) {
       if (status.type !== 'error') continue
       const { error } = status
-      this.#options.onTrouble(error)
+      this.#options.onOperationalError(error)
       if (error instanceof PermissionViolationError && error.operation === 'publish')
         for (const { onPublishDenied } of this.#watchers) onPublishDenied?.(error.subject)
     }

@@ -22,7 +22,7 @@ export interface ResponderOptions {
   readonly node: string
   readonly instance: string
   readonly receive: Receive
-  readonly onTrouble: (error: unknown) => void
+  readonly onOperationalError: (error: unknown) => void
 }
 
 /** Further requests are rejected with RATE_LIMIT. */
@@ -80,13 +80,13 @@ export class Responder {
       return this.#reply(reply, refuse('RATE_LIMIT', 'Too many concurrent requests.'))
     const cancellation = new Cancellation()
     this.#active.set(reply, cancellation)
-    const { receive, onTrouble } = this.#options
+    const { receive, onOperationalError } = this.#options
     try {
       const authorization = readHeader(headers, 'authorization')
       const frame = parseJson(Buffer.from(data).toString())
       await this.#reply(reply, await receive(frame, { authorization, cancellation }))
     } catch (error) {
-      onTrouble(error)
+      onOperationalError(error)
       await this.#reply(reply, refuse('INTERNAL_AGENT_ERROR', 'An internal error occurred.'))
     } finally {
       this.#active.delete(reply)
@@ -95,7 +95,7 @@ export class Responder {
   }
 
   async #reply(subject: string, frame: object): Promise<void> {
-    const { connection, instance, onTrouble } = this.#options
+    const { connection, instance, onOperationalError } = this.#options
     const send = (reply: object) =>
       connection.send({ subject, body: JSON.stringify({ ...reply, headers: { instance } }) })
     try {
@@ -105,7 +105,7 @@ export class Responder {
     } catch (error) {
       if (error instanceof MessageTooLargeError)
         send(refuse('PROTOCOL_ERROR', 'The request was carried out, but its answer is too large.'))
-      else onTrouble(error)
+      else onOperationalError(error)
     }
   }
 }
