@@ -31,7 +31,6 @@ const mayImport: Record<string, readonly string[]> = {
   storage: [
     'capability',
     'governance/ledger.ts',
-    'governance/steps/record-audit.ts',
     'sources/intents/log/execution-log.ts',
     'sources/records/record-store.ts',
     'sources/records/model',

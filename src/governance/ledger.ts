@@ -1,5 +1,5 @@
+import type { Decision } from '../capability/call.ts'
 import type { Outcome } from '../capability/outcome.ts'
-import type { AuditEntry } from './steps/record-audit.ts'
 
 /** The durable memory of governance. A write is on disk when its promise resolves. */
 export interface Ledger {
@@ -38,6 +38,32 @@ export interface LedgerWriter extends LedgerReader {
   addApproval(approval: Approval): void
   decideApproval(id: string, decision: ApprovalDecision): void
   append(entry: AuditEntry): void
+}
+
+/** One audit entry. Arguments only if `recordArguments` is set; never results or messages. */
+export interface AuditEntry {
+  /**
+   * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
+   * approvals and runs; `lost` counts entries that could not be written.
+   */
+  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  readonly at: number
+  /** Id of the call or the approval. */
+  readonly id?: string
+  readonly caller?: string
+  readonly capability?: string
+  readonly source?: string
+  readonly fingerprint?: string
+  readonly digest?: string
+  readonly arguments?: unknown
+  /** Steps without an entry let the call pass. */
+  readonly decisions?: readonly Decision[]
+  readonly outcome?: Outcome['kind']
+  readonly code?: string
+  readonly duration?: number
+  readonly cost?: number
+  readonly by?: string
+  readonly count?: number
 }
 
 /** One execution of a capability that is recorded in the ledger. */

@@ -1,37 +1,10 @@
-import type { Call, Decision } from '../../capability/call.ts'
+import type { Call } from '../../capability/call.ts'
 import type { Caller } from '../../capability/caller.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Failure } from '../../capability/failure.ts'
-import type { Outcome } from '../../capability/outcome.ts'
 import { type Digestible, tryDigestArguments } from '../digest.ts'
-import type { Ledger } from '../ledger.ts'
+import type { AuditEntry, Ledger } from '../ledger.ts'
 import type { Step } from './step.ts'
-
-/** One audit entry. Arguments only if `recordArguments` is set; never results or messages. */
-export interface AuditEntry {
-  /**
-   * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written.
-   */
-  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
-  readonly at: number
-  /** Id of the call or the approval. */
-  readonly id?: string
-  readonly caller?: string
-  readonly capability?: string
-  readonly source?: string
-  readonly fingerprint?: string
-  readonly digest?: string
-  readonly arguments?: unknown
-  /** Steps without an entry let the call pass. */
-  readonly decisions?: readonly Decision[]
-  readonly outcome?: Outcome['kind']
-  readonly code?: string
-  readonly duration?: number
-  readonly cost?: number
-  readonly by?: string
-  readonly count?: number
-}
 
 /** Receives the failures that only an operator can fix, with their cause. */
 export type OnOperatorFailure = (failure: OperatorFailure) => void

@@ -1,10 +1,10 @@
 import {
+  type AuditEntry,
   type Ledger,
   LedgerError,
   type LedgerReader,
   type LedgerWriter,
 } from '../../governance/ledger.ts'
-import type { AuditEntry } from '../../governance/steps/record-audit.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
