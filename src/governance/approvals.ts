@@ -1,6 +1,7 @@
 import type { Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
-import { type Approval, type Ledger, LedgerError } from './ledger.ts'
+import { StorageError } from '../capability/storage-error.ts'
+import type { Approval, Ledger } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
 export type ApprovalResult = { readonly approval: Approval } | Fault
@@ -48,7 +49,7 @@ export class Approvals {
         return { approval: { ...approval, state, decidedBy: by, decidedAt: at } }
       })
     } catch (error) {
-      if (error instanceof LedgerError) return { fault: error.message }
+      if (error instanceof StorageError) return { fault: error.message }
       throw error
     }
   }

@@ -6,7 +6,7 @@ export interface Ledger {
   readonly read: LedgerReader
   /**
    * Atomic. Group commit: concurrent writes share one transaction and one fsync; work that throws
-   * is rolled back alone. Rejects with `LedgerError` when the ledger cannot be written.
+   * is rolled back alone. Rejects with `StorageError` when the ledger cannot be written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
   /** Queues an audit entry, in call order. Built lazily, when it is written. */
@@ -126,9 +126,4 @@ export interface ApprovalDecision {
   readonly state: 'approved' | 'denied' | 'used'
   readonly by?: string
   readonly at: number
-}
-
-/** The ledger cannot be read or written: disk full, file damaged, file locked. */
-export class LedgerError extends Error {
-  override readonly name = 'LedgerError'
 }

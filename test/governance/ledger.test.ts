@@ -6,7 +6,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { digestJson } from '../../src/capability/digest-json.ts'
 import { type Done, done } from '../../src/capability/outcome.ts'
 import { SetupError } from '../../src/capability/setup-error.ts'
-import { LedgerError, type NewRun } from '../../src/governance/ledger.ts'
+import { StorageError } from '../../src/capability/storage-error.ts'
+import type { NewRun } from '../../src/governance/ledger.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
 import { aPayment, countWords, verdictOf } from '../support/a-payment.ts'
@@ -130,7 +131,7 @@ test('closing flushes pending writes, and a closed ledger rejects new ones', asy
   await ledger.close()
 
   await expect(written).resolves.toBeUndefined()
-  await expect(ledger.write(() => {})).rejects.toBeInstanceOf(LedgerError)
+  await expect(ledger.write(() => {})).rejects.toBeInstanceOf(StorageError)
   const reopened = aLedger(file)
   expect(reopened.read.spent('a', 'w')).toBe(1)
   expect([...reopened.audit.records(0)].map(({ entry }) => entry.id)).toEqual(['last'])

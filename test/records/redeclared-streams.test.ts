@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { LedgerError } from '../../src/governance/ledger.ts'
+import { StorageError } from '../../src/capability/storage-error.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
 import { toScopes } from '../../src/sources/records/grants/granted-scope.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
@@ -67,8 +67,8 @@ test('the column number of a removed field is never reused, and is restored with
 
   store.writer.declare(notes('secret'))
   store.writer.declare(notes('secret', 'other'))
-  expect(listGroups).toThrow(LedgerError)
-  expect(() => find('secret')).toThrow(LedgerError)
+  expect(listGroups).toThrow(StorageError)
+  expect(() => find('secret')).toThrow(StorageError)
   store.writer.declare(notes('secret', 'other', 'open'))
 
   expect(listGroups()).toEqual(['OPEN'])
@@ -97,7 +97,7 @@ test('a read in flight fails when the type of its field has changed', async () =
 
   store.writer.declare({ ...rest, fields: retypedFields })
 
-  expect(listGroups).toThrow(LedgerError)
+  expect(listGroups).toThrow(StorageError)
 })
 
 test('changing the type of a field keeps the change history of every field', async () => {

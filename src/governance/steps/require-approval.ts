@@ -1,9 +1,10 @@
 import type { Call } from '../../capability/call.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
-import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
+import type { Approval, Ledger } from '../ledger.ts'
 import { toApprovalMessage, toApprovalView } from '../show-approval.ts'
 import { toCause } from '../to-cause.ts'
 import type { Check, Verdict } from './check.ts'
@@ -197,7 +198,7 @@ export const approvalInvalid = ({ capability }: Call): Failed =>
   )
 
 export const ledgerUnavailable = (cause: unknown): Failed => {
-  if (!(cause instanceof LedgerError)) throw cause
+  if (!(cause instanceof StorageError)) throw cause
   return refused(
     'ledger_unavailable',
     'Nothing was executed, because the ledger cannot be written.',

@@ -1,10 +1,5 @@
-import {
-  type AuditEntry,
-  type Ledger,
-  LedgerError,
-  type LedgerReader,
-  type LedgerWriter,
-} from '../../governance/ledger.ts'
+import { StorageError } from '../../capability/storage-error.ts'
+import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
@@ -110,7 +105,7 @@ export class SqliteLedger implements Ledger {
     work: (writer: LedgerWriter) => T,
     options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new LedgerError('The ledger is closed'))
+    if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
     return new Promise<T>((resolve, reject) => {
       this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
@@ -155,7 +150,7 @@ export class SqliteLedger implements Ledger {
         this.#purge()
       }, durable)
     } catch (error) {
-      const reason = new LedgerError('The ledger cannot be written', { cause: error })
+      const reason = new StorageError('The ledger cannot be written', { cause: error })
       for (const job of jobs) job.reject(reason)
       return
     }
@@ -170,7 +165,7 @@ export class SqliteLedger implements Ledger {
       if (this.executions.behind >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
-      reject(new LedgerError('The ledger cannot be written', { cause: error }))
+      reject(new StorageError('The ledger cannot be written', { cause: error }))
     }
   }
 

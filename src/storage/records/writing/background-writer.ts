@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
-import { LedgerError } from '../../../governance/ledger.ts'
+import { StorageError } from '../../../capability/storage-error.ts'
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
@@ -122,7 +122,7 @@ export class BackgroundWriter {
     worker
       .on('message', (result: TaskResult) => this.#settle(worker, result))
       .on('error', (error: Error) => this.#fail(worker, error))
-      .on('exit', () => this.#fail(worker, new LedgerError('The record writer thread has ended.')))
+      .on('exit', () => this.#fail(worker, new StorageError('The record writer thread has ended.')))
     this.#worker = worker
     return worker
   }
@@ -132,7 +132,7 @@ export class BackgroundWriter {
     const task = this.#pending.shift()
     if (this.#pending.length === 0) worker.unref()
     if (isFault(result)) {
-      const ErrorClass = result.isSetup ? SetupError : LedgerError
+      const ErrorClass = result.isSetup ? SetupError : StorageError
       task?.reject(new ErrorClass(result.fault))
     } else task?.resolve(result.result as never)
   }
