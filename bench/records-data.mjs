@@ -1,4 +1,4 @@
-import { declareStream, streamShape } from '../dist/sources/records/model/declare-stream.js'
+import { declareStream, streamShape } from '../dist/sources/records/streams/declare-stream.js'
 
 /** Four connections with five streams each; `largestSource` has a quarter of all records. */
 export const connections = ['work', 'home', 'shop', 'club']

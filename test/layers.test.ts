@@ -34,11 +34,7 @@ const mayImport: Record<string, readonly string[]> = {
     'sources/intents/log/execution-log.ts',
     'sources/records/record-store.ts',
     'sources/records/model',
-    'sources/records/grants/grant.ts',
-    'sources/records/reading/project-fields.ts',
-    'sources/records/grants/granted-scope.ts',
     'sources/records/import',
-    'sources/records/search/words.ts',
   ],
   runtime: [
     'capability',

@@ -6,11 +6,11 @@ import type { RequestedTerms } from '../../src/sources/records/grants/issue-toke
 import { ingest } from '../../src/sources/records/import/ingest.ts'
 import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
+import { listWords } from '../../src/sources/records/model/words.ts'
 import { queryRecords } from '../../src/sources/records/query/query-records.ts'
 import { findLastUpdated } from '../../src/sources/records/reading/last-updated.ts'
 import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
-import { listWords } from '../../src/sources/records/search/words.ts'
 import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import {

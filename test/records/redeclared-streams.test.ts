@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { StorageError } from '../../src/capability/storage-error.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
-import { toScopes } from '../../src/sources/records/grants/granted-scope.ts'
+import { toScopes } from '../../src/sources/records/grants/to-scopes.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'

@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../src/sources/records/model/scope.ts'
 import type { Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
 import type { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 

@@ -4,7 +4,7 @@ import {
   type StreamTerms,
   toGrantStatus,
   toOwnerTokenStatus,
-} from '../../sources/records/grants/grant.ts'
+} from '../../sources/records/model/grant.ts'
 import { toMilliseconds } from '../../sources/records/model/to-comparable.ts'
 
 /** A package of one grant is shown with the id of that grant, a package of several with its own id. */

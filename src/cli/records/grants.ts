@@ -2,7 +2,6 @@ import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
 import { dropUndefined } from '../../capability/json.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
-import type { GrantPackage } from '../../sources/records/grants/grant.ts'
 import {
   createGrant,
   createOwnerToken,
@@ -10,6 +9,7 @@ import {
   unknownGrant,
 } from '../../sources/records/grants/issue-tokens.ts'
 import { tokenPrefix } from '../../sources/records/grants/token-gate.ts'
+import type { GrantPackage } from '../../sources/records/model/grant.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'

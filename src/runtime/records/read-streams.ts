@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { isPlainObject } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
-import { declareStream, streamShape } from '../../sources/records/model/declare-stream.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
+import { declareStream, streamShape } from '../../sources/records/streams/declare-stream.ts'
 import { readYaml } from '../../yaml/read-yaml.ts'
 import { toReadError } from '../file-errors.ts'
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { Buckets } from './aggregate/time-buckets.ts'
-import type { GrantPackage, TokenKind } from './grants/grant.ts'
-import type { Scope } from './grants/granted-scope.ts'
+import type { GrantPackage, TokenKind } from './model/grant.ts'
+import type { RecordBody } from './model/record-data.ts'
+import type { Scope } from './model/scope.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
 
 /**
@@ -51,8 +51,8 @@ export interface Row {
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record, as JSON text or already parsed. May hold fields outside the scope: only `toData` reads it. */
-  readonly body: string | Readonly<Record<string, unknown>>
+  /** May hold fields outside the scope: only `toData` reads it. */
+  readonly body: RecordBody
 }
 
 export interface Condition {
@@ -147,7 +147,16 @@ export interface Grouping {
   /** Width in milliseconds of the steps in which all times share a group. */
   readonly step?: number
   /** Calendar buckets the steps are merged into. */
-  readonly buckets?: Buckets
+  readonly buckets?: TimeBuckets
+}
+
+/** Calendar buckets in one time zone, numbered from 1 in order of first use. */
+export interface TimeBuckets {
+  bucketAt(time: number): number
+  /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
+  fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
+  /** A time inside the bucket, always the same one. */
+  representativeTime(bucket: number): number
 }
 
 export interface TallySlice {

@@ -5,7 +5,7 @@ import type {
   GrantPackage,
   OwnerToken,
   TokenKind,
-} from '../../sources/records/grants/grant.ts'
+} from '../../sources/records/model/grant.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
 interface PackageRow {

@@ -1,5 +1,5 @@
-import type { GrantPackage, TokenKind } from '../../sources/records/grants/grant.ts'
-import type { Scope } from '../../sources/records/grants/granted-scope.ts'
+import type { GrantPackage, TokenKind } from '../../sources/records/model/grant.ts'
+import type { Scope } from '../../sources/records/model/scope.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type {
   ArrivedRows,

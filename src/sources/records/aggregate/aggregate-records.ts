@@ -1,7 +1,7 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import type { Scope } from '../grants/granted-scope.ts'
 import { compare } from '../model/compare.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Comparable, Field } from '../model/stream.ts'
 import { fromComparable } from '../model/to-comparable.ts'
 import { toConditions } from '../reading/filter.ts'

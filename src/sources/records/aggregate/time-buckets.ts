@@ -1,3 +1,5 @@
+import type { TimeBuckets } from '../record-store.ts'
+
 export const granularities = ['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const
 export type Granularity = (typeof granularities)[number]
 
@@ -9,13 +11,8 @@ const day = 24 * 60 * minute
 export const toStepMs = (granularity: Granularity): number =>
   granularity === 'minute' ? minute : quarterHour
 
-/** Calendar buckets in one time zone, numbered from 1 in order of first use. */
-export interface Buckets {
-  bucketAt(time: number): number
-  /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
-  fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
-  /** A time inside the bucket, always the same one. */
-  representativeTime(bucket: number): number
+/** Time buckets that can be sorted and named. */
+export interface Buckets extends TimeBuckets {
   /** Increases with time; equal for all times in a bucket. */
   ordinalAt(time: number): number
   nameAt(time: number): string

@@ -1,9 +1,9 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { parseBody } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import { ambiguousConnection, unknownConnection } from '../reading/find-scope.ts'
-import { parseBody } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
 import type { StoredBlob } from '../record-store.ts'
 

@@ -1,5 +1,5 @@
-import type { Scope } from '../grants/granted-scope.ts'
-import type { Data } from '../reading/project-fields.ts'
+import type { Data } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 
 const titleFields = ['title', 'name', 'subject', 'summary', 'headline']
 const timeFields = [

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Grant, GrantPackage } from './grant.ts'
+import type { Grant, GrantPackage } from '../model/grant.ts'
 
 /** OAuth token introspection response (RFC 7662) with the PDPP fields, for a live token. */
 export function toIntrospection(grantPackage: GrantPackage): JsonObject {

@@ -2,15 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Fault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../capability/json.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
-import type { RecordSource, Stream } from '../model/stream.ts'
-import { toMilliseconds } from '../model/to-comparable.ts'
 import {
   type Grant,
   type GrantPackage,
   type OwnerToken,
   type StreamTerms,
   toGrantStatus,
-} from './grant.ts'
+} from '../model/grant.ts'
+import type { RecordSource, Stream } from '../model/stream.ts'
+import { toMilliseconds } from '../model/to-comparable.ts'
 import { tokenPrefix } from './token-gate.ts'
 
 /** The owner's view of a store, as far as grants need it. */

@@ -1,7 +1,7 @@
 import { isPlainObject } from '../../../capability/json.ts'
 import { type Comparable, type Field, isScalar, type Stream } from '../model/stream.ts'
 import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
-import { toIndexText } from '../search/words.ts'
+import { toIndexText } from '../model/words.ts'
 
 /** A validated record, ready to be written. */
 export interface RecordEntry {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { type Reader, yieldAndCheck } from '../reading/reader.ts'

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { toData } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { SourceSelector } from '../reading/find-scope.ts'
-import { type RecordProjection, toData } from '../reading/project-fields.ts'
+import type { RecordProjection } from '../reading/project-fields.ts'
 import type { Row } from '../record-store.ts'
 
 export interface RecordsQuery extends SourceSelector, RecordProjection {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Reader } from './reader.ts'
 
 /** Candidates listed in a failure; `schema` lists all of them. */

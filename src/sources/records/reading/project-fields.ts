@@ -1,9 +1,7 @@
-import { isPlainObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
-import type { Row } from '../record-store.ts'
 import { unknownField } from './filter.ts'
 
 export type GrantedFields = readonly Field[]
@@ -42,24 +40,3 @@ export function findView({ source, fields }: Scope, name: string): GrantedFields
   const granted = view?.fields.flatMap((field) => fields.get(field) ?? []) ?? []
   return granted.length > 0 ? granted : undefined
 }
-
-export type Data = Readonly<Record<string, unknown>>
-
-/** Projects a stored body to the given fields, before any other code sees the rest. */
-export function toData(body: Row['body'], fields: GrantedFields): Data {
-  const record = parseBody(body)
-  const data: Record<string, unknown> = {}
-  if (isPlainObject(record))
-    for (const { name } of fields)
-      if (Object.hasOwn(record, name))
-        if (name === '__proto__')
-          Object.defineProperty(data, name, { value: record[name], ...ownProperty })
-        else data[name] = record[name]
-  return data
-}
-
-export const parseBody = (body: Row['body']): unknown =>
-  typeof body === 'string' ? JSON.parse(body) : body
-
-/** Prototype pollution: assigning a field called `__proto__` would set the prototype instead. */
-const ownProperty = { enumerable: true, configurable: true, writable: true }

@@ -1,6 +1,5 @@
 import { dropUndefined, isPlainObject, type JsonObject } from '../../../capability/json.ts'
-import type { Scope } from '../grants/granted-scope.ts'
-import { toFieldType } from '../model/declare-stream.ts'
+import type { Scope } from '../model/scope.ts'
 import {
   type AggregateUse,
   aggregateUses,
@@ -13,6 +12,7 @@ import {
   rangeOperators,
   type Stream,
 } from '../model/stream.ts'
+import { toFieldType } from '../streams/declare-stream.ts'
 
 type Loose = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import {
   aggregateUses,
   type Connection,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import { aggregateUses, type Field, isScalar, rangeOperators } from '../model/stream.ts'
 import { findRelations } from '../query/expand.ts'
 import { findView } from '../reading/project-fields.ts'

@@ -1,6 +1,6 @@
+import type { Data } from '../model/record-data.ts'
 import type { Field } from '../model/stream.ts'
-import type { Data } from '../reading/project-fields.ts'
-import { eachWord, splitText } from './words.ts'
+import { eachWord, splitText } from '../model/words.ts'
 
 /** Matches in these fields count twice. */
 const headingFields = new Set(['title', 'subject', 'name', 'headline'])

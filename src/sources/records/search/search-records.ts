@@ -1,18 +1,18 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { type Data, toData } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
+import { listWords, toIndexTerms } from '../model/words.ts'
 import { invalidCursor } from '../query/record-page.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
 import { unknownConnection, unknownStream } from '../reading/find-scope.ts'
-import { type Data, toData } from '../reading/project-fields.ts'
 import { type Reader, yieldAndCheck, yieldRepeatedly } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
 import { findNewest, type Match, type SearchTarget } from './newest-matches.ts'
 import { type Score, scoreText } from './score.ts'
-import { listWords, toIndexTerms } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string

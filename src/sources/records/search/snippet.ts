@@ -1,4 +1,4 @@
-import { eachWord, splitText } from './words.ts'
+import { eachWord, splitText } from '../model/words.ts'
 
 const contextLength = 80
 const maxLength = 240

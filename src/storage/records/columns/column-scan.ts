@@ -1,5 +1,5 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
 import { compare } from '../../../sources/records/model/compare.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Comparable } from '../../../sources/records/model/stream.ts'
 import type {
   Condition,

@@ -1,5 +1,5 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
-import { toData } from '../../../sources/records/reading/project-fields.ts'
+import { toData } from '../../../sources/records/model/record-data.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Row } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
 import { recordTable } from '../table-names.ts'

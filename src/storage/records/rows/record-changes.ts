@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type {
   ChangesQuery,
   ChangesSlice,

@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Condition, Position } from '../../../sources/records/record-store.ts'
 import { join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'

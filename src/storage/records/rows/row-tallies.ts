@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import { isTime } from '../../../sources/records/model/stream.ts'
 import type { Tally, TallyQuery } from '../../../sources/records/record-store.ts'
 import { type All, type Sql, sql } from '../../sqlite/sql.ts'

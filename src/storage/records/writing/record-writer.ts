@@ -1,5 +1,5 @@
-import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/grants/grant.ts'
 import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
+import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/model/grant.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'

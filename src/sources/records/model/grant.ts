@@ -1,4 +1,4 @@
-import type { Connection } from '../model/stream.ts'
+import type { Connection } from './stream.ts'
 
 /** The part of one stream that a grant makes readable. Immutable once issued. */
 export interface StreamTerms {

@@ -1,27 +1,7 @@
+import type { GrantPackage, StreamTerms } from '../model/grant.ts'
+import type { Scope, Window } from '../model/scope.ts'
 import type { Field, RecordSource } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
-import type { Grant, GrantPackage, StreamTerms } from './grant.ts'
-
-/**
- * One source, restricted by a grant. All reading code takes a scope and nothing else, so a field,
- * time or connection outside the grant cannot even be named.
- */
-export interface Scope {
-  readonly source: RecordSource
-  readonly grant: Grant['id']
-  /** Granted fields by name; other fields do not exist for the reader. */
-  readonly fields: ReadonlyMap<string, Field>
-  readonly window?: Window
-  /** Record keys, when the grant is restricted to certain records. */
-  readonly keys?: readonly string[]
-}
-
-/** A time range on one field in milliseconds: `from` inclusive, `to` exclusive. */
-export interface Window {
-  readonly field: Field
-  readonly from: number
-  readonly to: number
-}
 
 /** Turns the terms of a grant package into scopes. No other code does. */
 export function toScopes(

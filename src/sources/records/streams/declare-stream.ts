@@ -9,7 +9,7 @@ import {
   type Relation,
   rangeOperators,
   type Stream,
-} from './stream.ts'
+} from '../model/stream.ts'
 
 const names = z.array(z.string().min(1))
 const relation = z.strictObject({

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { isScalar, type RecordSource, type Stream } from './stream.ts'
-import { toComparable } from './to-comparable.ts'
+import { isScalar, type RecordSource, type Stream } from '../model/stream.ts'
+import { toComparable } from '../model/to-comparable.ts'
 
 /** The owner's view of a store, as far as declarations need it. */
 export interface StreamStore {
