@@ -4,12 +4,12 @@ import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-
 import { toSearchResult } from '../../src/sources/records/answers/search-answer.ts'
 import type { RequestedTerms } from '../../src/sources/records/grants/issue-tokens.ts'
 import { ingest } from '../../src/sources/records/import/ingest.ts'
-import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
 import { listWords } from '../../src/sources/records/model/words.ts'
 import { queryRecords } from '../../src/sources/records/query/query-records.ts'
 import { findLastUpdated } from '../../src/sources/records/reading/last-updated.ts'
 import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
+import type { RecordEntry } from '../../src/sources/records/record-sink.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
 import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
@@ -326,7 +326,7 @@ test('ingesting long lines yields to the event loop, and their words are found',
 
   expect(answer).toMatchObject({ records_accepted: 20, records_rejected: 0 })
   expect(turns).toBeGreaterThan(2)
-  expect(entries.flatMap(({ written }) => written?.texts)).toEqual([])
+  expect(entries.flatMap(({ content }) => content?.texts)).toEqual([])
   expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
 })
 

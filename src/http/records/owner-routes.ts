@@ -5,12 +5,8 @@ import { dropUndefined, type JsonObject } from '../../capability/json.ts'
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
-import {
-  ingest,
-  intakeCapability,
-  type RecordSink,
-  storeBlob,
-} from '../../sources/records/import/ingest.ts'
+import { ingest, intakeCapability, storeBlob } from '../../sources/records/import/ingest.ts'
+import type { RecordSink } from '../../sources/records/record-sink.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
 import { carriesOwnerToken } from './owner-tokens.ts'

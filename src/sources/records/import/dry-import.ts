@@ -9,7 +9,7 @@ export function hasRecords(file: string, stream: Stream, now: number): boolean {
   const at = new Date(now).toISOString()
   for (const { value, fault } of readLines(file, createCellParser(stream))) {
     const entry = fault ?? toRecordEntry(stream, value, at)
-    if (typeof entry !== 'string' && entry.written) return true
+    if (typeof entry !== 'string' && entry.content) return true
   }
   return false
 }

@@ -4,20 +4,10 @@ import { isPlainObject, type JsonObject, parseJson } from '../../../capability/j
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { cannotRead } from '../failures.ts'
-import type { Connection, RecordSource, Stream } from '../model/stream.ts'
-import type { BlobBinding, StoredBlob } from '../record-store.ts'
-import { isExactNumber, type RecordEntry, toRecordEntry } from './to-entry.ts'
+import type { RecordSource, Stream } from '../model/stream.ts'
+import type { RecordEntry, RecordSink } from '../record-sink.ts'
+import { isExactNumber, toRecordEntry } from './to-entry.ts'
 import { TypeMismatches } from './type-mismatches.ts'
-
-/** The write port for the owner's records. */
-export interface RecordSink {
-  readonly sources: readonly RecordSource[]
-  readonly streams: readonly Stream[]
-  open(stream: Stream, connection: Connection): Promise<RecordSource>
-  /** Atomic and durable: resolves when the batch is on disk. */
-  write(source: RecordSource, entries: readonly RecordEntry[]): Promise<object>
-  storeBlob(blob: StoredBlob, binding: BlobBinding): Promise<void>
-}
 
 /** The target stream and connection, as named by the connector. */
 export interface Destination {

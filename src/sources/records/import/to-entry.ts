@@ -1,23 +1,8 @@
 import { isPlainObject } from '../../../capability/json.ts'
-import { type Comparable, type Field, isScalar, type Stream } from '../model/stream.ts'
-import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
-import { toIndexText } from '../model/words.ts'
-
-/** A validated record, ready to be written. */
-export interface RecordEntry {
-  readonly key: string
-  readonly emittedAt: string
-  /** `undefined` for a deletion. */
-  readonly written?: {
-    readonly body: string
-    /** Comparable values of the scalar fields, in the order of the stream's fields. */
-    readonly values: readonly (Comparable | null)[]
-    /** Index text of the searchable fields, in the order of the stream's fields. */
-    readonly texts: readonly string[]
-  }
-  /** Fields whose value does not have the declared type: stored, but not comparable. */
-  readonly mismatches?: readonly string[]
-}
+import type { Field, Stream } from '../model/stream.ts'
+import { toMilliseconds } from '../model/to-comparable.ts'
+import { toContent } from '../model/to-content.ts'
+import type { RecordEntry } from '../record-sink.ts'
 
 /** Validates one line of an import. */
 export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | string {
@@ -34,23 +19,11 @@ export function toRecordEntry(stream: Stream, line: unknown, now: string): Recor
   if (!isPlainObject(data)) return 'data is not a JSON object'
   const key = toKey(stream, data)
   if (key === undefined) return `primary key ${stream.primaryKey.join(', ')} is missing`
-  // A stream without a primary key is being rebuilt from stored, already validated records.
-  const fault = stream.primaryKey.length > 0 ? findFault(stream, key, data) : undefined
+  const fault = findFault(stream, key, data)
   if (fault !== undefined) return fault
   const body = toBody(data)
   if (body === undefined) return 'the record is nested too deeply'
-  const groups = groupFields(stream)
-  const mismatches: string[] = []
-  const values = groups.scalar.map((field) => {
-    const value = data[field.name]
-    if (value === undefined || value === null) return null
-    const comparable = toComparable(field, value)
-    if (comparable === undefined) mismatches.push(field.name)
-    return comparable ?? null
-  })
-  const texts = groups.lexical.map(({ name }) => toIndexText(data[name]))
-  const written = { body, values, texts }
-  return { key, emittedAt, written, ...(mismatches.length > 0 && { mismatches }) }
+  return { key, emittedAt, content: toContent(stream, data, body) }
 }
 
 /** Unpaired surrogates and NUL are altered or truncated in storage: two such ids could become one. */
@@ -65,7 +38,7 @@ function findFault(
   data: Readonly<Record<string, unknown>>,
 ): string | undefined {
   if (invalidInId.test(key)) return `${stream.primaryKey.join(', ')} ${invalidIdMessage}`
-  for (const { name } of groupFields(stream).text) {
+  for (const { name } of listTextFields(stream)) {
     const value = data[name]
     if (typeof value === 'string' && value.includes('\0'))
       return `${name} contains a NUL character (\\u0000), which would truncate it in the database`
@@ -109,22 +82,15 @@ function toBody(data: object): string | undefined {
   }
 }
 
-interface FieldGroups {
-  readonly scalar: readonly Field[]
-  readonly text: readonly Field[]
-  readonly lexical: readonly Field[]
-}
+/** Cached by stream: imports ask once for each record. */
+const textFields = new WeakMap<Stream, readonly Field[]>()
 
-const cache = new WeakMap<Stream, FieldGroups>()
-
-function groupFields(stream: Stream): FieldGroups {
-  const groups = cache.get(stream) ?? {
-    scalar: stream.fields.filter(isScalar),
-    text: stream.fields.filter(({ type }) => type === 'string'),
-    lexical: stream.fields.filter(({ lexical }) => lexical),
-  }
-  cache.set(stream, groups)
-  return groups
+function listTextFields(stream: Stream): readonly Field[] {
+  const cached = textFields.get(stream)
+  if (cached) return cached
+  const fields = stream.fields.filter(({ type }) => type === 'string')
+  textFields.set(stream, fields)
+  return fields
 }
 
 /** A single key as is; a composite key as a JSON array. */
@@ -133,11 +99,7 @@ function toKey(
   data: Readonly<Record<string, unknown>>,
 ): string | undefined {
   const parts = primaryKey.map((name) => data[name])
-  if (
-    parts.length > 0 &&
-    !parts.every((part) => typeof part === 'string' || typeof part === 'number')
-  )
-    return undefined
+  if (!parts.every((part) => typeof part === 'string' || typeof part === 'number')) return undefined
   const [only, ...others] = parts.map(String)
   return others.length === 0 ? (only ?? '') : JSON.stringify([only, ...others])
 }

@@ -1,5 +1,5 @@
 import type { FieldType, Stream } from '../model/stream.ts'
-import type { RecordEntry } from './to-entry.ts'
+import type { RecordEntry } from '../record-sink.ts'
 
 /** Values that do not have their field's type: stored, but not filtered or aggregated. */
 export interface TypeMismatch {
@@ -13,8 +13,8 @@ export interface TypeMismatch {
 export class TypeMismatches {
   readonly #found = new Map<string, { count: number; line: number }>()
 
-  add({ mismatches }: RecordEntry, line: number): void {
-    for (const field of mismatches ?? []) {
+  add({ content }: RecordEntry, line: number): void {
+    for (const field of content?.mismatches ?? []) {
       const existing = this.#found.get(field)
       if (existing) existing.count += 1
       else this.#found.set(field, { count: 1, line })

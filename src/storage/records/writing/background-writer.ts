@@ -3,12 +3,11 @@ import { Worker } from 'node:worker_threads'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { StorageError } from '../../../capability/storage-error.ts'
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
+import type { RecordEntry, WrittenBatch } from '../../../sources/records/record-sink.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import type { FileToImport, LoadedLines } from './file-import.ts'
 import { toLayout } from './fit-entries.ts'
-import type { WrittenBatch } from './write-batch.ts'
 
 /** The tasks of the writer thread, each with its input and its result. */
 export interface Tasks {

@@ -3,14 +3,14 @@ import { SetupError } from '../../../capability/setup-error.ts'
 import { belongsToOtherPart, type ExportPart } from '../../../sources/records/import/export-part.ts'
 import { type Line, readChunks, readLines } from '../../../sources/records/import/read-lines.ts'
 import { createCellParser } from '../../../sources/records/import/to-cell.ts'
-import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
+import { toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import {
   type TypeMismatch,
   TypeMismatches,
 } from '../../../sources/records/import/type-mismatches.ts'
 import type { RecordSource } from '../../../sources/records/model/stream.ts'
+import type { RecordEntry, WrittenBatch } from '../../../sources/records/record-sink.ts'
 import type { RecordWriter } from './record-writer.ts'
-import type { WrittenBatch } from './write-batch.ts'
 
 /** The result of importing the next lines of a file. */
 export interface LoadedLines {

@@ -1,6 +1,10 @@
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/model/grant.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
+import type {
+  ImportProgress,
+  RecordEntry,
+  WrittenBatch,
+} from '../../../sources/records/record-sink.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 import { BlobTable } from '../blob-table.ts'
@@ -12,14 +16,7 @@ import { prepareRecords } from '../record-schema.ts'
 import { recordTable } from '../table-names.ts'
 import { findSource, StreamDeclarations } from './declare-streams.ts'
 import { fitEntries, toLayout } from './fit-entries.ts'
-import { BatchWriter, type WrittenBatch } from './write-batch.ts'
-
-/** How much of a file is imported with a batch. */
-export interface ImportProgress {
-  /** The digest of the file, so that an interrupted import can be resumed under any file name. */
-  readonly file: string
-  readonly lines: number
-}
+import { BatchWriter } from './write-batch.ts'
 
 const exportPage = 500
 

@@ -1,22 +1,11 @@
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type RecordSource, type Stream } from '../../../sources/records/model/stream.ts'
+import type { RecordContent } from '../../../sources/records/model/to-content.ts'
+import type { RecordEntry, WrittenBatch } from '../../../sources/records/record-sink.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
-import {
-  insertRows,
-  type RecordContent,
-  RecordTable,
-  type StoredRecord,
-} from '../rows/record-table.ts'
+import { insertRows, RecordTable, type StoredRecord } from '../rows/record-table.ts'
 import { departureTable, fieldChangeTable } from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
-
-export interface WrittenBatch {
-  readonly added: number
-  readonly changed: number
-  readonly removed: number
-  readonly same: number
-}
 
 interface SourceTables {
   readonly stream: Stream
@@ -112,9 +101,9 @@ class Batch {
     for (let at = 0; ; at += insertRows) {
       const chunk = entries.slice(at, at + insertRows)
       if (chunk.length < insertRows || !this.#rows.addAll(this.#counter + 1, chunk)) return at
-      for (const { written } of chunk) {
+      for (const { content } of chunk) {
         this.#counter += 1
-        this.#words.add(this.#counter, written?.texts ?? [])
+        this.#words.add(this.#counter, content?.texts ?? [])
       }
       this.#written.added += chunk.length
     }
@@ -125,7 +114,7 @@ class Batch {
     const storedByKey = this.#rows.find(entries.map(({ key }) => key))
     const { size } = storedByKey
     for (const entry of entries) {
-      const { key, written: content } = entry
+      const { key, content } = entry
       const stored = storedByKey.get(key)
       // The map is kept up to date: a later entry may have the same key.
       if (!stored && content) storedByKey.set(key, this.#add(entry, content))
