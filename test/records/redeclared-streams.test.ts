@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { StorageError } from '../../src/capability/storage-error.ts'
+import { BackgroundWriter } from '../../src/runtime/records/background-writer.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
 import { toScopes } from '../../src/sources/records/grants/to-scopes.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
-import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aMessage,

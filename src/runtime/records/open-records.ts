@@ -10,9 +10,9 @@ import type { RecordSink } from '../../sources/records/record-sink.ts'
 import { instructions, localRecordSource as toSource } from '../../sources/records/record-source.ts'
 import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
-import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { PlacedSource } from '../open-sources.ts'
+import { BackgroundWriter } from './background-writer.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
 const readTimeoutMs = 10_000
