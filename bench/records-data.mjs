@@ -9,7 +9,7 @@ const ranges = ['gte', 'gt', 'lte', 'lt']
 
 export const streams = new Map(
   streamNames.map((name) => {
-    const declaration = declareStream(
+    const stream = declareStream(
       name,
       'mail',
       streamShape.parse({
@@ -46,7 +46,7 @@ export const streams = new Map(
         },
       }),
     )
-    return [name, declaration.stream]
+    return [name, stream]
   }),
 )
 

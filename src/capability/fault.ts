@@ -6,4 +6,4 @@ export interface Fault<Reason = string> {
   readonly fault: Reason
 }
 
-export const isFault = (value: object): value is Fault => 'fault' in value
+export const isFault = (value: object): value is Fault<unknown> => 'fault' in value

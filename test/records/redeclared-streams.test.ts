@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { isFault } from '../../src/capability/fault.ts'
 import { StorageError } from '../../src/capability/storage-error.ts'
 import { BackgroundWriter } from '../../src/runtime/records/background-writer.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
@@ -161,7 +162,7 @@ test('entries built for an earlier declaration are written under the current one
   onTestFinished(() => background.close())
   const entries = ['c', 'd'].map((id) => {
     const entry = toRecordEntry(source.stream, aNote(id), '2026-01-01T00:00:00.000Z')
-    if (typeof entry === 'string') throw new Error(entry)
+    if (isFault(entry)) throw new Error(entry.fault)
     return entry
   })
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
+import { isFault } from '../../src/capability/fault.ts'
 import type { PlacedSource } from '../../src/runtime/open-sources.ts'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
@@ -24,9 +25,9 @@ export type Data = Readonly<Record<string, unknown>>
 
 /** A stream from a declaration like those in `streams.yaml`. */
 export function aStream(name: string, shape: Record<string, unknown>, connector = 'mail'): Stream {
-  const declaration = declareStream(name, connector, streamShape.parse(shape))
-  if ('faults' in declaration) throw new Error(JSON.stringify(declaration.faults))
-  return declaration.stream
+  const stream = declareStream(name, connector, streamShape.parse(shape))
+  if (isFault(stream)) throw new Error(JSON.stringify(stream.fault))
+  return stream
 }
 
 const rangeOperators = ['gte', 'gt', 'lte', 'lt']
@@ -121,7 +122,7 @@ export async function aRecordStore(): Promise<TestStore> {
       })
       const entries = records.map((record) => {
         const entry = toRecordEntry(stream, record, emittedAt)
-        if (typeof entry === 'string') throw new Error(entry)
+        if (isFault(entry)) throw new Error(entry.fault)
         return entry
       })
       for (let at = 0; at < entries.length; at += 500)

@@ -1,3 +1,4 @@
+import { isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { checkReadable } from '../../runtime/file-errors.ts'
 import { inferStream } from '../../sources/records/import/infer-stream.ts'
@@ -41,12 +42,13 @@ function readSamples(file: string, selected: string | undefined): ReadonlyMap<st
   const samples = new Map<string, Row[]>()
   let plainLines = 0
   let problem = 'it is empty'
-  for (const { number, value, fault = 'not a record' } of readLines(file, (_, text) => text)) {
+  for (const line of readLines(file, (_, text) => text)) {
+    const { number, value } = line
     if (isDeletion(value)) continue
     const enveloped = isEnvelope(value)
     const row = enveloped ? value.data : value
     if (!isPlainObject(row)) {
-      problem = `line ${number}: ${fault}`
+      problem = `line ${number}: ${isFault(line) ? line.fault : 'not a record'}`
       continue
     }
     const name = (enveloped ? value.stream : undefined) ?? selected ?? 'records'

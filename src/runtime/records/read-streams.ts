@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../capability/json.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
@@ -33,14 +34,9 @@ export async function readStreams(
       for (const { path, message } of parsed.error.issues) report(path, message)
       continue
     }
-    const declaration = declareStream(
-      name,
-      connector ?? parsed.data.connector ?? 'local',
-      parsed.data,
-    )
-    if ('faults' in declaration)
-      for (const { path, message } of declaration.faults) report(path, message)
-    else streams.set(name, declaration.stream)
+    const stream = declareStream(name, connector ?? parsed.data.connector ?? 'local', parsed.data)
+    if (isFault(stream)) for (const { path, message } of stream.fault) report(path, message)
+    else streams.set(name, stream)
   }
   if (errors.length > 0) throw new SetupError(errors.join('\n'))
   return streams

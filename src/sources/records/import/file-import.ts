@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import type { RecordSource } from '../model/stream.ts'
 import type { ImportProgress, RecordEntry, WrittenBatch } from '../record-sink.ts'
 import { belongsToOtherPart, type ExportPart } from './export-part.ts'
-import { type Line, readChunks, readLines } from './read-lines.ts'
+import { type Line, readChunks, readLines, toLineText } from './read-lines.ts'
 import { createCellParser } from './to-cell.ts'
 import { toRecordEntry } from './to-entry.ts'
 import { type TypeMismatch, TypeMismatches } from './type-mismatches.ts'
@@ -36,9 +37,8 @@ export interface LoadedLines {
   readonly isEnd: boolean
 }
 
-export interface RejectedLine {
+export interface RejectedLine extends Fault {
   readonly line: number
-  readonly fault: string
   readonly text: string
 }
 
@@ -106,8 +106,9 @@ export class FileImport {
         continue
       }
       length += line.text?.length ?? 0
-      const entry = line.fault ?? toRecordEntry(source.stream, line.value, at)
-      if (typeof entry === 'string') rejected.push(toRejected(line, entry))
+      const entry = isFault(line) ? line : toRecordEntry(source.stream, line.value, at)
+      if (isFault(entry))
+        rejected.push({ line: line.number, fault: entry.fault, text: toLineText(line) })
       else {
         entries.push(entry)
         this.#mismatches.add(entry, line.number)
@@ -126,12 +127,6 @@ export class FileImport {
     this.#lines.return(undefined)
   }
 }
-
-const toRejected = ({ number, text, value }: Line, fault: string): RejectedLine => ({
-  line: number,
-  fault,
-  text: text ?? JSON.stringify(value),
-})
 
 /** Identifies a file by its content: the same under any name. */
 export function digestFile(file: string): { digest: string; size: number } {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Capability } from '../../../capability/capability.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { isPlainObject, type JsonObject, parseJson } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
@@ -65,12 +66,12 @@ export async function ingest(
     }
     if (content.trim() === '') continue
     const entry = readLine(stream, content, new Date(now()).toISOString())
-    if (typeof entry !== 'string') {
+    if (isFault(entry)) {
+      rejected += 1
+      if (rejections.length < maxRejections) rejections.push({ line, message: entry.fault })
+    } else {
       batch.push(entry)
       mismatches.add(entry, line)
-    } else {
-      rejected += 1
-      if (rejections.length < maxRejections) rejections.push({ line, message: entry })
     }
     if (batch.length >= batchSize) await flush()
   }
@@ -94,22 +95,26 @@ const withoutLexical = (stream: Stream): Stream => ({
   fields: stream.fields.map((field) => ({ ...field, lexical: false })),
 })
 
-function readLine(stream: Stream, text: string, now: string): RecordEntry | string {
+function readLine(stream: Stream, text: string, now: string): RecordEntry | Fault {
   const line = parseJson(text)
-  if (line === undefined) return 'not valid JSON'
+  if (line === undefined) return { fault: 'not valid JSON' }
   if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
-    return `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`
+    return {
+      fault: `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`,
+    }
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isDeletion(line)))
     return toRecordEntry(stream, line, now)
   const key = toKey(line.key)
-  if (key === undefined) return 'key must be a string or an exact number: write it as a string'
+  if (key === undefined)
+    return { fault: 'key must be a string or an exact number: write it as a string' }
   const { emitted_at } = line
   const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
   if (isDeletion(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
   const entry = toRecordEntry(stream, { ...envelope, data: line.data }, now)
-  if (typeof entry !== 'string' && entry.key !== key)
-    return `key ${JSON.stringify(key)} does not match ${stream.primaryKey.join(', ')} in data`
-  return entry
+  if (isFault(entry) || entry.key === key) return entry
+  return {
+    fault: `key ${JSON.stringify(key)} does not match ${stream.primaryKey.join(', ')} in data`,
+  }
 }
 
 /** The key in stored form. A number that was rounded by parsing could be the key of another record. */

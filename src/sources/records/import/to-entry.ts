@@ -1,3 +1,4 @@
+import type { Fault } from '../../../capability/fault.ts'
 import { isPlainObject } from '../../../capability/json.ts'
 import type { Field, Stream } from '../model/stream.ts'
 import { toMilliseconds } from '../model/to-comparable.ts'
@@ -5,24 +6,25 @@ import { toContent } from '../model/to-content.ts'
 import type { RecordEntry } from '../record-sink.ts'
 
 /** Validates one line of an import. */
-export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | string {
-  if (!isPlainObject(line)) return 'not a JSON object'
+export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | Fault {
+  if (!isPlainObject(line)) return { fault: 'not a JSON object' }
   const isEnvelope = line.object === 'record' && ('data' in line || line.deleted === true)
   const emittedAt = isEnvelope && typeof line.emitted_at === 'string' ? line.emitted_at : now
   if (emittedAt !== now && toMilliseconds(emittedAt) === undefined)
-    return 'emitted_at must be a time such as 2026-01-31T12:00:00Z'
+    return { fault: 'emitted_at must be a time such as 2026-01-31T12:00:00Z' }
   if (isEnvelope && line.deleted === true) {
-    if (typeof line.id !== 'string') return 'the deletion has no id'
-    return invalidInId.test(line.id) ? `id ${invalidIdMessage}` : { key: line.id, emittedAt }
+    if (typeof line.id !== 'string') return { fault: 'the deletion has no id' }
+    if (invalidInId.test(line.id)) return { fault: `id ${invalidIdMessage}` }
+    return { key: line.id, emittedAt }
   }
   const data = isEnvelope ? line.data : line
-  if (!isPlainObject(data)) return 'data is not a JSON object'
+  if (!isPlainObject(data)) return { fault: 'data is not a JSON object' }
   const key = toKey(stream, data)
-  if (key === undefined) return `primary key ${stream.primaryKey.join(', ')} is missing`
+  if (key === undefined) return { fault: `primary key ${stream.primaryKey.join(', ')} is missing` }
   const fault = findFault(stream, key, data)
-  if (fault !== undefined) return fault
+  if (fault !== undefined) return { fault }
   const body = toBody(data)
-  if (body === undefined) return 'the record is nested too deeply'
+  if (body === undefined) return { fault: 'the record is nested too deeply' }
   return { key, emittedAt, content: toContent(stream, data, body) }
 }
 

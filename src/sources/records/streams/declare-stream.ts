@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Fault } from '../../../capability/fault.ts'
 import { dropUndefined, type JsonObject } from '../../../capability/json.ts'
 import {
   type AggregateUse,
@@ -63,10 +64,10 @@ export function declareStream(
   name: string,
   connector: string,
   declared: StreamDeclaration,
-): { readonly stream: Stream } | { readonly faults: readonly StreamFault[] } {
+): Stream | Fault<readonly StreamFault[]> {
   const { properties } = declared.schema
   const faults = findFaults(declared)
-  if (faults.length > 0) return { faults }
+  if (faults.length > 0) return { fault: faults }
   const { query } = declared
   const fields = Object.entries(properties).map(([field, schema], index): Field => {
     const type = toFieldType(schema as JsonObject)
@@ -80,20 +81,18 @@ export function declareStream(
       aggregates: aggregateUses.filter((use) => mayUse(query.aggregations, use, field)),
     }
   })
-  return {
-    stream: dropUndefined({
-      name,
-      connector,
-      title: declared.title,
-      primaryKey: declared.primary_key,
-      cursorField: declared.cursor_field,
-      consentTimeField: declared.consent_time_field,
-      schema: declared.schema as JsonObject,
-      fields,
-      views: declared.views,
-      relations: toRelations(declared),
-    }),
-  }
+  return dropUndefined({
+    name,
+    connector,
+    title: declared.title,
+    primaryKey: declared.primary_key,
+    cursorField: declared.cursor_field,
+    consentTimeField: declared.consent_time_field,
+    schema: declared.schema as JsonObject,
+    fields,
+    views: declared.views,
+    relations: toRelations(declared),
+  })
 }
 
 /** `sum` implies `avg`: a reader could divide the sum by the count. */
