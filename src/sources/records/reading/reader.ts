@@ -31,11 +31,16 @@ export interface ReaderOptions {
   readonly store: DisclosingStore
   readonly now: () => number
   /** Milliseconds one read may take. */
-  readonly timeoutMs: number
+  readonly timeoutMs?: number
 }
 
+const defaultTimeoutMs = 10_000
+
 /** Looks the grant up for every read, so that a revocation takes effect at once. */
-export function openReader(id: string, { store, now, timeoutMs }: ReaderOptions): Reader | Failed {
+export function openReader(
+  id: string,
+  { store, now, timeoutMs = defaultTimeoutMs }: ReaderOptions,
+): Reader | Failed {
   const { package: grantPackage, sources } = store.view(id)
   const live = toLive(grantPackage, store, now())
   if (isFailed(live)) return live

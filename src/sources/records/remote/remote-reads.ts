@@ -15,7 +15,7 @@ import type { Reads } from '../reads.ts'
 import { toSearchTargets } from '../search/search-records.ts'
 import { readAggregation, readHit, readPage, readRecord, readWarnings } from './read-responses.ts'
 import { toObjects } from './read-scopes.ts'
-import { type QueryParameters, type RemoteServer, remoteUnavailable } from './remote-server.ts'
+import { type RemoteQuery, type RemoteServer, remoteUnavailable } from './remote-server.ts'
 
 /**
  * Reads of records on a remote server. Queries are checked against the server's schema first, so that
@@ -132,16 +132,16 @@ export function remoteReads(
 
 const defaultHits = 10
 
-const repeated = (name: string, values: readonly string[] | undefined): QueryParameters =>
+const repeated = (name: string, values: readonly string[] | undefined): RemoteQuery =>
   (values ?? []).map((value) => [name, value] as const)
 
-function toFilterQuery(scope: Scope, filter: unknown): QueryParameters | Failed {
+function toFilterQuery(scope: Scope, filter: unknown): RemoteQuery | Failed {
   const conditions = toConditions(scope, filter)
   return isFailed(conditions) ? conditions : toFilterParameters(filter)
 }
 
 /** `filter[field]=v` and `filter[field][gte]=v`; the filter has already been checked. */
-const toFilterParameters = (filter: unknown): QueryParameters =>
+const toFilterParameters = (filter: unknown): RemoteQuery =>
   Object.entries((filter ?? {}) as object).flatMap(([name, operand]) =>
     isPlainObject(operand)
       ? Object.entries(operand).map(
