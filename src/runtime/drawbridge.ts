@@ -25,7 +25,7 @@ import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { PlacedSource } from './open-sources.ts'
-import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
+import { messageContainsOwnerToken, toLocalCaller } from './records/local-credentials.ts'
 
 export type { Explanation }
 
@@ -178,7 +178,8 @@ export class Drawbridge {
       output,
       onError,
       caller: streams.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token),
-      refuse: (message) => (containsOwner(tokenGates, message) ? ownerTokenRefusal : undefined),
+      refuse: (message) =>
+        messageContainsOwnerToken(tokenGates, message) ? ownerTokenRefusal : undefined,
     })
   }
 
@@ -199,7 +200,7 @@ export class Drawbridge {
     await this.ready
     const { mounts, tokenGates } = this.#parts
     const { mount = mounts.defaultPath, signal, meta } = options
-    if (containsOwner(tokenGates, [input, meta]))
+    if (messageContainsOwnerToken(tokenGates, [input, meta]))
       throw new CredentialError(77, refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()

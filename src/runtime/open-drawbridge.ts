@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { dropUndefined } from '../capability/json.ts'
+import { refuseOwnerCredentials } from '../sources/records/grants/refuse-owner-credentials.ts'
 import { type FoundConfig, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
 import { openSources, type PlacedSource } from './open-sources.ts'
-import { refuseOwner } from './records/open-records.ts'
 
 export interface OpenOptions extends Pick<DrawbridgeOptions, 'onFault' | 'onError' | 'onTrouble'> {
   readonly library: Library
@@ -70,7 +70,7 @@ export async function loadConfig(
     environment,
   })
   for (const { gate, isExclusive } of placed)
-    if (isExclusive) refuseOwner(gate, environment, found.config)
+    if (isExclusive) refuseOwnerCredentials(gate, environment, found.config)
   return { found, placed, since, files: async () => [found.file, ...(await loader.files())] }
 }
 

@@ -186,7 +186,7 @@ function openDecorated(
   const source = toRecordSource({
     id: file,
     open: gate.open,
-    holdsOwner: gate.holdsOwner,
+    containsOwnerToken: gate.containsOwnerToken,
     diagnostics: () => [],
     close: async () => original.close(),
   })

@@ -9,7 +9,7 @@ import { ingest, intakeCapability, storeBlob } from '../../sources/records/impor
 import type { RecordSink } from '../../sources/records/record-sink.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
-import { carriesOwnerToken } from './owner-tokens.ts'
+import { requestContainsOwnerToken } from './owner-tokens.ts'
 import type { RecordsApi } from './records-api.ts'
 import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
 import type { RecordsReply } from './records-reply.ts'
@@ -93,7 +93,7 @@ export async function serveOwner(
   const { authorization, ...otherHeaders } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  if (carriesOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
+  if (requestContainsOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
     return refuse('owner')
   const destination = findSink(api.tokenGates, bearer)
   if (!destination) return refuseOtherToken(api.tokenGates, bearer, { fail, refuse })
@@ -132,7 +132,7 @@ function refuseOtherToken(
   token: string,
   { fail, refuse }: Pick<RecordsReply, 'fail' | 'refuse'>,
 ): void {
-  const isGrant = [...tokenGates.values()].some((tokenGate) => 'caller' in tokenGate.admit(token))
+  const isGrant = [...tokenGates.values()].some((tokenGate) => !isFault(tokenGate.admit(token)))
   if (!isGrant) return refuse('unknown')
   return fail(403, 'insufficient_scope', 'Imports need an owner token: a grant can only read.')
 }

@@ -9,16 +9,16 @@ import {
 import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 
 /** Finds an owner token anywhere in a message of stdio, or in the arguments of a call. */
-export const containsOwner = (gates: TokenGates, message: unknown): boolean =>
+export const messageContainsOwnerToken = (gates: TokenGates, message: unknown): boolean =>
   gates.size > 0 && containsOwnerToken(gates, JSON.stringify(message) ?? '')
 
 /** The caller on this machine: the local user, or the holder of a grant where a mount serves records. */
 export function toLocalCaller(gate: TokenGate | undefined, token: string | undefined): Caller {
   if (!gate) return localUser
-  const admitted = gate.admit(token)
-  if (!isFault(admitted)) return admitted.caller
+  const caller = gate.admit(token)
+  if (!isFault(caller)) return caller
   throw new CredentialError(
-    admitted.fault === 'owner' ? 77 : 78,
-    `DRAWBRIDGE_TOKEN: ${refusalMessages[admitted.fault]}`,
+    caller.fault === 'owner' ? 77 : 78,
+    `DRAWBRIDGE_TOKEN: ${refusalMessages[caller.fault]}`,
   )
 }

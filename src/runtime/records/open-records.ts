@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import { CredentialError } from '../../capability/setup-error.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
-import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import type { ReaderOptions } from '../../sources/records/reading/reader.ts'
 import type { RecordSink } from '../../sources/records/record-sink.ts'
 import { instructions, localRecordSource as toSource } from '../../sources/records/record-source.ts'
@@ -14,8 +12,6 @@ import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { PlacedSource } from '../open-sources.ts'
 import { BackgroundWriter } from './background-writer.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
-
-const readTimeoutMs = 10_000
 
 export interface OpenedRecords {
   readonly source: Source
@@ -34,7 +30,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
     if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
-    return opened && { store: opened, now: Date.now, timeoutMs: readTimeoutMs }
+    return opened && { store: opened, now: Date.now }
   }
   let sink: StoreSink | undefined
   const gate = createTokenGate(find, () => {
@@ -44,7 +40,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
   const source = toSource({
     id,
     open: gate.open,
-    holdsOwner: gate.holdsOwner,
+    containsOwnerToken: gate.containsOwnerToken,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
     close: async () => {
       await sink?.close()
@@ -120,28 +116,4 @@ export function recordSource(
 export interface RecordSourceOptions {
   /** Path to serve the records on. Default: `/mcp`. */
   readonly mount?: string
-}
-
-/** Environment variables that hold an owner's credential. */
-const ownerVariables = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
-
-/** Refuses to start a server that could read with an owner's credential instead of a grant. */
-export function refuseOwner(
-  gate: TokenGate | undefined,
-  environment: Readonly<Record<string, string | undefined>>,
-  config: unknown,
-): void {
-  const variable = ownerVariables.find((name) => environment[name] !== undefined)
-  const holding = Object.keys(environment).find((name) => gate?.holdsOwner(environment[name] ?? ''))
-  const found = variable ?? holding
-  if (found !== undefined)
-    throw new CredentialError(
-      77,
-      `The environment variable ${found} holds an owner credential. ${refusalMessages.owner}`,
-    )
-  if (gate?.holdsOwner(JSON.stringify(config)))
-    throw new CredentialError(
-      77,
-      `The configuration contains an owner token. ${refusalMessages.owner}`,
-    )
 }

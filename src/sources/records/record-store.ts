@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { GrantPackage, TokenKind } from './model/grant.ts'
+import type { GrantPackage, StoredToken } from './model/grant.ts'
 import type { RecordBody } from './model/record-data.ts'
 import type { Scope } from './model/scope.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
@@ -12,7 +12,7 @@ import type { Comparable, Connection, Field, RangeOperator, RecordSource } from 
 export interface RecordStore {
   /** Every connection and stream in the store: for the owner, and for building scopes. */
   sources(): readonly RecordSource[]
-  findToken(token: string): TokenKind | undefined
+  findToken(token: string): StoredToken | undefined
   /** A grant package and all sources, read in one snapshot. */
   view(packageId: string): CatalogView
   findPackage(id: string): GrantPackage | undefined

@@ -1,4 +1,4 @@
-import type { GrantPackage, TokenKind } from '../../sources/records/model/grant.ts'
+import type { GrantPackage, StoredToken } from '../../sources/records/model/grant.ts'
 import type { Scope } from '../../sources/records/model/scope.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type {
@@ -96,7 +96,7 @@ export class SqliteRecords implements RecordStore {
     return this.#readState().sources
   }
 
-  findToken(token: string): TokenKind | undefined {
+  findToken(token: string): StoredToken | undefined {
     return this.#grants.findToken(token)
   }
 

@@ -45,8 +45,8 @@ export interface OwnerToken {
   readonly revokedAt?: number
 }
 
-/** The kind of a token as the store knows it, whatever its holder claims. */
-export type TokenKind =
+/** A token as the store knows it, whatever its holder claims. */
+export type StoredToken =
   | { readonly kind: 'owner'; readonly owner: OwnerToken }
   | { readonly kind: 'client'; readonly package: string }
 

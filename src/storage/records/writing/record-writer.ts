@@ -1,4 +1,4 @@
-import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/model/grant.ts'
+import type { GrantPackage, OwnerToken, StoredToken } from '../../../sources/records/model/grant.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
 import type {
   ImportProgress,
@@ -155,7 +155,7 @@ export class RecordWriter {
     this.#commit(() => this.#grants.addOwner(owner, token))
   }
 
-  findToken(token: string): TokenKind | undefined {
+  findToken(token: string): StoredToken | undefined {
     return this.#grants.findToken(token)
   }
 
