@@ -33,7 +33,7 @@ function add(tallies: Map<unknown, Tally>, tally: Tally): void {
   tallies.set(tally.group, {
     group: tally.group,
     count: tally.count + (former?.count ?? 0),
-    valued: tally.valued + (former?.valued ?? 0),
+    valueCount: tally.valueCount + (former?.valueCount ?? 0),
     sum: tally.sum + (former?.sum ?? 0),
     min: extreme('min'),
     max: extreme('max'),

@@ -38,7 +38,7 @@ export interface RecordStore {
   lastUpdated(scope: Scope, below: number): LastUpdated
 
   /** Records this blob was uploaded for. The reader checks that a granted record really refers to it. */
-  bindings(blob: string): readonly BlobBinding[]
+  bindings(blobId: string): readonly BlobBinding[]
   blob(id: string): StoredBlob | undefined
 
   disclose(disclosure: Disclosure): void
@@ -128,7 +128,7 @@ export type RecordChange =
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
 export interface CatalogView {
-  readonly package?: GrantPackage
+  readonly package: GrantPackage | undefined
   readonly sources: readonly RecordSource[]
 }
 
@@ -172,7 +172,7 @@ export interface Tally {
   readonly group: Comparable | null
   readonly count: number
   /** Records with a value. */
-  readonly valued: number
+  readonly valueCount: number
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null

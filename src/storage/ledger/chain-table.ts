@@ -121,7 +121,7 @@ export class ChainTable<Entry> {
    * Deletes whole blocks from the beginning, a bounded number at a time. Returns the new first record;
    * `undefined` when nothing was old enough.
    */
-  purge(before: number): { readonly begins: number; readonly more: boolean } | undefined {
+  purge(before: number): { readonly first: number; readonly hasMore: boolean } | undefined {
     const oldest = this.#database
       .prepare<Omit<BlockRow, 'lines'> & { readonly at: number }>(
         `select first, count, at, cast(head as blob) as head from ${this.#name}
@@ -139,7 +139,7 @@ export class ChainTable<Entry> {
       )
       .run(this.#name, next, toText(last.head))
     this.#database.prepare(`delete from ${this.#name} where first < ?`).run(next)
-    return { begins: next, more: firstKept < 0 && oldest.length === maxPurgedBlocks }
+    return { first: next, hasMore: firstKept < 0 && oldest.length === maxPurgedBlocks }
   }
 
   /** The records from a number on, oldest first. */

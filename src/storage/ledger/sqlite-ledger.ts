@@ -269,10 +269,10 @@ export class SqliteLedger implements Ledger {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
     const { keepRunsMs, keepExecutionsMs } = this.#options
-    const more = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
+    const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
     const runs = purgeRuns(this.#database, now - keepRunsMs)
     const approvals = purgeApprovals(this.#database, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
-    if (runs < maxPurgedRows && approvals < maxPurgedRows && !more) this.#purgedAt = now
+    if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
 }

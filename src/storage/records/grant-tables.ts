@@ -120,10 +120,10 @@ export class GrantTables {
     return changes > 0
   }
 
-  #addToken(token: string, kind: StoredToken['kind'], package_: string | null): void {
+  #addToken(token: string, kind: StoredToken['kind'], packageId: string | null): void {
     this.#database
       .prepare('insert into tokens (hash, kind, package) values (?, ?, ?)')
-      .run(digest(token), kind, package_)
+      .run(digest(token), kind, packageId)
   }
 
   /** Revokes a package, a single grant or an owner token; `false` when the id is unknown. */

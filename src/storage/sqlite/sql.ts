@@ -54,4 +54,4 @@ export class Sql {
 export const { of: sql, name, join } = Sql
 
 /** Runs a query and returns all its rows. */
-export type All = <Found>(query: Sql) => Found[]
+export type All = <Row>(query: Sql) => Row[]

@@ -145,7 +145,7 @@ async function tallyAll(
   }
 }
 
-const emptyTally: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, max: null }
+const emptyTally: Tally = { group: null, count: 0, valueCount: 0, sum: 0, min: null, max: null }
 
 /** The running total of one group. */
 type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
@@ -157,7 +157,7 @@ function addTally(totals: ShardedMap<Total>, tally: Tally): void {
     return
   }
   total.count += tally.count
-  total.valued += tally.valued
+  total.valueCount += tally.valueCount
   total.sum += tally.sum
   total.min = pickExtreme(total.min, tally.min, -1)
   total.max = pickExtreme(total.max, tally.max, 1)
@@ -176,7 +176,7 @@ function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
     case 'sum':
       return toStable(tally.sum)
     case 'avg':
-      return tally.valued === 0 ? null : toStable(tally.sum / tally.valued)
+      return tally.valueCount === 0 ? null : toStable(tally.sum / tally.valueCount)
     case 'min':
       return tally.min === null || !field ? null : fromComparable(field, tally.min)
     case 'max':

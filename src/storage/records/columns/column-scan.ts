@@ -95,17 +95,17 @@ function matchingText(field: number, operator: Condition['operator'], value: str
   const operand = Buffer.from(value).toString()
   const matches = comparisons[operator]
   let verdicts = new Uint8Array(1)
-  let compared = 0
+  let comparedCount = 0
   return (batch, rows, count) => {
     const { codes, dictionary } = batch.texts(field)
     const { texts } = dictionary
     if (verdicts.length <= texts.length) {
-      const grown = new Uint8Array(2 * texts.length + 1)
-      grown.set(verdicts.subarray(0, compared + 1))
-      verdicts = grown
+      const larger = new Uint8Array(2 * texts.length + 1)
+      larger.set(verdicts.subarray(0, comparedCount + 1))
+      verdicts = larger
     }
-    for (; compared < texts.length; compared++)
-      verdicts[compared + 1] = matches(compare(texts[compared] ?? '', operand)) ? 1 : 0
+    for (; comparedCount < texts.length; comparedCount++)
+      verdicts[comparedCount + 1] = matches(compare(texts[comparedCount] ?? '', operand)) ? 1 : 0
     return keepMatching(codes, verdicts, rows, count)
   }
 }

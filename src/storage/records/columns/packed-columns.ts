@@ -14,7 +14,7 @@ export function readColumns(
   all: All,
   n: number,
   fields: readonly ColumnField[],
-  which: Sql,
+  filter: Sql,
 ): readonly Values[] {
   const columns = fields.map((field) => (field.n === 0 ? sql`id` : valueColumn(field.n)))
   const packed = columns.map((column, at) => {
@@ -24,7 +24,7 @@ export function readColumns(
   })
   const [row] = all<Readonly<Record<string, string>>>(sql`
     select ${join(packed, ', ')}
-    from (select ${join(columns, ', ')} from ${recordTable(n)} where ${which})`)
+    from (select ${join(columns, ', ')} from ${recordTable(n)} where ${filter})`)
   return fields.map((field, at) => {
     const values = JSON.parse(row?.[`column${at}`] ?? '[]') as Values
     return field.type === 'string' ? values : values.map((value) => fromExact(field, value))

@@ -51,11 +51,12 @@ export class SegmentReader {
     const scan = createScan(scope, query)
     try {
       const last =
-        after < directory.sealed
+        after < directory.lastSealedId
           ? this.#addSegments(source.n, fields, directory, after, scan)
           : this.#addTail(source.n, fields, directory, after, scan)
       if (last === undefined) return undefined
-      return { tallies: scan.result(), ...(last > after && { resume: last }) }
+      const tallies = scan.result()
+      return last > after ? { tallies, resume: last } : { tallies }
     } catch (error) {
       if (error instanceof ColumnUnavailable) return undefined
       throw error
@@ -79,13 +80,13 @@ export class SegmentReader {
       at++
     ) {
       const segment = segments[at] as Segment
-      const read = this.#readSegment(n, fields, directory, segment, after)
+      const reading = this.#readSegment(n, fields, directory, segment, after)
       // A segment without the columns ends this slice; the next one counts it row by row.
-      if (!read && last > after) break
-      if (!read) throw new ColumnUnavailable()
-      for (const batch of read.batches) scan.add(batch)
+      if (!reading && last > after) break
+      if (!reading) throw new ColumnUnavailable()
+      for (const batch of reading.batches) scan.add(batch)
       last = segment.last
-      work += read.work
+      work += reading.work
       if (work >= maxWork || scan.groups() >= maxGroups) break
     }
     return last
@@ -104,8 +105,8 @@ export class SegmentReader {
       const batch = this.#toBatch(n, directory, segment, after)
       if (staleIn(directory, segment).length === 0) return { batches: [batch], work }
       const range = [segment.first, segment.last] as const
-      const present = this.#toRowBatch(n, fields, directory, range, after)
-      return { batches: [batch, present], work: work + workOfReading }
+      const rowBatch = this.#toRowBatch(n, fields, directory, range, after)
+      return { batches: [batch, rowBatch], work: work + workOfReading }
     } catch (error) {
       if (error instanceof ColumnUnavailable) return undefined
       throw error
@@ -120,9 +121,9 @@ export class SegmentReader {
     after: number,
     scan: Scan,
   ): number | undefined {
-    const { sealed, end } = directory
+    const { lastSealedId, end } = directory
     if (end === undefined) return undefined
-    if (end > after) scan.add(this.#toRowBatch(n, fields, directory, [sealed, end], after))
+    if (end > after) scan.add(this.#toRowBatch(n, fields, directory, [lastSealedId, end], after))
     return end
   }
 
@@ -146,14 +147,14 @@ export class SegmentReader {
   }
 
   #toBatch(n: number, directory: SegmentDirectory, segment: Segment, after: number): Batch {
-    const stale = staleIn(directory, segment)
+    const staleIds = staleIn(directory, segment)
     // A segment sealed between two slices may hold records that an earlier slice counted.
-    const isWhole = stale.length === 0 && segment.first >= after
+    const isWhole = staleIds.length === 0 && segment.first >= after
     if (!isWhole) this.#load(n, [arrivals], segment)
     const column = (field: number) => this.#columns.get(toKey(n, field, segment))
     return {
       length: segment.rows,
-      excluded: isWhole ? [] : toExcluded(column(0) as Float64Array, stale, after),
+      excluded: isWhole ? [] : toExcluded(column(0) as Float64Array, staleIds, after),
       numbers: (field) => column(field) as Float64Array,
       texts: (field) => column(field) as Texts,
     }
@@ -192,14 +193,14 @@ export class SegmentReader {
   #readRowColumns(
     n: number,
     fields: readonly ColumnField[],
-    { sealed }: SegmentDirectory,
+    { lastSealedId }: SegmentDirectory,
     range: Range,
   ) {
     const [first, last] = range
     const inRange = sql`id > ${first} and id <= ${last}`
-    const which =
-      first < sealed ? sql`id in (select id from ${staleTable(n)} where ${inRange})` : inRange
-    return readColumns(this.#all, n, fields, sql`${which} order by id`)
+    const filter =
+      first < lastSealedId ? sql`id in (select id from ${staleTable(n)} where ${inRange})` : inRange
+    return readColumns(this.#all, n, fields, sql`${filter} order by id`)
   }
 
   /** Loads the columns that are not cached; returns whether there were any. */

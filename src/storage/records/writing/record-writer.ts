@@ -83,7 +83,7 @@ export class RecordWriter {
     return this.#commit(() => {
       // Another process may have redeclared the stream before this transaction began.
       const source = this.find(n)
-      const written = this.#batches.write(
+      const counts = this.#batches.write(
         source,
         fitEntries(entries, toLayout(stream), source.stream),
       )
@@ -94,7 +94,7 @@ export class RecordWriter {
              on conflict do update set lines = excluded.lines`,
           )
           .run(source.n, progress.file, progress.lines)
-      return written
+      return counts
     })
   }
 
@@ -163,11 +163,11 @@ export class RecordWriter {
     return this.#commit(() => this.#grants.revoke(id, at))
   }
 
-  listDisclosures(package_: string): {
+  listDisclosures(packageId: string): {
     readonly records: readonly DisclosureRecord[]
     readonly broken?: number
   } {
-    return this.#log.read(package_)
+    return this.#log.read(packageId)
   }
 
   close(): void {
