@@ -148,7 +148,7 @@ export interface Result {
   readonly isError: boolean
   readonly failure: { code: string; message: string; details?: Record<string, unknown> } | undefined
   /** The unparsed result. */
-  readonly whole: unknown
+  readonly rawResult: unknown
 }
 
 export interface ReadingClient {
@@ -161,16 +161,16 @@ export interface ReadingClient {
 export interface ReaderParts {
   readonly onTrouble?: (error: unknown) => void
   /** Overrides methods of the store. */
-  readonly around?: (store: RecordStore) => Partial<RecordStore>
+  readonly overrides?: (store: RecordStore) => Partial<RecordStore>
 }
 
 /** A source and its token gate over a decorated store. */
 function openDecorated(
   file: string,
-  around: NonNullable<ReaderParts['around']>,
+  overrides: NonNullable<ReaderParts['overrides']>,
 ): Pick<PlacedSource, 'source' | 'gate'> {
   const original = new SqliteRecords(file, Date.now, () => {})
-  const parts = around(original)
+  const parts = overrides(original)
   const store = new Proxy(original, {
     get: (_, name: keyof SqliteRecords) => {
       const value = (parts as Partial<SqliteRecords>)[name] ?? original[name]
@@ -197,10 +197,10 @@ function openDecorated(
 export async function aReader(
   { file }: TestStore,
   token: string,
-  { onTrouble = () => {}, around }: ReaderParts = {},
+  { onTrouble = () => {}, overrides }: ReaderParts = {},
 ): Promise<ReadingClient> {
   const mounted = recordSource(file, { mount: '/mcp/records' })
-  const sources = [around ? { ...mounted, ...openDecorated(file, around) } : mounted]
+  const sources = [overrides ? { ...mounted, ...openDecorated(file, overrides) } : mounted]
   const { port } = await serveHere({ sources, onTrouble })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`
@@ -228,7 +228,7 @@ export function toResult(result: unknown): Result {
     data: structuredContent ?? {},
     isError: isError === true,
     failure: _meta?.['dev.drawbridge/failure'] as Result['failure'],
-    whole: { content, structuredContent },
+    rawResult: { content, structuredContent },
   }
 }
 

@@ -45,18 +45,18 @@ function readSamples(file: string, selected: string | undefined): ReadonlyMap<st
   for (const line of readLines(file, (_, text) => text)) {
     const { number, value } = line
     if (isDeletion(value)) continue
-    const enveloped = isEnvelope(value)
-    const row = enveloped ? value.data : value
+    const hasEnvelope = isEnvelope(value)
+    const row = hasEnvelope ? value.data : value
     if (!isPlainObject(row)) {
       problem = `line ${number}: ${isFault(line) ? line.fault : 'not a record'}`
       continue
     }
-    const name = (enveloped ? value.stream : undefined) ?? selected ?? 'records'
+    const name = (hasEnvelope ? value.stream : undefined) ?? selected ?? 'records'
     const sample = samples.get(name) ?? []
     if (sample.length < sampleSize) sample.push(row)
     samples.set(name, sample)
     // Plain lines all belong to one stream, so a full sample is enough.
-    if (!enveloped && ++plainLines === sampleSize) break
+    if (!hasEnvelope && ++plainLines === sampleSize) break
   }
   if (samples.size === 0)
     throw new UsageError(`${file} has no record to draft a stream from: ${problem}`)

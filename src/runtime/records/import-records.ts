@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../capability/json.ts'
 import type { ExportPart } from '../../sources/records/import/export-part.ts'
 import {
   emptyTotals,
@@ -50,11 +51,11 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
       onProgress(batch.isEnd ? 1 : batch.bytes / size, batch.lines)
       if (!batch.isEnd) signal?.throwIfAborted()
     }
-    return {
+    return dropUndefined({
       ...totals,
-      ...(totals.rejected > 0 && { aside: rejectedLines.file }),
-      ...(mismatches.length > 0 && { misfits: mismatches }),
-    }
+      aside: totals.rejected > 0 ? rejectedLines.file : undefined,
+      misfits: mismatches.length > 0 ? mismatches : undefined,
+    })
   } finally {
     await background.close()
   }

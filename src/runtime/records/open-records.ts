@@ -24,13 +24,13 @@ export interface OpenedRecords {
 /** A source over a records store, and the gate for its tokens. The file may be created later. */
 export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
   const file = path.resolve(folder, store)
-  let opened: SqliteRecords | undefined
+  let records: SqliteRecords | undefined
   let report: (error: unknown) => void = () => {}
   const onError = (cause: unknown) =>
     report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
-    if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
-    return opened && { store: opened, now: Date.now }
+    if (!records && existsSync(file)) records = new SqliteRecords(file, Date.now, onError)
+    return records && { store: records, now: Date.now }
   }
   let sink: StoreSink | undefined
   const gate = createTokenGate(find, () => {
@@ -44,7 +44,7 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
     close: async () => {
       await sink?.close()
-      opened?.close()
+      records?.close()
     },
   })
   const reportTo = (onTrouble: (error: unknown) => void) => {

@@ -16,15 +16,15 @@ export async function readStreams(
     throw toReadError(file, error)
   })
   const document = readYaml(text, file)
-  const [broken] = document.faults
-  if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
+  const [fault] = document.faults
+  if (fault) throw new SetupError(`${fault.at} ${fault.message}`)
   const value = document.value
-  const declared = isPlainObject(value) ? value.streams : undefined
-  if (!isPlainObject(declared))
+  const declarations = isPlainObject(value) ? value.streams : undefined
+  if (!isPlainObject(declarations))
     throw new SetupError(`${file}:1:1 needs the key "streams", with a mapping of stream names`)
   const streams = new Map<string, Stream>()
   const errors: string[] = []
-  for (const [name, candidate] of Object.entries(declared)) {
+  for (const [name, candidate] of Object.entries(declarations)) {
     const report = (path: readonly PropertyKey[], message: string) =>
       errors.push(
         `${document.at(['streams', name, ...path])} ${[name, ...path].join('/')}: ${message}`,

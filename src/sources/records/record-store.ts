@@ -74,9 +74,9 @@ export interface PlacedRow extends Row {
 
 export interface SliceQuery {
   /** Key order when absent. */
-  readonly sort?: Field
+  readonly sort?: Field | undefined
   readonly descending: boolean
-  readonly after?: Position
+  readonly after?: Position | undefined
   readonly conditions: readonly Condition[]
   readonly limit: number
 }
@@ -136,7 +136,7 @@ export interface TallyQuery {
   /** Exclusive lower bound on arrivals. */
   readonly after: number
   readonly conditions: readonly Condition[]
-  readonly field?: Field
+  readonly field?: Field | undefined
   readonly group?: Grouping
   /** Return each distinct value once, as the group. */
   readonly distinct: boolean
@@ -153,8 +153,8 @@ export interface Grouping {
 /** Calendar buckets in one time zone, numbered from 1 in order of first use. */
 export interface TimeBuckets {
   bucketAt(time: number): number
-  /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
-  fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
+  /** Writes the bucket of the time in each of `count` rows, 0 for NaN. Returns the highest bucket. */
+  fill(times: Float64Array, rows: Uint32Array, count: number, buckets: Uint32Array): number
   /** A time inside the bucket, always the same one. */
   representativeTime(bucket: number): number
 }

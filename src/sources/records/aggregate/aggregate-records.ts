@@ -39,13 +39,13 @@ export const defaultGroupLimit = 10
 
 export async function aggregateRecords(
   reader: Reader,
-  requested: AggregateQuery,
+  request: AggregateQuery,
 ): Promise<Aggregation | Failed> {
-  const scope = findScope(reader, requested)
+  const scope = findScope(reader, request)
   if (isFailed(scope)) return scope
-  const conditions = toConditions(scope, requested.filter)
+  const conditions = toConditions(scope, request.filter)
   if (isFailed(conditions)) return conditions
-  const query = withDateZone(scope, requested)
+  const query = withDateZone(scope, request)
   const plan = planAggregation(scope, query)
   if (isFailed(plan)) return plan
   const { field, toKey } = plan
@@ -67,17 +67,22 @@ export async function aggregateRecords(
     return { ...base, value: toValue(query.metric, totals.get(null) ?? emptyTally, field) }
   const { buckets } = plan.group
   const order = buckets ? byTime(buckets) : byCount(toKey)
-  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? defaultGroupLimit)
-  if (isFailed(shown)) return shown
+  const topTallies = await pickFirst(
+    reader,
+    totals.values(),
+    order,
+    query.limit ?? defaultGroupLimit,
+  )
+  if (isFailed(topTallies)) return topTallies
   return {
     ...base,
-    groups: shown.map((tally) => ({
+    groups: topTallies.map((tally) => ({
       key: toKey(tally.group),
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
     groupCount: totals.size,
-    otherCount: shown.reduce((left, { count }) => left - count, filteredRecordCount),
+    otherCount: topTallies.reduce((rest, { count }) => rest - count, filteredRecordCount),
   }
 }
 

@@ -25,7 +25,7 @@ export interface AggregateQuery extends SourceSelector {
 
 /** A checked aggregation: the fields to read and how to name its groups. */
 export interface AggregationPlan {
-  readonly field?: Field
+  readonly field: Field | undefined
   readonly group?: PlannedGrouping
   readonly distinct: boolean
   /** A group's key in the answer. */
@@ -56,7 +56,7 @@ export function planAggregation(scope: Scope, query: AggregateQuery): Aggregatio
     return cannotRead('invalid_argument', 'group_by_time and granularity must be used together.')
   const field = metric === 'count' ? undefined : findUsable(scope, query.field ?? '', metric)
   if (field && isFailed(field)) return field
-  const base = { ...(field && { field }), distinct: metric === 'count_distinct' }
+  const base = { field, distinct: metric === 'count_distinct' }
   if (metric === 'count_distinct') return { ...base, toKey: (group) => group }
   if (groupBy !== undefined) {
     const by = findUsable(scope, groupBy, 'group_by')

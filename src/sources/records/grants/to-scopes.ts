@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../../capability/json.ts'
 import type { GrantPackage, StreamTerms } from '../model/grant.ts'
 import type { Scope, Window } from '../model/scope.ts'
 import type { Field, RecordSource } from '../model/stream.ts'
@@ -23,19 +24,18 @@ export function toScopes(
 
 function toScope(grant: string, terms: StreamTerms, source: RecordSource): Scope {
   const { fields, resources } = terms
-  const granted = new Set(fields)
-  const window = toWindow(terms, source)
-  return {
+  const grantedFields = new Set(fields)
+  return dropUndefined({
     source,
     grant,
     fields: new Map(
       source.stream.fields
-        .filter(({ name }) => granted.has(name))
+        .filter(({ name }) => grantedFields.has(name))
         .map((field) => [field.name, field]),
     ),
-    ...(window && { window }),
-    ...(resources && { keys: resources }),
-  }
+    window: toWindow(terms, source),
+    keys: resources,
+  })
 }
 
 function toWindow({ since, until }: StreamTerms, { stream }: RecordSource): Window | undefined {

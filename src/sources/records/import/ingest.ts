@@ -23,9 +23,9 @@ export interface Ingested extends JsonObject {
   readonly records_accepted: number
   readonly records_rejected: number
   /** The first rejected lines. */
-  readonly rejections?: readonly { readonly line: number; readonly message: string }[]
+  readonly rejections?: readonly { readonly line: number; readonly message: string }[] | undefined
   /** Values that were stored but cannot be filtered or aggregated. */
-  readonly warnings?: readonly JsonObject[]
+  readonly warnings?: readonly JsonObject[] | undefined
 }
 
 const batchSize = 500
@@ -46,14 +46,14 @@ export async function ingest(
   const stream = withoutLexical(destination.stream)
   const rejections: { line: number; message: string }[] = []
   const mismatches = new TypeMismatches()
-  let [accepted, rejected] = [0, 0]
+  let [acceptedCount, rejectedCount] = [0, 0]
   let batch: RecordEntry[] = []
   const flush = async () => {
     // Create a new connection only when there is something to write: its name may be mistyped.
     // Entries match the stream declaration they were built with, even if it has changed since.
     if (batch.length > 0)
       await sink.write({ ...(await sink.open(stream, connection)), stream }, batch)
-    accepted += batch.length
+    acceptedCount += batch.length
     batch = []
   }
   let [line, characters] = [0, 0]
@@ -67,7 +67,7 @@ export async function ingest(
     if (content.trim() === '') continue
     const entry = readLine(stream, content, new Date(now()).toISOString())
     if (isFault(entry)) {
-      rejected += 1
+      rejectedCount += 1
       if (rejections.length < maxRejections) rejections.push({ line, message: entry.fault })
     } else {
       batch.push(entry)
@@ -82,10 +82,10 @@ export async function ingest(
   return {
     stream: stream.name,
     connection_id: connection.id,
-    records_accepted: accepted,
-    records_rejected: rejected,
-    ...(rejections.length > 0 && { rejections }),
-    ...(warnings.length > 0 && { warnings }),
+    records_accepted: acceptedCount,
+    records_rejected: rejectedCount,
+    rejections: rejections.length > 0 ? rejections : undefined,
+    warnings: warnings.length > 0 ? warnings : undefined,
   }
 }
 
@@ -108,7 +108,7 @@ function readLine(stream: Stream, text: string, now: string): RecordEntry | Faul
   if (key === undefined)
     return { fault: 'key must be a string or an exact number: write it as a string' }
   const { emitted_at } = line
-  const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
+  const envelope = { object: 'record', id: key, emitted_at }
   if (isDeletion(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
   const entry = toRecordEntry(stream, { ...envelope, data: line.data }, now)
   if (isFault(entry) || entry.key === key) return entry
@@ -159,8 +159,8 @@ function findDestination(
       .filter(({ connection }) => connection.connector === stream.connector)
       .map(({ connection }) => [connection.id, connection]),
   )
-  const [only, ...more] = candidates.values()
-  if (more.length > 0)
+  const [connection, ...otherConnections] = candidates.values()
+  if (otherConnections.length > 0)
     return cannotRead(
       'ambiguous_connection',
       'There are several connections: pass connection_id.',
@@ -171,7 +171,7 @@ function findDestination(
         },
       },
     )
-  return { stream, connection: only ?? { id: stream.connector, connector: stream.connector } }
+  return { stream, connection: connection ?? { id: stream.connector, connector: stream.connector } }
 }
 
 export interface Upload extends Destination {

@@ -11,20 +11,20 @@ export interface TypeMismatch {
 }
 
 export class TypeMismatches {
-  readonly #found = new Map<string, { count: number; line: number }>()
+  readonly #byField = new Map<string, { count: number; line: number }>()
 
   add({ content }: RecordEntry, line: number): void {
     for (const field of content?.mismatches ?? []) {
-      const existing = this.#found.get(field)
+      const existing = this.#byField.get(field)
       if (existing) existing.count += 1
-      else this.#found.set(field, { count: 1, line })
+      else this.#byField.set(field, { count: 1, line })
     }
   }
 
   list({ fields }: Stream): readonly TypeMismatch[] {
     return fields.flatMap(({ name, type }) => {
-      const found = this.#found.get(name)
-      return found ? [{ field: name, type, ...found }] : []
+      const mismatch = this.#byField.get(name)
+      return mismatch ? [{ field: name, type, ...mismatch }] : []
     })
   }
 }

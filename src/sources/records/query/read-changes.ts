@@ -143,6 +143,7 @@ const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
   query: { ...toSourceQuery(scope), since },
 })
 
+/** Without a time range the key must be absent, not `undefined`: earlier bookmarks are bound to that. */
 const toSourceQuery = ({ source, window }: Scope): JsonObject => ({
   source: source.n,
   ...(window && { time: window.field.n }),

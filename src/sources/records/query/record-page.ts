@@ -35,9 +35,9 @@ export interface RecordPage {
   readonly fields: readonly Field[]
   readonly records: readonly ServedRecord[]
   readonly hasMore: boolean
-  readonly nextCursor?: string
-  readonly nextChangesSince?: string
-  readonly count?: number
+  readonly nextCursor?: string | undefined
+  readonly nextChangesSince?: string | undefined
+  readonly count?: number | undefined
   readonly warnings: readonly Warning[]
 }
 
@@ -63,7 +63,7 @@ export const toRecord = (
   id: key,
   stream: source.stream.name,
   connection_id: source.connection.id,
-  ...(source.connection.label !== undefined && { display_name: source.connection.label }),
+  display_name: source.connection.label,
   emitted_at: emittedAt,
   data: toData(body, fields) as JsonObject,
 })

@@ -61,6 +61,10 @@ export function openCursor(
   }
 }
 
+/**
+ * Not `digestJson`: its canonical form is another one, and bookmarks that were handed out earlier would
+ * become invalid.
+ */
 const toContext = ({ kind, grant, query }: CursorBinding): string =>
   `1 ${kind} ${hash('sha256', JSON.stringify([grant, toSorted(query)]), 'base64url')}`
 

@@ -16,27 +16,27 @@ export function toFields(scope: Scope, { fields, view }: RecordProjection): Gran
   if (fields && view !== undefined)
     return cannotRead('invalid_argument', 'Give either fields or view, not both.')
   if (view !== undefined) {
-    const found = findView(scope, view)
-    if (!found)
+    const viewFields = findView(scope, view)
+    if (!viewFields)
       return cannotRead(
         'invalid_argument',
         `Unknown view ${JSON.stringify(view.slice(0, 200))} of ${scope.source.stream.name}. Call schema with this stream for its views.`,
       )
-    return found
+    return viewFields
   }
   if (!fields) return [...scope.fields.values()]
-  const chosen: Field[] = []
+  const chosenFields: Field[] = []
   for (const name of new Set(fields)) {
     const field = scope.fields.get(name)
     if (!field) return unknownField(scope, name)
-    chosen.push(field)
+    chosenFields.push(field)
   }
-  return chosen.sort((a, b) => a.n - b.n)
+  return chosenFields.sort((a, b) => a.n - b.n)
 }
 
 /** The granted fields of a view; `undefined` when none of its fields is granted. */
 export function findView({ source, fields }: Scope, name: string): GrantedFields | undefined {
   const view = source.stream.views.find((one) => one.name === name)
-  const granted = view?.fields.flatMap((field) => fields.get(field) ?? []) ?? []
-  return granted.length > 0 ? granted : undefined
+  const viewFields = view?.fields.flatMap((field) => fields.get(field) ?? []) ?? []
+  return viewFields.length > 0 ? viewFields : undefined
 }

@@ -42,12 +42,12 @@ export function openReader(
   { store, now, timeoutMs = defaultTimeoutMs }: ReaderOptions,
 ): Reader | Failed {
   const { package: grantPackage, sources } = store.view(id)
-  const live = toLive(grantPackage, store, now())
-  if (isFailed(live)) return live
+  const livePackage = toLive(grantPackage, store, now())
+  if (isFailed(livePackage)) return livePackage
   return {
     store,
-    package: live,
-    ...toVisible(live, sources),
+    package: livePackage,
+    ...toVisible(livePackage, sources),
     deadline: now() + timeoutMs,
     now,
   }
@@ -103,11 +103,11 @@ export async function yieldRepeatedly<T>(
 }
 
 /** Fails when the grant, or part of its package, was revoked while the read was suspended. */
-function findRevoked({ package: opened, store, now }: Reader): Failed | undefined {
-  const current = toLive(store.findPackage(opened.id), store, now())
-  if (isFailed(current)) return current
-  const live = new Set(listLive(current).map(({ id }) => id))
-  return listLive(opened).every(({ id }) => live.has(id))
+function findRevoked({ package: openedPackage, store, now }: Reader): Failed | undefined {
+  const currentPackage = toLive(store.findPackage(openedPackage.id), store, now())
+  if (isFailed(currentPackage)) return currentPackage
+  const liveIds = new Set(listLive(currentPackage).map(({ id }) => id))
+  return listLive(openedPackage).every(({ id }) => liveIds.has(id))
     ? undefined
     : cannotRead('timed_out', 'The grant was narrowed during this read. Read again.', {
         retryable: true,
@@ -125,10 +125,10 @@ const cache = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; visi
 function toVisible(grantPackage: GrantPackage, sources: readonly RecordSource[]): Visible {
   const cached = cache.get(grantPackage)
   if (cached?.sources === sources) return cached.visible
-  const live = listLive(grantPackage)
+  const liveGrants = listLive(grantPackage)
   const visible: Visible = {
     scopes: toScopes(grantPackage, sources),
-    fingerprint: hash('sha256', JSON.stringify([grantPackage.id, live]), 'base64url'),
+    fingerprint: hash('sha256', JSON.stringify([grantPackage.id, liveGrants]), 'base64url'),
   }
   cache.set(grantPackage, { sources, visible })
   return visible

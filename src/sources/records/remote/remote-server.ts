@@ -134,7 +134,7 @@ function toDetails(error: Readonly<Record<string, unknown>>): JsonObject {
         .filter((key) => error[key] !== undefined)
         .map((key) => [key, error[key] as Json]),
     ),
-    ...(typeof name === 'string' && { retry_with: name }),
+    retry_with: typeof name === 'string' ? name : undefined,
   }
 }
 
