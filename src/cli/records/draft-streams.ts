@@ -38,7 +38,10 @@ export async function draftStreams(
 }
 
 /** The first records of each stream. Lines of an export name their stream. */
-function readSamples(file: string, selected: string | undefined): ReadonlyMap<string, Sample> {
+function readSamples(
+  file: string,
+  selectedStream: string | undefined,
+): ReadonlyMap<string, Sample> {
   const samples = new Map<string, Row[]>()
   let plainLines = 0
   let problem = 'it is empty'
@@ -51,7 +54,7 @@ function readSamples(file: string, selected: string | undefined): ReadonlyMap<st
       problem = `line ${number}: ${isFault(line) ? line.fault : 'not a record'}`
       continue
     }
-    const name = (hasEnvelope ? value.stream : undefined) ?? selected ?? 'records'
+    const name = (hasEnvelope ? value.stream : undefined) ?? selectedStream ?? 'records'
     const sample = samples.get(name) ?? []
     if (sample.length < sampleSize) sample.push(row)
     samples.set(name, sample)
@@ -61,13 +64,13 @@ function readSamples(file: string, selected: string | undefined): ReadonlyMap<st
   if (samples.size === 0)
     throw new UsageError(`${file} has no record to draft a stream from: ${problem}`)
   if (isTable(file)) for (const [name, rows] of samples) samples.set(name, [...typeColumns(rows)])
-  if (selected === undefined) return samples
-  const sample = samples.get(selected)
+  if (selectedStream === undefined) return samples
+  const sample = samples.get(selectedStream)
   if (!sample)
     throw new UsageError(
-      `${file} has no record of ${selected}. Available: ${[...samples.keys()].join(', ')}`,
+      `${file} has no record of ${selectedStream}. Available: ${[...samples.keys()].join(', ')}`,
     )
-  return new Map([[selected, sample]])
+  return new Map([[selectedStream, sample]])
 }
 
 type Row = Readonly<Record<string, unknown>>

@@ -41,7 +41,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     let mismatches: readonly TypeMismatch[] = []
     for await (const batch of background.load(source, { file, digest, after, part }, now)) {
       for (const key of ['added', 'changed', 'removed', 'same'] as const)
-        totals[key] += batch.written[key]
+        totals[key] += batch.counts[key]
       totals.skipped += batch.skipped
       totals.others += batch.others
       totals.rejected += batch.rejected.length

@@ -29,12 +29,12 @@ export async function readStreams(
       errors.push(
         `${document.at(['streams', name, ...path])} ${[name, ...path].join('/')}: ${message}`,
       )
-    const parsed = streamShape.safeParse(candidate)
-    if (!parsed.success) {
-      for (const { path, message } of parsed.error.issues) report(path, message)
+    const result = streamShape.safeParse(candidate)
+    if (!result.success) {
+      for (const { path, message } of result.error.issues) report(path, message)
       continue
     }
-    const stream = declareStream(name, connector ?? parsed.data.connector ?? 'local', parsed.data)
+    const stream = declareStream(name, connector ?? result.data.connector ?? 'local', result.data)
     if (isFault(stream)) for (const { path, message } of stream.fault) report(path, message)
     else streams.set(name, stream)
   }

@@ -54,7 +54,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   /** The number of events of this process that are not in the table yet. */
-  get behind(): number {
+  get pendingCount(): number {
     return this.#recent.length
   }
 

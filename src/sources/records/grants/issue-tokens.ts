@@ -60,9 +60,9 @@ export function createGrant(
   now: number,
 ): IssuedToken & { readonly missingRecords: readonly string[] } {
   const termsByConnection = new Map<string, StreamTerms[]>()
-  const missingRecords = streams.flatMap((requested) => findMissing(store, requested))
-  for (const requested of streams)
-    for (const [connection, terms] of toTerms(store, requested)) {
+  const missingRecords = streams.flatMap((request) => findMissing(store, request))
+  for (const request of streams)
+    for (const [connection, terms] of toTerms(store, request)) {
       const others = termsByConnection.get(connection) ?? []
       if (others.some(({ stream }) => stream === terms.stream))
         throw new SetupError(`Stream ${terms.stream} of connection ${connection} is named twice.`)

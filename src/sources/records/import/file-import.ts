@@ -23,7 +23,7 @@ export interface ImportStore {
 
 /** The result of importing the next lines of a file. */
 export interface LoadedLines {
-  readonly written: WrittenBatch
+  readonly counts: WrittenBatch
   readonly rejected: readonly RejectedLine[]
   /** Over all lines so far. */
   readonly mismatches: readonly TypeMismatch[]
@@ -114,12 +114,12 @@ export class FileImport {
         this.#mismatches.add(entry, line.number)
       }
     }
-    const written = this.#store.write(source, entries, {
+    const counts = this.#store.write(source, entries, {
       file: this.#digest,
       lines: this.#lastLine,
     })
     const mismatches = this.#mismatches.list(source.stream)
-    return { written, rejected, mismatches, skipped, others, lines: this.#lastLine, bytes, isEnd }
+    return { counts, rejected, mismatches, skipped, others, lines: this.#lastLine, bytes, isEnd }
   }
 
   /** Closes the file if it was not read to its end. */

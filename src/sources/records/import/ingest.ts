@@ -98,7 +98,7 @@ const withoutLexical = (stream: Stream): Stream => ({
 function readLine(stream: Stream, text: string, now: string): RecordEntry | Fault {
   const line = parseJson(text)
   if (line === undefined) return { fault: 'not valid JSON' }
-  if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
+  if (isPlainObject(line) && line.key !== undefined && !allowedOps.has(line.op))
     return {
       fault: `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`,
     }
@@ -126,7 +126,7 @@ function toKey(value: unknown): string | undefined {
   return Array.isArray(value) ? JSON.stringify(parts.map(String)) : String(value)
 }
 
-const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
+const allowedOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 
 const isDeletion = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true

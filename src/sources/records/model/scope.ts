@@ -3,7 +3,7 @@ import type { Field, RecordSource } from './stream.ts'
 
 /**
  * One source, restricted by a grant. All reading code takes a scope and nothing else, so a field,
- * time or connection outside the grant cannot even be named.
+ * time or connection outside the grant cannot even be named. Unrelated to the OAuth scopes of a caller.
  */
 export interface Scope {
   readonly source: RecordSource

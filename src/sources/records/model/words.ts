@@ -128,19 +128,19 @@ function listRuns(text: string): readonly (readonly PlacedWord[])[] {
 
 /** Adds the unspaced runs of a mixed word, and the spaced words before, between and after them. */
 function addUnspaced(runs: PlacedWord[][], text: string, from: number): void {
-  let current: PlacedWord[] | undefined
+  let currentRun: PlacedWord[] | undefined
   for (let at = 0; at < text.length; ) {
     const { partText, isUnit } = takePart(text, at)
     const start = from + at
     at += partText.length
     const end = from + at
-    if (!isUnit) current = undefined
+    if (!isUnit) currentRun = undefined
     for (const word of isUnit ? toUnits(partText) : [fold(partText)].filter(isNonEmpty)) {
-      if (current) current.push({ word, start, end })
+      if (currentRun) currentRun.push({ word, start, end })
       else {
         const run = [{ word, start, end }]
         runs.push(run)
-        if (isUnit) current = run
+        if (isUnit) currentRun = run
       }
     }
   }

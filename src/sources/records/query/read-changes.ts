@@ -28,11 +28,11 @@ export async function readChanges(
       return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
   const position = findPosition(reader, scope, changesSince, cursor)
   if (!position) return cursor === undefined ? invalidBookmark() : invalidCursor()
-  if (!isSameHistory(reader, position)) return expired()
+  if (!isSameHistory(reader, position)) return cursorExpired()
   const { after, upTo } = position
   const head = reader.store.head()
   // The bookmark is newer than the store: the store was restored from an older backup.
-  if (after > head) return expired()
+  if (after > head) return cursorExpired()
   const limit = toPageSize(query)
   // Bounded by the head at the start: a record that changes during the read would be returned twice.
   const range = { after, upTo: upTo ?? head, newestFirst: false }
@@ -57,7 +57,7 @@ export async function readChanges(
   }
 }
 
-const expired = (): Failed =>
+const cursorExpired = (): Failed =>
   cannotRead(
     'cursor_expired',
     'The store was restored to an earlier state. Start again with changes_since "beginning".',

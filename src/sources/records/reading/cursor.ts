@@ -30,8 +30,8 @@ export function sealCursor(key: Uint8Array, binding: CursorBinding, position: Js
     .digest()
     .subarray(0, nonceBytes)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64url')
 }
 
 /** Pads the plaintext: the number of digits would reveal how many records outside the grant exist. */

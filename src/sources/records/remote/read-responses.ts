@@ -42,8 +42,8 @@ export function readRecord(
 ): ServedRecord | undefined {
   const { id, emitted_at, deleted, deleted_at, data, expanded } = row
   if (typeof id !== 'string') return undefined
-  const received = isPlainObject(data) ? data : undefined
-  const present = fields.filter(({ name }) => received && Object.hasOwn(received, name))
+  const recordData = isPlainObject(data) ? data : undefined
+  const presentFields = fields.filter(({ name }) => recordData && Object.hasOwn(recordData, name))
   return {
     object: 'record',
     id,
@@ -52,9 +52,9 @@ export function readRecord(
     display_name: connection.label,
     emitted_at: String(emitted_at ?? deleted_at ?? ''),
     ...(deleted === true && { deleted, deleted_at: String(deleted_at ?? '') }),
-    ...(received && {
+    ...(recordData && {
       data: Object.fromEntries(
-        present.map(({ name }) => [name, withoutFetchUrl(name, received[name])]),
+        presentFields.map(({ name }) => [name, withoutFetchUrl(name, recordData[name])]),
       ),
     }),
     expanded: isPlainObject(expanded) ? (expanded as JsonObject) : undefined,

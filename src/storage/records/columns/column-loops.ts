@@ -5,15 +5,19 @@ import { segmentLength } from './column.ts'
 const identity = Uint32Array.from({ length: segmentLength }, (_, row) => row)
 
 /** Selects every row but the excluded ones, which are ascending. */
-export function selectAll(length: number, excluded: readonly number[], rows: Uint32Array): number {
-  if (excluded.length === 0 && length <= identity.length) {
+export function selectAll(
+  length: number,
+  excludedRows: readonly number[],
+  rows: Uint32Array,
+): number {
+  if (excludedRows.length === 0 && length <= identity.length) {
     rows.set(identity.subarray(0, length))
     return length
   }
   let count = 0
   let next = 0
   for (let row = 0; row < length; row++)
-    if (row === excluded[next]) next++
+    if (row === excludedRows[next]) next++
     else rows[count++] = row
   return count
 }

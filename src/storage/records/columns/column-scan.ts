@@ -24,8 +24,8 @@ export interface Texts {
 /** Some records of a source, field by field. */
 export interface Batch {
   readonly length: number
-  /** Places of records that must not be counted, ascending. */
-  readonly excluded: readonly number[]
+  /** Rows that must not be counted, ascending. */
+  readonly excludedRows: readonly number[]
   numbers(field: number): Float64Array
   texts(field: number): Texts
 }
@@ -52,7 +52,7 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'after'>): Scan
         rows = new Uint32Array(batch.length)
         slots = new Uint32Array(batch.length)
       }
-      let count = selectAll(batch.length, batch.excluded, rows)
+      let count = selectAll(batch.length, batch.excludedRows, rows)
       for (const filter of filters) count = filter(batch, rows, count)
       if (count === 0) return
       const highestSlot = slotMap.fill(batch, rows, count, slots)

@@ -154,7 +154,7 @@ export class SegmentReader {
     const column = (field: number) => this.#columns.get(toKey(n, field, segment))
     return {
       length: segment.rows,
-      excluded: isWhole ? [] : toExcluded(column(0) as Float64Array, staleIds, after),
+      excludedRows: isWhole ? [] : toExcludedRows(column(0) as Float64Array, staleIds, after),
       numbers: (field) => column(field) as Float64Array,
       texts: (field) => column(field) as Texts,
     }
@@ -170,18 +170,18 @@ export class SegmentReader {
   ): Batch {
     const { rowColumns } = directory
     const keyOf = (field: number) => `${field} ${range[0]}`
-    const missing = [arrivals, ...fields].filter((field) => !rowColumns.has(keyOf(field.n)))
-    if (missing.length > 0) {
-      this.#columns.checkCapacity(n, missing)
-      const columns = this.#readRowColumns(n, missing, directory, range)
-      for (const [at, field] of missing.entries())
+    const missingFields = [arrivals, ...fields].filter((field) => !rowColumns.has(keyOf(field.n)))
+    if (missingFields.length > 0) {
+      this.#columns.checkCapacity(n, missingFields)
+      const columns = this.#readRowColumns(n, missingFields, directory, range)
+      for (const [at, field] of missingFields.entries())
         rowColumns.set(keyOf(field.n), this.#columns.fromValues(n, field, columns[at] ?? []))
     }
     const ids = rowColumns.get(keyOf(0)) as Float64Array
     const from = countUpTo(ids, after)
     return {
       length: ids.length - from,
-      excluded: [],
+      excludedRows: [],
       numbers: (field) => (rowColumns.get(keyOf(field)) as Float64Array).subarray(from),
       texts: (field) => {
         const { codes, dictionary } = rowColumns.get(keyOf(field)) as Texts
@@ -205,9 +205,9 @@ export class SegmentReader {
 
   /** Loads the columns that are not cached; returns whether there were any. */
   #load(n: number, fields: readonly ColumnField[], segment: Segment): boolean {
-    const missing = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
-    this.#columns.checkCapacity(n, missing)
-    for (const field of missing) {
+    const missingFields = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
+    this.#columns.checkCapacity(n, missingFields)
+    for (const field of missingFields) {
       const [row] = this.#all<{ data: Uint8Array | ArrayBuffer }>(sql`
         select data from ${columnTable(n)}
         where field = ${field.n} and segment = ${segment.last}`)
@@ -215,7 +215,7 @@ export class SegmentReader {
       const column = this.#columns.decode(n, field, toBuffer(row.data))
       this.#columns.set(toKey(n, field.n, segment), column)
     }
-    return missing.length > 0
+    return missingFields.length > 0
   }
 }
 
@@ -225,12 +225,16 @@ type Range = readonly [number, number]
 const toKey = (n: number, field: number, { last, version }: Segment): string =>
   `${n} ${field} ${last} ${version}`
 
-/** Places of records that an earlier slice counted, or that are stale. */
-function toExcluded(ids: Float64Array, staleIds: Float64Array, after: number): readonly number[] {
-  const stale = new Set(staleIds)
-  const places: number[] = []
-  ids.forEach((id, place) => {
-    if (id <= after || stale.has(id)) places.push(place)
+/** Rows that an earlier slice counted, or that are stale. */
+function toExcludedRows(
+  ids: Float64Array,
+  staleIds: Float64Array,
+  after: number,
+): readonly number[] {
+  const staleSet = new Set(staleIds)
+  const rows: number[] = []
+  ids.forEach((id, row) => {
+    if (id <= after || staleSet.has(id)) rows.push(row)
   })
-  return places
+  return rows
 }
