@@ -206,8 +206,12 @@ test('expand uses an index, in whatever order the streams were declared', async 
   })
 
   expect(listIndexes()).toHaveLength(1)
-  const { data: found } = data.data as { data: { expanded: { notes: { data: unknown[] } } }[] }
-  expect(found.map(({ expanded }) => expanded.notes.data.length)).toEqual(Array(100).fill(40))
+  const { data: threadRecords } = data.data as {
+    data: { expanded: { notes: { data: unknown[] } } }[]
+  }
+  expect(threadRecords.map(({ expanded }) => expanded.notes.data.length)).toEqual(
+    Array(100).fill(40),
+  )
   expect(slices).toBeLessThan(110)
 })
 
