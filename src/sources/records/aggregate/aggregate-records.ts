@@ -54,14 +54,14 @@ export async function aggregateRecords(
     const count = await tallyAll(reader, scope, { conditions, ...plan }, ({ group }) => {
       if (group !== null && !values.get(group)) values.add(group, true)
     })
-    if (typeof count === 'object') return count
+    if (isFailed(count)) return count
     return { scope, query, filteredRecordCount: count, value: values.size }
   }
   const totals = new ShardedMap<Total>()
   const filteredRecordCount = await tallyAll(reader, scope, { conditions, ...plan }, (tally) =>
     addTally(totals, tally),
   )
-  if (typeof filteredRecordCount === 'object') return filteredRecordCount
+  if (isFailed(filteredRecordCount)) return filteredRecordCount
   const base = { scope, query, filteredRecordCount }
   if (!plan.group)
     return { ...base, value: toValue(query.metric, totals.get(null) ?? emptyTally, field) }

@@ -55,7 +55,7 @@ export function planAggregation(scope: Scope, query: AggregateQuery): Aggregatio
   if ((groupByTime === undefined) !== (granularity === undefined))
     return cannotRead('invalid_argument', 'group_by_time and granularity must be used together.')
   const field = metric === 'count' ? undefined : findUsable(scope, query.field ?? '', metric)
-  if (field && isFailed(field)) return field
+  if (isFailed(field)) return field
   const base = { field, distinct: metric === 'count_distinct' }
   if (metric === 'count_distinct') return { ...base, toKey: (group) => group }
   if (groupBy !== undefined) {

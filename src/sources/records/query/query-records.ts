@@ -47,7 +47,7 @@ export async function queryRecords(
     query.count === 'exact' || query.count === 'estimated'
       ? await countRecords(reader, scope, conditions)
       : undefined
-  if (typeof count === 'object') return count
+  if (isFailed(count)) return count
   const rowRecords = rows.map((row) => toRecord(scope, fields, row))
   const records = await expandPage(reader, scope, rows, rowRecords, expansions)
   if (isFailed(records)) return records

@@ -42,7 +42,7 @@ export async function readChanges(
   const last = page.at(-1)?.seq ?? after
   const hasMore = changes.length > limit
   const end = hasMore && upTo === undefined ? await findEnd(reader, scope, [last, head]) : upTo
-  if (typeof end === 'object') return end
+  if (isFailed(end)) return end
   return {
     scope,
     fields,

@@ -27,7 +27,7 @@ export interface ServedRecord extends JsonObject {
   readonly stream: string
   readonly connection_id: string
   readonly emitted_at: string
-  readonly data?: JsonObject
+  readonly data?: JsonObject | undefined
 }
 
 export interface RecordPage {

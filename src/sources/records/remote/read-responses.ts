@@ -52,11 +52,11 @@ export function readRecord(
     display_name: connection.label,
     emitted_at: String(emitted_at ?? deleted_at ?? ''),
     ...(deleted === true && { deleted, deleted_at: String(deleted_at ?? '') }),
-    ...(recordData && {
-      data: Object.fromEntries(
+    data:
+      recordData &&
+      Object.fromEntries(
         presentFields.map(({ name }) => [name, withoutFetchUrl(name, recordData[name])]),
       ),
-    }),
     expanded: isPlainObject(expanded) ? (expanded as JsonObject) : undefined,
   }
 }
