@@ -1,4 +1,4 @@
-import { declareStream, streamShape } from '../dist/sources/records/model/declare-stream.js'
+import { declareStream, streamShape } from '../dist/sources/records/streams/declare-stream.js'
 
 /** Four connections with five streams each; `largestSource` has a quarter of all records. */
 export const connections = ['work', 'home', 'shop', 'club']
@@ -9,7 +9,7 @@ const ranges = ['gte', 'gt', 'lte', 'lt']
 
 export const streams = new Map(
   streamNames.map((name) => {
-    const declaration = declareStream(
+    const stream = declareStream(
       name,
       'mail',
       streamShape.parse({
@@ -46,7 +46,7 @@ export const streams = new Map(
         },
       }),
     )
-    return [name, declaration.stream]
+    return [name, stream]
   }),
 )
 

@@ -70,6 +70,10 @@ export interface Notice {
  */
 export const done = (data: unknown): Done => ({ kind: 'done', data })
 
-/** Type guard for failed outcomes; also accepts unions of `Failed` and unrelated objects. */
-export const isFailed = (value: object): value is Failed =>
-  'kind' in value && value.kind === 'failed' && 'failure' in value
+/** Type guard for failed outcomes; also accepts unions of `Failed` and unrelated values. */
+export const isFailed = (value: unknown): value is Failed =>
+  typeof value === 'object' &&
+  value !== null &&
+  'kind' in value &&
+  value.kind === 'failed' &&
+  'failure' in value

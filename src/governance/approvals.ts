@@ -1,6 +1,7 @@
 import { approvalScope, type Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
-import { type Approval, type Ledger, LedgerError } from './ledger.ts'
+import { StorageError } from '../capability/storage-error.ts'
+import type { Approval, Ledger } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
 /** The decided approval, or why it could not be decided. */
@@ -49,7 +50,7 @@ export class Approvals {
         return { approval: { ...approval, state, decidedBy: by, decidedAt: at } }
       })
     } catch (error) {
-      if (error instanceof LedgerError) return { fault: error.message }
+      if (error instanceof StorageError) return { fault: error.message }
       throw error
     }
   }

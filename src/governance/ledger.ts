@@ -1,12 +1,12 @@
 import type { Outcome } from '../capability/outcome.ts'
-import type { AuditEntry } from './steps/record-audit.ts'
+import type { Decision } from '../capability/plan.ts'
 
 /** The durable memory of governance. A write is on disk when its promise resolves. */
 export interface Ledger {
   readonly read: LedgerReader
   /**
    * Atomic. Group commit: concurrent writes share one transaction and one fsync; work that throws
-   * is rolled back alone. Rejects with `LedgerError` when the ledger cannot be written.
+   * is rolled back alone. Rejects with `StorageError` when the ledger cannot be written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
   /** Queues an audit entry, in call order. Built lazily, when it is written. */
@@ -38,6 +38,45 @@ export interface LedgerWriter extends LedgerReader {
   addApproval(approval: Approval): void
   decideApproval(id: string, decision: ApprovalDecision): void
   append(entry: AuditEntry): void
+}
+
+/** One audit entry. Arguments only if `recordArguments` is set; never results or messages. */
+export interface AuditEntry {
+  /**
+   * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
+   * approvals and runs; `lost` counts entries that could not be written.
+   */
+  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Id of the call or the approval. */
+  readonly id?: string
+  /** Subject of the caller. */
+  readonly caller?: string
+  /** Served name of the capability. */
+  readonly capability?: string
+  /** Id of its source. */
+  readonly source?: string
+  /** Fingerprint of its definition. */
+  readonly fingerprint?: string
+  /** SHA-256 of the arguments as canonical JSON (RFC 8785). */
+  readonly digest?: string
+  /** The arguments, if the rule `recordArguments` is set. */
+  readonly arguments?: unknown
+  /** Steps without an entry let the call pass. */
+  readonly decisions?: readonly Decision[]
+  /** Outcome of an `end`. */
+  readonly outcome?: Outcome['kind']
+  /** Failure code of a failed call. */
+  readonly code?: string
+  /** Duration in milliseconds. */
+  readonly duration?: number
+  /** Actual cost, in the unit of the capability's `cost` rule. */
+  readonly cost?: number
+  /** Person who approved, denied or settled. */
+  readonly by?: string
+  /** Number of `lost` entries. */
+  readonly count?: number
 }
 
 /** One execution of a capability that is recorded in the ledger. */
@@ -114,9 +153,4 @@ export interface ApprovalDecision {
   readonly state: 'approved' | 'denied' | 'used'
   readonly by?: string
   readonly at: number
-}
-
-/** The ledger cannot be read or written: disk full, file damaged, file locked. */
-export class LedgerError extends Error {
-  override readonly name = 'LedgerError'
 }

@@ -7,8 +7,8 @@ import { toCause } from '../capability/to-cause.ts'
 import type { Entry, Snapshot } from '../catalog/snapshot.ts'
 import type { ApprovalResult, Approvals } from '../governance/approvals.ts'
 import { type Explanation, explainCall } from '../governance/explain.ts'
-import type { Approval, ApprovalView } from '../governance/ledger.ts'
-import type { AuditEntry, OperatorFailure } from '../governance/steps/record-audit.ts'
+import type { Approval, ApprovalView, AuditEntry } from '../governance/ledger.ts'
+import type { OperatorFailure } from '../governance/steps/record-audit.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
 import { detachedExchange } from '../mcp/exchange.ts'
@@ -36,7 +36,7 @@ import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { OpenedSource, PlacedSource } from './placed-source.ts'
 import { CredentialError } from './records/credential-error.ts'
-import { containsOwner, toLocalCaller } from './records/local-credentials.ts'
+import { messageContainsOwnerToken, toLocalCaller } from './records/local-credentials.ts'
 
 export type {
   AcceptSnapshot,
@@ -213,7 +213,8 @@ export class Drawbridge {
       output,
       onError,
       caller: options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token),
-      refuse: (message) => (containsOwner(tokenGates, message) ? ownerTokenRefusal : undefined),
+      refuse: (message) =>
+        messageContainsOwnerToken(tokenGates, message) ? ownerTokenRefusal : undefined,
     })
   }
 
@@ -241,7 +242,7 @@ export class Drawbridge {
     const { mounts, tokenGates } = this.#parts
     const { mount = mounts.defaultPath, signal } = options
     const meta = toMeta(options)
-    if (containsOwner(tokenGates, [input, meta]))
+    if (messageContainsOwnerToken(tokenGates, [input, meta]))
       throw new CredentialError('owner', refusalMessages.owner)
     const caller = options.caller ?? toLocalCaller(tokenGates.get(mount), this.#options.token)
     const cancellation = new Cancellation()

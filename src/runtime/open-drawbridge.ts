@@ -8,7 +8,7 @@ import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
 import { openSources } from './open-sources.ts'
 import type { OpenedSource } from './placed-source.ts'
-import { refuseOwner } from './records/open-records.ts'
+import { refuseOwnerCredentials } from './records/local-credentials.ts'
 
 export interface OpenOptions
   extends Pick<DrawbridgeOptions, 'onOperatorFailure' | 'onError' | 'onOperationalError'> {
@@ -72,7 +72,7 @@ export async function loadConfig(
   const loader = new ModuleLoader({ folder, library, fresh })
   const sources = await openSources(config.sources, { loader, folder, environment })
   for (const { gate, isExclusive } of sources)
-    if (isExclusive) refuseOwner(gate, environment, config)
+    if (isExclusive) refuseOwnerCredentials(gate, environment, config)
   return { configuration, sources, since, files: async () => [file, ...(await loader.files())] }
 }
 

@@ -6,7 +6,7 @@ import type { Call } from '../../src/capability/call.ts'
 import { done, type Outcome } from '../../src/capability/outcome.ts'
 import { Approvals } from '../../src/governance/approvals.ts'
 import { refused } from '../../src/governance/failures.ts'
-import type { AuditEntry } from '../../src/governance/steps/record-audit.ts'
+import type { AuditEntry } from '../../src/governance/ledger.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock } from '../support/a-clock.ts'
 import {

@@ -13,7 +13,8 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Done, done } from '../../src/capability/outcome.ts'
 import { SetupError } from '../../src/capability/setup-error.ts'
-import { LedgerError, type NewRun } from '../../src/governance/ledger.ts'
+import { StorageError } from '../../src/capability/storage-error.ts'
+import type { NewRun } from '../../src/governance/ledger.ts'
 import { digestJson } from '../../src/json/digest-json.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day, minute } from '../support/a-clock.ts'
@@ -138,7 +139,7 @@ test('closing flushes pending writes, and a closed ledger rejects new ones', asy
   await ledger.close()
 
   await expect(written).resolves.toBeUndefined()
-  await expect(ledger.write(() => {})).rejects.toBeInstanceOf(LedgerError)
+  await expect(ledger.write(() => {})).rejects.toBeInstanceOf(StorageError)
   const reopened = aLedger(file)
   expect(reopened.read.spent('a', 'w')).toBe(1)
   expect([...reopened.audit.records(0)].map(({ entry }) => entry.id)).toEqual(['last'])

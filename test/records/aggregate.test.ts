@@ -149,14 +149,14 @@ test('sorting many groups yields to the event loop, so that a revocation ends th
   })
 
   // The grant is revoked after the last tally and before the sort.
-  const around = (plain: RecordStore) => ({
+  const overrides = (plain: RecordStore) => ({
     tally: (...query: Parameters<RecordStore['tally']>) => {
       const slice = plain.tally(...query)
       if (slice.resume === undefined) store.writer.revoke(grant.id, Date.now())
       return slice
     },
   })
-  const { origin } = await aReader(store, grant.token, { around })
+  const { origin } = await aReader(store, grant.token, { overrides })
   const response = await fetch(
     `${origin}/v1/streams/messages/aggregate?metric=count&group_by=author`,
     { headers: { authorization: `Bearer ${grant.token}` } },

@@ -121,7 +121,7 @@ test('an ambiguity error is returned at once without querying any source [R84]',
   const source = localRecordSource({
     id: 'records',
     open: tokenGate.open,
-    holdsOwner: tokenGate.holdsOwner,
+    containsOwnerToken: tokenGate.containsOwnerToken,
     diagnostics: () => [],
     close: () => records.close(),
   })

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { RequestedTerms } from '../../src/sources/records/grants/issue-tokens.ts'
-import { type RecordEntry, toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
+import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
+import type { RecordEntry } from '../../src/sources/records/record-sink.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {

@@ -101,12 +101,12 @@ test('reads are refused at once while the disclosure queue is full', async () =>
   store.put(messages(), 'work', someMessages(1))
   const grant = store.grant({ stream: 'messages' })
   // A thousand entries for each read fill the queue quickly.
-  const around = (plain: RecordStore) => ({
+  const overrides = (plain: RecordStore) => ({
     disclose: (entry: Disclosure) => {
       for (let n = 0; n < 1000; n++) plain.disclose(entry)
     },
   })
-  const reader = await aReader(store, grant.token, { around })
+  const reader = await aReader(store, grant.token, { overrides })
   const other = aSecondConnection(store.file)
   other.exec('begin immediate')
   const search = () => reader.call('search', { q: 'invoice' })
@@ -190,13 +190,13 @@ test('expand uses an index, in whatever order the streams were declared', async 
   )
   const grant = store.grant({ stream: 'notes' }, { stream: 'threads' })
   let slices = 0
-  const around = (plain: RecordStore) => ({
+  const overrides = (plain: RecordStore) => ({
     slice: (...query: Parameters<RecordStore['slice']>) => {
       slices++
       return plain.slice(...query)
     },
   })
-  const reader = await aReader(store, grant.token, { around })
+  const reader = await aReader(store, grant.token, { overrides })
 
   const { data } = await reader.call('query_records', {
     stream: 'threads',
@@ -206,8 +206,12 @@ test('expand uses an index, in whatever order the streams were declared', async 
   })
 
   expect(listIndexes()).toHaveLength(1)
-  const { data: found } = data.data as { data: { expanded: { notes: { data: unknown[] } } }[] }
-  expect(found.map(({ expanded }) => expanded.notes.data.length)).toEqual(Array(100).fill(40))
+  const { data: threadRecords } = data.data as {
+    data: { expanded: { notes: { data: unknown[] } } }[]
+  }
+  expect(threadRecords.map(({ expanded }) => expanded.notes.data.length)).toEqual(
+    Array(100).fill(40),
+  )
   expect(slices).toBeLessThan(110)
 })
 
@@ -215,13 +219,13 @@ test('a read in flight ends when its grant is revoked', async () => {
   const store = await aRecordStore()
   store.put(messages(), 'work', someMessages(3000))
   const grant = store.grant({ stream: 'messages' })
-  const around = (plain: RecordStore) => ({
+  const overrides = (plain: RecordStore) => ({
     slice: (...query: Parameters<RecordStore['slice']>) => {
       store.writer.revoke(grant.id, Date.now())
       return plain.slice(...query)
     },
   })
-  const reader = await aReader(store, grant.token, { around })
+  const reader = await aReader(store, grant.token, { overrides })
 
   const response = await fetch(
     `${reader.origin}/v1/streams/messages/records?filter[author]=nobody`,

@@ -4,13 +4,13 @@ import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-
 import { toSearchResult } from '../../src/sources/records/answers/search-answer.ts'
 import type { RequestedTerms } from '../../src/sources/records/grants/issue-tokens.ts'
 import { ingest } from '../../src/sources/records/import/ingest.ts'
-import type { RecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import type { RecordSource } from '../../src/sources/records/model/stream.ts'
+import { listWords } from '../../src/sources/records/model/words.ts'
 import { queryRecords } from '../../src/sources/records/query/query-records.ts'
 import { findLastUpdated } from '../../src/sources/records/reading/last-updated.ts'
 import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
+import type { RecordEntry } from '../../src/sources/records/record-sink.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
-import { listWords } from '../../src/sources/records/search/words.ts'
 import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import {
@@ -98,7 +98,7 @@ test('reads granted by record id cost no turns for other records', async () => {
     await countTurns(queryRecords(open(), { stream: 'messages', changesSince: 'beginning' })),
   ]
   const count = await countTurns(aggregateRecords(open(), { stream: 'messages', metric: 'count' }))
-  const found = await countTurns(searchRecords(open(), { q: 'Invoice message' }))
+  const search = await countTurns(searchRecords(open(), { q: 'Invoice message' }))
   const byAuthor = await countTurns(searchRecords(open(), { q: 'invoice ann' }))
 
   expect(reads.map(({ answer }) => answer.records.map(({ id }) => id))).toEqual([
@@ -106,9 +106,9 @@ test('reads granted by record id cost no turns for other records', async () => {
     ['m450', 'm3', 'm7'],
   ])
   expect(count.answer.value).toBe(3)
-  expect(found.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm7', 'm3'])
+  expect(search.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm7', 'm3'])
   expect(byAuthor.answer.hits.map(({ row }) => row.key)).toEqual(['m450', 'm3'])
-  for (const { turns } of [...reads, count, found, byAuthor]) expect(turns).toBeLessThan(3)
+  for (const { turns } of [...reads, count, search, byAuthor]) expect(turns).toBeLessThan(3)
 })
 
 test('changes of fields that are not granted cost a change feed no turns', async () => {
@@ -192,7 +192,7 @@ test('long records are read in small batches, without fields that are not grante
   if (!scope) throw new Error('nothing is granted')
 
   const page = await countTurns(queryRecords(open(), { stream: 'messages', limit: 40 }))
-  const found = await countTurns(searchRecords(open(), { q: 'invoice', limit: 40 }))
+  const search = await countTurns(searchRecords(open(), { q: 'invoice', limit: 40 }))
   const changes = await countTurns(
     queryRecords(open(), { stream: 'messages', limit: 40, changesSince: 'beginning' }),
   )
@@ -201,8 +201,8 @@ test('long records are read in small batches, without fields that are not grante
   const rows = [page, changes].map(({ answer }) => answer.records.map(({ id }) => id))
   const keys = Array.from({ length: 40 }, (_, n) => `m${n}`)
   expect(rows).toEqual([keys.toReversed(), keys])
-  expect(found.answer.hits.map(({ row }) => row.key).sort()).toEqual([...keys].sort())
-  for (const { turns } of [page, found, changes]) expect(turns).toBeGreaterThanOrEqual(2)
+  expect(search.answer.hits.map(({ row }) => row.key).sort()).toEqual([...keys].sort())
+  for (const { turns } of [page, search, changes]) expect(turns).toBeGreaterThanOrEqual(2)
   for (const { key, body } of slice.rows)
     if (Number(key.slice(1)) % 2) expect(body).not.toHaveProperty('labels')
   expect(slice.rows.length).toBeLessThan(40)
@@ -264,14 +264,14 @@ test('the time of the last granted record is searched in batches', async () => {
   const find = async (reader: Reader) => {
     const [scope] = reader.scopes
     if (!scope) throw new Error('nothing is granted')
-    return { found: await findLastUpdated(reader, scope) }
+    return { lastUpdated: await findLastUpdated(reader, scope) }
   }
 
   const { answer, turns } = await countTurns(find(open()))
 
-  expect(answer).toEqual({ found: '2026-06-01T00:00:00.000Z' })
+  expect(answer).toEqual({ lastUpdated: '2026-06-01T00:00:00.000Z' })
   expect(turns).toBeGreaterThan(500 / smallBounds.maxScannedRows - 3)
-  expect(await find(openFuture())).toEqual({ found: null })
+  expect(await find(openFuture())).toEqual({ lastUpdated: null })
 })
 
 test.each([
@@ -322,12 +322,12 @@ test('ingesting long lines yields to the event loop, and their words are found',
       () => 0,
     ),
   )
-  const found = await searchRecords(aReaderFactory(store, {})(), { q: '7番' })
+  const page = await searchRecords(aReaderFactory(store, {})(), { q: '7番' })
 
   expect(answer).toMatchObject({ records_accepted: 20, records_rejected: 0 })
   expect(turns).toBeGreaterThan(2)
-  expect(entries.flatMap(({ written }) => written?.texts)).toEqual([])
-  expect(found).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
+  expect(entries.flatMap(({ content }) => content?.texts)).toEqual([])
+  expect(page).toMatchObject({ hits: [{ row: { key: 'm7' } }] })
 })
 
 test('deletions during a page read hide none of the remaining records', async () => {

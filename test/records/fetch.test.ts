@@ -43,13 +43,13 @@ test('a fetched document has no raw record, envelope or request id, but names it
 test('fetch applies the field projection before it renders the text [R75, R76, R77]', async () => {
   const reader = await aReaderOfTwoConnections()
 
-  const { data, text, whole } = await reader.call('fetch', {
+  const { data, text, rawResult } = await reader.call('fetch', {
     id: 'work/messages:m1',
     fields: ['size'],
   })
 
   expect(JSON.parse(String(data.text))).toEqual({ size: 1 })
-  expect(JSON.stringify(whole)).not.toMatch(/invoice|bob|2026-01-01|unread/)
+  expect(JSON.stringify(rawResult)).not.toMatch(/invoice|bob|2026-01-01|unread/)
   expect(text).toBe(JSON.stringify(data))
   expect(data.metadata).toMatchObject({
     connection_id: 'work',

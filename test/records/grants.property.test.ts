@@ -206,7 +206,7 @@ test.each(boundsCases)(
         })
 
         if (isFailed(page) || isFailed(count)) throw new Error('failed')
-        const found = visible.filter((record) =>
+        const expectedHits = visible.filter((record) =>
           ['note', 'hidden'].some(
             (name) =>
               isGranted(name) &&
@@ -215,7 +215,9 @@ test.each(boundsCases)(
                 .includes(q),
           ),
         )
-        expect(page.hits.map(({ row }) => row.key).sort()).toEqual(found.map(({ id }) => id).sort())
+        expect(page.hits.map(({ row }) => row.key).sort()).toEqual(
+          expectedHits.map(({ id }) => id).sort(),
+        )
         expect(count.value).toBe(visible.length)
         if (isFailed(sum))
           expect([sum.failure.code, isGranted('rank')]).toEqual(['unknown_field', false])

@@ -1,10 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { LedgerError } from '../../src/governance/ledger.ts'
+import { isFault } from '../../src/capability/fault.ts'
+import { StorageError } from '../../src/capability/storage-error.ts'
+import { BackgroundWriter } from '../../src/runtime/records/background-writer.ts'
 import { openOwnerStore } from '../../src/runtime/records/owner-store.ts'
-import { toScopes } from '../../src/sources/records/grants/granted-scope.ts'
+import { toScopes } from '../../src/sources/records/grants/to-scopes.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
-import { BackgroundWriter } from '../../src/storage/records/writing/background-writer.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import {
   aMessage,
@@ -67,8 +68,8 @@ test('the column number of a removed field is never reused, and is restored with
 
   store.writer.declare(notes('secret'))
   store.writer.declare(notes('secret', 'other'))
-  expect(listGroups).toThrow(LedgerError)
-  expect(() => find('secret')).toThrow(LedgerError)
+  expect(listGroups).toThrow(StorageError)
+  expect(() => find('secret')).toThrow(StorageError)
   store.writer.declare(notes('secret', 'other', 'open'))
 
   expect(listGroups()).toEqual(['OPEN'])
@@ -97,7 +98,7 @@ test('a read in flight fails when the type of its field has changed', async () =
 
   store.writer.declare({ ...rest, fields: retypedFields })
 
-  expect(listGroups).toThrow(LedgerError)
+  expect(listGroups).toThrow(StorageError)
 })
 
 test('changing the type of a field keeps the change history of every field', async () => {
@@ -161,7 +162,7 @@ test('entries built for an earlier declaration are written under the current one
   onTestFinished(() => background.close())
   const entries = ['c', 'd'].map((id) => {
     const entry = toRecordEntry(source.stream, aNote(id), '2026-01-01T00:00:00.000Z')
-    if (typeof entry === 'string') throw new Error(entry)
+    if (isFault(entry)) throw new Error(entry.fault)
     return entry
   })
 

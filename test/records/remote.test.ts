@@ -19,15 +19,15 @@ import { serveHere } from '../support/serve-here.ts'
 
 /** A client of a server that holds no records itself and reads them from a remote server. */
 async function aRemoteReader(server: string, token: string) {
-  const source = await recordSource({ server, token }, { mount: '/mcp/far' })
+  const source = await recordSource({ server, token }, { mount: '/mcp/remote' })
   const { port, bridge } = await serveHere({ sources: [source] })
-  const client = await aModernClient(`http://127.0.0.1:${port}/mcp/far`)
+  const client = await aModernClient(`http://127.0.0.1:${port}/mcp/remote`)
   const call = async (name: string, input: Data = {}) =>
     toResult(await client.callTool({ name, arguments: { ...input } }))
   return { client, call, bridge }
 }
 
-async function aNearAndFarReader(connections: readonly string[] = ['work']) {
+async function aLocalAndRemoteReader(connections: readonly string[] = ['work']) {
   const store = await aRecordStore()
   for (const connection of connections)
     store.put(messages(), connection, someMessages(30), `${connection} mail`)
@@ -35,9 +35,9 @@ async function aNearAndFarReader(connections: readonly string[] = ['work']) {
     stream: 'messages',
     fields: ['id', 'sent_at', 'author', 'body', 'size', 'unread', 'thread'],
   })
-  const near = await aReader(store, grant.token)
-  const far = await aRemoteReader(near.origin, grant.token)
-  return { store, grant, near, far }
+  const local = await aReader(store, grant.token)
+  const remote = await aRemoteReader(local.origin, grant.token)
+  return { store, grant, local, remote }
 }
 
 /** URLs differ because remote records are cited at their own server. */
@@ -45,7 +45,7 @@ const withoutUrlsAndScores = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (key, item) => (key === 'url' || key === 'score' ? 0 : item)))
 
 test('a remote source serves the same five tools with the same results as a local one', async () => {
-  const { near, far } = await aNearAndFarReader()
+  const { local, remote } = await aLocalAndRemoteReader()
   const calls: readonly [string, Data][] = [
     ['schema', {}],
     ['schema', { stream: 'messages' }],
@@ -67,24 +67,32 @@ test('a remote source serves the same five tools with the same results as a loca
     ['fetch', { id: 'work/messages:m3', fields: ['size'] }],
   ]
 
-  const [nearTools, farTools] = [await near.client.listTools(), await far.client.listTools()]
-  const names = ({ tools }: typeof nearTools) =>
+  const [localTools, remoteTools] = [
+    await local.client.listTools(),
+    await remote.client.listTools(),
+  ]
+  const names = ({ tools }: typeof localTools) =>
     tools.map(({ name, inputSchema }) => [name, inputSchema])
-  expect(names(farTools)).toEqual(names(nearTools))
+  expect(names(remoteTools)).toEqual(names(localTools))
   for (const [tool, input] of calls) {
-    const [local, remote] = [await near.call(tool, input), await far.call(tool, input)]
-    expect(remote.isError, `${tool} ${remote.text}`).toBe(false)
-    expect(withoutUrlsAndScores(remote.data), tool).toEqual(withoutUrlsAndScores(local.data))
-    if (tool !== 'fetch') expect(remote.text, tool).toBe(local.text)
+    const [localResult, remoteResult] = [
+      await local.call(tool, input),
+      await remote.call(tool, input),
+    ]
+    expect(remoteResult.isError, `${tool} ${remoteResult.text}`).toBe(false)
+    expect(withoutUrlsAndScores(remoteResult.data), tool).toEqual(
+      withoutUrlsAndScores(localResult.data),
+    )
+    if (tool !== 'fetch') expect(remoteResult.text, tool).toBe(localResult.text)
   }
 })
 
 test('remote pages, hits and changes can be followed to the end by the text alone', async () => {
-  const { far, store } = await aNearAndFarReader()
+  const { remote, store } = await aLocalAndRemoteReader()
   const follow = async (tool: string, input: Data) => {
     const texts: string[] = []
     for (let cursor: string | undefined; ; ) {
-      const { text } = await far.call(tool, { ...input, ...(cursor && { cursor }) })
+      const { text } = await remote.call(tool, { ...input, ...(cursor && { cursor }) })
       texts.push(text)
       cursor = /next_cursor "([^"]+)"/.exec(text)?.[1]
       if (!cursor) return texts
@@ -100,7 +108,7 @@ test('remote pages, hits and changes can be followed to the end by the text alon
   })
   const [, bookmark = ''] = /next_changes_since "([^"]+)"/.exec(changes.at(-1) ?? '') ?? []
   store.put(messages(), 'work', [aMessage(3, { size: 99 })])
-  const nextChanges = await far.call('query_records', {
+  const nextChanges = await remote.call('query_records', {
     stream: 'messages',
     changes_since: bookmark,
   })
@@ -114,7 +122,7 @@ test('remote pages, hits and changes can be followed to the end by the text alon
 })
 
 test('a remote source reports errors in the same words as a local one', async () => {
-  const { near, far, store, grant } = await aNearAndFarReader(['home', 'work'])
+  const { local, remote, store, grant } = await aLocalAndRemoteReader(['home', 'work'])
   const calls: readonly [string, Data, string][] = [
     ['query_records', { stream: 'messages' }, 'ambiguous_connection'],
     ['query_records', { stream: 'nope', connection_id: 'work' }, 'unknown_stream'],
@@ -143,22 +151,28 @@ test('a remote source reports errors in the same words as a local one', async ()
   ]
 
   for (const [tool, input, code] of calls) {
-    const [local, remote] = [await near.call(tool, input), await far.call(tool, input)]
-    expect([local.failure?.code, remote.failure?.code], JSON.stringify(input)).toEqual([code, code])
-    expect(remote.failure?.message).toBe(local.failure?.message)
-    expect(remote.failure?.details ?? {}).toEqual(local.failure?.details ?? {})
+    const [localResult, remoteResult] = [
+      await local.call(tool, input),
+      await remote.call(tool, input),
+    ]
+    expect([localResult.failure?.code, remoteResult.failure?.code], JSON.stringify(input)).toEqual([
+      code,
+      code,
+    ])
+    expect(remoteResult.failure?.message).toBe(localResult.failure?.message)
+    expect(remoteResult.failure?.details ?? {}).toEqual(localResult.failure?.details ?? {})
   }
   store.writer.revoke(grant.id, Date.now())
-  const revoked = await far.call('search', { q: 'invoice' })
+  const revoked = await remote.call('search', { q: 'invoice' })
   expect(revoked.failure?.code).toBe('remote_refused')
   expect(revoked.text).not.toContain('Message')
 })
 
 test('a remote source does not start with an owner token, an invalid token or a shared mount', async () => {
-  const { store, near, grant } = await aNearAndFarReader()
+  const { store, local, grant } = await aLocalAndRemoteReader()
   const owner = store.owner()
   const list = async (token: string, extraYaml = '', env = {}) => {
-    const yaml = `sources:\n  - records: { server: "${near.origin}", token: "env://PDPP_TOKEN" }\n${extraYaml}`
+    const yaml = `sources:\n  - records: { server: "${local.origin}", token: "env://PDPP_TOKEN" }\n${extraYaml}`
     const cwd = await aProject({ 'drawbridge.yaml': yaml })
     return drawbridge(['list'], { cwd, env: { PDPP_TOKEN: token, ...env } })
   }
@@ -345,7 +359,7 @@ test('a remote server that is down, invalid, busy or redirecting gives the match
 })
 
 test('a remote server that is unavailable at start is used once it is up', async () => {
-  const { grant, near } = await aNearAndFarReader()
+  const { grant, local } = await aLocalAndRemoteReader()
   const unavailable = await aForeignServer((_, response) => response.writeHead(503).end('{}'))
   let target = unavailable
   const proxy = await aForeignServer(async (url, response) => {
@@ -357,7 +371,7 @@ test('a remote server that is unavailable at start is used once it is up', async
   const { call } = await aRemoteReader(proxy, grant.token)
 
   const whileDown = await call('schema')
-  target = near.origin
+  target = local.origin
   const onceUp = await call('schema')
 
   expect(whileDown.failure?.code).toBe('remote_unavailable')

@@ -62,12 +62,12 @@ test('the schema is served whole, scoped and compact, with granted fields only',
   const { store, token } = await aStoreWithTwoConnections()
   const { ask } = await aServer(store, token)
 
-  const whole = (await ask('/v1/schema')).body
+  const fullSchema = (await ask('/v1/schema')).body
   const compact = (await ask('/v1/schema?view=compact')).body
   const full = (await ask('/v1/schema?stream=messages&detail=full&connection_id=work')).body
   const ambiguous = await ask('/v1/schema?stream=messages&detail=full')
 
-  expect(whole).toMatchObject({
+  expect(fullSchema).toMatchObject({
     object: 'schema',
     bearer: { token_kind: 'mcp_package', client_id: 'test', grant_id: expect.any(String) },
     connector_count: 1,
@@ -87,7 +87,7 @@ test('the schema is served whole, scoped and compact, with granted fields only',
       },
     ],
   })
-  const [row] = whole.connectors[0].streams
+  const [row] = fullSchema.connectors[0].streams
   expect(row.field_capabilities.size).toEqual({
     schema: { type: 'integer' },
     type: 'integer',
@@ -98,7 +98,7 @@ test('the schema is served whole, scoped and compact, with granted fields only',
     semantic_search: { declared: false, usable: false },
     aggregation: expect.objectContaining({ sum: { declared: true, usable: true } }),
   })
-  expect(JSON.stringify(whole)).not.toMatch(/body|unread|thread/)
+  expect(JSON.stringify(fullSchema)).not.toMatch(/body|unread|thread/)
   expect(compact).toMatchObject({ detail: 'compact', field_capability_legend: expect.any(String) })
   expect(compact.connectors[0].streams[0].field_capabilities).toMatchObject({
     size: 't=integer,eq,r=gte|gt|lte|lt,a=sum|avg|min|max',
@@ -390,7 +390,7 @@ test('discovery is served in three metadata documents, and token kinds by intros
   const resource = (await ask('/.well-known/oauth-protected-resource')).body
   const mount = (await ask('/.well-known/oauth-protected-resource/mcp/records')).body
   const server = (await ask('/.well-known/oauth-authorization-server')).body
-  const suffixed = await ask('/.well-known/oauth-authorization-server/mcp/records')
+  const mountServer = await ask('/.well-known/oauth-authorization-server/mcp/records')
   const unknownMount = await ask('/.well-known/oauth-protected-resource/nope')
   const unauthenticated = await ask('/v1/schema', { bearer: 'nobody' })
 
@@ -405,7 +405,7 @@ test('discovery is served in three metadata documents, and token kinds by intros
     pdpp_agent_discovery: { mcp: { endpoint: `${origin}/mcp/records`, no_owner_token: true } },
   })
   expect(server).toMatchObject({ issuer: origin, introspection_endpoint: `${origin}/introspect` })
-  expect(suffixed.body).toEqual(server)
+  expect(mountServer.body).toEqual(server)
   expect(unknownMount.status).toBe(404)
   expect(unauthenticated.body.error).toMatchObject({
     resource_metadata: `${origin}/.well-known/oauth-protected-resource`,

@@ -93,9 +93,9 @@ describe('schema without a stream', () => {
           store.put(aWideStream(`stream_${index}`, fieldCount), 'one', [])
         const terms = Array.from({ length: 24 }, (_, index) => ({ stream: `stream_${index}` }))
         const reader = await aReader(store, store.grant(...terms).token)
-        const { whole, text } = await reader.call('schema')
+        const { rawResult, text } = await reader.call('schema')
         expect(text).not.toContain('field_1')
-        return bytes(whole)
+        return bytes(rawResult)
       }),
     )
 
@@ -113,12 +113,12 @@ describe('schema without a stream', () => {
     declareEmpty(store.file, streams)
     const reader = await aReader(store, store.grant(...names.map((stream) => ({ stream }))).token)
 
-    const { text, whole } = await reader.call('schema')
+    const { text, rawResult } = await reader.call('schema')
 
     for (const name of names) expect(text).toContain(name)
     const lines = text.split('\n').filter((line) => line.startsWith('connector_key'))
     expect(lines).toHaveLength(3)
-    expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
+    expect(bytes(rawResult)).toBeLessThanOrEqual(64 * 1024)
   })
 })
 
@@ -217,10 +217,10 @@ describe('schema with a stream', () => {
     store.put(aWideStream('wide', 60), 'one', [])
     const reader = await aReader(store, store.grant({ stream: 'wide' }).token)
 
-    const { text, whole } = await reader.call('schema', { stream: 'wide' })
+    const { text, rawResult } = await reader.call('schema', { stream: 'wide' })
 
     for (let index = 0; index < 59; index++) expect(text).toContain(`field_${index}`)
-    expect(bytes(whole)).toBeLessThanOrEqual(3 * 1024)
+    expect(bytes(rawResult)).toBeLessThanOrEqual(3 * 1024)
   })
 })
 
@@ -277,9 +277,9 @@ describe('schema with full detail', () => {
     store.put(aWideStream('wide', 200), 'one', [])
     const reader = await aReader(store, store.grant({ stream: 'wide' }).token)
 
-    const { text, whole } = await reader.call('schema', { stream: 'wide', detail: 'full' })
+    const { text, rawResult } = await reader.call('schema', { stream: 'wide', detail: 'full' })
 
-    expect(bytes(whole)).toBeLessThanOrEqual(64 * 1024)
+    expect(bytes(rawResult)).toBeLessThanOrEqual(64 * 1024)
     expect(text).toContain('Shortened because of their length:')
   })
 })

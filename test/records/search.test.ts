@@ -227,9 +227,9 @@ test('words in scripts without spaces are found, also with a grant by record id'
     store.grant({ stream: 'messages', resources }).token,
   )
 
-  for (const [q, found] of expectedMarks) {
-    expect(await listMarkedWords(reader, q), q).toEqual(found)
-    expect(await listMarkedWords(readerByRecordId, q), q).toEqual(found)
+  for (const [q, markedWords] of expectedMarks) {
+    expect(await listMarkedWords(reader, q), q).toEqual(markedWords)
+    expect(await listMarkedWords(readerByRecordId, q), q).toEqual(markedWords)
   }
 })
 

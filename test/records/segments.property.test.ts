@@ -5,7 +5,7 @@ import {
   granularities,
   toStepMs,
 } from '../../src/sources/records/aggregate/time-buckets.ts'
-import type { Scope } from '../../src/sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../src/sources/records/model/scope.ts'
 import type { Field } from '../../src/sources/records/model/stream.ts'
 import type { Condition, TallyQuery } from '../../src/sources/records/record-store.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Scope } from '../../src/sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../src/sources/records/model/scope.ts'
 import type { Field } from '../../src/sources/records/model/stream.ts'
 import { SegmentReader } from '../../src/storage/records/columns/segment-reader.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'

@@ -163,8 +163,8 @@ test('tampered, truncated, random and foreign cursors get the same error', async
     if (next_cursor === undefined) throw new Error(JSON.stringify(data))
     return next_cursor
   }
-  const whole = await readCursor(reader, page)
-  const cursorBytes = Buffer.from(whole, 'base64url')
+  const validCursor = await readCursor(reader, page)
+  const cursorBytes = Buffer.from(validCursor, 'base64url')
   const flip = (bytes: Buffer, bit: number) => {
     const changed = Buffer.from(bytes)
     changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
@@ -206,10 +206,10 @@ test('tampered, truncated, random and foreign cursors get the same error', async
   }
 
   await tryCursors([...forged, ...foreignCursors])
-  expect((await reader.call('query_records', { ...page, cursor: whole })).isError).toBe(false)
+  expect((await reader.call('query_records', { ...page, cursor: validCursor })).isError).toBe(false)
   // Revoking one connection changes the grant, which invalidates its cursors.
   store.writer.revoke(grant.grants[0] ?? '', Date.now())
-  await tryCursors([whole])
+  await tryCursors([validCursor])
 
   expect(forged.length).toBeGreaterThan(amount(600, 10_000))
   expect([...answers]).toEqual([expect.stringContaining('invalid_cursor')])
@@ -257,8 +257,8 @@ test('record content cannot forge cursors, mark tags, ids or lines of the text',
   for (const line of lines) {
     const { id, data: stored } = JSON.parse(line) as { id: string; data: { body: string } }
     expect(stored.body).toBe(toBody(Number(id.slice(1))))
-    const { text: whole } = await reader.call('fetch', { id: `work/messages:${id}` })
-    const document = JSON.parse(whole) as { text: string; url: string }
+    const { text } = await reader.call('fetch', { id: `work/messages:${id}` })
+    const document = JSON.parse(text) as { text: string; url: string }
     expect(document.text).toContain('invoice')
     expect(document.url).not.toContain('evil')
   }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toSnippet } from '../../src/sources/records/search/snippet.ts'
 import {
   eachWord,
   listWords,
   toIndexTerms,
   toIndexText,
-} from '../../src/sources/records/search/words.ts'
+} from '../../src/sources/records/model/words.ts'
+import { toSnippet } from '../../src/sources/records/search/snippet.ts'
 
 const characters = [
   ...'東京都庁茶がカｶﾞー々𠮷ゟ〱㊀㈩aB1é ,。น้ำดีกາຳកាမြकी한',

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
+import { isFault } from '../../src/capability/fault.ts'
 import type { OpenedSource } from '../../src/runtime/placed-source.ts'
 import { recordSource } from '../../src/runtime/records/open-records.ts'
 import {
@@ -11,10 +12,10 @@ import {
 } from '../../src/sources/records/grants/issue-tokens.ts'
 import { createTokenGate } from '../../src/sources/records/grants/token-gate.ts'
 import { toRecordEntry } from '../../src/sources/records/import/to-entry.ts'
-import { declareStream, streamShape } from '../../src/sources/records/model/declare-stream.ts'
 import type { RecordSource, Stream } from '../../src/sources/records/model/stream.ts'
 import { localRecordSource as toRecordSource } from '../../src/sources/records/record-source.ts'
 import type { RecordStore } from '../../src/sources/records/record-store.ts'
+import { declareStream, streamShape } from '../../src/sources/records/streams/declare-stream.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 import { RecordWriter } from '../../src/storage/records/writing/record-writer.ts'
 import { aModernClient } from './official-clients.ts'
@@ -24,9 +25,9 @@ export type Data = Readonly<Record<string, unknown>>
 
 /** A stream from a declaration like those in `streams.yaml`. */
 export function aStream(name: string, shape: Record<string, unknown>, connector = 'mail'): Stream {
-  const declaration = declareStream(name, connector, streamShape.parse(shape))
-  if ('faults' in declaration) throw new Error(JSON.stringify(declaration.faults))
-  return declaration.stream
+  const stream = declareStream(name, connector, streamShape.parse(shape))
+  if (isFault(stream)) throw new Error(JSON.stringify(stream.fault))
+  return stream
 }
 
 const rangeOperators = ['gte', 'gt', 'lte', 'lt']
@@ -121,7 +122,7 @@ export async function aRecordStore(): Promise<TestStore> {
       })
       const entries = records.map((record) => {
         const entry = toRecordEntry(stream, record, emittedAt)
-        if (typeof entry === 'string') throw new Error(entry)
+        if (isFault(entry)) throw new Error(entry.fault)
         return entry
       })
       for (let at = 0; at < entries.length; at += 500)
@@ -147,7 +148,7 @@ export interface Result {
   readonly isError: boolean
   readonly failure: { code: string; message: string; details?: Record<string, unknown> } | undefined
   /** The unparsed result. */
-  readonly whole: unknown
+  readonly rawResult: unknown
 }
 
 export interface ReadingClient {
@@ -160,16 +161,16 @@ export interface ReadingClient {
 export interface ReaderParts {
   readonly onOperationalError?: (error: unknown) => void
   /** Overrides methods of the store. */
-  readonly around?: (store: RecordStore) => Partial<RecordStore>
+  readonly overrides?: (store: RecordStore) => Partial<RecordStore>
 }
 
 /** A source and its token gate over a decorated store. */
 function openDecorated(
   file: string,
-  around: NonNullable<ReaderParts['around']>,
+  overrides: NonNullable<ReaderParts['overrides']>,
 ): Pick<OpenedSource, 'source' | 'gate'> {
   const original = new SqliteRecords(file, Date.now, () => {})
-  const parts = around(original)
+  const parts = overrides(original)
   const store = new Proxy(original, {
     get: (_, name: keyof SqliteRecords) => {
       const value = (parts as Partial<SqliteRecords>)[name] ?? original[name]
@@ -185,7 +186,7 @@ function openDecorated(
   const source = toRecordSource({
     id: file,
     open: gate.open,
-    holdsOwner: gate.holdsOwner,
+    containsOwnerToken: gate.containsOwnerToken,
     diagnostics: () => [],
     close: async () => original.close(),
   })
@@ -196,10 +197,10 @@ function openDecorated(
 export async function aReader(
   { file }: TestStore,
   token: string,
-  { onOperationalError = () => {}, around }: ReaderParts = {},
+  { onOperationalError = () => {}, overrides }: ReaderParts = {},
 ): Promise<ReadingClient> {
   const mounted = recordSource(file, { mount: '/mcp/records' })
-  const sources = [around ? { ...mounted, ...openDecorated(file, around) } : mounted]
+  const sources = [overrides ? { ...mounted, ...openDecorated(file, overrides) } : mounted]
   const { port } = await serveHere({ sources, onOperationalError })
   const origin = `http://127.0.0.1:${port}`
   const url = `${origin}/mcp/records`
@@ -227,7 +228,7 @@ export function toResult(result: unknown): Result {
     data: structuredContent ?? {},
     isError: isError === true,
     failure: _meta?.['dev.drawbridge/failure'] as Result['failure'],
-    whole: { content, structuredContent },
+    rawResult: { content, structuredContent },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Scope } from '../../src/sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../src/sources/records/model/scope.ts'
 import type { Tally, TallyQuery } from '../../src/sources/records/record-store.ts'
 import type { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
 
@@ -33,7 +33,7 @@ function add(tallies: Map<unknown, Tally>, tally: Tally): void {
   tallies.set(tally.group, {
     group: tally.group,
     count: tally.count + (former?.count ?? 0),
-    valued: tally.valued + (former?.valued ?? 0),
+    valueCount: tally.valueCount + (former?.valueCount ?? 0),
     sum: tally.sum + (former?.sum ?? 0),
     min: extreme('min'),
     max: extreme('max'),

@@ -1,3 +1,4 @@
+import { isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { checkReadable } from '../../runtime/file-errors.ts'
 import { inferStream } from '../../sources/records/import/infer-stream.ts'
@@ -37,35 +38,39 @@ export async function draftStreams(
 }
 
 /** The first records of each stream. Lines of an export name their stream. */
-function readSamples(file: string, selected: string | undefined): ReadonlyMap<string, Sample> {
+function readSamples(
+  file: string,
+  selectedStream: string | undefined,
+): ReadonlyMap<string, Sample> {
   const samples = new Map<string, Row[]>()
   let plainLines = 0
   let problem = 'it is empty'
-  for (const { number, value, fault = 'not a record' } of readLines(file, (_, text) => text)) {
+  for (const line of readLines(file, (_, text) => text)) {
+    const { number, value } = line
     if (isDeletion(value)) continue
-    const enveloped = isEnvelope(value)
-    const row = enveloped ? value.data : value
+    const hasEnvelope = isEnvelope(value)
+    const row = hasEnvelope ? value.data : value
     if (!isPlainObject(row)) {
-      problem = `line ${number}: ${fault}`
+      problem = `line ${number}: ${isFault(line) ? line.fault : 'not a record'}`
       continue
     }
-    const name = (enveloped ? value.stream : undefined) ?? selected ?? 'records'
+    const name = (hasEnvelope ? value.stream : undefined) ?? selectedStream ?? 'records'
     const sample = samples.get(name) ?? []
     if (sample.length < sampleSize) sample.push(row)
     samples.set(name, sample)
     // Plain lines all belong to one stream, so a full sample is enough.
-    if (!enveloped && ++plainLines === sampleSize) break
+    if (!hasEnvelope && ++plainLines === sampleSize) break
   }
   if (samples.size === 0)
     throw new UsageError(`${file} has no record to draft a stream from: ${problem}`)
   if (isTable(file)) for (const [name, rows] of samples) samples.set(name, [...typeColumns(rows)])
-  if (selected === undefined) return samples
-  const sample = samples.get(selected)
+  if (selectedStream === undefined) return samples
+  const sample = samples.get(selectedStream)
   if (!sample)
     throw new UsageError(
-      `${file} has no record of ${selected}. Available: ${[...samples.keys()].join(', ')}`,
+      `${file} has no record of ${selectedStream}. Available: ${[...samples.keys()].join(', ')}`,
     )
-  return new Map([[selected, sample]])
+  return new Map([[selectedStream, sample]])
 }
 
 type Row = Readonly<Record<string, unknown>>

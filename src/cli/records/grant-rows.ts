@@ -4,7 +4,7 @@ import {
   type StreamTerms,
   toGrantStatus,
   toOwnerTokenStatus,
-} from '../../sources/records/grants/grant.ts'
+} from '../../sources/records/model/grant.ts'
 import { toMilliseconds } from '../../sources/records/model/to-comparable.ts'
 
 /** A package of one grant is shown with the id of that grant, a package of several with its own id. */
@@ -13,9 +13,9 @@ export function toSummary({ id, grants, expiresAt }: GrantPackage) {
   const isSingle = first && others.length === 0
   return {
     grant_id: isSingle ? first.id : id,
-    ...(!isSingle && {
-      grants: grants.map((one) => ({ grant_id: one.id, connection_id: one.connection })),
-    }),
+    grants: isSingle
+      ? undefined
+      : grants.map((one) => ({ grant_id: one.id, connection_id: one.connection })),
     ...toTimes({ expires_at: expiresAt }),
   }
 }
@@ -64,7 +64,7 @@ const toTermsRow = ({ stream, fields, since, until, resources }: StreamTerms) =>
   stream,
   fields,
   ...toTimes({ since: toInstant(since), until: toInstant(until) }),
-  ...(resources && { resources }),
+  resources,
 })
 
 const toInstant = (text: string | undefined): number | undefined =>
@@ -74,10 +74,10 @@ const toInstant = (text: string | undefined): number | undefined =>
 function toTimes<Name extends string>(
   times: Readonly<Record<Name, number | undefined>>,
 ): Partial<Record<Name, string>> {
-  const formatted: Partial<Record<Name, string>> = {}
+  const texts: Partial<Record<Name, string>> = {}
   for (const name in times) {
     const time = times[name]
-    if (time !== undefined) formatted[name] = new Date(time).toISOString()
+    if (time !== undefined) texts[name] = new Date(time).toISOString()
   }
-  return formatted
+  return texts
 }

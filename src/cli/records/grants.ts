@@ -2,7 +2,6 @@ import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
-import type { GrantPackage } from '../../sources/records/grants/grant.ts'
 import {
   createGrant,
   createOwnerToken,
@@ -10,6 +9,7 @@ import {
   unknownGrant,
 } from '../../sources/records/grants/issue-tokens.ts'
 import { tokenPrefix } from '../../sources/records/grants/token-gate.ts'
+import type { GrantPackage } from '../../sources/records/model/grant.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
@@ -136,24 +136,22 @@ function createOwner(store: OwnerStore, expires: string | undefined): number {
 function show(store: OwnerStore, id: string, reads: boolean): number {
   const owner = store.owners.find((one) => one.id === id)
   if (owner) {
-    printJson({ ...toOwnerRow(owner, Date.now()), ...(reads && { reads: [] }) })
+    printJson({ ...toOwnerRow(owner, Date.now()), reads: reads ? [] : undefined })
     return 0
   }
-  const found = store.packages.find((one) => hasId(one, id))
-  if (!found) return fail(unknownGrant(id))
-  const log = reads ? store.listDisclosures(found.id) : undefined
+  const grantPackage = store.packages.find((one) => hasId(one, id))
+  if (!grantPackage) return fail(unknownGrant(id))
+  const log = reads ? store.listDisclosures(grantPackage.id) : undefined
   if (log?.broken !== undefined)
     printMessage(`The log of reads was tampered with at entry ${log.broken}.`)
   printJson({
-    ...toRow(found, Date.now()),
-    grants: toGrantDetails(found),
-    ...(log && {
-      reads: log.records.map(({ n, at, entry }) => ({
-        id: String(n),
-        at: new Date(at).toISOString(),
-        ...entry,
-      })),
-    }),
+    ...toRow(grantPackage, Date.now()),
+    grants: toGrantDetails(grantPackage),
+    reads: log?.records.map(({ n, at, entry }) => ({
+      id: String(n),
+      at: new Date(at).toISOString(),
+      ...entry,
+    })),
   })
   return log?.broken === undefined ? 0 : 1
 }
@@ -161,9 +159,9 @@ function show(store: OwnerStore, id: string, reads: boolean): number {
 function issue(store: OwnerStore, id: string): number {
   if (store.owners.some((one) => one.id === id))
     return fail(`${id} is an owner token. "drawbridge grants create --owner" creates another.`)
-  const issued = issueToken(store, id, Date.now())
-  if (isFault(issued)) return fail(issued.fault)
-  printJson({ ...toSummary(issued.grantPackage), token: issued.token })
+  const result = issueToken(store, id, Date.now())
+  if (isFault(result)) return fail(result.fault)
+  printJson({ ...toSummary(result.grantPackage), token: result.token })
   return 0
 }
 
@@ -183,12 +181,14 @@ const tokenInsteadOfId = 'That is a token, not an id. "drawbridge grants list" s
 
 /** Does not repeat the token: terminal output is often logged and shared. */
 function toTokenError(store: OwnerStore, token: string): UsageError {
-  const found = store.findToken(token)
+  const storedToken = store.findToken(token)
   const grantPackage = store.packages.find(
-    ({ id }) => found?.kind === 'client' && id === found.package,
+    ({ id }) => storedToken?.kind === 'client' && id === storedToken.package,
   )
   const id =
-    found?.kind === 'owner' ? found.owner.id : grantPackage && toSummary(grantPackage).grant_id
+    storedToken?.kind === 'owner'
+      ? storedToken.owner.id
+      : grantPackage && toSummary(grantPackage).grant_id
   return new UsageError(
     id === undefined ? tokenInsteadOfId : `That is a token, not an id. Its id is ${id}.`,
   )

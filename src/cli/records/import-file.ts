@@ -5,8 +5,8 @@ import { findExportPart } from '../../sources/records/import/export-part.ts'
 import type { ImportResult } from '../../sources/records/import/import-result.ts'
 import { toConnection } from '../../sources/records/import/to-connection.ts'
 import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
-import { redeclareStream } from '../../sources/records/model/redeclare-stream.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
+import { redeclareStream } from '../../sources/records/streams/redeclare-stream.ts'
 import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { createProgressBar } from '../terminal/progress.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -17,7 +17,7 @@ export interface ImportFlags {
   readonly store: string
   readonly connection: string
   /** The streams of a `streams.yaml`, and its name. */
-  readonly declared?: { readonly file: string; readonly streams: readonly Stream[] }
+  readonly declaration?: { readonly file: string; readonly streams: readonly Stream[] } | undefined
   readonly stream?: string | undefined
   readonly connector?: string | undefined
   readonly label?: string | undefined
@@ -29,10 +29,10 @@ export interface ImportFlags {
 const interruptedExitCode = 130
 
 export async function importFile(store: OwnerStore, flags: ImportFlags): Promise<number> {
-  const { connection, file, declared, json } = flags
-  const stream = findStream(declared?.streams ?? store.streams, flags)
-  if (declared)
-    for (const one of redeclareStream(store, stream, declared.file)) printMessage(toLine(one))
+  const { connection, file, declaration, json } = flags
+  const stream = findStream(declaration?.streams ?? store.streams, flags)
+  if (declaration)
+    for (const one of redeclareStream(store, stream, declaration.file)) printMessage(toLine(one))
   const result = await importLines(store, stream, flags)
   if (!result) {
     printMessage(
@@ -98,14 +98,14 @@ async function importLines(
 }
 
 function toSummary(result: ImportResult): string {
-  const { added, changed, removed, same, skipped, others, rejected, aside } = result
+  const { added, changed, removed, same, skipped, others, rejected, aside: rejectedFile } = result
   return [
     `${added} added, ${changed} changed, ${removed} removed, ${same} unchanged`,
     ...(skipped > 0
       ? [`${count(skipped, 'line')} imported before (--again imports them again)`]
       : []),
     ...(others > 0 ? [`${count(others, 'line')} of other streams or connections left out`] : []),
-    ...(rejected > 0 ? [`${count(rejected, 'line')} rejected, kept in ${aside}`] : []),
+    ...(rejected > 0 ? [`${count(rejected, 'line')} rejected, kept in ${rejectedFile}`] : []),
   ].join(', ')
 }
 
@@ -121,7 +121,11 @@ const hasSource = (store: OwnerStore, { name, connector }: Stream, id: string): 
 /** The declared stream that the flags select; without `--stream` there must be exactly one. */
 export function findStream(
   streams: readonly Stream[],
-  { stream: name, connector, declared }: Pick<ImportFlags, 'stream' | 'connector' | 'declared'>,
+  {
+    stream: name,
+    connector,
+    declaration,
+  }: Pick<ImportFlags, 'stream' | 'connector' | 'declaration'>,
 ): Stream {
   const candidates = streams.filter(
     (one) => (name ?? one.name) === one.name && (connector ?? one.connector) === one.connector,
@@ -131,8 +135,8 @@ export function findStream(
   const available = streams.map((one) => one.name).join(', ') || 'none'
   if (stream) throw new UsageError(`Name one stream with --stream. Available: ${available}`)
   throw new UsageError(
-    declared === undefined
+    declaration === undefined
       ? `The store does not declare this stream. Declare it with --streams streams.yaml ("drawbridge records streams FILE" drafts one). Available: ${available}`
-      : `${declared.file} declares no stream ${name ?? ''}. Available: ${available}`,
+      : `${declaration.file} declares no stream ${name ?? ''}. Available: ${available}`,
   )
 }

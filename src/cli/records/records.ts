@@ -4,7 +4,7 @@ import { dropUndefined } from '../../json/drop-undefined.ts'
 import { checkReadable } from '../../runtime/file-errors.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
 import { readStreams } from '../../runtime/records/read-streams.ts'
-import { redeclareStream } from '../../sources/records/model/redeclare-stream.ts'
+import { redeclareStream } from '../../sources/records/streams/redeclare-stream.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { readAction } from '../terminal/read-arguments.ts'
@@ -93,9 +93,11 @@ function listStreams(store: OwnerStore, json: boolean): number {
     return 0
   }
   for (const row of rows) print(toRow(row.id, row.connector_key, count(row.records, 'record')))
-  const connected = new Set(store.sources.map(({ stream }) => `${stream.connector}/${stream.name}`))
+  const connectedStreams = new Set(
+    store.sources.map(({ stream }) => `${stream.connector}/${stream.name}`),
+  )
   for (const { name, connector } of store.streams)
-    if (!connected.has(`${connector}/${name}`))
+    if (!connectedStreams.has(`${connector}/${name}`))
       print(toRow(name, connector, 'declared, without a connection yet'))
   return 0
 }
@@ -107,11 +109,11 @@ const toRow = (id: string, connector: string, status: string): string =>
 async function declareStreams({ file, streams = file, store: storeFile, connector }: Flags) {
   if (streams === undefined)
     throw new UsageError('Name a declaration: drawbridge records declare streams.yaml')
-  const declared = await readStreams(streams, connector)
+  const streamsByName = await readStreams(streams, connector)
   return withNewOwnerStore(storeFile, (store) => {
-    for (const [, stream] of declared)
+    for (const [, stream] of streamsByName)
       for (const one of redeclareStream(store, stream, streams)) printMessage(toLine(one))
-    print(`Declared: ${[...declared.keys()].join(', ')}`)
+    print(`Declared: ${[...streamsByName.keys()].join(', ')}`)
     return 0
   })
 }
@@ -122,15 +124,12 @@ async function importInto({ file, connection, streams, ...rest }: Flags): Promis
       'Name a file and a connection: drawbridge records import FILE --connection ID',
     )
   await checkReadable(file)
-  const declared = streams === undefined ? undefined : await readStreams(streams, rest.connector)
-  const flags = {
-    ...rest,
-    file,
-    connection,
-    ...(streams !== undefined &&
-      declared && { declared: { file: streams, streams: [...declared.values()] } }),
-  }
+  const declaration =
+    streams === undefined
+      ? undefined
+      : { file: streams, streams: [...(await readStreams(streams, rest.connector)).values()] }
+  const flags = { ...rest, file, connection, declaration }
   // Find the stream before a new store is created, so that a wrong --stream leaves no file behind.
-  if (!existsSync(rest.store)) findStream(flags.declared?.streams ?? [], flags)
+  if (!existsSync(rest.store)) findStream(flags.declaration?.streams ?? [], flags)
   return withNewOwnerStore(rest.store, (store) => importFile(store, flags))
 }

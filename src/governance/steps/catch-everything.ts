@@ -1,8 +1,8 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed } from '../../capability/outcome.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { refused } from '../failures.ts'
-import { LedgerError } from '../ledger.ts'
 import { ledgerUnavailable } from './require-approval.ts'
 import type { Step } from './step.ts'
 
@@ -11,7 +11,7 @@ export const catchEverything: Step = async (call, next) => {
   try {
     return await next(call)
   } catch (thrown) {
-    return thrown instanceof LedgerError ? ledgerUnavailable(thrown) : internalError(call, thrown)
+    return thrown instanceof StorageError ? ledgerUnavailable(thrown) : internalError(call, thrown)
   }
 }
 

@@ -2,50 +2,9 @@ import type { Call } from '../../capability/call.ts'
 import type { Caller } from '../../capability/caller.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Failure } from '../../capability/failure.ts'
-import type { Outcome } from '../../capability/outcome.ts'
-import type { Decision } from '../../capability/plan.ts'
 import { type Digestible, tryDigestArguments } from '../digest.ts'
-import type { Ledger } from '../ledger.ts'
+import type { AuditEntry, Ledger } from '../ledger.ts'
 import type { Step } from './step.ts'
-
-/** One audit entry. Arguments only if `recordArguments` is set; never results or messages. */
-export interface AuditEntry {
-  /**
-   * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written.
-   */
-  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** Id of the call or the approval. */
-  readonly id?: string
-  /** Subject of the caller. */
-  readonly caller?: string
-  /** Served name of the capability. */
-  readonly capability?: string
-  /** Id of its source. */
-  readonly source?: string
-  /** Fingerprint of its definition. */
-  readonly fingerprint?: string
-  /** SHA-256 of the arguments as canonical JSON (RFC 8785). */
-  readonly digest?: string
-  /** The arguments, if the rule `recordArguments` is set. */
-  readonly arguments?: unknown
-  /** Steps without an entry let the call pass. */
-  readonly decisions?: readonly Decision[]
-  /** Outcome of an `end`. */
-  readonly outcome?: Outcome['kind']
-  /** Failure code of a failed call. */
-  readonly code?: string
-  /** Duration in milliseconds. */
-  readonly duration?: number
-  /** Actual cost, in the unit of the capability's `cost` rule. */
-  readonly cost?: number
-  /** Person who approved, denied or settled. */
-  readonly by?: string
-  /** Number of `lost` entries. */
-  readonly count?: number
-}
 
 /** Receives the failures that only an operator can fix, with their cause. */
 export type OnOperatorFailure = (failure: OperatorFailure) => void

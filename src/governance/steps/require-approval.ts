@@ -1,12 +1,13 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
 import { toApprovalBinding } from '../digest.ts'
 import { refused } from '../failures.ts'
-import { type Approval, type Ledger, LedgerError } from '../ledger.ts'
+import type { Approval, Ledger } from '../ledger.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
@@ -198,7 +199,7 @@ export const approvalInvalid = ({ capability }: Call): Failed =>
   )
 
 export const ledgerUnavailable = (cause: unknown): Failed => {
-  if (!(cause instanceof LedgerError)) throw cause
+  if (!(cause instanceof StorageError)) throw cause
   return refused(
     'ledger_unavailable',
     'Nothing was executed, because the ledger cannot be written.',

@@ -14,9 +14,9 @@ export function authenticateByGrant(
   arrival: Arrival,
   reply: HttpReply,
 ): Caller | undefined {
-  const admitted = tokenGate.admit(toBearer(arrival.headers.authorization))
-  if (!isFault(admitted)) return admitted.caller
-  refuseToken(admitted.fault, arrival, reply)
+  const caller = tokenGate.admit(toBearer(arrival.headers.authorization))
+  if (!isFault(caller)) return caller
+  refuseToken(caller.fault, arrival, reply)
   return undefined
 }
 

@@ -6,15 +6,11 @@ import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
 import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
-import {
-  ingest,
-  intakeCapability,
-  type RecordSink,
-  storeBlob,
-} from '../../sources/records/import/ingest.ts'
+import { ingest, intakeCapability, storeBlob } from '../../sources/records/import/ingest.ts'
+import type { RecordSink } from '../../sources/records/record-sink.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
-import { carriesOwnerToken } from './owner-tokens.ts'
+import { requestContainsOwnerToken } from './owner-tokens.ts'
 import type { RecordsApi } from './records-api.ts'
 import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
 import type { RecordsReply } from './records-reply.ts'
@@ -98,7 +94,7 @@ export async function serveOwner(
   const { authorization, ...otherHeaders } = headers
   const bearer = toBearer(authorization)
   if (bearer === undefined) return refuse('missing')
-  if (carriesOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
+  if (requestContainsOwnerToken(api.tokenGates, { headers: otherHeaders, path, query }))
     return refuse('owner')
   const destination = findSink(api.tokenGates, bearer)
   if (!destination) return refuseOtherToken(api.tokenGates, bearer, { fail, refuse })

@@ -11,12 +11,12 @@ import { refuseToken } from './grant-callers.ts'
 export const refuseOwnerTokens =
   (tokenGates: TokenGates): Gate =>
   (arrival, reply) => {
-    if (!carriesOwnerToken(tokenGates, arrival)) return 'pass'
+    if (!requestContainsOwnerToken(tokenGates, arrival)) return 'pass'
     refuseToken('owner', arrival, reply)
     return 'answered'
   }
 
-export function carriesOwnerToken(
+export function requestContainsOwnerToken(
   tokenGates: TokenGates,
   { headers, path, query }: Pick<Arrival, 'headers' | 'path' | 'query'>,
 ): boolean {

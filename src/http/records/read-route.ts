@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { cannotRead } from '../../sources/records/failures.ts'
-import type { Scope } from '../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../sources/records/model/scope.ts'
 import { defaultLimit, maxRecords, type Warning } from '../../sources/records/query/record-page.ts'
 import { ambiguousConnection } from '../../sources/records/reading/find-scope.ts'
 import type { Reader } from '../../sources/records/reading/reader.ts'

@@ -1,5 +1,5 @@
 import type { Fault } from '../../capability/fault.ts'
-import type { Scope } from '../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../sources/records/model/scope.ts'
 import type { Field } from '../../sources/records/model/stream.ts'
 import type { Warning } from '../../sources/records/query/record-page.ts'
 

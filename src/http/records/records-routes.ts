@@ -3,18 +3,18 @@ import type { JsonObject } from '../../capability/json.ts'
 import { isFailed } from '../../capability/outcome.ts'
 import type { HttpReply } from '../../mcp/http-port.ts'
 import {
-  type Admitted,
   containsOwnerToken,
   type TokenGate,
   type TokenGates,
 } from '../../sources/records/grants/token-gate.ts'
 import type { TokenRefusal } from '../../sources/records/grants/token-refusal.ts'
+import type { GrantCaller } from '../../sources/records/record-source.ts'
 import type { StoredBlob } from '../../sources/records/record-store.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
 import type { Gate } from '../gate.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
-import { carriesOwnerToken } from './owner-tokens.ts'
+import { requestContainsOwnerToken } from './owner-tokens.ts'
 import { readRoutes } from './read-routes.ts'
 import type { RecordsApi } from './records-api.ts'
 import { introspect, toMetadata } from './records-metadata.ts'
@@ -79,14 +79,14 @@ function serveMetadata({ tokenGates }: RecordsApi, arrival: Arrival, reply: Reco
 
 async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply): Promise<void> {
   const { path, query, cancellation } = arrival
-  const admitted = admitByGrant(api.tokenGates, arrival)
-  if (isFault(admitted)) return reply.refuse(admitted.fault)
+  const admission = admitByGrant(api.tokenGates, arrival)
+  if (isFault(admission)) return reply.refuse(admission.fault)
   const match = findReadRoute(path)
   if (!match) return reply.fail(404, 'not_found', `Nothing is served at ${path}.`)
   const { route, names } = match
   const parameters = readParameters(query, route)
   if (isFault(parameters)) return reply.fail(400, parameters.code, parameters.fault)
-  const { mount, tokenGate, caller, grantId } = admitted
+  const { mount, tokenGate, caller } = admission
   let blob: StoredBlob | undefined
   const outcome = await api.run(mount, {
     capability: route.tool,
@@ -94,7 +94,7 @@ async function serveRead(api: RecordsApi, arrival: Arrival, reply: RecordsReply)
     input: { path, query },
     cancellation,
     async invoke() {
-      const reader = tokenGate.open(grantId)
+      const reader = tokenGate.open(caller.grantId)
       if (isFailed(reader)) return reader
       const answer = await route.read(reader, parameters, names)
       if (isFailed(answer)) return answer
@@ -130,22 +130,20 @@ function withLinks(
   return { ...answer, url: path, links: { self, next: `${path}?${next}` } }
 }
 
-interface AdmittedToMount extends Admitted {
+interface Admission {
+  readonly caller: GrantCaller
   readonly mount: string
   readonly tokenGate: TokenGate
 }
 
 /** Asks each mount in turn: the first that knows the token decides. */
-function admitByGrant(
-  tokenGates: TokenGates,
-  arrival: Arrival,
-): AdmittedToMount | Fault<TokenRefusal> {
-  if (carriesOwnerToken(tokenGates, arrival)) return { fault: 'owner' }
+function admitByGrant(tokenGates: TokenGates, arrival: Arrival): Admission | Fault<TokenRefusal> {
+  if (requestContainsOwnerToken(tokenGates, arrival)) return { fault: 'owner' }
   const bearer = toBearer(arrival.headers.authorization)
   for (const [mount, tokenGate] of tokenGates) {
-    const admitted = tokenGate.admit(bearer)
-    if (!isFault(admitted)) return { mount, tokenGate, ...admitted }
-    if (admitted.fault !== 'unknown') return admitted
+    const caller = tokenGate.admit(bearer)
+    if (!isFault(caller)) return { mount, tokenGate, caller }
+    if (caller.fault !== 'unknown') return caller
   }
   return { fault: 'unknown' }
 }

@@ -41,7 +41,7 @@ export const schemaRoutes: readonly ReadRoute[] = [
         const { connection, stream } = scope.source
         const count = await countRecords(reader, scope, [])
         const lastUpdated = await findLastUpdated(reader, scope)
-        if (typeof lastUpdated === 'object' && lastUpdated !== null) return lastUpdated
+        if (isFailed(lastUpdated)) return lastUpdated
         rows.push({
           object: 'stream',
           name: stream.name,

@@ -5,7 +5,7 @@ import { mergePages } from '../../sources/records/answers/merge-pages.ts'
 import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
 import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
-import type { Scope } from '../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../sources/records/model/scope.ts'
 import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
 import { queryRecords } from '../../sources/records/query/query-records.ts'
 import {

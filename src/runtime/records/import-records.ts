@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { ExportPart } from '../../sources/records/import/export-part.ts'
 import {
   emptyTotals,
@@ -6,7 +7,7 @@ import {
 } from '../../sources/records/import/import-result.ts'
 import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
-import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
+import { BackgroundWriter } from './background-writer.ts'
 import type { OwnerStore } from './owner-store.ts'
 
 export interface ImportOptions {
@@ -37,24 +38,24 @@ export async function importRecords(options: ImportOptions): Promise<ImportResul
     const totals = { ...emptyTotals }
     // A run that continues keeps the lines that the first run has rejected.
     const rejectedLines = new RejectedLines(file, { keepsFormer: after > 0 })
-    let misfits: readonly TypeMismatch[] = []
-    for await (const loaded of background.load(source, { file, digest, after, part }, now)) {
+    let mismatches: readonly TypeMismatch[] = []
+    for await (const batch of background.load(source, { file, digest, after, part }, now)) {
       for (const key of ['added', 'changed', 'removed', 'same'] as const)
-        totals[key] += loaded.written[key]
-      totals.skipped += loaded.skipped
-      totals.others += loaded.others
-      totals.rejected += loaded.rejected.length
-      misfits = loaded.misfits
-      for (const { line, fault } of loaded.rejected) onRejected(line, fault)
-      await rejectedLines.add(loaded.rejected.map(({ text }) => text))
-      onProgress(loaded.isEnd ? 1 : loaded.bytes / size, loaded.lines)
-      if (!loaded.isEnd) signal?.throwIfAborted()
+        totals[key] += batch.counts[key]
+      totals.skipped += batch.skipped
+      totals.others += batch.others
+      totals.rejected += batch.rejected.length
+      mismatches = batch.mismatches
+      for (const { line, fault } of batch.rejected) onRejected(line, fault)
+      await rejectedLines.add(batch.rejected.map(({ text }) => text))
+      onProgress(batch.isEnd ? 1 : batch.bytes / size, batch.lines)
+      if (!batch.isEnd) signal?.throwIfAborted()
     }
-    return {
+    return dropUndefined({
       ...totals,
-      ...(totals.rejected > 0 && { aside: rejectedLines.file }),
-      ...(misfits.length > 0 && { misfits }),
-    }
+      aside: totals.rejected > 0 ? rejectedLines.file : undefined,
+      misfits: mismatches.length > 0 ? mismatches : undefined,
+    })
   } finally {
     await background.close()
   }

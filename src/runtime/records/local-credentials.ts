@@ -1,5 +1,6 @@
 import { type Caller, localUser } from '../../capability/caller.ts'
 import { isFault } from '../../capability/fault.ts'
+import { findOwnerCredential } from '../../sources/records/grants/owner-credentials.ts'
 import {
   containsOwnerToken,
   type TokenGate,
@@ -9,16 +10,22 @@ import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { CredentialError } from './credential-error.ts'
 
 /** Finds an owner token anywhere in a message of stdio, or in the arguments of a call. */
-export const containsOwner = (gates: TokenGates, message: unknown): boolean =>
+export const messageContainsOwnerToken = (gates: TokenGates, message: unknown): boolean =>
   gates.size > 0 && containsOwnerToken(gates, JSON.stringify(message) ?? '')
 
 /** The caller on this machine: the local user, or the holder of a grant where a mount serves records. */
 export function toLocalCaller(gate: TokenGate | undefined, token: string | undefined): Caller {
   if (!gate) return localUser
-  const admitted = gate.admit(token)
-  if (!isFault(admitted)) return admitted.caller
+  const caller = gate.admit(token)
+  if (!isFault(caller)) return caller
   throw new CredentialError(
-    admitted.fault === 'owner' ? 'owner' : 'invalid',
-    `DRAWBRIDGE_TOKEN: ${refusalMessages[admitted.fault]}`,
+    caller.fault === 'owner' ? 'owner' : 'invalid',
+    `DRAWBRIDGE_TOKEN: ${refusalMessages[caller.fault]}`,
   )
+}
+
+/** Refuses to start a server that could read with an owner's credential instead of a grant. */
+export function refuseOwnerCredentials(...parts: Parameters<typeof findOwnerCredential>): void {
+  const place = findOwnerCredential(...parts)
+  if (place !== undefined) throw new CredentialError('owner', `${place} ${refusalMessages.owner}`)
 }

@@ -3,21 +3,17 @@ import path from 'node:path'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Source } from '../../capability/source.ts'
 import { createTokenGate, type TokenGate } from '../../sources/records/grants/token-gate.ts'
-import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
-import type { RecordSink } from '../../sources/records/import/ingest.ts'
 import type { ReaderOptions } from '../../sources/records/reading/reader.ts'
+import type { RecordSink } from '../../sources/records/record-sink.ts'
 import { instructions, localRecordSource as toSource } from '../../sources/records/record-source.ts'
 import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
-import { BackgroundWriter } from '../../storage/records/writing/background-writer.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { OpenedSource, PlacedSource } from '../placed-source.ts'
-import { CredentialError } from './credential-error.ts'
+import { BackgroundWriter } from './background-writer.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
 export type { RemoteRecords }
-
-const readTimeoutMs = 10_000
 
 export interface OpenedRecords {
   readonly source: Source
@@ -30,13 +26,13 @@ export interface OpenedRecords {
 /** A source over a records store, and the gate for its tokens. The file may be created later. */
 export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
   const file = path.resolve(folder, store)
-  let opened: SqliteRecords | undefined
+  let records: SqliteRecords | undefined
   let report: (error: unknown) => void = () => {}
   const onError = (cause: unknown) =>
     report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
-    if (!opened && existsSync(file)) opened = new SqliteRecords(file, Date.now, onError)
-    return opened && { store: opened, now: Date.now, timeoutMs: readTimeoutMs }
+    if (!records && existsSync(file)) records = new SqliteRecords(file, Date.now, onError)
+    return records && { store: records, now: Date.now }
   }
   let sink: StoreSink | undefined
   const gate = createTokenGate(find, () => {
@@ -46,11 +42,11 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
   const source = toSource({
     id,
     open: gate.open,
-    holdsOwner: gate.holdsOwner,
+    containsOwnerToken: gate.containsOwnerToken,
     diagnostics: () => (find() ? [] : [toMissing(id, store)]),
     close: async () => {
       await sink?.close()
-      opened?.close()
+      records?.close()
     },
   })
   const reportTo = (onOperationalError: (error: unknown) => void) => {
@@ -128,35 +124,11 @@ export function recordSource(
   { mount = '/mcp' }: RecordSourceOptions = {},
 ): PlacedSource | Promise<PlacedSource> {
   if (typeof store === 'string') return { ...openRecords(store), mount }
-  return openRemoteRecords(store, false).then((opened) => ({ ...opened, mount }))
+  return openRemoteRecords(store, false).then((remote) => ({ ...remote, mount }))
 }
 
 /** Options of `recordSource`. */
 export interface RecordSourceOptions {
   /** Path to serve the records on. Default: `/mcp`. */
   readonly mount?: string
-}
-
-/** Environment variables that hold an owner's credential. */
-const ownerVariables = ['PDPP_OWNER_TOKEN', 'PDPP_OWNER_SESSION_COOKIE', 'DRAWBRIDGE_OWNER_TOKEN']
-
-/** Refuses to start a server that could read with an owner's credential instead of a grant. */
-export function refuseOwner(
-  gate: TokenGate | undefined,
-  environment: Readonly<Record<string, string | undefined>>,
-  config: unknown,
-): void {
-  const variable = ownerVariables.find((name) => environment[name] !== undefined)
-  const holding = Object.keys(environment).find((name) => gate?.holdsOwner(environment[name] ?? ''))
-  const found = variable ?? holding
-  if (found !== undefined)
-    throw new CredentialError(
-      'owner',
-      `The environment variable ${found} holds an owner credential. ${refusalMessages.owner}`,
-    )
-  if (gate?.holdsOwner(JSON.stringify(config)))
-    throw new CredentialError(
-      'owner',
-      `The configuration contains an owner token. ${refusalMessages.owner}`,
-    )
 }

@@ -21,8 +21,6 @@ export interface OpenedRemote {
   readonly isExclusive: true
 }
 
-const responseTimeoutMs = 10_000
-
 /** A source over a remote records server. Its token is checked before anything is served. */
 export async function openRemoteRecords(
   { server, token }: RemoteRecords,
@@ -30,7 +28,7 @@ export async function openRemoteRecords(
 ): Promise<OpenedRemote> {
   const source = remoteSource({
     id: server,
-    server: new RemoteServer({ server, token, timeoutMs: responseTimeoutMs }),
+    server: new RemoteServer({ server, token }),
     diagnostics: isLiteral ? [toLiteralSecret(server)] : [],
     steadyNow: () => performance.now(),
   })

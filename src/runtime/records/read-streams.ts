@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { isFault } from '../../capability/fault.ts'
 import { SetupError } from '../../capability/setup-error.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { declareStream, streamShape } from '../../sources/records/model/declare-stream.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
+import { declareStream, streamShape } from '../../sources/records/streams/declare-stream.ts'
 import { readYaml } from '../../yaml/read-yaml.ts'
 import { toReadError } from '../file-errors.ts'
 
@@ -15,32 +16,27 @@ export async function readStreams(
     throw toReadError(file, error)
   })
   const document = readYaml(text, file)
-  const [broken] = document.faults
-  if (broken) throw new SetupError(`${broken.at} ${broken.message}`)
+  const [fault] = document.faults
+  if (fault) throw new SetupError(`${fault.at} ${fault.message}`)
   const value = document.value
-  const declared = isPlainObject(value) ? value.streams : undefined
-  if (!isPlainObject(declared))
+  const declarations = isPlainObject(value) ? value.streams : undefined
+  if (!isPlainObject(declarations))
     throw new SetupError(`${file}:1:1 needs the key "streams", with a mapping of stream names`)
   const streams = new Map<string, Stream>()
   const errors: string[] = []
-  for (const [name, candidate] of Object.entries(declared)) {
+  for (const [name, candidate] of Object.entries(declarations)) {
     const report = (path: readonly PropertyKey[], message: string) =>
       errors.push(
         `${document.at(['streams', name, ...path])} ${[name, ...path].join('/')}: ${message}`,
       )
-    const parsed = streamShape.safeParse(candidate)
-    if (!parsed.success) {
-      for (const { path, message } of parsed.error.issues) report(path, message)
+    const result = streamShape.safeParse(candidate)
+    if (!result.success) {
+      for (const { path, message } of result.error.issues) report(path, message)
       continue
     }
-    const declaration = declareStream(
-      name,
-      connector ?? parsed.data.connector ?? 'local',
-      parsed.data,
-    )
-    if ('faults' in declaration)
-      for (const { path, message } of declaration.faults) report(path, message)
-    else streams.set(name, declaration.stream)
+    const stream = declareStream(name, connector ?? result.data.connector ?? 'local', result.data)
+    if (isFault(stream)) for (const { path, message } of stream.fault) report(path, message)
+    else streams.set(name, stream)
   }
   if (errors.length > 0) throw new SetupError(errors.join('\n'))
   return streams

@@ -39,9 +39,9 @@ export const localReads = (reader: Reader): Reads => ({
     return toSearchAnswer({ ...page, results: page.hits.map(toSearchResult) })
   },
   fetch(query) {
-    const fetched = fetchDocument(reader, query)
-    if (isFailed(fetched)) return fetched
-    const { scope, fields, row, document } = fetched
+    const result = fetchDocument(reader, query)
+    if (isFailed(result)) return result
+    const { scope, fields, row, document } = result
     recordDisclosure(reader, scope, { tool: 'fetch', fields, records: [row.key] })
     return { kind: 'done', data: document, content: [text(JSON.stringify(document))] }
   },

@@ -13,16 +13,16 @@ export interface LocalRecordSourceOptions {
   /** Opens a reader for one grant, with the grant's state at this moment. */
   readonly open: (grantId: string) => Reader | Failed
   /** Detects an owner token anywhere in a text. */
-  readonly holdsOwner: (text: string) => boolean
+  readonly containsOwnerToken: (text: string) => boolean
   readonly diagnostics: () => readonly Diagnostic[]
   readonly close: () => void | Promise<void>
 }
 
 /** A store of records, read under grants: the same five capabilities for every caller. */
 export function localRecordSource(options: LocalRecordSourceOptions): Source {
-  const { id, open, holdsOwner, diagnostics, close } = options
+  const { id, open, containsOwnerToken, diagnostics, close } = options
   const openFor: OpenReads = ({ caller: { grantId }, rawInput: input }) => {
-    if (holdsOwner(JSON.stringify(input) ?? ''))
+    if (containsOwnerToken(JSON.stringify(input) ?? ''))
       return cannotRead('owner_token_refused', 'Owner tokens are refused here.')
     const reader = grantId === undefined ? noGrant() : open(grantId)
     return isFailed(reader) ? reader : localReads(reader)
@@ -37,8 +37,13 @@ export function localRecordSource(options: LocalRecordSourceOptions): Source {
 
 export const noGrant = (): Failed => cannotRead('grant_missing', refusalMessages.missing)
 
+/** A caller with a grant's token. */
+export interface GrantCaller extends Caller {
+  readonly grantId: string
+}
+
 /** The caller for a grant's token. It has no scopes: the grant alone decides what can be read. */
-export const toGrantCaller = (grantId: string): Caller => ({
+export const toGrantCaller = (grantId: string): GrantCaller => ({
   subject: `grant:${grantId}`,
   scopes: noScopes,
   grantId,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../capability/json.ts'
-import type { Buckets } from './aggregate/time-buckets.ts'
-import type { GrantPackage, TokenKind } from './grants/grant.ts'
-import type { Scope } from './grants/granted-scope.ts'
+import type { GrantPackage, StoredToken } from './model/grant.ts'
+import type { RecordBody } from './model/record-data.ts'
+import type { Scope } from './model/scope.ts'
 import type { Comparable, Connection, Field, RangeOperator, RecordSource } from './model/stream.ts'
 
 /**
@@ -12,7 +12,7 @@ import type { Comparable, Connection, Field, RangeOperator, RecordSource } from 
 export interface RecordStore {
   /** Every connection and stream in the store: for the owner, and for building scopes. */
   sources(): readonly RecordSource[]
-  findToken(token: string): TokenKind | undefined
+  findToken(token: string): StoredToken | undefined
   /** A grant package and all sources, read in one snapshot. */
   view(packageId: string): CatalogView
   findPackage(id: string): GrantPackage | undefined
@@ -38,7 +38,7 @@ export interface RecordStore {
   lastUpdated(scope: Scope, below: number): LastUpdated
 
   /** Records this blob was uploaded for. The reader checks that a granted record really refers to it. */
-  bindings(blob: string): readonly BlobBinding[]
+  bindings(blobId: string): readonly BlobBinding[]
   blob(id: string): StoredBlob | undefined
 
   disclose(disclosure: Disclosure): void
@@ -51,8 +51,8 @@ export interface Row {
   readonly arrival: number
   readonly key: string
   readonly emittedAt: string
-  /** The record, as JSON text or already parsed. May hold fields outside the scope: only `toData` reads it. */
-  readonly body: string | Readonly<Record<string, unknown>>
+  /** May hold fields outside the scope: only `toData` reads it. */
+  readonly body: RecordBody
 }
 
 export interface Condition {
@@ -74,9 +74,9 @@ export interface PlacedRow extends Row {
 
 export interface SliceQuery {
   /** Key order when absent. */
-  readonly sort?: Field
+  readonly sort?: Field | undefined
   readonly descending: boolean
-  readonly after?: Position
+  readonly after?: Position | undefined
   readonly conditions: readonly Condition[]
   readonly limit: number
 }
@@ -128,7 +128,7 @@ export type RecordChange =
   | { readonly seq: number; readonly removed: { readonly key: string; readonly at: string } }
 
 export interface CatalogView {
-  readonly package?: GrantPackage
+  readonly package: GrantPackage | undefined
   readonly sources: readonly RecordSource[]
 }
 
@@ -136,7 +136,7 @@ export interface TallyQuery {
   /** Exclusive lower bound on arrivals. */
   readonly after: number
   readonly conditions: readonly Condition[]
-  readonly field?: Field
+  readonly field?: Field | undefined
   readonly group?: Grouping
   /** Return each distinct value once, as the group. */
   readonly distinct: boolean
@@ -147,7 +147,16 @@ export interface Grouping {
   /** Width in milliseconds of the steps in which all times share a group. */
   readonly step?: number
   /** Calendar buckets the steps are merged into. */
-  readonly buckets?: Buckets
+  readonly buckets?: TimeBuckets
+}
+
+/** Calendar buckets in one time zone, numbered from 1 in order of first use. */
+export interface TimeBuckets {
+  bucketAt(time: number): number
+  /** Writes the bucket of the time in each of `count` rows, 0 for NaN. Returns the highest bucket. */
+  fill(times: Float64Array, rows: Uint32Array, count: number, buckets: Uint32Array): number
+  /** A time inside the bucket, always the same one. */
+  representativeTime(bucket: number): number
 }
 
 export interface TallySlice {
@@ -163,7 +172,7 @@ export interface Tally {
   readonly group: Comparable | null
   readonly count: number
   /** Records with a value. */
-  readonly valued: number
+  readonly valueCount: number
   readonly sum: number
   readonly min: Comparable | null
   readonly max: Comparable | null

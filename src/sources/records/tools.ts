@@ -179,9 +179,9 @@ function toCapability(
     origin: { source, pointer: `/${name}` },
     extras: {},
     async invoke(call: Call): Promise<Outcome> {
-      const opened = await open(call)
-      if (isFailed(opened)) return opened
-      const outcome = await read(opened, withOriginalFilter(call))
+      const reads = await open(call)
+      if (isFailed(reads)) return reads
+      const outcome = await read(reads, withOriginalFilter(call))
       return isFailed(outcome) ? toFailedAnswer(outcome) : outcome
     },
   })

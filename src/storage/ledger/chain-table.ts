@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { LedgerError } from '../../governance/ledger.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 
 /** The head before the first record: as long as a SHA-256 in base64url. */
@@ -77,7 +77,7 @@ export class ChainTable<Entry> {
       }
       this.#cachedEnd = undefined
     }
-    throw new LedgerError(
+    throw new StorageError(
       `Could not append to ${this.#name}: lost ${maxAttempts} consecutive write conflicts to other processes.`,
     )
   }

@@ -54,7 +54,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   /** The number of events of this process that are not in the table yet. */
-  get behind(): number {
+  get pendingCount(): number {
     return this.#recent.length
   }
 
@@ -87,21 +87,23 @@ export class ExecutionTable implements ExecutionReader {
 
   list({ state, intent, limit }: ExecutionFilter): readonly ExecutionSummary[] {
     this.#catchUpBeforeRead()
-    const matches: ExecutionSummary[] = []
+    const executions: ExecutionSummary[] = []
     const page = this.#database.prepare<ExecutionRow>(
       `select * from executions where (? is null or intent = ?)
        and first < ? order by first desc limit 200`,
     )
-    for (let before = Number.MAX_SAFE_INTEGER; matches.length < limit; ) {
+    for (let before = Number.MAX_SAFE_INTEGER; executions.length < limit; ) {
       const rows = page.all(intent ?? null, intent ?? null, before)
       const oldest = rows.at(-1)
       if (!oldest) break
       before = oldest.first
       // Filtered here: `interrupted` is not stored, it depends on which processes are alive.
       const summaries = rows.map((row) => this.#toSummary(row))
-      matches.push(...summaries.filter((summary) => state === undefined || summary.state === state))
+      executions.push(
+        ...summaries.filter((summary) => state === undefined || summary.state === state),
+      )
     }
-    return matches.slice(0, limit)
+    return executions.slice(0, limit)
   }
 
   find(id: string): LoggedExecution | undefined {
@@ -224,13 +226,12 @@ interface ExecutionChange {
   readonly last: number
 }
 
-const toChange = (
+function toChange(
   former: ExecutionChange | undefined,
   number: number,
   event: ExecutionEvent,
-): ExecutionChange => ({
-  ...former,
-  last: number,
-  ...(event.event === 'begun' && { begun: event, first: number }),
-  ...(event.event === 'ended' && { ended: event }),
-})
+): ExecutionChange {
+  if (event.event === 'begun') return { ...former, last: number, begun: event, first: number }
+  if (event.event === 'ended') return { ...former, last: number, ended: event }
+  return { ...former, last: number }
+}

@@ -223,7 +223,7 @@ export class LedgerTables implements LedgerWriter {
     // The process of an orphaned run is dead, so how the run ended will never be known.
     const isOrphan = row.state === 'running' && this.#processes.isOrphan(row.boot)
     const state = isOrphan ? 'unknown' : row.state
-    return {
+    return dropUndefined({
       id: row.id,
       caller: row.caller,
       capability: row.capability,
@@ -231,10 +231,10 @@ export class LedgerTables implements LedgerWriter {
       state,
       started: row.started,
       charges: JSON.parse(row.charges) as Charge[],
-      ...(row.key !== null && { key: row.key }),
-      ...(row.finished !== null && { finished: row.finished }),
-      ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) as Outcome }),
-    }
+      key: row.key ?? undefined,
+      finished: row.finished ?? undefined,
+      outcome: row.outcome === null ? undefined : (JSON.parse(row.outcome) as Outcome),
+    })
   }
 }
 

@@ -1,10 +1,5 @@
-import {
-  type Ledger,
-  LedgerError,
-  type LedgerReader,
-  type LedgerWriter,
-} from '../../governance/ledger.ts'
-import type { AuditEntry } from '../../governance/steps/record-audit.ts'
+import { StorageError } from '../../capability/storage-error.ts'
+import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
@@ -60,10 +55,10 @@ export class SqliteLedger implements Ledger {
   readonly #options: LedgerOptions
   #jobs: Job[] = []
   /** Audit entries of this turn of the event loop, not serialized yet. */
-  #unserialized: (() => AuditEntry)[] = []
+  #entryFactories: (() => AuditEntry)[] = []
   /** Serialized at the end of the turn: strings are cheap for the garbage collector. */
   #entries: string[] = []
-  #dropped = 0
+  #droppedCount = 0
   #isScheduled = false
   /** The present `pragma synchronous`: full when true, normal when false. */
   #isDurable: boolean | undefined
@@ -110,7 +105,7 @@ export class SqliteLedger implements Ledger {
     work: (writer: LedgerWriter) => T,
     options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new LedgerError('The ledger is closed'))
+    if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
     return new Promise<T>((resolve, reject) => {
       this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
@@ -121,7 +116,7 @@ export class SqliteLedger implements Ledger {
   }
 
   record(make: () => AuditEntry): void {
-    if (this.#unserialized.push(make) === 1) setImmediate(() => this.#serializeEntries())
+    if (this.#entryFactories.push(make) === 1) setImmediate(() => this.#serializeEntries())
     this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
   }
 
@@ -155,7 +150,7 @@ export class SqliteLedger implements Ledger {
         this.#purge()
       }, durable)
     } catch (error) {
-      const reason = new LedgerError('The ledger cannot be written', { cause: error })
+      const reason = new StorageError('The ledger cannot be written', { cause: error })
       for (const job of jobs) job.reject(reason)
       return
     }
@@ -167,10 +162,10 @@ export class SqliteLedger implements Ledger {
       this.#setDurability(durable)
       resolve(work(this.#writer))
       // Catch up in small steps, so that no call waits for many events at once.
-      if (this.executions.behind >= maxEventsBehind) setImmediate(() => this.#writeEntries())
+      if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
-      reject(new LedgerError('The ledger cannot be written', { cause: error }))
+      reject(new StorageError('The ledger cannot be written', { cause: error }))
     }
   }
 
@@ -198,13 +193,13 @@ export class SqliteLedger implements Ledger {
   }
 
   #serializeEntries(): void {
-    const unserialized = this.#unserialized
-    this.#unserialized = []
-    for (const make of unserialized) this.#entries.push(JSON.stringify(make()))
+    const factories = this.#entryFactories
+    this.#entryFactories = []
+    for (const make of factories) this.#entries.push(JSON.stringify(make()))
     const excess = this.#entries.length - maxPendingEntries
     if (excess <= 0) return
     this.#entries.splice(0, excess)
-    this.#dropped += excess
+    this.#droppedCount += excess
   }
 
   /** Writes pending entries now. */
@@ -219,7 +214,7 @@ export class SqliteLedger implements Ledger {
     if (this.#isClosed) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
-      if (this.executions.behind > 0) this.#commit(() => this.executions.catchUp(), false)
+      if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp(), false)
     } catch (error) {
       // The entries stay pending. Calls with side effects fail meanwhile, because their writes do.
       this.#options.onError(error)
@@ -248,7 +243,7 @@ export class SqliteLedger implements Ledger {
       throw error
     }
     this.#entries = []
-    this.#dropped = 0
+    this.#droppedCount = 0
   }
 
   /** `full` syncs the write-ahead log with each commit, `normal` only at a checkpoint. */
@@ -261,8 +256,8 @@ export class SqliteLedger implements Ledger {
   #appendEntries(): void {
     if (this.#entries.length === 0) return
     const at = this.#options.now()
-    const gap = { event: 'lost', at, count: this.#dropped } satisfies AuditEntry
-    const gaps = this.#dropped > 0 ? [JSON.stringify(gap)] : []
+    const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
+    const gaps = this.#droppedCount > 0 ? [JSON.stringify(gap)] : []
     this.audit.append([...gaps, ...this.#entries], at)
   }
 

@@ -29,9 +29,9 @@ export class BlobTable {
     return row && { id, mimeType: row.mime, bytes: new Uint8Array(row.bytes) }
   }
 
-  bindings(id: string): readonly BlobBinding[] {
+  bindings(blobId: string): readonly BlobBinding[] {
     return this.#database
       .prepare<BlobBinding>('select source, key from bindings where blob = ? order by source, key')
-      .all(id)
+      .all(blobId)
   }
 }

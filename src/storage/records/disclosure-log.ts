@@ -136,7 +136,7 @@ export class DisclosureLog {
   }
 
   /** The entries of one package, oldest first; `broken` is the first entry that fails the hash chain. */
-  read(package_: string): {
+  read(packageId: string): {
     readonly records: readonly DisclosureRecord[]
     readonly broken?: number
   } {
@@ -150,7 +150,7 @@ export class DisclosureLog {
     for (const [index, row] of rows.entries()) {
       head = link(head, row.at, row.entry)
       if (head !== row.hash || row.n !== index + 1) return { records, broken: row.n }
-      if (row.package === package_)
+      if (row.package === packageId)
         records.push({ n: row.n, at: row.at, entry: JSON.parse(row.entry) })
     }
     return { records }

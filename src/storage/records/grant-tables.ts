@@ -4,8 +4,8 @@ import type {
   Grant,
   GrantPackage,
   OwnerToken,
-  TokenKind,
-} from '../../sources/records/grants/grant.ts'
+  StoredToken,
+} from '../../sources/records/model/grant.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 
 interface PackageRow {
@@ -43,7 +43,7 @@ export class GrantTables {
     this.#database = database
   }
 
-  findToken(token: string): TokenKind | undefined {
+  findToken(token: string): StoredToken | undefined {
     const row = this.#database
       .prepare<{ kind: string; package: string | null }>(
         'select kind, package from tokens where hash = ?',
@@ -120,10 +120,10 @@ export class GrantTables {
     return changes > 0
   }
 
-  #addToken(token: string, kind: TokenKind['kind'], package_: string | null): void {
+  #addToken(token: string, kind: StoredToken['kind'], packageId: string | null): void {
     this.#database
       .prepare('insert into tokens (hash, kind, package) values (?, ?, ?)')
-      .run(digest(token), kind, package_)
+      .run(digest(token), kind, packageId)
   }
 
   /** Revokes a package, a single grant or an owner token; `false` when the id is unknown. */

@@ -1,3 +1,4 @@
+import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Connection, RecordSource, Stream } from '../../sources/records/model/stream.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 
@@ -78,8 +79,5 @@ export function openRecordCatalog(file: string): { catalog: RecordCatalog; close
   return { catalog: new RecordCatalog(database), close: () => database.close() }
 }
 
-const toConnection = (id: string, connector: string, label: string | null): Connection => ({
-  id,
-  connector,
-  ...(label !== null && { label }),
-})
+const toConnection = (id: string, connector: string, label: string | null): Connection =>
+  dropUndefined({ id, connector, label: label ?? undefined })

@@ -169,9 +169,9 @@ const segmentsPerCommit = 16
 function buildSegments(database: Sqlite): void {
   const segments = new SegmentWriter(database)
   for (const { n, stream } of new RecordCatalog(database).sources)
-    for (let isLeft = true; isLeft; ) {
+    for (let hasMore = true; hasMore; ) {
       database.exec('begin immediate')
-      isLeft = segments.maintain(n, stream, segmentsPerCommit)
+      hasMore = segments.maintain(n, stream, segmentsPerCommit)
       database.exec('commit')
     }
 }

@@ -1,5 +1,5 @@
-import type { GrantPackage, TokenKind } from '../../sources/records/grants/grant.ts'
-import type { Scope } from '../../sources/records/grants/granted-scope.ts'
+import type { GrantPackage, StoredToken } from '../../sources/records/model/grant.ts'
+import type { Scope } from '../../sources/records/model/scope.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import type {
   ArrivedRows,
@@ -96,23 +96,22 @@ export class SqliteRecords implements RecordStore {
     return this.#readState().sources
   }
 
-  findToken(token: string): TokenKind | undefined {
+  findToken(token: string): StoredToken | undefined {
     return this.#grants.findToken(token)
   }
 
-  findPackage(package_: string): GrantPackage | undefined {
-    return this.view(package_).package
+  findPackage(packageId: string): GrantPackage | undefined {
+    return this.view(packageId).package
   }
 
-  view(package_: string): CatalogView {
+  view(packageId: string): CatalogView {
     const { packages, sources } = this.#readState()
-    const grantPackage = packages.get(package_) ?? this.#readPackage(package_, packages)
-    return { sources, ...(grantPackage && { package: grantPackage }) }
+    return { sources, package: packages.get(packageId) ?? this.#readPackage(packageId, packages) }
   }
 
-  #readPackage(package_: string, packages: CatalogState['packages']): GrantPackage | undefined {
-    const grantPackage = this.#grants.find(package_)
-    if (grantPackage) packages.set(package_, grantPackage)
+  #readPackage(packageId: string, packages: CatalogState['packages']): GrantPackage | undefined {
+    const grantPackage = this.#grants.find(packageId)
+    if (grantPackage) packages.set(packageId, grantPackage)
     return grantPackage
   }
 
@@ -135,12 +134,12 @@ export class SqliteRecords implements RecordStore {
     return batch?.mark
   }
 
-  bindings(blob: string): readonly BlobBinding[] {
-    return this.#blobs.bindings(blob)
+  bindings(blobId: string): readonly BlobBinding[] {
+    return this.#blobs.bindings(blobId)
   }
 
-  blob(blob: string): StoredBlob | undefined {
-    return this.#blobs.find(blob)
+  blob(id: string): StoredBlob | undefined {
+    return this.#blobs.find(id)
   }
 
   slice(scope: Scope, query: SliceQuery): Slice {
@@ -184,9 +183,9 @@ export class SqliteRecords implements RecordStore {
         where id in (select value from json_each(${JSON.stringify(arrivals)}))
           and ${toWhere(scope)}`),
     )
-    const found = unpack(packed)
-    const { rows, done } = fillLongBodies<Row>(this.#all, scope, found, maxLongBodyBytes)
-    return { rows, remaining: found.slice(done).map(({ arrival }) => arrival) }
+    const longRows = unpack(packed)
+    const { rows, inputCount } = fillLongBodies<Row>(this.#all, scope, longRows, maxLongBodyBytes)
+    return { rows, remaining: longRows.slice(inputCount).map(({ arrival }) => arrival) }
   }
 
   changes(scope: Scope, query: ChangesQuery): ChangesSlice {

@@ -38,9 +38,9 @@ export class Sql {
     return new Sql(String.raw(strings, ...numbers), [])
   }
 
-  static readonly join = (parts: readonly Sql[], between: ' and ' | ', '): Sql =>
+  static readonly join = (parts: readonly Sql[], separator: ' and ' | ', '): Sql =>
     new Sql(
-      parts.map(({ text }) => text).join(between),
+      parts.map(({ text }) => text).join(separator),
       parts.flatMap(({ values }) => values),
     )
 
@@ -54,4 +54,4 @@ export class Sql {
 export const { of: sql, name, join } = Sql
 
 /** Runs a query and returns all its rows. */
-export type All = <Found>(query: Sql) => Found[]
+export type All = <Row>(query: Sql) => Row[]

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
-import { LedgerError } from '../../governance/ledger.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 
 /** The subset of SQLite in use. Only this file knows the drivers. */
 export interface Sqlite {
@@ -104,6 +104,6 @@ function attempt<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw new LedgerError((error as Error).message, { cause: error })
+    throw new StorageError((error as Error).message, { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import type { Scope } from '../grants/granted-scope.ts'
 import { compare } from '../model/compare.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Comparable, Field } from '../model/stream.ts'
 import { fromComparable } from '../model/to-comparable.ts'
 import { toConditions } from '../reading/filter.ts'
@@ -39,13 +39,13 @@ export const defaultGroupLimit = 10
 
 export async function aggregateRecords(
   reader: Reader,
-  requested: AggregateQuery,
+  request: AggregateQuery,
 ): Promise<Aggregation | Failed> {
-  const scope = findScope(reader, requested)
+  const scope = findScope(reader, request)
   if (isFailed(scope)) return scope
-  const conditions = toConditions(scope, requested.filter)
+  const conditions = toConditions(scope, request.filter)
   if (isFailed(conditions)) return conditions
-  const query = withDateZone(scope, requested)
+  const query = withDateZone(scope, request)
   const plan = planAggregation(scope, query)
   if (isFailed(plan)) return plan
   const { field, toKey } = plan
@@ -54,30 +54,35 @@ export async function aggregateRecords(
     const count = await tallyAll(reader, scope, { conditions, ...plan }, ({ group }) => {
       if (group !== null && !values.get(group)) values.add(group, true)
     })
-    if (typeof count === 'object') return count
+    if (isFailed(count)) return count
     return { scope, query, filteredRecordCount: count, value: values.size }
   }
   const totals = new ShardedMap<Total>()
   const filteredRecordCount = await tallyAll(reader, scope, { conditions, ...plan }, (tally) =>
     addTally(totals, tally),
   )
-  if (typeof filteredRecordCount === 'object') return filteredRecordCount
+  if (isFailed(filteredRecordCount)) return filteredRecordCount
   const base = { scope, query, filteredRecordCount }
   if (!plan.group)
     return { ...base, value: toValue(query.metric, totals.get(null) ?? emptyTally, field) }
   const { buckets } = plan.group
   const order = buckets ? byTime(buckets) : byCount(toKey)
-  const shown = await pickFirst(reader, totals.values(), order, query.limit ?? defaultGroupLimit)
-  if (isFailed(shown)) return shown
+  const topTallies = await pickFirst(
+    reader,
+    totals.values(),
+    order,
+    query.limit ?? defaultGroupLimit,
+  )
+  if (isFailed(topTallies)) return topTallies
   return {
     ...base,
-    groups: shown.map((tally) => ({
+    groups: topTallies.map((tally) => ({
       key: toKey(tally.group),
       count: tally.count,
       value: toValue(query.metric, tally, field),
     })),
     groupCount: totals.size,
-    otherCount: shown.reduce((left, { count }) => left - count, filteredRecordCount),
+    otherCount: topTallies.reduce((rest, { count }) => rest - count, filteredRecordCount),
   }
 }
 
@@ -145,7 +150,7 @@ async function tallyAll(
   }
 }
 
-const emptyTally: Tally = { group: null, count: 0, valued: 0, sum: 0, min: null, max: null }
+const emptyTally: Tally = { group: null, count: 0, valueCount: 0, sum: 0, min: null, max: null }
 
 /** The running total of one group. */
 type Total = { -readonly [Name in keyof Tally]: Tally[Name] }
@@ -157,7 +162,7 @@ function addTally(totals: ShardedMap<Total>, tally: Tally): void {
     return
   }
   total.count += tally.count
-  total.valued += tally.valued
+  total.valueCount += tally.valueCount
   total.sum += tally.sum
   total.min = pickExtreme(total.min, tally.min, -1)
   total.max = pickExtreme(total.max, tally.max, 1)
@@ -176,7 +181,7 @@ function toValue(metric: Metric, tally: Tally, field: Field | undefined): Json {
     case 'sum':
       return toStable(tally.sum)
     case 'avg':
-      return tally.valued === 0 ? null : toStable(tally.sum / tally.valued)
+      return tally.valueCount === 0 ? null : toStable(tally.sum / tally.valueCount)
     case 'min':
       return tally.min === null || !field ? null : fromComparable(field, tally.min)
     case 'max':

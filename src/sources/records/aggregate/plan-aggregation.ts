@@ -1,13 +1,13 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { AggregateUse, Comparable, Field } from '../model/stream.ts'
 import { fromComparable } from '../model/to-comparable.ts'
 import { unknownField } from '../reading/filter.ts'
 import type { SourceSelector } from '../reading/find-scope.ts'
 import type { Grouping } from '../record-store.ts'
-import { createBuckets, type Granularity, toStepMs } from './time-buckets.ts'
+import { type Buckets, createBuckets, type Granularity, toStepMs } from './time-buckets.ts'
 
 export const metrics = ['count', 'sum', 'avg', 'min', 'max', 'count_distinct'] as const
 export type Metric = (typeof metrics)[number]
@@ -25,11 +25,15 @@ export interface AggregateQuery extends SourceSelector {
 
 /** A checked aggregation: the fields to read and how to name its groups. */
 export interface AggregationPlan {
-  readonly field?: Field
-  readonly group?: Grouping
+  readonly field: Field | undefined
+  readonly group?: PlannedGrouping
   readonly distinct: boolean
   /** A group's key in the answer. */
   readonly toKey: (group: Comparable | null) => Json
+}
+
+interface PlannedGrouping extends Grouping {
+  readonly buckets?: Buckets
 }
 
 export function planAggregation(scope: Scope, query: AggregateQuery): AggregationPlan | Failed {
@@ -51,8 +55,8 @@ export function planAggregation(scope: Scope, query: AggregateQuery): Aggregatio
   if ((groupByTime === undefined) !== (granularity === undefined))
     return cannotRead('invalid_argument', 'group_by_time and granularity must be used together.')
   const field = metric === 'count' ? undefined : findUsable(scope, query.field ?? '', metric)
-  if (field && isFailed(field)) return field
-  const base = { ...(field && { field }), distinct: metric === 'count_distinct' }
+  if (isFailed(field)) return field
+  const base = { field, distinct: metric === 'count_distinct' }
   if (metric === 'count_distinct') return { ...base, toKey: (group) => group }
   if (groupBy !== undefined) {
     const by = findUsable(scope, groupBy, 'group_by')

@@ -1,3 +1,5 @@
+import type { TimeBuckets } from '../record-store.ts'
+
 export const granularities = ['minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const
 export type Granularity = (typeof granularities)[number]
 
@@ -9,13 +11,8 @@ const day = 24 * 60 * minute
 export const toStepMs = (granularity: Granularity): number =>
   granularity === 'minute' ? minute : quarterHour
 
-/** Calendar buckets in one time zone, numbered from 1 in order of first use. */
-export interface Buckets {
-  bucketAt(time: number): number
-  /** Writes the bucket of each chosen time, 0 for NaN. Returns the highest bucket. */
-  fill(times: Float64Array, chosen: Uint32Array, count: number, buckets: Uint32Array): number
-  /** A time inside the bucket, always the same one. */
-  representativeTime(bucket: number): number
+/** Time buckets that can be sorted and named. */
+export interface Buckets extends TimeBuckets {
   /** Increases with time; equal for all times in a bucket. */
   ordinalAt(time: number): number
   nameAt(time: number): string
@@ -26,36 +23,36 @@ export function createBuckets(granularity: Granularity, timeZone: string): Bucke
   const offsets = findOffsets(timeZone)
   if (!offsets) return undefined
   const offsetAt = offsets.at
-  const { width, near } =
+  const { width, tableLength } =
     grids[granularity === 'minute' || granularity === 'hour' ? granularity : 'day']
   const step = toStepMs(granularity)
   const toOrdinal = ordinals[granularity]
   const unitAt = (time: number): number => Math.floor((time + offsetAt(time)) / width)
   const times: number[] = []
   const byOrdinal = new Map<number, number>()
-  const numbers = createTable(near, (unit, time) => {
+  const numbers = createMemo(tableLength, (unit, time) => {
     const ordinal = toOrdinal(unit)
     const existing = byOrdinal.get(ordinal)
     if (existing !== undefined) return existing
     byOrdinal.set(ordinal, times.push(Math.floor(time / step) * step))
     return times.length
   })
-  const of = (time: number): number => numbers.at(unitAt(time), time)
+  const bucketAt = (time: number): number => numbers.at(unitAt(time), time)
   return {
-    bucketAt: of,
-    fill: (values, chosen, count, buckets) =>
-      fillBuckets(values, chosen, count, buckets, offsets.near, numbers.near, width, of),
+    bucketAt,
+    fill: (values, rows, count, buckets) =>
+      fillBuckets(values, rows, count, buckets, offsets.table, numbers.table, width, bucketAt),
     representativeTime: (bucket) => times[bucket - 1] ?? 0,
     ordinalAt: (time) => toOrdinal(unitAt(time)),
     nameAt: (time) => toName(granularity, time + offsetAt(time)),
   }
 }
 
-/** The unit of each granularity's calendar; units from 1970 to `near` are looked up in an array. */
+/** The unit of each granularity's calendar, and how many units since 1970 are memoized in a table. */
 const grids = {
-  minute: { width: minute, near: 0 },
-  hour: { width: 60 * minute, near: 1 << 20 },
-  day: { width: day, near: 1 << 16 },
+  minute: { width: minute, tableLength: 0 },
+  hour: { width: 60 * minute, tableLength: 1 << 20 },
+  day: { width: day, tableLength: 1 << 16 },
 }
 
 /** Maps a unit (minute, hour or day) to the bucket that contains it. */
@@ -84,58 +81,58 @@ function toMonth(unit: number): number {
   return (era * 400 + year) * 12 + fromMarch + 2
 }
 
-const maxFarEntries = 100_000
+const maxOverflowEntries = 100_000
 
-/** Memoizes a function from integers to positive integers: an array for 0 to `nearCount`, a map for the rest. */
-function createTable(nearCount: number, compute: (key: number, time: number) => number): Table {
-  const near = new Int32Array(nearCount)
-  const far = new Map<number, number>()
+/** Memoizes a function from integers to positive integers: a table for small keys, a map for the rest. */
+function createMemo(tableLength: number, compute: (key: number, time: number) => number): Memo {
+  const table = new Int32Array(tableLength)
+  const overflow = new Map<number, number>()
   return {
-    near,
+    table,
     at(key, time) {
-      const isNear = key >= 0 && key < nearCount
-      const cached = isNear ? near[key] : far.get(key)
+      const isInTable = key >= 0 && key < tableLength
+      const cached = isInTable ? table[key] : overflow.get(key)
       if (cached) return cached
       const value = compute(key, time)
-      if (isNear) near[key] = value
-      else if (far.size < maxFarEntries) far.set(key, value)
+      if (isInTable) table[key] = value
+      else if (overflow.size < maxOverflowEntries) overflow.set(key, value)
       return value
     },
   }
 }
 
-interface Table {
+interface Memo {
   /** Values for keys from 0 on; 0 means not computed yet. */
-  readonly near: Int32Array
+  readonly table: Int32Array
   at(key: number, time: number): number
 }
 
 /**
- * Hot loop: uses the memoized arrays directly and calls `of` only on a miss. Times are whole
+ * Hot loop: uses the memoized arrays directly and calls `bucketAt` only on a miss. Times are whole
  * milliseconds; adding 0.5 keeps floating-point products on the right side of an integer.
  */
 function fillBuckets(
   times: Float64Array,
-  chosen: Uint32Array,
+  rows: Uint32Array,
   count: number,
   buckets: Uint32Array,
   shifts: Float64Array,
   numbers: Int32Array,
   width: number,
-  of: (time: number) => number,
+  bucketAt: (time: number) => number,
 ): number {
   const [perDay, perUnit] = [1 / day, 1 / width]
   const [days, units] = [shifts.length, numbers.length]
   let highest = 0
   for (let at = 0; at < count; at++) {
-    const time = times[chosen[at] as number] as number
+    const time = times[rows[at] as number] as number
     let bucket = 0
     const date = (time + 0.5) * perDay
     if (date >= 0 && date < days) {
       const unit = (time + (shifts[date | 0] as number)) * perUnit
       if (unit >= 0 && unit < units) bucket = numbers[unit | 0] as number
     }
-    if (bucket === 0 && !Number.isNaN(time)) bucket = of(time)
+    if (bucket === 0 && !Number.isNaN(time)) bucket = bucketAt(time)
     buckets[at] = bucket
     if (bucket > highest) highest = bucket
   }
@@ -146,7 +143,7 @@ function fillBuckets(
 interface Offsets {
   at(time: number): number
   /** Offset plus 0.5 by day since 1970; NaN for days with an offset change and days not computed yet. */
-  readonly near: Float64Array
+  readonly table: Float64Array
 }
 
 const maxZones = 16
@@ -170,7 +167,7 @@ const offsetBase = 1_000_000
 
 const utc = (): Offsets => ({
   at: () => 0,
-  near: new Float64Array(grids.day.near).fill(0.5),
+  table: new Float64Array(grids.day.tableLength).fill(0.5),
 })
 
 /** One lookup per day without an offset change; one per quarter hour of a day with one. */
@@ -182,15 +179,15 @@ function createOffsets(timeZone: string): Offsets | undefined {
     return undefined
   }
   const lookUp = (time: number): number => offsetBase + toSeconds(format.format(time))
-  const starts = createTable(grids.day.near, (key) => lookUp(key * day))
-  const days = createTable(grids.day.near, (key) => {
+  const starts = createMemo(grids.day.tableLength, (key) => lookUp(key * day))
+  const days = createMemo(grids.day.tableLength, (key) => {
     const start = starts.at(key, 0)
     return start === starts.at(key + 1, 0) ? start : offsetChanges
   })
-  const quarters = createTable(0, (key) => lookUp(key * quarterHour))
-  const near = new Float64Array(grids.day.near).fill(Number.NaN)
+  const quarters = createMemo(0, (key) => lookUp(key * quarterHour))
+  const table = new Float64Array(grids.day.tableLength).fill(Number.NaN)
   return {
-    near,
+    table,
     at(time) {
       const date = Math.floor(time / day)
       const dayOffset = days.at(date, time)
@@ -198,7 +195,7 @@ function createOffsets(timeZone: string): Offsets | undefined {
         return (quarters.at(Math.floor(time / quarterHour), time) - offsetBase) * 1000
       const offset = (dayOffset - offsetBase) * 1000
       // Typed arrays ignore writes out of range.
-      near[date] = offset + 0.5
+      table[date] = offset + 0.5
       return offset
     },
   }

@@ -43,7 +43,7 @@ export function toAggregationData(answer: Aggregation): JsonObject {
           groups: groups.map(({ key, count, value }) => ({
             key,
             count,
-            ...(query.metric !== 'count' && { value }),
+            value: query.metric === 'count' ? undefined : value,
           })),
           limit: query.limit ?? defaultGroupLimit,
           group_count: answer.groupCount ?? 0,

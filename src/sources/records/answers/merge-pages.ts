@@ -17,9 +17,9 @@ export function mergePages(pages: readonly [RecordPage, ...RecordPage[]]): Recor
     ...rest,
     records: pages.flatMap(({ records }) => records),
     hasMore,
-    ...(counts.every((one) => one !== undefined) && {
-      count: counts.reduce<number>((sum, one) => sum + (one ?? 0), 0),
-    }),
+    count: counts.includes(undefined)
+      ? undefined
+      : counts.reduce<number>((sum, one) => sum + (one ?? 0), 0),
     warnings: hasMore
       ? [
           {
@@ -55,25 +55,25 @@ export function mergeAggregations(
       ),
       approximate: false,
     }
-  const merged = new Map<string, Group>()
+  const groupByKey = new Map<string, Group>()
   for (const { key, count, value } of answers.flatMap(({ groups = [] }) => groups)) {
-    const existing = merged.get(JSON.stringify(key))
-    merged.set(JSON.stringify(key), {
+    const existing = groupByKey.get(JSON.stringify(key))
+    groupByKey.set(JSON.stringify(key), {
       key,
       count: count + (existing?.count ?? 0),
       value: existing ? combine(metric, existing.value, value) : value,
     })
   }
   const byTime = first.query.groupByTime !== undefined
-  const ordered = [...merged.values()].sort((a, b) =>
+  const sortedGroups = [...groupByKey.values()].sort((a, b) =>
     byTime ? byCodeUnit(String(a.key), String(b.key)) : b.count - a.count,
   )
-  const shown = ordered.slice(0, limit)
+  const groups = sortedGroups.slice(0, limit)
   return {
     ...base,
-    groups: shown,
-    groupCount: ordered.length,
-    otherCount: filteredRecordCount - shown.reduce((sum, { count }) => sum + count, 0),
+    groups,
+    groupCount: sortedGroups.length,
+    otherCount: filteredRecordCount - groups.reduce((sum, { count }) => sum + count, 0),
     // A group outside the first groups of every source can still be large in total.
     approximate: answers.some(({ groupCount = 0 }) => groupCount > maxGroups),
   }

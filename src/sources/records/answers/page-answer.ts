@@ -15,12 +15,12 @@ export function toPageAnswer(page: RecordPage): Done {
   const { scope, records, warnings } = page
   const { connection, stream } = scope.source
   const emittedAt = findCommonTime(records)
-  const { lines, shortened } = toLines(records, emittedAt)
+  const { lines, isShortened } = toLines(records, emittedAt)
   const head = [
     `${records.length} of stream ${quoteName(stream.name)}, connection_id ${quoteName(connection.id)}.`,
     ...toContinuation(page),
     ...(emittedAt === undefined ? [] : [`All have emitted_at ${quoteName(emittedAt)}.`]),
-    ...(shortened ? ['Long values are shortened; fetch a record to read it in full.'] : []),
+    ...(isShortened ? ['Long values are shortened; fetch a record to read it in full.'] : []),
     ...warnings.map(({ message }) => message),
     ...(records.length > 0
       ? [
@@ -39,8 +39,8 @@ export const toListEnvelope = (page: RecordPage): JsonObject => ({
   object: 'list',
   data: page.records,
   has_more: page.hasMore,
-  ...(page.nextCursor !== undefined && { next_cursor: page.nextCursor }),
-  ...(page.nextChangesSince !== undefined && { next_changes_since: page.nextChangesSince }),
+  next_cursor: page.nextCursor,
+  next_changes_since: page.nextChangesSince,
   meta: {
     count: page.count === undefined ? { kind: 'none' } : { kind: 'exact', value: page.count },
     warnings: page.warnings,
@@ -56,31 +56,31 @@ function findCommonTime([first, ...others]: readonly ServedRecord[]): string | u
 function toLines(
   records: readonly ServedRecord[],
   emittedAt: string | undefined,
-): { readonly lines: readonly string[]; readonly shortened: boolean } {
+): { readonly lines: readonly string[]; readonly isShortened: boolean } {
   const entries = records.map(({ id, emitted_at, deleted, data, expanded }) => ({
     id,
-    ...(emittedAt === undefined && { emitted_at }),
-    ...(deleted === true && { deleted }),
-    ...(data && { data }),
-    ...(expanded !== undefined && { expanded }),
+    emitted_at: emittedAt === undefined ? emitted_at : undefined,
+    deleted: deleted === true ? deleted : undefined,
+    data,
+    expanded,
   }))
   const full = entries.map((record) => JSON.stringify(record))
-  if (totalLength(full) <= maxRecordsLength) return { lines: full, shortened: false }
+  if (totalLength(full) <= maxRecordsLength) return { lines: full, isShortened: false }
   const maxLength = Math.max(
     40,
     Math.min(maxValueLength, Math.floor(maxRecordsLength / records.length / 8)),
   )
-  const shortened = entries.map((record) =>
+  const shortLines = entries.map((record) =>
     JSON.stringify(record, (_, value) => shorten(value, maxLength)),
   )
   let room = maxRecordsLength
-  const lines = shortened.map((line, index) => {
+  const lines = shortLines.map((line, index) => {
     room -= line.length
     return room >= 0
       ? line
       : JSON.stringify({ id: entries[index]?.id, left_out: 'too long; fetch it' })
   })
-  return { lines, shortened: true }
+  return { lines, isShortened: true }
 }
 
 const shorten = (value: unknown, maxLength: number): unknown =>

@@ -13,7 +13,7 @@ import { toContinuation } from './continuation.ts'
 export interface SearchHits {
   readonly results: readonly SearchResult[]
   readonly nextCursor?: string | undefined
-  readonly ranked?: number | undefined
+  readonly rankedCount?: number | undefined
   readonly warnings?: readonly Warning[]
 }
 
@@ -24,17 +24,17 @@ export interface SearchResult extends JsonObject {
   readonly record_id: string
   readonly connection_id: string
   readonly connector_key: string
-  readonly display_name?: string
+  readonly display_name?: string | undefined
   readonly snippet: string
 }
 
 export function toSearchAnswer(hits: SearchHits): Done {
-  const { results, nextCursor, ranked, warnings = [] } = hits
+  const { results, nextCursor, rankedCount, warnings = [] } = hits
   const mix = toSourceMix(results)
   const hasMore = nextCursor !== undefined
   const head = [
     `${results.length} ${results.length === 1 ? 'hit' : 'hits'}.`,
-    ...toContinuation({ hasMore, ...(hasMore && { nextCursor }) }),
+    ...toContinuation({ hasMore, nextCursor }),
     ...(mix.length > 1
       ? [
           `Sources: ${mix
@@ -46,7 +46,7 @@ export function toSearchAnswer(hits: SearchHits): Done {
             .join(', ')}${mix.length > 12 ? `, and ${mix.length - 12} more` : ''}.`,
         ]
       : []),
-    ...(ranked === undefined ? [] : [toRankingNote(ranked)]),
+    ...(rankedCount === undefined ? [] : [toRankingNote(rankedCount)]),
     ...warnings.map(({ message }) => message),
     ...(results.length > 0
       ? [
@@ -69,8 +69,8 @@ export function toSearchAnswer(hits: SearchHits): Done {
         object: 'list',
         result_count: results.length,
         has_more: hasMore,
-        ...(hasMore && { next_cursor: nextCursor }),
-        meta: toSearchMeta(mix, ranked, warnings),
+        next_cursor: nextCursor,
+        meta: toSearchMeta(mix, rankedCount, warnings),
       },
       results,
     },
@@ -79,7 +79,7 @@ export function toSearchAnswer(hits: SearchHits): Done {
 }
 
 export function toSearchEnvelope(
-  { hits, nextCursor, ranked }: SearchPage,
+  { hits, nextCursor, rankedCount }: SearchPage,
   warnings: readonly Warning[],
 ): JsonObject {
   const results = hits.map(toSearchResult)
@@ -94,8 +94,8 @@ export function toSearchEnvelope(
       snippet: { field: (hit.matched_fields as readonly string[])[0] ?? '', text: snippet },
     })),
     has_more: nextCursor !== undefined,
-    ...(nextCursor !== undefined && { next_cursor: nextCursor }),
-    meta: toSearchMeta(toSourceMix(results), ranked, warnings),
+    next_cursor: nextCursor,
+    meta: toSearchMeta(toSourceMix(results), rankedCount, warnings),
   }
 }
 
@@ -104,23 +104,25 @@ export const lexicalScore = { kind: 'lexical', order: 'higher_is_better' } as co
 
 const toSearchMeta = (
   mix: readonly SourceCount[],
-  ranked: number | undefined,
+  rankedCount: number | undefined,
   warnings: readonly Warning[] = [],
 ): JsonObject => ({
   source_mix: mix,
   warnings: [
     ...warnings,
-    ...(ranked === undefined ? [] : [{ code: 'ranking_window', message: toRankingNote(ranked) }]),
+    ...(rankedCount === undefined
+      ? []
+      : [{ code: 'ranking_window', message: toRankingNote(rankedCount) }]),
   ],
 })
 
-const toRankingNote = (ranked: number): string =>
-  `Ranked among the newest ${ranked} matches; older ones follow on later pages.`
+const toRankingNote = (rankedCount: number): string =>
+  `Ranked among the newest ${rankedCount} matches; older ones follow on later pages.`
 
 interface SourceCount extends JsonObject {
   readonly connection_id: string
   readonly connector_key: string
-  readonly display_name?: string
+  readonly display_name?: string | undefined
   readonly count: number
 }
 
@@ -131,16 +133,24 @@ function toSourceMix(results: readonly SearchResult[]): readonly SourceCount[] {
     mix.set(connection_id, {
       connection_id,
       connector_key,
-      ...(display_name !== undefined && { display_name }),
+      display_name,
       count,
     })
   }
   return [...mix.values()].sort((x, y) => y.count - x.count)
 }
 
-export function toSearchResult({ scope, row, data, matched, at, words, score }: Hit): SearchResult {
+export function toSearchResult({
+  scope,
+  row,
+  data,
+  matchedFields,
+  at,
+  words,
+  score,
+}: Hit): SearchResult {
   const { connection, stream } = scope.source
-  const [best] = matched
+  const [best] = matchedFields
   const matchedText = best && data[best.name]
   const authoredAt = toAuthoredAt(stream.consentTimeField, data)
   return {
@@ -151,10 +161,10 @@ export function toSearchResult({ scope, row, data, matched, at, words, score }: 
     record_id: row.key,
     connection_id: connection.id,
     connector_key: connection.connector,
-    ...(connection.label !== undefined && { display_name: connection.label }),
+    display_name: connection.label,
     emitted_at: row.emittedAt,
-    ...(authoredAt !== undefined && { authored_at: authoredAt }),
-    matched_fields: matched.map(({ name }) => name),
+    authored_at: authoredAt,
+    matched_fields: matchedFields.map(({ name }) => name),
     snippet: typeof matchedText === 'string' ? toSnippet(matchedText, words, at) : '',
     score,
   }

@@ -1,11 +1,12 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { type Data, toData } from '../model/record-data.ts'
 import { readRecordId, toRecordId, toUrl } from '../model/record-id.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { findScope } from '../reading/find-scope.ts'
-import { type Data, toData, toFields } from '../reading/project-fields.ts'
+import { toFields } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
 import { toAuthoredAt, toTitle } from './title.ts'
@@ -37,9 +38,9 @@ export interface FetchedDocument {
 const maxTextLength = 50_000
 
 export function fetchDocument(reader: Reader, query: FetchQuery): FetchedDocument | Failed {
-  const found = findRecord(reader, query)
-  if (isFailed(found)) return found
-  const { scope, row } = found
+  const record = findRecord(reader, query)
+  if (isFailed(record)) return record
+  const { scope, row } = record
   const fields = toFields(scope, query)
   if (isFailed(fields)) return fields
   return { scope, fields, row, document: toDocument(scope, fields, row, query) }
@@ -70,9 +71,9 @@ export function toDocument(
       connector_key: connection.connector,
       stream: stream.name,
       record_id: row.key,
-      ...(connection.label !== undefined && { display_name: connection.label }),
+      display_name: connection.label,
       emitted_at: row.emittedAt,
-      ...(authoredAt !== undefined && { authored_at: authoredAt }),
+      authored_at: authoredAt,
       ...(isPart && { text_offset: offset, text_total_chars: text.length }),
       ...(end < text.length && {
         next_offset: end,
@@ -86,9 +87,9 @@ function findRecord(
   reader: Reader,
   query: FetchQuery,
 ): { readonly scope: Scope; readonly row: Row } | Failed {
-  const resolved = resolveRecordId(reader, query)
-  if (isFailed(resolved)) return resolved
-  const { scope, key } = resolved
+  const target = resolveRecordId(reader, query)
+  if (isFailed(target)) return target
+  const { scope, key } = target
   const row = reader.store.find(scope, key)
   return row ? { scope, row } : noRecord()
 }
@@ -123,9 +124,9 @@ const textFields = ['text', 'content', 'body', 'message', 'summary']
 
 /** The record's text field as is; all data as JSON if it has none, or if several fields were requested. */
 function toText(data: Data, isProjected: boolean): string {
-  const own = textFields.find((name) => typeof data[name] === 'string' && data[name] !== '')
-  if (own !== undefined && (!isProjected || Object.keys(data).length === 1))
-    return String(data[own])
+  const textField = textFields.find((name) => typeof data[name] === 'string' && data[name] !== '')
+  if (textField !== undefined && (!isProjected || Object.keys(data).length === 1))
+    return String(data[textField])
   return JSON.stringify(data, null, 2)
 }
 

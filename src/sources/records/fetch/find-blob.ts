@@ -1,15 +1,15 @@
 import type { Failed } from '../../../capability/outcome.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { parseBody } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import { ambiguousConnection, unknownConnection } from '../reading/find-scope.ts'
-import { parseBody } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
 import type { StoredBlob } from '../record-store.ts'
 
 export const blobField = 'blob_ref'
 
-export interface FoundBlob {
+export interface GrantedBlob {
   readonly scope: Scope
   readonly key: string
   readonly blob: StoredBlob
@@ -20,7 +20,7 @@ export function findBlob(
   reader: Reader,
   id: string,
   connection: string | undefined,
-): FoundBlob | Failed {
+): GrantedBlob | Failed {
   if (
     connection !== undefined &&
     !reader.scopes.some(({ source }) => source.connection.id === connection)
@@ -37,11 +37,11 @@ export function findBlob(
       .filter((scope) => refersTo(reader, scope, key, id))
       .map((scope) => ({ scope, key })),
   )
-  const [found] = references
+  const [reference] = references
   const connections = new Set(references.map(({ scope }) => scope.source.connection.id))
   if (connections.size > 1) return ambiguousConnection(references.map(({ scope }) => scope))
-  const blob = found && reader.store.blob(id)
-  return blob ? { ...found, blob } : cannotRead('blob_not_found', 'Blob not found.')
+  const blob = reference && reader.store.blob(id)
+  return blob ? { ...reference, blob } : cannotRead('blob_not_found', 'Blob not found.')
 }
 
 function refersTo(reader: Reader, scope: Scope, key: string, id: string): boolean {

@@ -1,5 +1,5 @@
-import type { Scope } from '../grants/granted-scope.ts'
-import type { Data } from '../reading/project-fields.ts'
+import type { Data } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 
 const titleFields = ['title', 'name', 'subject', 'summary', 'headline']
 const timeFields = [
@@ -23,11 +23,11 @@ export function toTitle(
   data: Data,
   { key, emittedAt }: { readonly key: string; readonly emittedAt: string },
 ): string {
-  const own = titleFields.map((name) => data[name]).find(isText)
-  if (own !== undefined) return cut(own)
+  const title = titleFields.map((name) => data[name]).find(isText)
+  if (title !== undefined) return toShortLine(title)
   const time = toAuthoredAt(stream.consentTimeField, data) ?? emittedAt
   return [connection.label ?? connection.connector, stream.title ?? stream.name, time || key]
-    .map(cut)
+    .map(toShortLine)
     .join(' / ')
 }
 
@@ -35,13 +35,13 @@ export function toAuthoredAt(consentTimeField: string | undefined, data: Data): 
   const time = [...timeFields, ...(consentTimeField === undefined ? [] : [consentTimeField])]
     .map((name) => data[name])
     .find(isText)
-  return time === undefined ? undefined : cut(time)
+  return time === undefined ? undefined : toShortLine(time)
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
 
-/** Cuts to one short line: record text must not inject lines into an answer. */
-function cut(text: string): string {
+/** Truncates to one short line: record text must not inject lines into an answer. */
+function toShortLine(text: string): string {
   const trimmed = text.trimStart()
   const start = trimmed.slice(0, 4 * maxLength)
   const line = start.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim()

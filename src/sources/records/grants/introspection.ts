@@ -1,22 +1,23 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Grant, GrantPackage } from './grant.ts'
+import type { Grant, GrantPackage } from '../model/grant.ts'
 
 /** OAuth token introspection response (RFC 7662) with the PDPP fields, for a live token. */
 export function toIntrospection(grantPackage: GrantPackage): JsonObject {
-  const live = grantPackage.grants.filter(({ revokedAt }) => revokedAt === undefined)
-  const [only, ...others] = live
-  const single = only && others.length === 0
+  const liveGrants = grantPackage.grants.filter(({ revokedAt }) => revokedAt === undefined)
+  const [only, ...others] = liveGrants
+  const isSingle = only && others.length === 0
   return {
     active: true,
-    pdpp_token_kind: single ? 'client' : 'mcp_package',
+    pdpp_token_kind: isSingle ? 'client' : 'mcp_package',
     client_id: grantPackage.client,
     iat: Math.floor(grantPackage.createdAt / 1000),
-    ...(grantPackage.expiresAt !== undefined && { exp: Math.floor(grantPackage.expiresAt / 1000) }),
-    ...(single
+    exp:
+      grantPackage.expiresAt === undefined ? undefined : Math.floor(grantPackage.expiresAt / 1000),
+    ...(isSingle
       ? { grant_id: only.id, grant: toGrantData(grantPackage, only) }
       : {
           grant_package_id: grantPackage.id,
-          package: { grants: live.map((grant) => toGrantData(grantPackage, grant)) },
+          package: { grants: liveGrants.map((grant) => toGrantData(grantPackage, grant)) },
         }),
   }
 }
@@ -34,9 +35,7 @@ const toGrantData = (
     name: stream,
     connection_id: connection,
     fields,
-    ...((since ?? until) !== undefined && {
-      time_range: { ...(since !== undefined && { since }), ...(until !== undefined && { until }) },
-    }),
-    ...(resources && { resources }),
+    time_range: (since ?? until) === undefined ? undefined : { since, until },
+    resources,
   })),
 })

@@ -2,15 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Fault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
-import type { RecordSource, Stream } from '../model/stream.ts'
-import { toMilliseconds } from '../model/to-comparable.ts'
 import {
   type Grant,
   type GrantPackage,
   type OwnerToken,
   type StreamTerms,
   toGrantStatus,
-} from './grant.ts'
+} from '../model/grant.ts'
+import type { RecordSource, Stream } from '../model/stream.ts'
+import { toMilliseconds } from '../model/to-comparable.ts'
 import { tokenPrefix } from './token-gate.ts'
 
 /** The owner's view of a store, as far as grants need it. */
@@ -60,9 +60,9 @@ export function createGrant(
   now: number,
 ): IssuedToken & { readonly missingRecords: readonly string[] } {
   const termsByConnection = new Map<string, StreamTerms[]>()
-  const missingRecords = streams.flatMap((requested) => findMissing(store, requested))
-  for (const requested of streams)
-    for (const [connection, terms] of toTerms(store, requested)) {
+  const missingRecords = streams.flatMap((request) => findMissing(store, request))
+  for (const request of streams)
+    for (const [connection, terms] of toTerms(store, request)) {
       const others = termsByConnection.get(connection) ?? []
       if (others.some(({ stream }) => stream === terms.stream))
         throw new SetupError(`Stream ${terms.stream} of connection ${connection} is named twice.`)

@@ -4,7 +4,7 @@ export interface CsvRow {
   /** The row as written in the file. */
   readonly text: string
   readonly cells: readonly string[]
-  readonly fault?: string
+  readonly fault: string | undefined
 }
 
 /** Parser state within a cell. */
@@ -133,7 +133,7 @@ export class CsvRows {
         number: this.#firstLine,
         text: this.#text,
         cells: this.#cells,
-        ...(this.#fault !== undefined && { fault: this.#fault }),
+        fault: this.#fault,
       })
     this.#cells = []
     this.#text = ''

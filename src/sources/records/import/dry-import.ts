@@ -1,15 +1,16 @@
+import { isFault } from '../../../capability/fault.ts'
 import type { Stream } from '../model/stream.ts'
 import { emptyTotals, type ImportResult, RejectedLines } from './import-result.ts'
-import { readLines } from './read-lines.ts'
+import { readLines, toLineText } from './read-lines.ts'
 import { createCellParser } from './to-cell.ts'
 import { toRecordEntry } from './to-entry.ts'
 
 /** Whether a file contains a record of a stream. Deletions do not count. */
 export function hasRecords(file: string, stream: Stream, now: number): boolean {
   const at = new Date(now).toISOString()
-  for (const { value, fault } of readLines(file, createCellParser(stream))) {
-    const entry = fault ?? toRecordEntry(stream, value, at)
-    if (typeof entry !== 'string' && entry.written) return true
+  for (const line of readLines(file, createCellParser(stream))) {
+    const entry = isFault(line) ? line : toRecordEntry(stream, line.value, at)
+    if (!isFault(entry) && entry.content) return true
   }
   return false
 }
@@ -27,16 +28,16 @@ export async function dryImport(options: DryImportOptions): Promise<ImportResult
   const at = new Date(now).toISOString()
   const totals = { ...emptyTotals }
   const rejectedLines = new RejectedLines(file, { keepsFormer: false })
-  for (const { number, text, value, fault } of readLines(file, createCellParser(stream))) {
-    const entry = fault ?? toRecordEntry(stream, value, at)
+  for (const line of readLines(file, createCellParser(stream))) {
+    const entry = isFault(line) ? line : toRecordEntry(stream, line.value, at)
     // A deletion of a record that was never imported.
-    if (typeof entry !== 'string') {
+    if (!isFault(entry)) {
       totals.same += 1
       continue
     }
     totals.rejected += 1
-    onRejected(number, entry)
-    await rejectedLines.add([text ?? JSON.stringify(value)])
+    onRejected(line.number, entry.fault)
+    await rejectedLines.add([toLineText(line)])
   }
   return totals.rejected === 0 ? totals : { ...totals, aside: rejectedLines.file }
 }

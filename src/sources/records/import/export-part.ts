@@ -31,9 +31,9 @@ export function findExportPart(file: string, target: ExportPart): ExportPart | u
 }
 
 /** Tells whether a line belongs to another part of the export. */
-export function belongsToOtherPart(selected: ExportPart, value: unknown): boolean {
+export function belongsToOtherPart(selectedPart: ExportPart, value: unknown): boolean {
   const part = toPart(value)
-  return part !== undefined && toName(part) !== toName(selected)
+  return part !== undefined && toName(part) !== toName(selectedPart)
 }
 
 function toPart(value: unknown): ExportPart | undefined {

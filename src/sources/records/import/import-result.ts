@@ -33,8 +33,8 @@ export class RejectedLines {
   readonly file: string
   #write: typeof appendFile
 
-  constructor(imported: string, options: { readonly keepsFormer: boolean }) {
-    this.file = `${imported}.rejected`
+  constructor(importedFile: string, options: { readonly keepsFormer: boolean }) {
+    this.file = `${importedFile}.rejected`
     this.#write = options.keepsFormer ? appendFile : writeFile
   }
 

@@ -30,7 +30,8 @@ export function inferStream(
   const declaration = {
     connector,
     primary_key: key.fields,
-    ...(time !== undefined && { cursor_field: time, consent_time_field: time }),
+    cursor_field: time,
+    consent_time_field: time,
     schema: { type: 'object', properties },
     query: {
       range_filters: Object.fromEntries(
@@ -49,8 +50,9 @@ interface Inferred {
 }
 
 function inferType(values: readonly unknown[]): Inferred {
-  const present = values.filter((value) => value !== null && value !== undefined)
-  const every = (test: (value: unknown) => boolean) => present.length > 0 && present.every(test)
+  const definedValues = values.filter((value) => value !== null && value !== undefined)
+  const every = (test: (value: unknown) => boolean) =>
+    definedValues.length > 0 && definedValues.every(test)
   if (every((value) => typeof value === 'boolean')) return { type: 'boolean' }
   if (every(Number.isInteger)) return { type: 'integer' }
   if (every((value) => typeof value === 'number')) return { type: 'number' }

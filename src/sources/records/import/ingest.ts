@@ -1,25 +1,16 @@
 import { hash } from 'node:crypto'
 import type { Capability } from '../../../capability/capability.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { noRules } from '../../../capability/rules.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import { cannotRead } from '../failures.ts'
-import type { Connection, RecordSource, Stream } from '../model/stream.ts'
-import type { BlobBinding, StoredBlob } from '../record-store.ts'
-import { isExactNumber, type RecordEntry, toRecordEntry } from './to-entry.ts'
+import type { RecordSource, Stream } from '../model/stream.ts'
+import type { RecordEntry, RecordSink } from '../record-sink.ts'
+import { isExactNumber, toRecordEntry } from './to-entry.ts'
 import { TypeMismatches } from './type-mismatches.ts'
-
-/** The write port for the owner's records. */
-export interface RecordSink {
-  readonly sources: readonly RecordSource[]
-  readonly streams: readonly Stream[]
-  open(stream: Stream, connection: Connection): Promise<RecordSource>
-  /** Atomic and durable: resolves when the batch is on disk. */
-  write(source: RecordSource, entries: readonly RecordEntry[]): Promise<object>
-  storeBlob(blob: StoredBlob, binding: BlobBinding): Promise<void>
-}
 
 /** The target stream and connection, as named by the connector. */
 export interface Destination {
@@ -34,9 +25,9 @@ export interface Ingested extends JsonObject {
   readonly records_accepted: number
   readonly records_rejected: number
   /** The first rejected lines. */
-  readonly rejections?: readonly { readonly line: number; readonly message: string }[]
+  readonly rejections?: readonly { readonly line: number; readonly message: string }[] | undefined
   /** Values that were stored but cannot be filtered or aggregated. */
-  readonly warnings?: readonly JsonObject[]
+  readonly warnings?: readonly JsonObject[] | undefined
 }
 
 const batchSize = 500
@@ -57,14 +48,14 @@ export async function ingest(
   const stream = withoutLexical(destination.stream)
   const rejections: { line: number; message: string }[] = []
   const mismatches = new TypeMismatches()
-  let [accepted, rejected] = [0, 0]
+  let [acceptedCount, rejectedCount] = [0, 0]
   let batch: RecordEntry[] = []
   const flush = async () => {
     // Create a new connection only when there is something to write: its name may be mistyped.
     // Entries match the stream declaration they were built with, even if it has changed since.
     if (batch.length > 0)
       await sink.write({ ...(await sink.open(stream, connection)), stream }, batch)
-    accepted += batch.length
+    acceptedCount += batch.length
     batch = []
   }
   let [line, characters] = [0, 0]
@@ -77,12 +68,12 @@ export async function ingest(
     }
     if (content.trim() === '') continue
     const entry = readLine(stream, content, new Date(now()).toISOString())
-    if (typeof entry !== 'string') {
+    if (isFault(entry)) {
+      rejectedCount += 1
+      if (rejections.length < maxRejections) rejections.push({ line, message: entry.fault })
+    } else {
       batch.push(entry)
       mismatches.add(entry, line)
-    } else {
-      rejected += 1
-      if (rejections.length < maxRejections) rejections.push({ line, message: entry })
     }
     if (batch.length >= batchSize) await flush()
   }
@@ -93,10 +84,10 @@ export async function ingest(
   return {
     stream: stream.name,
     connection_id: connection.id,
-    records_accepted: accepted,
-    records_rejected: rejected,
-    ...(rejections.length > 0 && { rejections }),
-    ...(warnings.length > 0 && { warnings }),
+    records_accepted: acceptedCount,
+    records_rejected: rejectedCount,
+    rejections: rejections.length > 0 ? rejections : undefined,
+    warnings: warnings.length > 0 ? warnings : undefined,
   }
 }
 
@@ -106,22 +97,26 @@ const withoutLexical = (stream: Stream): Stream => ({
   fields: stream.fields.map((field) => ({ ...field, lexical: false })),
 })
 
-function readLine(stream: Stream, text: string, now: string): RecordEntry | string {
+function readLine(stream: Stream, text: string, now: string): RecordEntry | Fault {
   const line = parseJson(text)
-  if (line === undefined) return 'not valid JSON'
-  if (isPlainObject(line) && line.key !== undefined && !knownOps.has(line.op))
-    return `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`
+  if (line === undefined) return { fault: 'not valid JSON' }
+  if (isPlainObject(line) && line.key !== undefined && !allowedOps.has(line.op))
+    return {
+      fault: `op is ${JSON.stringify(line.op)?.slice(0, 40)}, but must be upsert or delete`,
+    }
   if (!isPlainObject(line) || line.key === undefined || !('data' in line || isDeletion(line)))
     return toRecordEntry(stream, line, now)
   const key = toKey(line.key)
-  if (key === undefined) return 'key must be a string or an exact number: write it as a string'
+  if (key === undefined)
+    return { fault: 'key must be a string or an exact number: write it as a string' }
   const { emitted_at } = line
-  const envelope = { object: 'record', id: key, ...(emitted_at !== undefined && { emitted_at }) }
+  const envelope = { object: 'record', id: key, emitted_at }
   if (isDeletion(line)) return toRecordEntry(stream, { ...envelope, deleted: true }, now)
   const entry = toRecordEntry(stream, { ...envelope, data: line.data }, now)
-  if (typeof entry !== 'string' && entry.key !== key)
-    return `key ${JSON.stringify(key)} does not match ${stream.primaryKey.join(', ')} in data`
-  return entry
+  if (isFault(entry) || entry.key === key) return entry
+  return {
+    fault: `key ${JSON.stringify(key)} does not match ${stream.primaryKey.join(', ')} in data`,
+  }
 }
 
 /** The key in stored form. A number that was rounded by parsing could be the key of another record. */
@@ -133,7 +128,7 @@ function toKey(value: unknown): string | undefined {
   return Array.isArray(value) ? JSON.stringify(parts.map(String)) : String(value)
 }
 
-const knownOps = new Set<unknown>([undefined, 'upsert', 'delete'])
+const allowedOps = new Set<unknown>([undefined, 'upsert', 'delete'])
 
 const isDeletion = ({ op, deleted }: Readonly<Record<string, unknown>>): boolean =>
   op === 'delete' || deleted === true
@@ -166,8 +161,8 @@ function findDestination(
       .filter(({ connection }) => connection.connector === stream.connector)
       .map(({ connection }) => [connection.id, connection]),
   )
-  const [only, ...more] = candidates.values()
-  if (more.length > 0)
+  const [connection, ...otherConnections] = candidates.values()
+  if (otherConnections.length > 0)
     return cannotRead(
       'ambiguous_connection',
       'There are several connections: pass connection_id.',
@@ -178,7 +173,7 @@ function findDestination(
         },
       },
     )
-  return { stream, connection: only ?? { id: stream.connector, connector: stream.connector } }
+  return { stream, connection: connection ?? { id: stream.connector, connector: stream.connector } }
 }
 
 export interface Upload extends Destination {

@@ -1,21 +1,34 @@
 import { isUtf8 } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import path from 'node:path'
+import type { Fault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import { type CsvRow, CsvRows, findSeparator } from './csv-rows.ts'
 
-/** One record of a file, or its fault. Numbered from 1, as in an editor. */
-export interface Line {
+/** One record of a file, or the fault of its line. */
+export type Line = ParsedLine | FaultyLine
+
+interface FileLine {
+  /** Counted from 1, as in an editor. */
   readonly number: number
   /** The line as written; absent for elements of a JSON array. */
   readonly text?: string
-  readonly value?: unknown
-  readonly fault?: string
   /** Bytes of the file read so far, for progress. */
   readonly bytes: number
 }
+
+interface ParsedLine extends FileLine {
+  readonly value?: unknown
+}
+
+interface FaultyLine extends FileLine, Fault {
+  readonly value?: undefined
+}
+
+/** The line as written, or the JSON of an array element. */
+export const toLineText = ({ text, value }: Line): string => text ?? JSON.stringify(value)
 
 /** Converts a CSV cell, which is untyped text, by its column. */
 export type ParseCell = (name: string, text: string) => unknown
@@ -154,7 +167,7 @@ function* readCsv(file: string, toCell: ParseCell): Generator<Line> {
   let names: readonly string[] | undefined
   for (const { rows, bytes } of readRows(file))
     for (const row of rows)
-      if (names) yield { ...toLine(names, row, toCell), bytes }
+      if (names) yield toLine(names, row, toCell, bytes)
       else names = toNames(file, row)
 }
 
@@ -204,11 +217,13 @@ function toLine(
   names: readonly string[],
   { number, text, cells, fault }: CsvRow,
   toCell: ParseCell,
-): Omit<Line, 'bytes'> {
-  if (fault !== undefined) return { number, text, fault }
+  bytes: number,
+): Line {
+  if (fault !== undefined) return { number, bytes, text, fault }
   if (cells.length !== names.length)
     return {
       number,
+      bytes,
       text,
       fault: `the row has ${cells.length} cells, but the header has ${names.length}`,
     }
@@ -217,5 +232,5 @@ function toLine(
     const name = names[index] ?? ''
     return cell === '' || name === '' ? [] : [[name, toCell(name, cell)]]
   })
-  return { number, text, value: Object.fromEntries(entries) }
+  return { number, bytes, text, value: Object.fromEntries(entries) }
 }

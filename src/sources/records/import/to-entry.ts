@@ -1,56 +1,31 @@
+import type { Fault } from '../../../capability/fault.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-import { type Comparable, type Field, isScalar, type Stream } from '../model/stream.ts'
-import { toComparable, toMilliseconds } from '../model/to-comparable.ts'
-import { toIndexText } from '../search/words.ts'
-
-/** A validated record, ready to be written. */
-export interface RecordEntry {
-  readonly key: string
-  readonly emittedAt: string
-  /** `undefined` for a deletion. */
-  readonly written?: {
-    readonly body: string
-    /** Comparable values of the scalar fields, in the order of the stream's fields. */
-    readonly values: readonly (Comparable | null)[]
-    /** Index text of the searchable fields, in the order of the stream's fields. */
-    readonly texts: readonly string[]
-  }
-  /** Fields whose value does not have the declared type: stored, but not comparable. */
-  readonly mismatches?: readonly string[]
-}
+import type { Field, Stream } from '../model/stream.ts'
+import { toMilliseconds } from '../model/to-comparable.ts'
+import { toContent } from '../model/to-content.ts'
+import type { RecordEntry } from '../record-sink.ts'
 
 /** Validates one line of an import. */
-export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | string {
-  if (!isPlainObject(line)) return 'not a JSON object'
+export function toRecordEntry(stream: Stream, line: unknown, now: string): RecordEntry | Fault {
+  if (!isPlainObject(line)) return { fault: 'not a JSON object' }
   const isEnvelope = line.object === 'record' && ('data' in line || line.deleted === true)
   const emittedAt = isEnvelope && typeof line.emitted_at === 'string' ? line.emitted_at : now
   if (emittedAt !== now && toMilliseconds(emittedAt) === undefined)
-    return 'emitted_at must be a time such as 2026-01-31T12:00:00Z'
+    return { fault: 'emitted_at must be a time such as 2026-01-31T12:00:00Z' }
   if (isEnvelope && line.deleted === true) {
-    if (typeof line.id !== 'string') return 'the deletion has no id'
-    return invalidInId.test(line.id) ? `id ${invalidIdMessage}` : { key: line.id, emittedAt }
+    if (typeof line.id !== 'string') return { fault: 'the deletion has no id' }
+    if (invalidInId.test(line.id)) return { fault: `id ${invalidIdMessage}` }
+    return { key: line.id, emittedAt }
   }
   const data = isEnvelope ? line.data : line
-  if (!isPlainObject(data)) return 'data is not a JSON object'
+  if (!isPlainObject(data)) return { fault: 'data is not a JSON object' }
   const key = toKey(stream, data)
-  if (key === undefined) return `primary key ${stream.primaryKey.join(', ')} is missing`
-  // A stream without a primary key is being rebuilt from stored, already validated records.
-  const fault = stream.primaryKey.length > 0 ? findFault(stream, key, data) : undefined
-  if (fault !== undefined) return fault
+  if (key === undefined) return { fault: `primary key ${stream.primaryKey.join(', ')} is missing` }
+  const fault = findFault(stream, key, data)
+  if (fault !== undefined) return { fault }
   const body = toBody(data)
-  if (body === undefined) return 'the record is nested too deeply'
-  const groups = groupFields(stream)
-  const mismatches: string[] = []
-  const values = groups.scalar.map((field) => {
-    const value = data[field.name]
-    if (value === undefined || value === null) return null
-    const comparable = toComparable(field, value)
-    if (comparable === undefined) mismatches.push(field.name)
-    return comparable ?? null
-  })
-  const texts = groups.lexical.map(({ name }) => toIndexText(data[name]))
-  const written = { body, values, texts }
-  return { key, emittedAt, written, ...(mismatches.length > 0 && { mismatches }) }
+  if (body === undefined) return { fault: 'the record is nested too deeply' }
+  return { key, emittedAt, content: toContent(stream, data, body) }
 }
 
 /** Unpaired surrogates and NUL are altered or truncated in storage: two such ids could become one. */
@@ -65,7 +40,7 @@ function findFault(
   data: Readonly<Record<string, unknown>>,
 ): string | undefined {
   if (invalidInId.test(key)) return `${stream.primaryKey.join(', ')} ${invalidIdMessage}`
-  for (const { name } of groupFields(stream).text) {
+  for (const { name } of listTextFields(stream)) {
     const value = data[name]
     if (typeof value === 'string' && value.includes('\0'))
       return `${name} contains a NUL character (\\u0000), which would truncate it in the database`
@@ -109,22 +84,15 @@ function toBody(data: object): string | undefined {
   }
 }
 
-interface FieldGroups {
-  readonly scalar: readonly Field[]
-  readonly text: readonly Field[]
-  readonly lexical: readonly Field[]
-}
+/** Cached by stream: imports ask once for each record. */
+const textFields = new WeakMap<Stream, readonly Field[]>()
 
-const cache = new WeakMap<Stream, FieldGroups>()
-
-function groupFields(stream: Stream): FieldGroups {
-  const groups = cache.get(stream) ?? {
-    scalar: stream.fields.filter(isScalar),
-    text: stream.fields.filter(({ type }) => type === 'string'),
-    lexical: stream.fields.filter(({ lexical }) => lexical),
-  }
-  cache.set(stream, groups)
-  return groups
+function listTextFields(stream: Stream): readonly Field[] {
+  const cached = textFields.get(stream)
+  if (cached) return cached
+  const fields = stream.fields.filter(({ type }) => type === 'string')
+  textFields.set(stream, fields)
+  return fields
 }
 
 /** A single key as is; a composite key as a JSON array. */
@@ -133,11 +101,7 @@ function toKey(
   data: Readonly<Record<string, unknown>>,
 ): string | undefined {
   const parts = primaryKey.map((name) => data[name])
-  if (
-    parts.length > 0 &&
-    !parts.every((part) => typeof part === 'string' || typeof part === 'number')
-  )
-    return undefined
+  if (!parts.every((part) => typeof part === 'string' || typeof part === 'number')) return undefined
   const [only, ...others] = parts.map(String)
   return others.length === 0 ? (only ?? '') : JSON.stringify([only, ...others])
 }

@@ -14,9 +14,9 @@ export function typeColumns(rows: readonly Row[]): readonly Row[] {
 }
 
 function findType(cells: readonly unknown[]): typeof toBoolean | typeof toNumber | undefined {
-  const present = cells.filter((cell) => cell !== undefined).map(String)
+  const texts = cells.filter((cell) => cell !== undefined).map(String)
   return [toBoolean, toExactNumber].find((parse) =>
-    present.every((cell) => parse(cell) !== undefined),
+    texts.every((cell) => parse(cell) !== undefined),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { FieldType, Stream } from '../model/stream.ts'
-import type { RecordEntry } from './to-entry.ts'
+import type { RecordEntry } from '../record-sink.ts'
 
 /** Values that do not have their field's type: stored, but not filtered or aggregated. */
 export interface TypeMismatch {
@@ -11,20 +11,20 @@ export interface TypeMismatch {
 }
 
 export class TypeMismatches {
-  readonly #found = new Map<string, { count: number; line: number }>()
+  readonly #byField = new Map<string, { count: number; line: number }>()
 
-  add({ mismatches }: RecordEntry, line: number): void {
-    for (const field of mismatches ?? []) {
-      const existing = this.#found.get(field)
+  add({ content }: RecordEntry, line: number): void {
+    for (const field of content?.mismatches ?? []) {
+      const existing = this.#byField.get(field)
       if (existing) existing.count += 1
-      else this.#found.set(field, { count: 1, line })
+      else this.#byField.set(field, { count: 1, line })
     }
   }
 
   list({ fields }: Stream): readonly TypeMismatch[] {
     return fields.flatMap(({ name, type }) => {
-      const found = this.#found.get(name)
-      return found ? [{ field: name, type, ...found }] : []
+      const mismatch = this.#byField.get(name)
+      return mismatch ? [{ field: name, type, ...mismatch }] : []
     })
   }
 }

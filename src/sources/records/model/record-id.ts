@@ -1,3 +1,5 @@
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+
 /** The parts of a record id, `connection/stream:key`. The key is not escaped. */
 export interface RecordName {
   readonly connection?: string
@@ -13,11 +15,11 @@ export function readRecordId(id: string): RecordName | undefined {
   const match = /^(?:([^/:]+)\/)?([^:]+):(.+)$/s.exec(id)
   if (!match) return undefined
   const [, connection, stream = '', key = ''] = match
-  return {
-    ...(connection !== undefined && { connection: fromEscaped(connection) }),
+  return dropUndefined({
+    connection: connection === undefined ? undefined : fromEscaped(connection),
     stream: fromEscaped(stream),
     key,
-  }
+  })
 }
 
 const toEscaped = (name: string): string =>

@@ -30,8 +30,9 @@ export function toMilliseconds(text: string): number | undefined {
   if (!iso.test(text) || !isValidDay(text)) return undefined
   if (text.length === 24 && text.endsWith('Z')) return toDefined(Date.parse(text))
   const upper = text.toUpperCase().replace(' ', 'T')
-  const zoned = upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
-  return toDefined(Date.parse(zoned.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
+  const zonedText =
+    upper.length === 10 || /(?:Z|[+-]\d{2}:?\d{2})$/.test(upper) ? upper : `${upper}Z`
+  return toDefined(Date.parse(zonedText.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')))
 }
 
 /** `Date` rolls February 30 over to March 2 instead of rejecting it. */

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { toData } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import { type Field, isScalar, type Relation } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
-import { toData } from '../reading/project-fields.ts'
 import { type Reader, yieldRepeatedly } from '../reading/reader.ts'
 import { recordDisclosure } from '../reading/record-disclosure.ts'
 import type { Position, Row } from '../record-store.ts'
@@ -64,15 +64,15 @@ export const toClampedExpansions = (
   { expandLimit = {} }: Pick<RecordsQuery, 'expandLimit'>,
 ): readonly Warning[] =>
   expansions.flatMap(({ relation: { name, maxLimit } }) => {
-    const requested = expandLimit[name] ?? 0
-    return requested <= maxLimit
+    const requestedLimit = expandLimit[name] ?? 0
+    return requestedLimit <= maxLimit
       ? []
       : [
           {
             code: 'limit_clamped',
             param: 'expand_limit',
             message: `expand_limit of ${name} was reduced to ${maxLimit}.`,
-            detail: { requested_limit: requested, max_limit: maxLimit },
+            detail: { requested_limit: requestedLimit, max_limit: maxLimit },
           },
         ]
   })
@@ -82,8 +82,8 @@ export async function expandPage(
   reader: Reader,
   ...page: Expandable
 ): Promise<readonly ServedRecord[] | Failed> {
-  const expanded = await yieldRepeatedly(reader, expandEach(reader, ...page))
-  return isFailed(expanded) ? expanded : disclose(reader, expanded)
+  const expandedPage = await yieldRepeatedly(reader, expandEach(reader, ...page))
+  return isFailed(expandedPage) ? expandedPage : disclose(reader, expandedPage)
 }
 
 type Expandable = readonly [
@@ -93,14 +93,14 @@ type Expandable = readonly [
   expansions: readonly Expansion[],
 ]
 
-interface Expanded {
+interface ExpandedPage {
   readonly records: readonly ServedRecord[]
   /** Keys of the related records, by scope. */
-  readonly related: ReadonlyMap<Scope, ReadonlySet<string>>
+  readonly relatedKeys: ReadonlyMap<Scope, ReadonlySet<string>>
 }
 
-function disclose(reader: Reader, { records, related }: Expanded): readonly ServedRecord[] {
-  for (const [target, keys] of related)
+function disclose(reader: Reader, { records, relatedKeys }: ExpandedPage): readonly ServedRecord[] {
+  for (const [target, keys] of relatedKeys)
     recordDisclosure(reader, target, {
       tool: 'expand',
       fields: [...target.fields.values()],
@@ -113,70 +113,69 @@ function disclose(reader: Reader, { records, related }: Expanded): readonly Serv
 function* expandEach(
   reader: Reader,
   ...[scope, rows, records, expansions]: Expandable
-): Generator<undefined, Expanded> {
-  const related = new Map<Scope, Set<string>>()
-  if (expansions.length === 0) return { records, related }
-  const expanded: ServedRecord[] = []
+): Generator<undefined, ExpandedPage> {
+  const relatedKeys = new Map<Scope, Set<string>>()
+  if (expansions.length === 0) return { records, relatedKeys }
+  const expandedRecords: ServedRecord[] = []
   for (const [index, record] of records.entries()) {
     const row = rows[index]
     const lists: [string, JsonObject][] = []
     for (const one of row ? expansions : []) {
-      const { found, hasMore } = yield* follow(reader, scope, row as Row, one)
+      const { rows: relatedRows, hasMore } = yield* follow(reader, scope, row as Row, one)
       const { relation, target } = one
-      lists.push([relation.name, toList(target, found, hasMore)])
-      const keys = related.get(target) ?? new Set()
-      for (const { key } of found) related.set(target, keys.add(key))
+      lists.push([relation.name, toList(target, relatedRows, hasMore)])
+      const keys = relatedKeys.get(target) ?? new Set()
+      for (const { key } of relatedRows) relatedKeys.set(target, keys.add(key))
     }
-    expanded.push(row ? { ...record, expanded: Object.fromEntries(lists) } : record)
+    expandedRecords.push(row ? { ...record, expanded: Object.fromEntries(lists) } : record)
     yield
   }
-  return { records: expanded, related }
+  return { records: expandedRecords, relatedKeys }
 }
 
-const toList = (target: Scope, found: readonly Row[], hasMore: boolean): JsonObject => ({
+const toList = (target: Scope, rows: readonly Row[], hasMore: boolean): JsonObject => ({
   object: 'list',
-  data: found.map(({ key, body }) => ({
+  data: rows.map(({ key, body }) => ({
     id: key,
     data: toData(body, [...target.fields.values()]) as JsonObject,
   })),
   has_more: hasMore,
 })
 
-interface Related {
-  readonly found: readonly Row[]
+interface RelatedRows {
+  readonly rows: readonly Row[]
   readonly hasMore: boolean
 }
 
-const none: Related = { found: [], hasMore: false }
+const none: RelatedRows = { rows: [], hasMore: false }
 
 function* follow(
   { store }: Reader,
   scope: Scope,
   row: Row,
   { relation, target, foreignKey, limit }: Expansion,
-): Generator<undefined, Related> {
+): Generator<undefined, RelatedRows> {
   if (relation.cardinality === 'belongs_to') {
     const reference = toData(row.body, [foreignKey])[foreignKey.name]
     if (typeof reference !== 'string' && typeof reference !== 'number') return none
-    const found = store.find(target, String(reference))
-    return found ? { found: [found], hasMore: false } : none
+    const relatedRow = store.find(target, String(reference))
+    return relatedRow ? { rows: [relatedRow], hasMore: false } : none
   }
   const value = toComparable(foreignKey, foreignKey.type === 'string' ? row.key : Number(row.key))
   if (value === undefined || scope.source.stream.primaryKey.length !== 1) return none
   const max = relation.cardinality === 'has_one' ? 1 : limit
-  const found: Row[] = []
+  const rows: Row[] = []
   for (let after: Position | undefined; ; ) {
     const slice = store.slice(target, {
       sort: foreignKey,
       descending: false,
       conditions: [{ field: foreignKey, operator: 'eq', value }],
-      limit: max + 1 - found.length,
-      ...(after && { after }),
+      limit: max + 1 - rows.length,
+      after,
     })
-    found.push(...slice.rows)
+    rows.push(...slice.rows)
     after = slice.resume
-    if (!after || found.length > max)
-      return { found: found.slice(0, max), hasMore: found.length > max }
+    if (!after || rows.length > max) return { rows: rows.slice(0, max), hasMore: rows.length > max }
     yield
   }
 }

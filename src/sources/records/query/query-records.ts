@@ -2,7 +2,7 @@ import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { countRecords } from '../aggregate/aggregate-records.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
@@ -39,7 +39,7 @@ export async function queryRecords(
   const binding = toBinding(reader, scope, query, order)
   const after = query.cursor === undefined ? undefined : toPosition(reader, binding, query.cursor)
   if (query.cursor !== undefined && !after) return invalidCursor()
-  const slice = { ...order, conditions, ...(after && { after }) }
+  const slice = { ...order, conditions, after }
   const page = await collectRows(reader, scope, slice, toPageSize(query))
   if (isFailed(page)) return page
   const { rows, end } = page
@@ -47,9 +47,9 @@ export async function queryRecords(
     query.count === 'exact' || query.count === 'estimated'
       ? await countRecords(reader, scope, conditions)
       : undefined
-  if (typeof count === 'object') return count
-  const unexpanded = rows.map((row) => toRecord(scope, fields, row))
-  const records = await expandPage(reader, scope, rows, unexpanded, expansions)
+  if (isFailed(count)) return count
+  const rowRecords = rows.map((row) => toRecord(scope, fields, row))
+  const records = await expandPage(reader, scope, rows, rowRecords, expansions)
   if (isFailed(records)) return records
   const nextCursor = end && sealCursor(reader.store.key, binding, [end.value, end.key])
   return {
@@ -57,8 +57,8 @@ export async function queryRecords(
     fields,
     records,
     hasMore: end !== undefined,
-    ...(nextCursor !== undefined && { nextCursor }),
-    ...(count !== undefined && { count }),
+    nextCursor,
+    count,
     warnings: toClampedExpansions(expansions, query),
   }
 }
@@ -84,7 +84,7 @@ async function collectRows(
   for (;;) {
     const slice = reader.store.slice(scope, {
       ...query,
-      ...(after && { after }),
+      after,
       limit: limit + 1 - rows.length,
     })
     rows.push(...slice.rows)
@@ -100,15 +100,15 @@ async function collectRows(
 }
 
 interface Order {
-  readonly sort?: Field
+  readonly sort: Field | undefined
   readonly descending: boolean
 }
 
 function toOrder({ source, fields }: Scope, { sort, order }: RecordsQuery): Order | Failed {
   const { cursorField, name } = source.stream
   const field = cursorField === undefined ? undefined : fields.get(cursorField)
-  const requested = sort?.replace(/^-/, '')
-  if (requested !== undefined && requested !== field?.name)
+  const sortName = sort?.replace(/^-/, '')
+  if (sortName !== undefined && sortName !== field?.name)
     return cannotRead(
       'invalid_sort',
       field
@@ -119,7 +119,7 @@ function toOrder({ source, fields }: Scope, { sort, order }: RecordsQuery): Orde
   if (order !== undefined && direction !== undefined && order !== direction)
     return cannotRead('invalid_sort', 'sort and order disagree; leave order out.')
   const descending = (direction ?? order ?? 'desc') === 'desc'
-  return { ...(field && { sort: field }), descending }
+  return { sort: field, descending }
 }
 
 /** Binds a cursor to the grant, the source and the query. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { type Reader, yieldAndCheck } from '../reading/reader.ts'
@@ -28,11 +28,11 @@ export async function readChanges(
       return cannotRead('invalid_argument', `${name} cannot be used together with changes_since.`)
   const position = findPosition(reader, scope, changesSince, cursor)
   if (!position) return cursor === undefined ? invalidBookmark() : invalidCursor()
-  if (!isSameHistory(reader, position)) return expired()
+  if (!isSameHistory(reader, position)) return cursorExpired()
   const { after, upTo } = position
   const head = reader.store.head()
   // The bookmark is newer than the store: the store was restored from an older backup.
-  if (after > head) return expired()
+  if (after > head) return cursorExpired()
   const limit = toPageSize(query)
   // Bounded by the head at the start: a record that changes during the read would be returned twice.
   const range = { after, upTo: upTo ?? head, newestFirst: false }
@@ -42,7 +42,7 @@ export async function readChanges(
   const last = page.at(-1)?.seq ?? after
   const hasMore = changes.length > limit
   const end = hasMore && upTo === undefined ? await findEnd(reader, scope, [last, head]) : upTo
-  if (typeof end === 'object') return end
+  if (isFailed(end)) return end
   return {
     scope,
     fields,
@@ -57,7 +57,7 @@ export async function readChanges(
   }
 }
 
-const expired = (): Failed =>
+const cursorExpired = (): Failed =>
   cannotRead(
     'cursor_expired',
     'The store was restored to an earlier state. Start again with changes_since "beginning".',
@@ -143,6 +143,7 @@ const toPageBinding = (scope: Scope, since: string): CursorBinding => ({
   query: { ...toSourceQuery(scope), since },
 })
 
+/** Without a time range the key must be absent, not `undefined`: earlier bookmarks are bound to that. */
 const toSourceQuery = ({ source, window }: Scope): JsonObject => ({
   source: source.n,
   ...(window && { time: window.field.n }),

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { toData } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { SourceSelector } from '../reading/find-scope.ts'
-import { type RecordProjection, toData } from '../reading/project-fields.ts'
+import type { RecordProjection } from '../reading/project-fields.ts'
 import type { Row } from '../record-store.ts'
 
 export interface RecordsQuery extends SourceSelector, RecordProjection {
@@ -26,7 +27,7 @@ export interface ServedRecord extends JsonObject {
   readonly stream: string
   readonly connection_id: string
   readonly emitted_at: string
-  readonly data?: JsonObject
+  readonly data?: JsonObject | undefined
 }
 
 export interface RecordPage {
@@ -34,9 +35,9 @@ export interface RecordPage {
   readonly fields: readonly Field[]
   readonly records: readonly ServedRecord[]
   readonly hasMore: boolean
-  readonly nextCursor?: string
-  readonly nextChangesSince?: string
-  readonly count?: number
+  readonly nextCursor?: string | undefined
+  readonly nextChangesSince?: string | undefined
+  readonly count?: number | undefined
   readonly warnings: readonly Warning[]
 }
 
@@ -62,7 +63,7 @@ export const toRecord = (
   id: key,
   stream: source.stream.name,
   connection_id: source.connection.id,
-  ...(source.connection.label !== undefined && { display_name: source.connection.label }),
+  display_name: source.connection.label,
   emitted_at: emittedAt,
   data: toData(body, fields) as JsonObject,
 })

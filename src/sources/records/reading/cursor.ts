@@ -32,8 +32,8 @@ export function sealCursor(key: Uint8Array, binding: CursorBinding, position: Js
     .digest()
     .subarray(0, nonceBytes)
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+  const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64url')
 }
 
 /** Pads the plaintext: the number of digits would reveal how many records outside the grant exist. */
@@ -63,6 +63,10 @@ export function openCursor(
   }
 }
 
+/**
+ * Not `digestJson`: its canonical form is another one, and bookmarks that were handed out earlier would
+ * become invalid.
+ */
 const toContext = ({ kind, grant, query }: CursorBinding): string =>
   `1 ${kind} ${hash('sha256', JSON.stringify([grant, toSorted(query)]), 'base64url')}`
 

@@ -1,7 +1,7 @@
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import { type Field, isScalar, type RangeOperator, rangeOperators } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
 import type { Condition } from '../record-store.ts'

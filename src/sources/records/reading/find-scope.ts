@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Reader } from './reader.ts'
 
 /** Candidates listed in a failure; `schema` lists all of them. */
@@ -75,16 +75,16 @@ function toCandidates(scopes: readonly Scope[]): Candidates {
   const all = [...byId.values()].map(({ grant, source: { connection } }) => ({
     connection_id: connection.id,
     connector_key: connection.connector,
-    ...(grant !== '' && { grant_id: grant }),
-    ...(connection.label !== undefined && { display_name: connection.label }),
+    grant_id: grant === '' ? undefined : grant,
+    display_name: connection.label,
   }))
-  const omitted = Math.max(0, all.length - maxListed)
+  const omittedCount = Math.max(0, all.length - maxListed)
   return {
     available_connections: all.slice(0, maxListed),
     available_connection_count: all.length,
-    ...(omitted > 0 && {
+    ...(omittedCount > 0 && {
       available_connections_truncated: true,
-      available_connections_omitted: omitted,
+      available_connections_omitted: omittedCount,
       discovery_hint: 'Call schema for the full index of connections.',
     }),
   }
@@ -96,12 +96,12 @@ interface Candidates extends JsonObject {
 }
 
 function toSummary({
-  available_connections: listed,
+  available_connections: connections,
   available_connection_count: total,
 }: Candidates): string {
-  if (total > listed.length)
-    return `${listed.length} of ${total} are listed; call schema for all of them.`
+  if (total > connections.length)
+    return `${connections.length} of ${total} are listed; call schema for all of them.`
   return total === 1
-    ? `Only ${JSON.stringify(listed[0]?.connection_id)} is possible here.`
+    ? `Only ${JSON.stringify(connections[0]?.connection_id)} is possible here.`
     : `${total} are listed.`
 }

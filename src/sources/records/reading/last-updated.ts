@@ -1,5 +1,5 @@
 import type { Failed } from '../../../capability/outcome.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import { type Reader, yieldRepeatedly } from './reader.ts'
 
 /** Arrival time of the newest visible record; `null` when there is none. */

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import { type GrantPackage, toGrantStatus } from '../grants/grant.ts'
-import { type Scope, toScopes } from '../grants/granted-scope.ts'
+import { toScopes } from '../grants/to-scopes.ts'
 import { refusalMessages } from '../grants/token-refusal.ts'
+import { type GrantPackage, toGrantStatus } from '../model/grant.ts'
+import type { Scope } from '../model/scope.ts'
 import type { RecordSource } from '../model/stream.ts'
 import type { RecordStore } from '../record-store.ts'
 import { yieldToLoop } from './yield-to-loop.ts'
@@ -30,18 +31,23 @@ export interface ReaderOptions {
   readonly store: DisclosingStore
   readonly now: () => number
   /** Milliseconds one read may take. */
-  readonly timeoutMs: number
+  readonly timeoutMs?: number
 }
 
+const defaultTimeoutMs = 10_000
+
 /** Looks the grant up for every read, so that a revocation takes effect at once. */
-export function openReader(id: string, { store, now, timeoutMs }: ReaderOptions): Reader | Failed {
+export function openReader(
+  id: string,
+  { store, now, timeoutMs = defaultTimeoutMs }: ReaderOptions,
+): Reader | Failed {
   const { package: grantPackage, sources } = store.view(id)
-  const live = toLive(grantPackage, store, now())
-  if (isFailed(live)) return live
+  const livePackage = toLive(grantPackage, store, now())
+  if (isFailed(livePackage)) return livePackage
   return {
     store,
-    package: live,
-    ...toVisible(live, sources),
+    package: livePackage,
+    ...toVisible(livePackage, sources),
     deadline: now() + timeoutMs,
     now,
   }
@@ -97,11 +103,11 @@ export async function yieldRepeatedly<T>(
 }
 
 /** Fails when the grant, or part of its package, was revoked while the read was suspended. */
-function findRevoked({ package: opened, store, now }: Reader): Failed | undefined {
-  const current = toLive(store.findPackage(opened.id), store, now())
-  if (isFailed(current)) return current
-  const live = new Set(listLive(current).map(({ id }) => id))
-  return listLive(opened).every(({ id }) => live.has(id))
+function findRevoked({ package: openedPackage, store, now }: Reader): Failed | undefined {
+  const currentPackage = toLive(store.findPackage(openedPackage.id), store, now())
+  if (isFailed(currentPackage)) return currentPackage
+  const liveIds = new Set(listLive(currentPackage).map(({ id }) => id))
+  return listLive(openedPackage).every(({ id }) => liveIds.has(id))
     ? undefined
     : cannotRead('timed_out', 'The grant was narrowed during this read. Read again.', {
         retryable: true,
@@ -119,10 +125,10 @@ const cache = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; visi
 function toVisible(grantPackage: GrantPackage, sources: readonly RecordSource[]): Visible {
   const cached = cache.get(grantPackage)
   if (cached?.sources === sources) return cached.visible
-  const live = listLive(grantPackage)
+  const liveGrants = listLive(grantPackage)
   const visible: Visible = {
     scopes: toScopes(grantPackage, sources),
-    fingerprint: hash('sha256', JSON.stringify([grantPackage.id, live]), 'base64url'),
+    fingerprint: hash('sha256', JSON.stringify([grantPackage.id, liveGrants]), 'base64url'),
   }
   cache.set(grantPackage, { sources, visible })
   return visible

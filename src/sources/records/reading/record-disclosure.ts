@@ -1,5 +1,5 @@
 import type { Aggregation } from '../aggregate/aggregate-records.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { Hit } from '../search/search-records.ts'
 import type { Reader } from './reader.ts'

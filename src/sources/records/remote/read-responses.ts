@@ -3,8 +3,8 @@ import { isPlainObject } from '../../../json/is-plain-object.ts'
 import type { Aggregation, Group } from '../aggregate/aggregate-records.ts'
 import type { SearchResult } from '../answers/search-answer.ts'
 import { blobField } from '../fetch/find-blob.ts'
-import type { Scope } from '../grants/granted-scope.ts'
 import { toRecordId } from '../model/record-id.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { RecordPage, ServedRecord, Warning } from '../query/record-page.ts'
 import { toObjects } from './read-scopes.ts'
@@ -28,11 +28,9 @@ export function readPage(
     fields,
     records,
     hasMore: body.has_more === true,
-    ...(typeof body.next_cursor === 'string' && { nextCursor: body.next_cursor }),
-    ...(typeof body.next_changes_since === 'string' && {
-      nextChangesSince: body.next_changes_since,
-    }),
-    ...(typeof count === 'number' && { count }),
+    nextCursor: toText(body.next_cursor),
+    nextChangesSince: toText(body.next_changes_since),
+    count: typeof count === 'number' ? count : undefined,
     warnings: readWarnings(body),
   }
 }
@@ -45,22 +43,22 @@ export function readRecord(
 ): ServedRecord | undefined {
   const { id, emitted_at, deleted, deleted_at, data, expanded } = row
   if (typeof id !== 'string') return undefined
-  const received = isPlainObject(data) ? data : undefined
-  const present = fields.filter(({ name }) => received && Object.hasOwn(received, name))
+  const recordData = isPlainObject(data) ? data : undefined
+  const presentFields = fields.filter(({ name }) => recordData && Object.hasOwn(recordData, name))
   return {
     object: 'record',
     id,
     stream: stream.name,
     connection_id: connection.id,
-    ...(connection.label !== undefined && { display_name: connection.label }),
+    display_name: connection.label,
     emitted_at: String(emitted_at ?? deleted_at ?? ''),
     ...(deleted === true && { deleted, deleted_at: String(deleted_at ?? '') }),
-    ...(received && {
-      data: Object.fromEntries(
-        present.map(({ name }) => [name, withoutFetchUrl(name, received[name])]),
+    data:
+      recordData &&
+      Object.fromEntries(
+        presentFields.map(({ name }) => [name, withoutFetchUrl(name, recordData[name])]),
       ),
-    }),
-    ...(isPlainObject(expanded) && { expanded: expanded as JsonObject }),
+    expanded: isPlainObject(expanded) ? (expanded as JsonObject) : undefined,
   }
 }
 
@@ -81,12 +79,12 @@ export function readAggregation(body: JsonObject): Omit<Aggregation, 'scope' | '
       value: (value ?? count ?? null) as Json,
     }),
   )
-  const shown = groups.reduce((sum, { count }) => sum + count, 0)
+  const groupedCount = groups.reduce((sum, { count }) => sum + count, 0)
   return {
     filteredRecordCount,
     groups,
     groupCount: Number(body.group_count ?? groups.length),
-    otherCount: Number(body.other_count ?? filteredRecordCount - shown),
+    otherCount: Number(body.other_count ?? filteredRecordCount - groupedCount),
   }
 }
 
@@ -102,7 +100,7 @@ export function readHit(
       (hit.connection_id ?? source.connection.id) === source.connection.id,
   )
   if (!scope || typeof stream !== 'string' || typeof key !== 'string') return undefined
-  const { connection, stream: declared } = scope.source
+  const { connection } = scope.source
   const time = String(hit.authored_at ?? hit.emitted_at ?? key)
   const owner = connection.label ?? connection.connector
   const snippet = isPlainObject(hit.snippet) ? hit.snippet.text : hit.snippet
@@ -111,18 +109,18 @@ export function readHit(
     title:
       typeof hit.title === 'string'
         ? hit.title
-        : [owner, declared.title ?? stream, time].join(' / '),
+        : [owner, scope.source.stream.title ?? stream, time].join(' / '),
     url: toHitUrl(server, hit, [stream, key, connection.id]),
     stream,
     record_id: key,
     connection_id: connection.id,
     connector_key: connection.connector,
-    ...(connection.label !== undefined && { display_name: connection.label }),
-    ...(typeof hit.emitted_at === 'string' && { emitted_at: hit.emitted_at }),
-    ...(typeof hit.authored_at === 'string' && { authored_at: hit.authored_at }),
+    display_name: connection.label,
+    emitted_at: toText(hit.emitted_at),
+    authored_at: toText(hit.authored_at),
     matched_fields: Array.isArray(hit.matched_fields) ? hit.matched_fields : [],
     snippet: typeof snippet === 'string' ? snippet : '',
-    ...(hit.score !== undefined && { score: hit.score as Json }),
+    score: hit.score as Json | undefined,
   }
 }
 
@@ -135,6 +133,9 @@ function toHitUrl(
   const [name, id, connectionId] = [stream, key, connection].map(encodeURIComponent)
   return `${address}/v1/streams/${name}/records/${id}?connection_id=${connectionId}`
 }
+
+export const toText = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined
 
 export function readWarnings({ meta }: JsonObject): readonly Warning[] {
   return toObjects(isPlainObject(meta) ? meta.warnings : undefined).flatMap(({ code, message }) =>

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-import type { Scope } from '../grants/granted-scope.ts'
-import { toFieldType } from '../model/declare-stream.ts'
+import type { Scope } from '../model/scope.ts'
 import {
   type AggregateUse,
   aggregateUses,
@@ -15,6 +14,7 @@ import {
   rangeOperators,
   type Stream,
 } from '../model/stream.ts'
+import { toFieldType } from '../streams/declare-stream.ts'
 
 type Loose = Readonly<Record<string, unknown>>
 
@@ -65,7 +65,7 @@ const unwrap = (document: JsonObject): Loose =>
 function readConnection(row: Loose, connector: string): Connection | undefined {
   const id = firstText(row.connection_id, row.connector_instance_id)
   const label = firstText(row.display_name)
-  return id === undefined ? undefined : { id, connector, ...(label !== undefined && { label }) }
+  return id === undefined ? undefined : dropUndefined({ id, connector, label })
 }
 
 function readStream(name: string, connector: string, row: Loose): Stream {
@@ -73,7 +73,6 @@ function readStream(name: string, connector: string, row: Loose): Stream {
   const fields = Object.entries(capabilities).flatMap(
     ([field, capability]) => readField(field, capability) ?? [],
   )
-  const numbered = fields.map((field, index) => ({ ...field, n: index + 1 }))
   return dropUndefined({
     name,
     connector,
@@ -82,7 +81,7 @@ function readStream(name: string, connector: string, row: Loose): Stream {
     cursorField: firstText(row.cursor_field),
     consentTimeField: firstText(row.consent_time_field),
     schema: (isPlainObject(row.schema) ? row.schema : {}) as JsonObject,
-    fields: numbered,
+    fields: fields.map((field, index) => ({ ...field, n: index + 1 })),
     views: toObjects(row.views).flatMap((view) => {
       const viewName = firstText(view.name)
       return viewName === undefined ? [] : [{ name: viewName, fields: toNames(view.fields) }]
@@ -132,15 +131,15 @@ interface FieldUses {
 
 function toField(name: string, schema: JsonObject, uses: FieldUses): Omit<Field, 'n'> {
   const type = toFieldType(schema)
-  return {
+  return dropUndefined({
     name,
     type,
     schema,
-    ...(isScalar({ type }) && !uses.exact && { exact: false as const }),
+    exact: isScalar({ type }) && !uses.exact ? (false as const) : undefined,
     range: rangeOperators.filter((one): one is RangeOperator => uses.range.includes(one)),
     lexical: uses.lexical,
     aggregates: aggregateUses.filter((one): one is AggregateUse => uses.aggregates.includes(one)),
-  }
+  })
 }
 
 function readRelation(row: Loose): Relation | undefined {

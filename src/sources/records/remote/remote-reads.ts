@@ -5,17 +5,24 @@ import { toAggregateAnswer } from '../answers/aggregate-answer.ts'
 import { toPageAnswer } from '../answers/page-answer.ts'
 import { toSearchAnswer } from '../answers/search-answer.ts'
 import { resolveRecordId, toDocument } from '../fetch/fetch-document.ts'
-import type { Scope } from '../grants/granted-scope.ts'
 import { answerSchema } from '../local-reads.ts'
+import type { Scope } from '../model/scope.ts'
 import { toExpansions } from '../query/expand.ts'
 import { toConditions } from '../reading/filter.ts'
 import { findScope } from '../reading/find-scope.ts'
 import { toFields } from '../reading/project-fields.ts'
 import type { Reads } from '../reads.ts'
 import { toSearchTargets } from '../search/search-records.ts'
-import { readAggregation, readHit, readPage, readRecord, readWarnings } from './read-responses.ts'
+import {
+  readAggregation,
+  readHit,
+  readPage,
+  readRecord,
+  readWarnings,
+  toText,
+} from './read-responses.ts'
 import { toObjects } from './read-scopes.ts'
-import { type QueryParameters, type RemoteServer, remoteUnavailable } from './remote-server.ts'
+import { type RemoteQuery, type RemoteServer, remoteUnavailable } from './remote-server.ts'
 
 /**
  * Reads of records on a remote server. Queries are checked against the server's schema first, so that
@@ -50,8 +57,8 @@ export function remoteReads(
           ['count', query.count],
           ['view', query.view],
           ['changes_since', query.changesSince],
-          ...repeated('fields', query.fields),
-          ...repeated('expand', query.expand),
+          ...toRepeated('fields', query.fields),
+          ...toRepeated('expand', query.expand),
           ...Object.entries(query.expandLimit ?? {}).map(
             ([name, limit]) => [`expand_limit[${name}]`, limit] as const,
           ),
@@ -97,27 +104,30 @@ export function remoteReads(
           ['limit', query.limit ?? defaultHits],
           ['cursor', query.cursor],
           ['connection_id', query.connection],
-          ...repeated('streams', query.streams),
+          ...toRepeated('streams', query.streams),
           ...toFilterParameters(query.filter),
         ],
         signal,
       )
       if (isFailed(body)) return body
       const results = toObjects(body.data).flatMap((hit) => readHit(server, scopes, hit) ?? [])
-      const nextCursor = typeof body.next_cursor === 'string' ? body.next_cursor : undefined
-      return toSearchAnswer({ results, nextCursor, warnings: readWarnings(body) })
+      return toSearchAnswer({
+        results,
+        nextCursor: toText(body.next_cursor),
+        warnings: readWarnings(body),
+      })
     },
 
     async fetch(query) {
-      const resolved = resolveRecordId(reader, query)
-      if (isFailed(resolved)) return resolved
-      const { scope, key } = resolved
+      const target = resolveRecordId(reader, query)
+      if (isFailed(target)) return target
+      const { scope, key } = target
       const fields = toFields(scope, query)
       if (isFailed(fields)) return fields
       const { connection, stream } = scope.source
       const body = await server.get(
         ['streams', stream.name, 'records', key],
-        [['connection_id', connection.id], ...repeated('fields', query.fields)],
+        [['connection_id', connection.id], ...toRepeated('fields', query.fields)],
         signal,
       )
       if (isFailed(body)) return body
@@ -132,16 +142,16 @@ export function remoteReads(
 
 const defaultHits = 10
 
-const repeated = (name: string, values: readonly string[] | undefined): QueryParameters =>
+const toRepeated = (name: string, values: readonly string[] | undefined): RemoteQuery =>
   (values ?? []).map((value) => [name, value] as const)
 
-function toFilterQuery(scope: Scope, filter: unknown): QueryParameters | Failed {
+function toFilterQuery(scope: Scope, filter: unknown): RemoteQuery | Failed {
   const conditions = toConditions(scope, filter)
   return isFailed(conditions) ? conditions : toFilterParameters(filter)
 }
 
 /** `filter[field]=v` and `filter[field][gte]=v`; the filter has already been checked. */
-const toFilterParameters = (filter: unknown): QueryParameters =>
+const toFilterParameters = (filter: unknown): RemoteQuery =>
   Object.entries((filter ?? {}) as object).flatMap(([name, operand]) =>
     isPlainObject(operand)
       ? Object.entries(operand).map(

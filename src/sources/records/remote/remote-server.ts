@@ -11,11 +11,12 @@ export interface RemoteServerOptions {
   /** A grant token. */
   readonly token: string
   /** Timeout of one request in milliseconds. */
-  readonly timeoutMs: number
+  readonly timeoutMs?: number
 }
 
-export type QueryParameters = readonly (readonly [string, string | number | undefined])[]
+export type RemoteQuery = readonly (readonly [string, string | number | undefined])[]
 
+const defaultTimeoutMs = 10_000
 const maxResponseBytes = 16 * 1024 * 1024
 const maxMessageLength = 500
 
@@ -33,10 +34,10 @@ export class RemoteServer {
 
   async get(
     path: readonly string[],
-    query: QueryParameters,
+    query: RemoteQuery,
     signal?: AbortSignal,
   ): Promise<JsonObject | Failed> {
-    const { token, timeoutMs } = this.#options
+    const { token, timeoutMs = defaultTimeoutMs } = this.#options
     const url = new URL(`${this.address}/v1/${path.map(encodeURIComponent).join('/')}`)
     for (const [name, value] of query)
       if (value !== undefined) url.searchParams.append(name, String(value))
@@ -135,7 +136,7 @@ function toDetails(error: Readonly<Record<string, unknown>>): JsonObject {
         .filter((key) => error[key] !== undefined)
         .map((key) => [key, error[key] as Json]),
     ),
-    ...(typeof name === 'string' && { retry_with: name }),
+    retry_with: typeof name === 'string' ? name : undefined,
   }
 }
 

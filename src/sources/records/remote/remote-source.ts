@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import type { Source } from '../../../capability/source.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import { toCapabilities } from '../tools.ts'
 import { readScopes, readTokenKind } from './read-scopes.ts'
 import { remoteReads } from './remote-reads.ts'
@@ -37,14 +37,16 @@ export function remoteSource(options: RemoteSourceOptions): RemoteSource {
     if (cached && steadyNow() < cached.until) return cached.scopes
     const loading = loadScopes(server)
     cached = { until: steadyNow() + schemaLifetimeMs, scopes: loading }
-    void loading.then((loaded) => {
-      if (isFailed(loaded) && cached?.scopes === loading) cached = undefined
+    void loading.then((result) => {
+      if (isFailed(result) && cached?.scopes === loading) cached = undefined
     })
     return loading
   }
   const open = async ({ cancellation }: Call) => {
-    const granted = await scopes()
-    return isFailed(granted) ? granted : remoteReads(server, granted, cancellation.signal)
+    const grantedScopes = await scopes()
+    return isFailed(grantedScopes)
+      ? grantedScopes
+      : remoteReads(server, grantedScopes, cancellation.signal)
   }
   const capabilities = toCapabilities(open, id, { ...readOnly, reachesOut: true })
   return { id, scopes, read: async () => ({ capabilities, diagnostics }) }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Connection } from '../model/stream.ts'
 import { ambiguousConnection, unknownConnection, unknownStream } from '../reading/find-scope.ts'
 import type { Reader } from '../reading/reader.ts'
@@ -90,31 +90,33 @@ function toIndex(scopes: readonly Scope[]): SchemaDescription {
     detail: 'compact',
     ...counts,
     connectors: connectors.slice(0, maxRows).map(({ key, connections, streams }) => {
-      const shown = [...streams].slice(0, roomForRows)
-      roomForRows -= shown.length
-      const listed = connections.slice(0, Math.min(12, roomForConnections))
+      const listedStreams = [...streams].slice(0, roomForRows)
+      roomForRows -= listedStreams.length
+      const listedConnections = connections.slice(0, Math.min(12, roomForConnections))
       return {
         connector_key: key,
         connection_count: connections.length,
-        connections: listed.map(toConnectionData),
+        connections: listedConnections.map(toConnectionData),
         stream_count: streams.size,
-        streams: shown.map(([name, rows]) => ({
+        streams: listedStreams.map(([name, rows]) => ({
           name,
           connection_count: rows.length,
           field_count: rows[0]?.fields.size ?? 0,
         })),
       }
     }),
-    ...(streamCount > maxRows && { truncated: 'The text lists every stream name.' }),
+    truncated: streamCount > maxRows ? 'The text lists every stream name.' : undefined,
   }
   const lines = connectors.flatMap(({ key, connections, streams }) => {
-    const listed = connections.slice(0, roomForConnections)
-    roomForConnections -= listed.length
-    const omitted = connections.length - listed.length
-    const more =
-      omitted > 0 ? `, and ${omitted} more: schema with a stream lists those that have it` : ''
+    const listedConnections = connections.slice(0, roomForConnections)
+    roomForConnections -= listedConnections.length
+    const omittedCount = connections.length - listedConnections.length
+    const suffix =
+      omittedCount > 0
+        ? `, and ${omittedCount} more: schema with a stream lists those that have it`
+        : ''
     return [
-      `connector_key ${quoteName(key)}: ${listed.map(toConnectionText).join(', ')}${more}`,
+      `connector_key ${quoteName(key)}: ${listedConnections.map(toConnectionText).join(', ')}${suffix}`,
       ...(isShort
         ? [...streams].map(([name, rows]) => toIndexRow(name, rows, connections))
         : [`  streams: ${[...streams.keys()].map(quoteName).join(' | ')}`]),
@@ -186,17 +188,14 @@ const isPackage = ({ scopes }: Pick<Reader, 'scopes'>): boolean =>
 /** The JSON Schema of one stream, restricted to the granted fields. */
 function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaDescription {
   const { source, fields } = scope
-  const { required } = source.stream.schema
   const schemas = [...fields.values()].map(({ name, schema }) => [name, schema] as const)
-  const { kept, cut } = toBounded(schemas)
+  const { boundedSchemas, shortenedNames } = toBounded(schemas)
   const schema: JsonObject = {
     type: 'object',
-    properties: Object.fromEntries(kept),
-    ...(Array.isArray(required) && {
-      required: required.filter((name) => typeof name === 'string' && fields.has(name)),
-    }),
+    properties: Object.fromEntries(boundedSchemas),
+    required: listRequired(scope),
   }
-  const scoped = toScoped(reader, [scope])
+  const { text } = toScoped(reader, [scope])
   const data: JsonObject = {
     object: 'schema',
     detail: 'full',
@@ -209,30 +208,40 @@ function toFull(reader: Pick<Reader, 'scopes'>, scope: Scope): SchemaDescription
     ],
   }
   const note =
-    cut.length > 0 ? [`Shortened because of their length: ${cut.map(quoteName).join(', ')}.`] : []
-  return { data, text: [scoped.text, `JSON Schema: ${JSON.stringify(schema)}`, ...note].join('\n') }
+    shortenedNames.length > 0
+      ? [`Shortened because of their length: ${shortenedNames.map(quoteName).join(', ')}.`]
+      : []
+  return { data, text: [text, `JSON Schema: ${JSON.stringify(schema)}`, ...note].join('\n') }
+}
+
+/** The granted fields that the schema requires; `undefined` if it does not say. */
+export function listRequired({ source, fields }: Scope): readonly string[] | undefined {
+  const { required } = source.stream.schema
+  return Array.isArray(required)
+    ? required.filter((name) => typeof name === 'string' && fields.has(name))
+    : undefined
 }
 
 /** Reduces the longest field schemas to their type, until all of them fit into one answer. */
 function toBounded(schemas: readonly (readonly [string, JsonObject])[]): {
-  readonly kept: readonly (readonly [string, JsonObject])[]
-  readonly cut: readonly string[]
+  readonly boundedSchemas: readonly (readonly [string, JsonObject])[]
+  readonly shortenedNames: readonly string[]
 } {
   const sizes = schemas.map(([name, schema]) => ({ name, size: JSON.stringify(schema).length }))
   let total = sizes.reduce((sum, { name, size }) => sum + name.length + size + 4, 0)
-  const cut = new Set<string>()
+  const shortenedNames = new Set<string>()
   for (const { name, size } of sizes.sort((a, b) => b.size - a.size)) {
     if (total <= maxSchemaLength) break
-    cut.add(name)
+    shortenedNames.add(name)
     total -= Math.max(0, size - 20)
   }
   return {
-    kept: schemas.map(([name, schema]) =>
-      cut.has(name)
+    boundedSchemas: schemas.map(([name, schema]) =>
+      shortenedNames.has(name)
         ? [name, schema.type === undefined ? {} : { type: schema.type }]
         : [name, schema],
     ),
-    cut: [...cut],
+    shortenedNames: [...shortenedNames],
   }
 }
 
@@ -262,7 +271,7 @@ export function groupByConnector(scopes: readonly Scope[]): readonly Connector[]
 
 export const toConnectionData = ({ id, label }: Connection): JsonObject => ({
   connection_id: id,
-  ...(label !== undefined && { display_name: label }),
+  display_name: label,
 })
 
 export const toConnectionText = ({ id, label }: Connection): string =>

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import {
   aggregateUses,
   type Connection,
@@ -14,6 +14,7 @@ import type { Reader } from '../reading/reader.ts'
 import {
   findScopes,
   groupByConnector,
+  listRequired,
   type SchemaQuery,
   toConnectionData,
 } from './describe-schema.ts'
@@ -45,9 +46,10 @@ export function toSchemaDocument(reader: Reader, query: DocumentQuery): JsonObje
         return {
           ...(query.isCompact ? toCompactStream(reader, first) : toStreamDocument(reader, first)),
           // Streams present in every connection inherit the connector's list.
-          ...(members.length < connections.length && {
-            granted_connections: members.map(({ source }) => toGranted(source.connection)),
-          }),
+          granted_connections:
+            members.length < connections.length
+              ? members.map(({ source }) => toGranted(source.connection))
+              : undefined,
         }
       }),
     ),
@@ -81,12 +83,10 @@ function toHead({ source: { stream }, fields }: Scope): JsonObject {
   return {
     object: 'stream',
     name: stream.name,
-    ...(stream.title !== undefined && { title: stream.title }),
-    ...(stream.primaryKey.every(isGranted) && { primary_key: stream.primaryKey }),
-    ...(isGranted(stream.cursorField) && { cursor_field: stream.cursorField ?? '' }),
-    ...(isGranted(stream.consentTimeField) && {
-      consent_time_field: stream.consentTimeField ?? '',
-    }),
+    title: stream.title,
+    primary_key: stream.primaryKey.every(isGranted) ? stream.primaryKey : undefined,
+    cursor_field: isGranted(stream.cursorField) ? stream.cursorField : undefined,
+    consent_time_field: isGranted(stream.consentTimeField) ? stream.consentTimeField : undefined,
   }
 }
 
@@ -96,8 +96,8 @@ function toCompactStream(reader: Reader, scope: Scope): JsonObject {
   return {
     ...toHead(scope),
     field_capabilities: byName(scope, toFlags),
-    ...(views.length > 0 && { views: views.map(({ name }) => name) }),
-    ...(relations.length > 0 && { expand: relations }),
+    views: views.length > 0 ? views.map(({ name }) => name) : undefined,
+    expand: relations.length > 0 ? relations : undefined,
   }
 }
 
@@ -113,9 +113,7 @@ function toFlags({ schema, type, range, lexical, aggregates, ...field }: Field):
 
 /** One stream with its schema and all its capabilities. */
 export function toStreamDocument(reader: Reader, scope: Scope): JsonObject {
-  const { source, fields } = scope
-  const { required } = source.stream.schema
-  const all = [...fields.values()]
+  const all = [...scope.fields.values()]
   const uses = aggregateUses.map(
     (use) => [use, all.filter((one) => one.aggregates.includes(use)).map(toName)] as const,
   )
@@ -125,9 +123,7 @@ export function toStreamDocument(reader: Reader, scope: Scope): JsonObject {
     schema: {
       type: 'object',
       properties: byName(scope, ({ schema }) => schema),
-      ...(Array.isArray(required) && {
-        required: required.filter((name) => typeof name === 'string' && fields.has(name)),
-      }),
+      required: listRequired(scope),
     },
     field_capabilities: byName(scope, toFieldCapability),
     views: toViews(scope),
@@ -163,7 +159,7 @@ const toFieldCapability = (field: Field): JsonObject => {
   const { schema, type, range, lexical, aggregates } = field
   return {
     schema,
-    ...(type !== 'other' && { type }),
+    type: type === 'other' ? undefined : type,
     granted: true,
     exact_filter: toSupport(isScalar(field)),
     range_filter: {
@@ -179,12 +175,15 @@ const toFieldCapability = (field: Field): JsonObject => {
 }
 
 /** Everything declared on a granted field is usable; other capabilities are not mentioned. */
-const toSupport = (declared: boolean): JsonObject => ({ declared, usable: declared })
+const toSupport = (isDeclared: boolean): JsonObject => ({
+  declared: isDeclared,
+  usable: isDeclared,
+})
 
 const toViews = (scope: Scope): readonly { name: string; fields: readonly string[] }[] =>
   scope.source.stream.views.flatMap(({ name }) => {
-    const granted = findView(scope, name)
-    return granted ? [{ name, fields: granted.map(toName) }] : []
+    const viewFields = findView(scope, name)
+    return viewFields ? [{ name, fields: viewFields.map(toName) }] : []
   })
 
 const byName = <T>({ fields }: Scope, toValue: (field: Field) => T): Record<string, T> =>

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../capability/json.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import type { Scope } from '../model/scope.ts'
 import { aggregateUses, type Field, isScalar, rangeOperators } from '../model/stream.ts'
 import { findRelations } from '../query/expand.ts'
 import { findView } from '../reading/project-fields.ts'
@@ -34,8 +35,8 @@ export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): 
   const cursor = stream.cursorField
   const sort = cursor !== undefined && scope.fields.has(cursor) ? [`-${cursor}`, cursor] : []
   const views = stream.views.flatMap(({ name }) => {
-    const granted = findView(scope, name)
-    return granted ? [[name, granted.map((field) => field.name)] as const] : []
+    const viewFields = findView(scope, name)
+    return viewFields ? [[name, viewFields.map((field) => field.name)] as const] : []
   })
   // The foreign key lets the model read the rest of a long relation with query_records.
   const relations = findRelations(reader, scope).map(
@@ -47,21 +48,21 @@ export function toStreamFeatures(reader: Pick<Reader, 'scopes'>, scope: Scope): 
   )
   const lexical = fields.filter((field) => field.lexical).map(({ name }) => name)
   const uses = aggregateUses.flatMap((use) => {
-    const usable = fields.filter(({ aggregates }) => aggregates.includes(use))
-    return usable.length > 0 ? [[use, usable.map(({ name }) => name)] as const] : []
+    const useFields = fields.filter(({ aggregates }) => aggregates.includes(use))
+    return useFields.length > 0 ? [[use, useFields.map(({ name }) => name)] as const] : []
   })
-  return {
+  return dropUndefined({
     name: stream.name,
-    ...(stream.title !== undefined && { title: stream.title }),
+    title: stream.title,
     fields: byFlags,
     sort,
     count: ['none', 'exact'],
     projection: views.length > 0 ? ['fields', 'view'] : ['fields'],
-    ...(views.length > 0 && { views: Object.fromEntries(views) }),
-    ...(relations.length > 0 && { expand: Object.fromEntries(relations) }),
-    ...(lexical.length > 0 && { search: { lexical } }),
+    views: views.length > 0 ? Object.fromEntries(views) : undefined,
+    expand: relations.length > 0 ? Object.fromEntries(relations) : undefined,
+    search: lexical.length > 0 ? { lexical } : undefined,
     aggregations: { count: [], ...Object.fromEntries(uses) },
-  }
+  })
 }
 
 function toFlags(field: Field): string {

@@ -1,4 +1,4 @@
-import type { Scope } from '../grants/granted-scope.ts'
+import type { Scope } from '../model/scope.ts'
 import type { MatchQuery, RecordStore } from '../record-store.ts'
 
 /** One scope to search, with its searchable fields and filter conditions. */

@@ -1,6 +1,6 @@
+import type { Data } from '../model/record-data.ts'
 import type { Field } from '../model/stream.ts'
-import type { Data } from '../reading/project-fields.ts'
-import { eachWord, splitText } from './words.ts'
+import { eachWord, splitText } from '../model/words.ts'
 
 /** Matches in these fields count twice. */
 const headingFields = new Set(['title', 'subject', 'name', 'headline'])
@@ -8,7 +8,7 @@ const headingFields = new Set(['title', 'subject', 'name', 'headline'])
 export interface Score {
   readonly score: number
   /** Fields with a match; the best one first. */
-  readonly matched: readonly Field[]
+  readonly matchedFields: readonly Field[]
   /** Index of the first match in the best field. */
   readonly at: number
   /** `false` for a false positive of the word index. */
@@ -29,31 +29,31 @@ export function* scoreText(
   isEnough: (characters: number) => boolean,
 ): Generator<undefined, Score> {
   const counts = new Map<string, number>()
-  const matched: { field: Field; words: Set<string>; at: number }[] = []
+  const fieldMatches: { field: Field; words: Set<string>; at: number }[] = []
   let length = 0
   for (const field of lexical) {
     const text = data[field.name]
     if (typeof text !== 'string') continue
-    const seen = new Set<string>()
+    const fieldWords = new Set<string>()
     const weight = headingFields.has(field.name) ? 2 : 1
     let at = text.length
     for (const chunk of splitText(text, chunkLength)) {
       length += eachWordOf(chunk.text, words, (word, start) => {
-        seen.add(word)
+        fieldWords.add(word)
         at = Math.min(at, chunk.start + start)
         counts.set(word, (counts.get(word) ?? 0) + weight)
       })
       if (isEnough(chunk.text.length)) yield
     }
-    if (seen.size > 0) matched.push({ field, words: seen, at })
+    if (fieldWords.size > 0) fieldMatches.push({ field, words: fieldWords, at })
   }
-  matched.sort((a, b) => b.words.size - a.words.size)
+  fieldMatches.sort((a, b) => b.words.size - a.words.size)
   const norm = 0.5 + length / 200
   const sum = [...counts.values()].reduce((total, count) => total + count / (count + norm), 0)
   return {
     score: Math.round((1000 * sum) / words.size),
-    matched: matched.map(({ field }) => field),
-    at: matched[0]?.at ?? 0,
+    matchedFields: fieldMatches.map(({ field }) => field),
+    at: fieldMatches[0]?.at ?? 0,
     hasAll: counts.size === words.size,
   }
 }

@@ -1,18 +1,18 @@
 import type { Json } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
 import { cannotRead } from '../failures.ts'
-import type { Scope } from '../grants/granted-scope.ts'
+import { type Data, toData } from '../model/record-data.ts'
+import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
+import { listWords, toIndexTerms } from '../model/words.ts'
 import { invalidCursor } from '../query/record-page.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { toConditions } from '../reading/filter.ts'
 import { unknownConnection, unknownStream } from '../reading/find-scope.ts'
-import { type Data, toData } from '../reading/project-fields.ts'
 import { type Reader, yieldAndCheck, yieldRepeatedly } from '../reading/reader.ts'
 import type { Row } from '../record-store.ts'
 import { findNewest, type Match, type SearchTarget } from './newest-matches.ts'
 import { type Score, scoreText } from './score.ts'
-import { listWords, toIndexTerms } from './words.ts'
 
 export interface SearchQuery {
   readonly q: string
@@ -32,7 +32,7 @@ export interface Hit {
   readonly data: Data
   readonly score: number
   /** Granted, searchable fields with a match; the best one first. */
-  readonly matched: readonly Field[]
+  readonly matchedFields: readonly Field[]
   /** Index of the first match in the best field. */
   readonly at: number
   readonly words: ReadonlySet<string>
@@ -42,7 +42,7 @@ export interface SearchPage {
   readonly hits: readonly Hit[]
   readonly nextCursor?: string
   /** Size of the first ranking window, when there are older matches outside it. */
-  readonly ranked?: number
+  readonly rankedCount?: number | undefined
 }
 
 /** Matches ranked against each other; older ones follow in the next window. */
@@ -90,13 +90,13 @@ export async function searchRecords(
   const terms = new Set(words)
   const hits: Hit[] = []
   let { below, after } = start
-  let ranked: number | undefined
+  let rankedCount: number | undefined
   for (;;) {
     const stop = await yieldAndCheck(reader)
     if (stop) return stop
     const window = await yieldRepeatedly(reader, readWindow(reader, targets, terms, below))
     if (isFailed(window)) return window
-    if (window.hasOlder && window.hits.length > 0) ranked ??= window.hits.length
+    if (window.hasOlder && window.hits.length > 0) rankedCount ??= window.hits.length
     const remaining = window.hits.filter((hit) => isAfter(hit, after))
     const page = remaining.slice(0, limit - hits.length)
     hits.push(...page.map((one) => toHit(one, terms)))
@@ -110,12 +110,12 @@ export async function searchRecords(
         : window.hasOlder
           ? { below: window.oldest, after: undefined }
           : undefined
-    if (!next) return { hits, ...(ranked !== undefined && { ranked }) }
+    if (!next) return { hits, rankedCount }
     if (hits.length === limit)
       return {
         hits,
         nextCursor: sealCursor(reader.store.key, binding, toPosition(next)),
-        ...(ranked !== undefined && { ranked }),
+        rankedCount,
       }
     ;({ below, after } = next)
   }
@@ -195,40 +195,40 @@ function* readWindow(
 ): Generator<undefined, RankedWindow> {
   const limit = windowSize + 1
   const search = { words: toIndexTerms([...words]), below, limit }
-  const found = yield* findNewest(store, targets, search)
-  const kept = found.slice(0, windowSize)
+  const newestMatches = yield* findNewest(store, targets, search)
+  const windowMatches = newestMatches.slice(0, windowSize)
   const hits: Candidate[] = []
-  let unscored = rowsPerTurn
+  let rowsLeft = rowsPerTurn
   let characters = 0
-  const isEnough = (more: number): boolean => {
-    characters += more
+  const isEnough = (length: number): boolean => {
+    characters += length
     if (characters < charactersPerTurn) return false
     characters = 0
     return true
   }
-  for (const [target, matches] of groupByTarget(kept)) {
+  for (const [target, matches] of groupByTarget(windowMatches)) {
     let remaining = matches.map(({ arrival }) => arrival)
     while (remaining.length > 0) {
-      const arrived = store.byArrival(target.scope, remaining.slice(0, rowsPerTurn))
-      for (const row of arrived.rows) {
+      const batch = store.byArrival(target.scope, remaining.slice(0, rowsPerTurn))
+      for (const row of batch.rows) {
         const data = toData(row.body, target.fields)
         const score = yield* scoreText(data, target.fields, words, isEnough)
         // The word index can return false positives.
         if (score.hasAll) hits.push({ target, row, ...score })
       }
-      unscored -= arrived.rows.length
-      if (unscored <= 0 || arrived.remaining.length > 0) {
-        unscored = rowsPerTurn
+      rowsLeft -= batch.rows.length
+      if (rowsLeft <= 0 || batch.remaining.length > 0) {
+        rowsLeft = rowsPerTurn
         yield
       }
-      remaining = [...arrived.remaining, ...remaining.slice(rowsPerTurn)]
+      remaining = [...batch.remaining, ...remaining.slice(rowsPerTurn)]
     }
   }
   return {
     hits: hits.sort((a, b) => b.score - a.score || b.row.arrival - a.row.arrival),
-    newest: kept[0]?.arrival ?? 0,
-    oldest: kept.at(-1)?.arrival ?? 0,
-    hasOlder: found.length > windowSize,
+    newest: windowMatches[0]?.arrival ?? 0,
+    oldest: windowMatches.at(-1)?.arrival ?? 0,
+    hasOlder: newestMatches.length > windowSize,
   }
 }
 
@@ -237,14 +237,14 @@ const isAfter = ({ score, row }: Candidate, after: Start['after']): boolean =>
   !after || score < after.score || (score === after.score && row.arrival < after.arrival)
 
 const toHit = (
-  { target: { scope }, row, score, matched, at }: Candidate,
+  { target: { scope }, row, score, matchedFields, at }: Candidate,
   words: ReadonlySet<string>,
 ): Hit => ({
   scope,
   row,
   data: toData(row.body, [...scope.fields.values()]),
   score,
-  matched,
+  matchedFields,
   at,
   words,
 })

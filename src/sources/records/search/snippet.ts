@@ -1,4 +1,4 @@
-import { eachWord, splitText } from './words.ts'
+import { eachWord, splitText } from '../model/words.ts'
 
 const contextLength = 80
 const maxLength = 240
@@ -13,20 +13,20 @@ interface Range {
  * are always balanced. The text far behind the first match is not scanned.
  */
 export function toSnippet(text: string, words: ReadonlySet<string>, from = 0): string {
-  const found: Range[] = []
+  const matches: Range[] = []
   for (const chunk of splitText(text, maxLength, from)) {
     eachWord(chunk.text, words, ({ start, end }) =>
-      found.push({ start: chunk.start + start, end: chunk.start + end }),
+      matches.push({ start: chunk.start + start, end: chunk.start + end }),
     )
-    if (found[0] && chunk.start + chunk.text.length >= found[0].start + maxLength) break
+    if (matches[0] && chunk.start + chunk.text.length >= matches[0].start + maxLength) break
   }
-  const [first] = found
+  const [first] = matches
   if (!first) return neutralize(text.slice(0, toBoundary(text, maxLength)))
   const start = toBoundary(text, Math.max(0, first.start - contextLength))
   const end = toBoundary(text, Math.min(text.length, start + maxLength))
   let snippet = start > 0 ? '…' : ''
   let position = start
-  for (const match of mergeOverlaps(found.filter((one) => one.end <= end))) {
+  for (const match of mergeOverlaps(matches.filter((one) => one.end <= end))) {
     snippet += `${neutralize(text.slice(position, match.start))}<mark>${text.slice(match.start, match.end)}</mark>`
     position = match.end
   }
@@ -34,15 +34,15 @@ export function toSnippet(text: string, words: ReadonlySet<string>, from = 0): s
 }
 
 /** Matches can overlap in scripts without spaces, where each character is a word. */
-function mergeOverlaps(found: readonly Range[]): readonly Range[] {
-  const merged: Range[] = []
-  for (const { start, end } of found) {
-    const last = merged.at(-1)
+function mergeOverlaps(matches: readonly Range[]): readonly Range[] {
+  const ranges: Range[] = []
+  for (const { start, end } of matches) {
+    const last = ranges.at(-1)
     if (last && start <= last.end)
-      merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, end) }
-    else merged.push({ start, end })
+      ranges[ranges.length - 1] = { start: last.start, end: Math.max(last.end, end) }
+    else ranges.push({ start, end })
   }
-  return merged
+  return ranges
 }
 
 /** Moves the boundary back if it would split a surrogate pair. */

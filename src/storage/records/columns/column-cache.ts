@@ -18,7 +18,7 @@ export class ColumnCache {
   readonly #columns = new Map<string, LoadedColumn>()
   readonly #dictionaries = new Map<string, Dictionary>()
   /** Fields with more distinct texts than there are codes. */
-  readonly #overflowed = new Set<string>()
+  readonly #overflowingFields = new Set<string>()
   #bytes = 0
   #texts = 0
 
@@ -52,13 +52,13 @@ export class ColumnCache {
 
   /** Throws for fields that overflowed before, instead of reading them in vain. */
   checkCapacity(n: number, fields: readonly ColumnField[]): void {
-    if (fields.some((field) => this.#overflowed.has(`${n} ${field.n}`)))
+    if (fields.some((field) => this.#overflowingFields.has(`${n} ${field.n}`)))
       throw new ColumnUnavailable()
   }
 
   clear(): void {
     this.#columns.clear()
-    this.#overflowed.clear()
+    this.#overflowingFields.clear()
     this.#dictionaries.clear()
     this.#bytes = 0
     this.#texts = 0
@@ -90,7 +90,7 @@ export class ColumnCache {
       const code = codeByText.get(value)
       if (code !== undefined) return code
       if (texts.length >= maxTextsPerField) {
-        this.#overflowed.add(key)
+        this.#overflowingFields.add(key)
         throw new ColumnUnavailable()
       }
       this.#texts += 1

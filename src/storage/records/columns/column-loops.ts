@@ -5,15 +5,19 @@ import { segmentLength } from './column.ts'
 const identity = Uint32Array.from({ length: segmentLength }, (_, row) => row)
 
 /** Selects every row but the excluded ones, which are ascending. */
-export function selectAll(length: number, excluded: readonly number[], rows: Uint32Array): number {
-  if (excluded.length === 0 && length <= identity.length) {
+export function selectAll(
+  length: number,
+  excludedRows: readonly number[],
+  rows: Uint32Array,
+): number {
+  if (excludedRows.length === 0 && length <= identity.length) {
     rows.set(identity.subarray(0, length))
     return length
   }
   let count = 0
   let next = 0
   for (let row = 0; row < length; row++)
-    if (row === excluded[next]) next++
+    if (row === excludedRows[next]) next++
     else rows[count++] = row
   return count
 }
@@ -26,13 +30,13 @@ export function keepInRange(
   rows: Uint32Array,
   count: number,
 ): number {
-  let kept = 0
+  let keptCount = 0
   for (let at = 0; at < count; at++) {
     const row = rows[at] as number
     const value = values[row] as number
-    if (value >= from && value <= to) rows[kept++] = row
+    if (value >= from && value <= to) rows[keptCount++] = row
   }
-  return kept
+  return keptCount
 }
 
 /** Keeps rows whose dictionary code is marked with 1. */
@@ -42,12 +46,12 @@ export function keepMatching(
   rows: Uint32Array,
   count: number,
 ): number {
-  let kept = 0
+  let keptCount = 0
   for (let at = 0; at < count; at++) {
     const row = rows[at] as number
-    if (verdicts[codes[row] as number] === 1) rows[kept++] = row
+    if (verdicts[codes[row] as number] === 1) rows[keptCount++] = row
   }
-  return kept
+  return keptCount
 }
 
 export function copyCodes(
@@ -77,20 +81,20 @@ export function fillSlots(
   return highest
 }
 
-/** Counts rows per slot, appends each newly used slot to `used`, and returns the length of `used`. */
+/** Counts rows per slot, appends each new slot to `usedSlots`, and returns the length of that. */
 export function countSlots(
   slots: Uint32Array,
   count: number,
   counts: Float64Array,
-  used: Uint32Array,
-  usedBefore: number,
+  usedSlots: Uint32Array,
+  usedLength: number,
 ): number {
-  let length = usedBefore
+  let length = usedLength
   for (let at = 0; at < count; at++) {
     const slot = slots[at] as number
-    const before = counts[slot] as number
-    if (before === 0) used[length++] = slot
-    counts[slot] = before + 1
+    const rowCount = counts[slot] as number
+    if (rowCount === 0) usedSlots[length++] = slot
+    counts[slot] = rowCount + 1
   }
   return length
 }
@@ -110,14 +114,14 @@ export function addValues(
     const value = values[rows[at] as number] as number
     if (Number.isNaN(value)) continue
     const cell = (slots[at] as number) * cellsPerSlot
-    const valued = cells[cell] as number
-    cells[cell] = valued + 1
+    const valueCount = cells[cell] as number
+    cells[cell] = valueCount + 1
     const sum = cells[cell + 1] as number
     const next = sum + value
     cells[cell + 1] = next
     const error = Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum
     cells[cell + 2] = (cells[cell + 2] as number) + error
-    if (valued === 0 || value < (cells[cell + 3] as number)) cells[cell + 3] = value
-    if (valued === 0 || value > (cells[cell + 4] as number)) cells[cell + 4] = value
+    if (valueCount === 0 || value < (cells[cell + 3] as number)) cells[cell + 3] = value
+    if (valueCount === 0 || value > (cells[cell + 4] as number)) cells[cell + 4] = value
   }
 }

@@ -1,5 +1,5 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
 import { compare } from '../../../sources/records/model/compare.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Comparable } from '../../../sources/records/model/stream.ts'
 import type {
   Condition,
@@ -24,8 +24,8 @@ export interface Texts {
 /** Some records of a source, field by field. */
 export interface Batch {
   readonly length: number
-  /** Places of records that must not be counted, ascending. */
-  readonly excluded: readonly number[]
+  /** Rows that must not be counted, ascending. */
+  readonly excludedRows: readonly number[]
   numbers(field: number): Float64Array
   texts(field: number): Texts
 }
@@ -52,7 +52,7 @@ export function createScan(scope: Scope, query: Omit<TallyQuery, 'after'>): Scan
         rows = new Uint32Array(batch.length)
         slots = new Uint32Array(batch.length)
       }
-      let count = selectAll(batch.length, batch.excluded, rows)
+      let count = selectAll(batch.length, batch.excludedRows, rows)
       for (const filter of filters) count = filter(batch, rows, count)
       if (count === 0) return
       const highestSlot = slotMap.fill(batch, rows, count, slots)
@@ -95,17 +95,17 @@ function matchingText(field: number, operator: Condition['operator'], value: str
   const operand = Buffer.from(value).toString()
   const matches = comparisons[operator]
   let verdicts = new Uint8Array(1)
-  let compared = 0
+  let comparedCount = 0
   return (batch, rows, count) => {
     const { codes, dictionary } = batch.texts(field)
     const { texts } = dictionary
     if (verdicts.length <= texts.length) {
-      const grown = new Uint8Array(2 * texts.length + 1)
-      grown.set(verdicts.subarray(0, compared + 1))
-      verdicts = grown
+      const larger = new Uint8Array(2 * texts.length + 1)
+      larger.set(verdicts.subarray(0, comparedCount + 1))
+      verdicts = larger
     }
-    for (; compared < texts.length; compared++)
-      verdicts[compared + 1] = matches(compare(texts[compared] ?? '', operand)) ? 1 : 0
+    for (; comparedCount < texts.length; comparedCount++)
+      verdicts[comparedCount + 1] = matches(compare(texts[comparedCount] ?? '', operand)) ? 1 : 0
     return keepMatching(codes, verdicts, rows, count)
   }
 }

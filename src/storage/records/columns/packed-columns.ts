@@ -14,17 +14,17 @@ export function readColumns(
   all: All,
   n: number,
   fields: readonly ColumnField[],
-  which: Sql,
+  filter: Sql,
 ): readonly Values[] {
   const columns = fields.map((field) => (field.n === 0 ? sql`id` : valueColumn(field.n)))
-  const packed = columns.map((column, at) => {
+  const packedColumns = columns.map((column, at) => {
     const type = fields[at]?.type
     const value = type === 'number' || type === 'integer' ? toExact(column) : column
     return sql`json_group_array(${value}) as ${name`column${at}`}`
   })
   const [row] = all<Readonly<Record<string, string>>>(sql`
-    select ${join(packed, ', ')}
-    from (select ${join(columns, ', ')} from ${recordTable(n)} where ${which})`)
+    select ${join(packedColumns, ', ')}
+    from (select ${join(columns, ', ')} from ${recordTable(n)} where ${filter})`)
   return fields.map((field, at) => {
     const values = JSON.parse(row?.[`column${at}`] ?? '[]') as Values
     return field.type === 'string' ? values : values.map((value) => fromExact(field, value))

@@ -17,9 +17,9 @@ export interface SegmentDirectory {
   readonly stamp: string
   readonly segments: readonly Segment[]
   /** The last record of the last segment. */
-  readonly sealed: number
+  readonly lastSealedId: number
   /** Ids of changed or deleted records in segments, ascending. */
-  readonly stale: Float64Array
+  readonly staleIds: Float64Array
   /** The last record of the tail; `undefined` when the tail is too long for columns. */
   readonly end: number | undefined
   /** Columns read from the record table: the tail, and the present values of stale records. */
@@ -34,29 +34,29 @@ export function readDirectory(all: All, n: number, stamp: string): SegmentDirect
   const segments = all<Segment>(sql`
     select lag(last, 1, 0) over (order by last) as first, last, rows, version
     from ${segmentTable(n)} order by last`)
-  const sealed = segments.at(-1)?.last ?? 0
-  const [stale] = all<{ ids: string }>(
+  const lastSealedId = segments.at(-1)?.last ?? 0
+  const [row] = all<{ ids: string }>(
     sql`select json_group_array(id) as ids from (select id from ${staleTable(n)} order by id)`,
   )
   const [tail] = all<{ end: number | null; count: number; size: number | null }>(sql`
     select max(id) as end, count(*) as count, sum(size) as size
     from (
       select id, octet_length(body) as size from ${recordTable(n)}
-      where id > ${sealed} order by id limit ${maxTailRows + 1}
+      where id > ${lastSealedId} order by id limit ${maxTailRows + 1}
     )`)
   const isShort = tail && tail.count <= maxTailRows && (tail.size ?? 0) <= maxTailBytes
   return {
     stamp,
     segments,
-    sealed,
-    stale: Float64Array.from(JSON.parse(stale?.ids ?? '[]') as number[]),
-    end: isShort ? (tail.end ?? sealed) : undefined,
+    lastSealedId,
+    staleIds: Float64Array.from(JSON.parse(row?.ids ?? '[]') as number[]),
+    end: isShort ? (tail.end ?? lastSealedId) : undefined,
     rowColumns: new Map(),
   }
 }
 
-export const staleIn = ({ stale }: SegmentDirectory, { first, last }: Segment): Float64Array =>
-  stale.subarray(countUpTo(stale, first), countUpTo(stale, last))
+export const staleIn = ({ staleIds }: SegmentDirectory, { first, last }: Segment): Float64Array =>
+  staleIds.subarray(countUpTo(staleIds, first), countUpTo(staleIds, last))
 
 /** How many of these ascending ids are at most `max` (binary search). */
 export function countUpTo(ids: Float64Array, max: number): number {

@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { TallyQuery, TallySlice } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
 import { columnTable, staleTable } from '../table-names.ts'
@@ -51,11 +51,12 @@ export class SegmentReader {
     const scan = createScan(scope, query)
     try {
       const last =
-        after < directory.sealed
+        after < directory.lastSealedId
           ? this.#addSegments(source.n, fields, directory, after, scan)
           : this.#addTail(source.n, fields, directory, after, scan)
       if (last === undefined) return undefined
-      return { tallies: scan.result(), ...(last > after && { resume: last }) }
+      const tallies = scan.result()
+      return last > after ? { tallies, resume: last } : { tallies }
     } catch (error) {
       if (error instanceof ColumnUnavailable) return undefined
       throw error
@@ -79,13 +80,13 @@ export class SegmentReader {
       at++
     ) {
       const segment = segments[at] as Segment
-      const read = this.#readSegment(n, fields, directory, segment, after)
+      const reading = this.#readSegment(n, fields, directory, segment, after)
       // A segment without the columns ends this slice; the next one counts it row by row.
-      if (!read && last > after) break
-      if (!read) throw new ColumnUnavailable()
-      for (const batch of read.batches) scan.add(batch)
+      if (!reading && last > after) break
+      if (!reading) throw new ColumnUnavailable()
+      for (const batch of reading.batches) scan.add(batch)
       last = segment.last
-      work += read.work
+      work += reading.work
       if (work >= maxWork || scan.groups() >= maxGroups) break
     }
     return last
@@ -104,8 +105,8 @@ export class SegmentReader {
       const batch = this.#toBatch(n, directory, segment, after)
       if (staleIn(directory, segment).length === 0) return { batches: [batch], work }
       const range = [segment.first, segment.last] as const
-      const present = this.#toRowBatch(n, fields, directory, range, after)
-      return { batches: [batch, present], work: work + workOfReading }
+      const rowBatch = this.#toRowBatch(n, fields, directory, range, after)
+      return { batches: [batch, rowBatch], work: work + workOfReading }
     } catch (error) {
       if (error instanceof ColumnUnavailable) return undefined
       throw error
@@ -120,9 +121,9 @@ export class SegmentReader {
     after: number,
     scan: Scan,
   ): number | undefined {
-    const { sealed, end } = directory
+    const { lastSealedId, end } = directory
     if (end === undefined) return undefined
-    if (end > after) scan.add(this.#toRowBatch(n, fields, directory, [sealed, end], after))
+    if (end > after) scan.add(this.#toRowBatch(n, fields, directory, [lastSealedId, end], after))
     return end
   }
 
@@ -146,14 +147,14 @@ export class SegmentReader {
   }
 
   #toBatch(n: number, directory: SegmentDirectory, segment: Segment, after: number): Batch {
-    const stale = staleIn(directory, segment)
+    const staleIds = staleIn(directory, segment)
     // A segment sealed between two slices may hold records that an earlier slice counted.
-    const isWhole = stale.length === 0 && segment.first >= after
+    const isWhole = staleIds.length === 0 && segment.first >= after
     if (!isWhole) this.#load(n, [arrivals], segment)
     const column = (field: number) => this.#columns.get(toKey(n, field, segment))
     return {
       length: segment.rows,
-      excluded: isWhole ? [] : toExcluded(column(0) as Float64Array, stale, after),
+      excludedRows: isWhole ? [] : toExcludedRows(column(0) as Float64Array, staleIds, after),
       numbers: (field) => column(field) as Float64Array,
       texts: (field) => column(field) as Texts,
     }
@@ -169,18 +170,18 @@ export class SegmentReader {
   ): Batch {
     const { rowColumns } = directory
     const keyOf = (field: number) => `${field} ${range[0]}`
-    const missing = [arrivals, ...fields].filter((field) => !rowColumns.has(keyOf(field.n)))
-    if (missing.length > 0) {
-      this.#columns.checkCapacity(n, missing)
-      const columns = this.#readRowColumns(n, missing, directory, range)
-      for (const [at, field] of missing.entries())
+    const missingFields = [arrivals, ...fields].filter((field) => !rowColumns.has(keyOf(field.n)))
+    if (missingFields.length > 0) {
+      this.#columns.checkCapacity(n, missingFields)
+      const columns = this.#readRowColumns(n, missingFields, directory, range)
+      for (const [at, field] of missingFields.entries())
         rowColumns.set(keyOf(field.n), this.#columns.fromValues(n, field, columns[at] ?? []))
     }
     const ids = rowColumns.get(keyOf(0)) as Float64Array
     const from = countUpTo(ids, after)
     return {
       length: ids.length - from,
-      excluded: [],
+      excludedRows: [],
       numbers: (field) => (rowColumns.get(keyOf(field)) as Float64Array).subarray(from),
       texts: (field) => {
         const { codes, dictionary } = rowColumns.get(keyOf(field)) as Texts
@@ -192,21 +193,21 @@ export class SegmentReader {
   #readRowColumns(
     n: number,
     fields: readonly ColumnField[],
-    { sealed }: SegmentDirectory,
+    { lastSealedId }: SegmentDirectory,
     range: Range,
   ) {
     const [first, last] = range
     const inRange = sql`id > ${first} and id <= ${last}`
-    const which =
-      first < sealed ? sql`id in (select id from ${staleTable(n)} where ${inRange})` : inRange
-    return readColumns(this.#all, n, fields, sql`${which} order by id`)
+    const filter =
+      first < lastSealedId ? sql`id in (select id from ${staleTable(n)} where ${inRange})` : inRange
+    return readColumns(this.#all, n, fields, sql`${filter} order by id`)
   }
 
   /** Loads the columns that are not cached; returns whether there were any. */
   #load(n: number, fields: readonly ColumnField[], segment: Segment): boolean {
-    const missing = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
-    this.#columns.checkCapacity(n, missing)
-    for (const field of missing) {
+    const missingFields = fields.filter((field) => !this.#columns.has(toKey(n, field.n, segment)))
+    this.#columns.checkCapacity(n, missingFields)
+    for (const field of missingFields) {
       const [row] = this.#all<{ data: Uint8Array | ArrayBuffer }>(sql`
         select data from ${columnTable(n)}
         where field = ${field.n} and segment = ${segment.last}`)
@@ -214,7 +215,7 @@ export class SegmentReader {
       const column = this.#columns.decode(n, field, toBuffer(row.data))
       this.#columns.set(toKey(n, field.n, segment), column)
     }
-    return missing.length > 0
+    return missingFields.length > 0
   }
 }
 
@@ -224,12 +225,16 @@ type Range = readonly [number, number]
 const toKey = (n: number, field: number, { last, version }: Segment): string =>
   `${n} ${field} ${last} ${version}`
 
-/** Places of records that an earlier slice counted, or that are stale. */
-function toExcluded(ids: Float64Array, staleIds: Float64Array, after: number): readonly number[] {
-  const stale = new Set(staleIds)
-  const places: number[] = []
-  ids.forEach((id, place) => {
-    if (id <= after || stale.has(id)) places.push(place)
+/** Rows that an earlier slice counted, or that are stale. */
+function toExcludedRows(
+  ids: Float64Array,
+  staleIds: Float64Array,
+  after: number,
+): readonly number[] {
+  const staleSet = new Set(staleIds)
+  const rows: number[] = []
+  ids.forEach((id, row) => {
+    if (id <= after || staleSet.has(id)) rows.push(row)
   })
-  return places
+  return rows
 }

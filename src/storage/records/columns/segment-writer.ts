@@ -56,7 +56,7 @@ export class SegmentWriter {
   }
 
   /** The last record that is in a segment. */
-  sealed(n: number): number {
+  lastSealedId(n: number): number {
     const [row] = this.#all<{ last: number | null }>(
       sql`select max(last) as last from ${segmentTable(n)}`,
     )
@@ -79,29 +79,33 @@ export class SegmentWriter {
         .filter((field) => hasColumn(stream, field))
         .map((field) => ({ ...field, isRequired: field.aggregates.length > 0 })),
     ]
-    let sealed = this.sealed(n)
-    for (let count = 0; this.#isComplete(n, sealed); count++) {
+    let lastSealedId = this.lastSealedId(n)
+    for (let count = 0; this.#isComplete(n, lastSealedId); count++) {
       if (count >= maxSealed) return true
-      sealed = this.#seal(n, columns, sealed)
+      lastSealedId = this.#seal(n, columns, lastSealedId)
     }
-    const [stale] = this.#all<{ count: number; segments: number }>(sql`
+    const [counts] = this.#all<{ stale: number; segments: number }>(sql`
       select
-        (select count(*) from ${staleTable(n)}) as count,
+        (select count(*) from ${staleTable(n)}) as stale,
         (select count(*) from ${segmentTable(n)}) as segments`)
-    if (stale && stale.count > Math.max(maxStale, stale.segments * maxStalePerSegment))
+    if (counts && counts.stale > Math.max(maxStale, counts.segments * maxStalePerSegment))
       this.#rewriteStale(n, columns)
     return false
   }
 
-  #isComplete(n: number, sealed: number): boolean {
+  #isComplete(n: number, lastSealedId: number): boolean {
     const [row] = this.#all<{ count: number }>(sql`
       select count(*) as count
-      from (select 1 from ${recordTable(n)} where id > ${sealed} limit ${segmentLength})`)
+      from (select 1 from ${recordTable(n)} where id > ${lastSealedId} limit ${segmentLength})`)
     return row?.count === segmentLength
   }
 
-  #seal(n: number, columns: readonly StoredColumn[], sealed: number): number {
-    const values = this.#read(n, columns, sql`id > ${sealed} order by id limit ${segmentLength}`)
+  #seal(n: number, columns: readonly StoredColumn[], lastSealedId: number): number {
+    const values = this.#read(
+      n,
+      columns,
+      sql`id > ${lastSealedId} order by id limit ${segmentLength}`,
+    )
     const [ids = []] = values
     const last = Number(ids.at(-1))
     this.#write(n, last, columns, values)
@@ -116,11 +120,11 @@ export class SegmentWriter {
       )
       where exists (select 1 from ${staleTable(n)} where id > first and id <= last)`)
     for (const { first, last } of segments) {
-      const staleIds = sql`
+      const selectStale = sql`
         select id from ${staleTable(n)} where id > ${first} and id <= ${last}`
-      const stale = new Set(this.#all<{ id: number }>(staleIds).map((row) => row.id))
-      const present = this.#read(n, columns, sql`id in (${staleIds}) order by id`)
-      this.#write(n, last, columns, this.#merge(n, last, columns, stale, present))
+      const staleIds = new Set(this.#all<{ id: number }>(selectStale).map((row) => row.id))
+      const presentColumns = this.#read(n, columns, sql`id in (${selectStale}) order by id`)
+      this.#write(n, last, columns, this.#merge(n, last, columns, staleIds, presentColumns))
     }
     this.#database.exec(`delete from ${staleTable(n)}`)
     this.#dropEmpty(n)
@@ -140,22 +144,22 @@ export class SegmentWriter {
     n: number,
     segment: number,
     columns: readonly StoredColumn[],
-    stale: ReadonlySet<number>,
-    present: readonly Values[],
+    staleIds: ReadonlySet<number>,
+    presentColumns: readonly Values[],
   ): readonly Values[] {
-    const former = columns.map((column) => this.#decode(n, segment, column))
-    if (former.some((values) => values === undefined))
+    const formerColumns = columns.map((column) => this.#decode(n, segment, column))
+    if (formerColumns.some((values) => values === undefined))
       return this.#read(
         n,
         columns,
         sql`id > ${this.#lastBefore(n, segment)} and id <= ${segment} order by id`,
       )
-    const [formerIds = [], presentIds = []] = [former[0], present[0]]
+    const [formerIds = [], presentIds = []] = [formerColumns[0], presentColumns[0]]
     const places = [
       ...formerIds.flatMap((id, at) =>
-        stale.has(Number(id)) ? [] : [[Number(id), former, at] as const],
+        staleIds.has(Number(id)) ? [] : [[Number(id), formerColumns, at] as const],
       ),
-      ...presentIds.map((id, at) => [Number(id), present, at] as const),
+      ...presentIds.map((id, at) => [Number(id), presentColumns, at] as const),
     ].sort(([a], [b]) => a - b)
     return columns.map((_, column) => places.map(([, from, at]) => from[column]?.[at] ?? null))
   }
@@ -176,8 +180,8 @@ export class SegmentWriter {
     return toValues(type === 'string' ? decodeTexts(bytes) : decodeNumbers(bytes))
   }
 
-  #read(n: number, columns: readonly StoredColumn[], which: Sql): readonly Values[] {
-    return readColumns(this.#all, n, columns, which)
+  #read(n: number, columns: readonly StoredColumn[], filter: Sql): readonly Values[] {
+    return readColumns(this.#all, n, columns, filter)
   }
 
   #write(

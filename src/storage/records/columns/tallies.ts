@@ -20,7 +20,7 @@ export class Tallies {
   readonly #isSummed: boolean
   #counts = new Float64Array(0)
   #cells = new Float64Array(0)
-  #used = new Uint32Array(0)
+  #usedSlots = new Uint32Array(0)
   #usedLength = 0
 
   constructor(isSummed: boolean) {
@@ -36,9 +36,9 @@ export class Tallies {
     const length = Math.max(2 * this.#counts.length, highestSlot + 1)
     if (highestSlot >= this.#counts.length) {
       this.#counts = grow(this.#counts, length)
-      this.#used = grow(this.#used, length)
+      this.#usedSlots = grow(this.#usedSlots, length)
     }
-    this.#usedLength = countSlots(slots, count, this.#counts, this.#used, this.#usedLength)
+    this.#usedLength = countSlots(slots, count, this.#counts, this.#usedSlots, this.#usedLength)
     if (!values) return
     const cells = this.#counts.length * cellsPerSlot
     if (cells > this.#cells.length) this.#cells = grow(this.#cells, cells)
@@ -46,16 +46,16 @@ export class Tallies {
   }
 
   result(groupOf: (slot: number) => Comparable | null, isDistinct: boolean): Tally[] {
-    return Array.from(this.#used.subarray(0, this.#usedLength), (slot) => {
+    return Array.from(this.#usedSlots.subarray(0, this.#usedLength), (slot) => {
       const group = groupOf(slot)
       const count = this.#counts[slot] ?? 0
       const at = slot * cellsPerSlot
-      const valued = this.#cells[at] ?? 0
-      const isValued = valued > 0
+      const valueCount = this.#cells[at] ?? 0
+      const isValued = valueCount > 0
       return {
         group,
         count,
-        valued: isDistinct && group !== null ? count : valued,
+        valueCount: isDistinct && group !== null ? count : valueCount,
         sum: this.#isSummed ? (this.#cells[at + 1] ?? 0) + (this.#cells[at + 2] ?? 0) : 0,
         min: isValued ? (this.#cells[at + 3] ?? null) : null,
         max: isValued ? (this.#cells[at + 4] ?? null) : null,
@@ -65,7 +65,7 @@ export class Tallies {
 }
 
 function grow<T extends Float64Array | Uint32Array>(values: T, length: number): T {
-  const grown = new (values.constructor as new (length: number) => T)(length)
-  grown.set(values)
-  return grown
+  const larger = new (values.constructor as new (length: number) => T)(length)
+  larger.set(values)
+  return larger
 }

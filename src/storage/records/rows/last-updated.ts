@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { LastUpdated } from '../../../sources/records/record-store.ts'
 import { type All, join, sql } from '../../sqlite/sql.ts'
 import { recordTable } from '../table-names.ts'

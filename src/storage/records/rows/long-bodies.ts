@@ -1,5 +1,5 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
-import { toData } from '../../../sources/records/reading/project-fields.ts'
+import { toData } from '../../../sources/records/model/record-data.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Row } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
 import { recordTable } from '../table-names.ts'
@@ -9,7 +9,7 @@ import { toWhere } from './record-sql.ts'
 export interface FilledRows<T> {
   readonly rows: readonly T[]
   /** How many of the input rows were handled; the rest is left to the next slice. */
-  readonly done: number
+  readonly inputCount: number
 }
 
 /**
@@ -22,8 +22,8 @@ export function fillLongBodies<T extends Row>(
   longRows: readonly LongRow<T>[],
   maxBytes: number,
 ): FilledRows<T> {
-  const { ids, done } = pickLong(longRows, maxBytes)
-  if (ids.length === 0) return { rows: longRows as readonly T[], done: longRows.length }
+  const { ids, inputCount } = pickLong(longRows, maxBytes)
+  if (ids.length === 0) return { rows: longRows as readonly T[], inputCount: longRows.length }
   const bodies = new Map(
     all<{ id: number; body: string }>(
       sql`
@@ -33,26 +33,26 @@ export function fillLongBodies<T extends Row>(
     ).map((row) => [row.id, row.body]),
   )
   const fields = [...scope.fields.values()]
-  const rows = longRows.slice(0, done).flatMap((row) => {
+  const rows = longRows.slice(0, inputCount).flatMap((row) => {
     if (typeof row.body !== 'number') return [row as T]
     const body = bodies.get(row.arrival)
     // Another process may have changed or deleted the record in the meantime.
     return body === undefined ? [] : [{ ...row, body: toData(body, fields) } as unknown as T]
   })
-  return { rows, done }
+  return { rows, inputCount }
 }
 
 function pickLong<T extends Row>(
   rows: readonly LongRow<T>[],
   maxBytes: number,
-): { readonly ids: readonly number[]; readonly done: number } {
+): { readonly ids: readonly number[]; readonly inputCount: number } {
   const ids: number[] = []
   let bytes = 0
   for (const [at, { arrival, body }] of rows.entries()) {
     if (typeof body !== 'number') continue
     bytes += body
-    if (bytes > maxBytes && ids.length > 0) return { ids, done: at }
+    if (bytes > maxBytes && ids.length > 0) return { ids, inputCount: at }
     ids.push(arrival)
   }
-  return { ids, done: rows.length }
+  return { ids, inputCount: rows.length }
 }

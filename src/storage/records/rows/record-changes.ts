@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type {
   ChangesQuery,
   ChangesSlice,
@@ -13,13 +13,13 @@ import { bodyOrLength, type PackedRows, pack, unpack } from './packed-rows.ts'
 import { and, areKeys, hasFewKeys, toGranted } from './record-sql.ts'
 
 /** A visible record, at the number of its last visible change. */
-interface Visible {
+interface VisiblePosition {
   readonly seq: number
   readonly id: number
 }
 
 /** A record that was visible once and is not any more. */
-interface Removed {
+interface RemovedPosition {
   readonly seq: number
   readonly key: string
   readonly at: string
@@ -50,14 +50,15 @@ export function readChangesSlice(
     stop === undefined ? [after, upTo] : newestFirst ? [stop - 1, upTo] : [after, stop]
   const order = newestFirst ? sql`desc` : sql`asc`
   const page = sql`order by 1 ${order} limit ${limit}`
-  const visible = all<Visible>(sql`${selectVisible(scope, range, bounds)} ${page}`)
-  const removed = all<Removed>(sql`${selectRemoved(scope, range, bounds)} ${page}`)
+  const visiblePositions = all<VisiblePosition>(sql`${selectVisible(scope, range, bounds)} ${page}`)
+  const removedPositions = all<RemovedPosition>(sql`${selectRemoved(scope, range, bounds)} ${page}`)
   const sign = newestFirst ? -1 : 1
-  const positions = [...visible, ...removed].sort((a, b) => sign * (a.seq - b.seq)).slice(0, limit)
-  const { changes, done } = toChanges(all, scope, positions, bounds)
+  const positions = [...visiblePositions, ...removedPositions]
+    .sort((a, b) => sign * (a.seq - b.seq))
+    .slice(0, limit)
+  const { changes, end } = toChanges(all, scope, positions, bounds)
   const toResume = (last: number) => (newestFirst ? last - 1 : last)
-  if (done < positions.length)
-    return { changes, resume: toResume(positions[done - 1]?.seq ?? after) }
+  if (end < positions.length) return { changes, resume: toResume(positions[end - 1]?.seq ?? after) }
   if (positions.length === limit || stop === undefined) return { changes }
   return { changes, resume: toResume(stop) }
 }
@@ -92,7 +93,7 @@ function findStop(
 function selectVisible(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): Sql {
   const { source, window } = scope
   const { records, fieldChanges, departures } = tablesOf(source.n)
-  const granted = sql`(select value from json_each(${toNumbers(scope.fields)}))`
+  const grantedFields = sql`(select value from json_each(${toNumbers(scope.fields)}))`
   // The time itself may not be granted; that the record came into the granted range is shown all the same.
   const wasOutside = window ? sql`not ${inside(sql`${departures}.time`, window)}` : sql`0`
   const inRange = (table: Sql) => sql`${table}.seq > ${from} and ${table}.seq <= ${to}`
@@ -107,13 +108,13 @@ function selectVisible(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): 
     : sql`${records}.id in (
       select id from ${records} where ${inRange(records)}
       union
-      select id from ${fieldChanges} where field in ${granted} and ${inRange(fieldChanges)}
+      select id from ${fieldChanges} where field in ${grantedFields} and ${inRange(fieldChanges)}
       ${entries})`
   // Unary + keeps the planner from probing (id, field) once per granted field: most records never changed.
-  const changed = sql`(
+  const lastFieldChange = sql`(
     select max(seq) from ${fieldChanges}
-    where ${fieldChanges}.id = ${records}.id and +field in ${granted})`
-  const entered = window
+    where ${fieldChanges}.id = ${records}.id and +field in ${grantedFields})`
+  const lastEntry = window
     ? sql`(
       select seq from ${departures}
       where ${departures}.key = ${records}.key and ${departures}.seq > ${records}.seq
@@ -124,7 +125,7 @@ function selectVisible(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): 
     with positions as materialized (
       select
         coalesce(
-          nullif(max(coalesce(${changed}, 0), coalesce(${entered}, 0)), 0),
+          nullif(max(coalesce(${lastFieldChange}, 0), coalesce(${lastEntry}, 0)), 0),
           ${records}.seq
         ) as seq,
         ${records}.id as id
@@ -155,13 +156,13 @@ function selectRemoved(scope: Scope, [from, to]: SeqRange, bounds: ReadBounds): 
           and ${wasInside(sql`later`)})`
 }
 
-/** Adds the bodies, as many as fit into one slice. */
+/** Adds the bodies, as many as fit into one slice; `end` is the number of positions handled. */
 function toChanges(
   all: All,
   scope: Scope,
-  positions: readonly (Visible | Removed)[],
+  positions: readonly (VisiblePosition | RemovedPosition)[],
   { maxInlineBodyBytes, maxLongBodyBytes }: ReadBounds,
-): { readonly changes: readonly RecordChange[]; readonly done: number } {
+): { readonly changes: readonly RecordChange[]; readonly end: number } {
   const ids = positions.flatMap((position) => ('id' in position ? [position.id] : []))
   const [packed] = all<PackedRows>(
     pack(sql`
@@ -169,20 +170,19 @@ function toChanges(
       from ${recordTable(scope.source.n)}
       where id in (select value from json_each(${JSON.stringify(ids)}))`),
   )
-  const unfilled = new Map(unpack(packed).map((row) => [row.arrival, row]))
-  const inOrder = ids.flatMap((id) => unfilled.get(id) ?? [])
-  const { rows, done } = fillLongBodies<Row>(all, scope, inOrder, maxLongBodyBytes)
+  const longRows = new Map(unpack(packed).map((row) => [row.arrival, row]))
+  const inOrder = ids.flatMap((id) => longRows.get(id) ?? [])
+  const { rows, inputCount } = fillLongBodies<Row>(all, scope, inOrder, maxLongBodyBytes)
   const byId = new Map(rows.map((row) => [row.arrival, row]))
-  const next = inOrder[done]?.arrival
-  const end = positions.findIndex((position) => 'id' in position && position.id === next)
-  const changes = positions
-    .slice(0, end < 0 ? positions.length : end)
-    .flatMap((position): RecordChange[] => {
-      if (!('id' in position)) return [toRemoval(position)]
-      const row = byId.get(position.id)
-      return row ? [{ seq: position.seq, row }] : []
-    })
-  return { changes, done: end < 0 ? positions.length : end }
+  const next = inOrder[inputCount]?.arrival
+  const nextIndex = positions.findIndex((position) => 'id' in position && position.id === next)
+  const end = nextIndex < 0 ? positions.length : nextIndex
+  const changes = positions.slice(0, end).flatMap((position): RecordChange[] => {
+    if (!('id' in position)) return [toRemoval(position)]
+    const row = byId.get(position.id)
+    return row ? [{ seq: position.seq, row }] : []
+  })
+  return { changes, end }
 }
 
 const tablesOf = (source: number) => ({
@@ -204,4 +204,7 @@ function inside(value: Sql, { field, from, to }: NonNullable<Scope['window']>): 
   return sql`(${join(limits, ' and ')})`
 }
 
-const toRemoval = ({ seq, key, at }: Removed): RecordChange => ({ seq, removed: { key, at } })
+const toRemoval = ({ seq, key, at }: RemovedPosition): RecordChange => ({
+  seq,
+  removed: { key, at },
+})

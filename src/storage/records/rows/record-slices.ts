@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Field } from '../../../sources/records/model/stream.ts'
 import type {
   Condition,
@@ -38,9 +38,9 @@ export function scanSlice(
   const body = bodyOrLength(bounds.maxInlineBodyBytes)
   const scan: IndexScan = {
     table,
-    ...(sort && { column: valueColumn(sort.n) }),
+    column: sort && valueColumn(sort.n),
     descending,
-    ...(after && { after }),
+    after,
     within: [...(sort && scope.window?.field === sort ? inWindow(scope.window) : []), ...equalTo],
     rows: maxRows,
     columns: everyRowMatches ? [sql`${body} as body`] : listColumns(scope, conditions),
@@ -54,9 +54,9 @@ export function scanSlice(
       from (${toScan(scan)}) as scan
       where ${toWhere(scope, conditions)} limit ${limit}`
   const [packed] = all<PackedRows>(pack(matches))
-  const found = unpackPlaced(packed, sort)
-  const { rows, isCut, last } = fill(all, scope, found, bounds)
-  if (last && (isCut || found.length === limit)) return { rows, resume: last }
+  const longRows = unpackPlaced(packed, sort)
+  const { rows, isCut, last } = fill(all, scope, longRows, bounds)
+  if (last && (isCut || longRows.length === limit)) return { rows, resume: last }
   const end = everyRowMatches ? undefined : findScanEnd(all, toScan(withoutColumns(scan)), maxRows)
   if (end) return { rows, resume: end }
   // Rows without a value come after all that have one.
@@ -72,9 +72,9 @@ export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: R
   const lookup = toLookup(
     {
       table,
-      ...(sort && { column: valueColumn(sort.n) }),
+      column: sort && valueColumn(sort.n),
       descending,
-      ...(after && { after }),
+      after,
       rows: limit,
     },
     toWhere(scope, conditions),
@@ -84,19 +84,19 @@ export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: R
       select id, key, at, ${bodyOrLength(bounds.maxInlineBodyBytes)} as body, sorted
       from (${lookup}) cross join ${table} using (id)`),
   )
-  const found = unpackPlaced(packed, sort)
-  const { rows, isCut, last } = fill(all, scope, found, bounds)
-  return last && (isCut || found.length === limit) ? { rows, resume: last } : { rows }
+  const longRows = unpackPlaced(packed, sort)
+  const { rows, isCut, last } = fill(all, scope, longRows, bounds)
+  return last && (isCut || longRows.length === limit) ? { rows, resume: last } : { rows }
 }
 
 function fill(
   all: All,
   scope: Scope,
-  found: readonly LongRow<PlacedRow>[],
+  longRows: readonly LongRow<PlacedRow>[],
   { maxLongBodyBytes }: ReadBounds,
 ) {
-  const { rows, done } = fillLongBodies<PlacedRow>(all, scope, found, maxLongBodyBytes)
-  return { rows, isCut: done < found.length, last: found[done - 1]?.position }
+  const { rows, inputCount } = fillLongBodies<PlacedRow>(all, scope, longRows, maxLongBodyBytes)
+  return { rows, isCut: inputCount < longRows.length, last: longRows[inputCount - 1]?.position }
 }
 
 const withoutColumns = (scan: IndexScan): IndexScan => ({ ...scan, columns: [] })

@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Condition, Position } from '../../../sources/records/record-store.ts'
 import { join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
@@ -53,9 +53,9 @@ export const and = (parts: readonly Sql[]): Sql =>
 export interface IndexScan {
   readonly table: Sql
   /** The column to sort by; by key when absent. */
-  readonly column?: Sql
+  readonly column: Sql | undefined
   readonly descending: boolean
-  readonly after?: Position
+  readonly after: Position | undefined
   /** Conditions on the sorted column itself: they limit the range of the index. */
   readonly within: readonly Sql[]
   readonly rows: number

@@ -1,9 +1,8 @@
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type Stream } from '../../../sources/records/model/stream.ts'
+import type { RecordContent } from '../../../sources/records/model/to-content.ts'
+import type { RecordEntry } from '../../../sources/records/record-sink.ts'
 import type { Sqlite, Statement, Value } from '../../sqlite/sqlite.ts'
 import { recordTable, valueColumn } from '../table-names.ts'
-
-export type RecordContent = NonNullable<RecordEntry['written']>
 
 /** A record that is in the table already. */
 export interface StoredRecord {
@@ -57,8 +56,8 @@ export class RecordTable {
     const rows: Value[] = []
     let id = first
     for (const entry of entries) {
-      if (!entry.written) return false
-      rows.push(...toRow(id, id, entry, entry.written))
+      if (!entry.content) return false
+      rows.push(...toRow(id, id, entry, entry.content))
       id += 1
     }
     const { changes } = this.#insertSeveral.run(...rows)

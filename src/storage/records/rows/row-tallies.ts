@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import { isTime } from '../../../sources/records/model/stream.ts'
 import type { Tally, TallyQuery } from '../../../sources/records/record-store.ts'
 import { type All, type Sql, sql } from '../../sqlite/sql.ts'
@@ -47,7 +47,7 @@ export function tallyRows(
       and ${toWhere(scope, conditions)}`
   if (distinct)
     return all<Tally>(sql`
-      select ${value} as "group", count(*) as count, count(${value}) as valued,
+      select ${value} as "group", count(*) as count, count(${value}) as valueCount,
         0 as sum, null as min, null as max
       from ${table} where ${where} group by 1`)
   const by = group ? toGroup(valueColumn(group.field.n), group.step) : sql`null`
@@ -55,7 +55,7 @@ export function tallyRows(
   const isNumber = field !== undefined && field.type !== 'string' && !isTime(field)
   const sum = isNumber ? sql`coalesce(sum(${value}), 0)` : sql`0`
   return all<Tally>(sql`
-    select ${by} as "group", count(*) as count, count(${value}) as valued,
+    select ${by} as "group", count(*) as count, count(${value}) as valueCount,
       ${sum} as sum, min(${value}) as min, max(${value}) as max
     from ${table} where ${where} group by 1`).map((tally) =>
     buckets && tally.group !== null

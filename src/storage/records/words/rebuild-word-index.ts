@@ -1,5 +1,5 @@
 import type { Stream } from '../../../sources/records/model/stream.ts'
-import { toIndexText } from '../../../sources/records/search/words.ts'
+import { toIndexText } from '../../../sources/records/model/words.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import { recordTable, wordColumn, wordTable } from '../table-names.ts'
 

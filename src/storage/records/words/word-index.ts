@@ -9,8 +9,8 @@ import { wordColumn, wordTable } from '../table-names.ts'
 export class WordIndex {
   readonly #insert: Statement<never> | undefined
   readonly #delete: Statement<never> | undefined
-  readonly #added = new Map<number, readonly string[]>()
-  readonly #removed = new Set<number>()
+  readonly #textsToAdd = new Map<number, readonly string[]>()
+  readonly #idsToRemove = new Set<number>()
 
   constructor(database: Sqlite, n: number, { fields }: Stream) {
     const columns = fields.filter(({ lexical }) => lexical).map((field) => wordColumn(field.n))
@@ -26,25 +26,25 @@ export class WordIndex {
   }
 
   add(id: number, texts: readonly string[]): void {
-    this.#added.set(id, texts)
+    this.#textsToAdd.set(id, texts)
   }
 
   remove(id: number): void {
     // An entry that is still buffered is not in the index yet.
-    if (!this.#added.delete(id)) this.#removed.add(id)
+    if (!this.#textsToAdd.delete(id)) this.#idsToRemove.add(id)
   }
 
   flush(): void {
-    const [added, removed] = [[...this.#added], [...this.#removed]]
+    const [rows, ids] = [[...this.#textsToAdd], [...this.#idsToRemove]]
     this.discard()
-    if (removed.length > 0) this.#delete?.run(JSON.stringify(removed))
-    if (added.length > 0)
-      this.#insert?.run(JSON.stringify(added.map(([id, texts]) => [id, ...texts])))
+    if (ids.length > 0) this.#delete?.run(JSON.stringify(ids))
+    if (rows.length > 0)
+      this.#insert?.run(JSON.stringify(rows.map(([id, texts]) => [id, ...texts])))
   }
 
   /** Drops the buffered entries of a batch that failed. */
   discard(): void {
-    this.#added.clear()
-    this.#removed.clear()
+    this.#textsToAdd.clear()
+    this.#idsToRemove.clear()
   }
 }

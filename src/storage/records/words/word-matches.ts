@@ -1,4 +1,4 @@
-import type { Scope } from '../../../sources/records/grants/granted-scope.ts'
+import type { Scope } from '../../../sources/records/model/scope.ts'
 import type { Condition, Matches, MatchQuery } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
 import { toWhere } from '../rows/record-sql.ts'

@@ -37,10 +37,10 @@ export class StreamDeclarations {
     this.#put(row.n, numberFields(this.#database, row.n, stream))
   }
 
-  #redeclare({ n, declaration }: StreamRow, declared: Stream): void {
+  #redeclare({ n, declaration }: StreamRow, newStream: Stream): void {
     const former: Stream = JSON.parse(declaration)
-    const returning = listReturningFields(this.#database, n, former, declared)
-    const stream = numberFields(this.#database, n, declared)
+    const returningFields = listReturningFields(this.#database, n, former, newStream)
+    const stream = numberFields(this.#database, n, newStream)
     if (JSON.stringify(stream) === declaration) return
     this.#put(n, stream)
     for (const source of this.#database
@@ -48,7 +48,7 @@ export class StreamDeclarations {
       .all(n)) {
       rebuildSource(this.#database, source.n, former, stream)
       for (const field of stream.fields)
-        if (returning.includes(field.name)) markAllChanged(this.#database, source.n, field)
+        if (returningFields.includes(field.name)) markAllChanged(this.#database, source.n, field)
       this.#segments.maintain(source.n, stream)
     }
   }
@@ -74,16 +74,16 @@ export class StreamDeclarations {
          on conflict do update set label = coalesce(excluded.label, label)`,
       )
       .run(connection.id, connection.connector, connection.label ?? null)
-    const declared = this.#find(stream)
-    if (!declared) throw new Error(`The stream ${stream.name} is not declared`)
+    const row = this.#find(stream)
+    if (!row) throw new Error(`The stream ${stream.name} is not declared`)
     const { changes } = this.#database
       .prepare('insert or ignore into sources (connection, stream) values (?, ?)')
-      .run(connection.id, declared.n)
+      .run(connection.id, row.n)
     const source = this.#database
       .prepare<{ n: number }>('select n from sources where connection = ? and stream = ?')
-      .get(connection.id, declared.n)
+      .get(connection.id, row.n)
     if (!source) throw new Error(`The source ${stream.name} of ${connection.id} was not stored`)
-    const declaration: Stream = JSON.parse(declared.declaration)
+    const declaration: Stream = JSON.parse(row.declaration)
     if (changes > 0) createSourceTables(this.#database, source.n, declaration)
     this.#incrementVersion()
     return { n: source.n, connection, stream: declaration }

@@ -1,5 +1,6 @@
-import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
 import type { Stream } from '../../../sources/records/model/stream.ts'
+import { toContent } from '../../../sources/records/model/to-content.ts'
+import type { RecordEntry } from '../../../sources/records/record-sink.ts'
 
 const layouts = new WeakMap<Stream, string>()
 
@@ -19,17 +20,9 @@ export function fitEntries(
   stream: Stream,
 ): readonly RecordEntry[] {
   if (layout === toLayout(stream)) return entries
-  const keyless = { ...stream, primaryKey: [] }
-  return entries.map(({ written, ...entry }) =>
-    written ? { ...entry, written: refit(keyless, written.body) } : entry,
-  )
-}
-
-export function refit(keyless: Stream, body: string): NonNullable<RecordEntry['written']> {
-  const entry = toRecordEntry(keyless, { object: 'record', data: JSON.parse(body) }, '')
-  if (typeof entry === 'string' || !entry.written)
-    throw new Error(
-      `The stream ${keyless.name} cannot be redeclared: a stored record does not fit: ${entry}`,
-    )
-  return { ...entry.written, body }
+  return entries.map((entry) => {
+    if (!entry.content) return entry
+    const { body } = entry.content
+    return { ...entry, content: toContent(stream, JSON.parse(body), body) }
+  })
 }

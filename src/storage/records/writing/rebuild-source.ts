@@ -1,5 +1,6 @@
 import { SetupError } from '../../../capability/setup-error.ts'
 import type { Field, Stream } from '../../../sources/records/model/stream.ts'
+import { toContent } from '../../../sources/records/model/to-content.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import { RecordTable } from '../rows/record-table.ts'
 import { createDeclaredTables } from '../source-tables.ts'
@@ -17,7 +18,6 @@ import {
   wordTable,
 } from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
-import { refit } from './fit-entries.ts'
 
 interface FormerRow {
   readonly id: number
@@ -49,11 +49,9 @@ export function rebuildSource(database: Sqlite, n: number, former: Stream, strea
   createDeclaredTables(database, n, stream)
   const records = new RecordTable(database, n, stream)
   const words = new WordIndex(database, n, stream)
-  // No primary key means that no key is derived: each record keeps its own.
-  const keyless = { ...stream, primaryKey: [] }
   for (const page of listFormerRows(database, n)) {
     for (const { id, key, seq, at, body } of page) {
-      const content = refit(keyless, body)
+      const content = toContent(stream, JSON.parse(body), body)
       records.add(id, seq, { key, emittedAt: at }, content)
       words.add(id, content.texts)
     }

@@ -1,6 +1,10 @@
-import type { GrantPackage, OwnerToken, TokenKind } from '../../../sources/records/grants/grant.ts'
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
+import type { GrantPackage, OwnerToken, StoredToken } from '../../../sources/records/model/grant.ts'
 import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
+import type {
+  ImportProgress,
+  RecordEntry,
+  WrittenBatch,
+} from '../../../sources/records/record-sink.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 import { BlobTable } from '../blob-table.ts'
@@ -12,14 +16,7 @@ import { prepareRecords } from '../record-schema.ts'
 import { recordTable } from '../table-names.ts'
 import { findSource, StreamDeclarations } from './declare-streams.ts'
 import { fitEntries, toLayout } from './fit-entries.ts'
-import { BatchWriter, type WrittenBatch } from './write-batch.ts'
-
-/** How much of a file is imported with a batch. */
-export interface ImportProgress {
-  /** The digest of the file, so that an interrupted import can be resumed under any file name. */
-  readonly file: string
-  readonly lines: number
-}
+import { BatchWriter } from './write-batch.ts'
 
 const exportPage = 500
 
@@ -86,7 +83,7 @@ export class RecordWriter {
     return this.#commit(() => {
       // Another process may have redeclared the stream before this transaction began.
       const source = this.find(n)
-      const written = this.#batches.write(
+      const counts = this.#batches.write(
         source,
         fitEntries(entries, toLayout(stream), source.stream),
       )
@@ -97,7 +94,7 @@ export class RecordWriter {
              on conflict do update set lines = excluded.lines`,
           )
           .run(source.n, progress.file, progress.lines)
-      return written
+      return counts
     })
   }
 
@@ -158,7 +155,7 @@ export class RecordWriter {
     this.#commit(() => this.#grants.addOwner(owner, token))
   }
 
-  findToken(token: string): TokenKind | undefined {
+  findToken(token: string): StoredToken | undefined {
     return this.#grants.findToken(token)
   }
 
@@ -166,11 +163,11 @@ export class RecordWriter {
     return this.#commit(() => this.#grants.revoke(id, at))
   }
 
-  listDisclosures(package_: string): {
+  listDisclosures(packageId: string): {
     readonly records: readonly DisclosureRecord[]
     readonly broken?: number
   } {
-    return this.#log.read(package_)
+    return this.#log.read(packageId)
   }
 
   close(): void {

@@ -1,22 +1,11 @@
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
 import { isScalar, type RecordSource, type Stream } from '../../../sources/records/model/stream.ts'
+import type { RecordContent } from '../../../sources/records/model/to-content.ts'
+import type { RecordEntry, WrittenBatch } from '../../../sources/records/record-sink.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { SegmentWriter } from '../columns/segment-writer.ts'
-import {
-  insertRows,
-  type RecordContent,
-  RecordTable,
-  type StoredRecord,
-} from '../rows/record-table.ts'
+import { insertRows, RecordTable, type StoredRecord } from '../rows/record-table.ts'
 import { departureTable, fieldChangeTable } from '../table-names.ts'
 import { WordIndex } from '../words/word-index.ts'
-
-export interface WrittenBatch {
-  readonly added: number
-  readonly changed: number
-  readonly removed: number
-  readonly same: number
-}
 
 interface SourceTables {
   readonly stream: Stream
@@ -24,7 +13,7 @@ interface SourceTables {
   readonly words: WordIndex
 }
 
-/** Entries whose stored versions are looked up by one query. */
+/** Entries whose storedRecord versions are looked up by one query. */
 const chunkLength = 8 * insertRows
 /** Segments sealed with one batch; older files without segments catch up over several batches. */
 const maxSealed = 4
@@ -45,9 +34,9 @@ export class BatchWriter {
     // A failed batch may have left entries in the buffer.
     tables.words.discard()
     const batch = new Batch(this.#database, this.#segments, source, tables)
-    const written = batch.write(entries)
+    const counts = batch.write(entries)
     this.#segments.maintain(source.n, source.stream, maxSealed)
-    return written
+    return counts
   }
 
   #tablesOf({ n, stream }: RecordSource): SourceTables {
@@ -71,8 +60,8 @@ class Batch {
   readonly #rows: RecordTable
   readonly #words: WordIndex
   /** The last record of the last segment. */
-  readonly #sealed: number
-  readonly #written = { added: 0, changed: 0, removed: 0, same: 0 }
+  readonly #lastSealedId: number
+  readonly #counts = { added: 0, changed: 0, removed: 0, same: 0 }
   /** The number of the last change in the file. */
   #counter: number
 
@@ -88,7 +77,7 @@ class Batch {
     this.#stream = stream
     this.#rows = rows
     this.#words = words
-    this.#sealed = segments.sealed(n)
+    this.#lastSealedId = segments.lastSealedId(n)
     this.#counter = readCounter(database)
   }
 
@@ -96,15 +85,15 @@ class Batch {
     let areLikelyNew = true
     for (let at = 0; at < entries.length; at += chunkLength) {
       const chunk = entries.slice(at, at + chunkLength)
-      const added = areLikelyNew ? this.#addNew(chunk) : 0
-      const rest = chunk.slice(added)
+      const addedCount = areLikelyNew ? this.#addNew(chunk) : 0
+      const rest = chunk.slice(addedCount)
       if (rest.length > 0) areLikelyNew = this.#writeEach(rest) <= rest.length / 2
     }
     this.#words.flush()
     this.#database
       .prepare(`update meta set value = ? where name = 'counter'`)
       .run(String(this.#counter))
-    return this.#written
+    return this.#counts
   }
 
   /** Adds entries from the start by multi-row inserts, as long as all are new; returns their number. */
@@ -112,27 +101,27 @@ class Batch {
     for (let at = 0; ; at += insertRows) {
       const chunk = entries.slice(at, at + insertRows)
       if (chunk.length < insertRows || !this.#rows.addAll(this.#counter + 1, chunk)) return at
-      for (const { written } of chunk) {
+      for (const { content } of chunk) {
         this.#counter += 1
-        this.#words.add(this.#counter, written?.texts ?? [])
+        this.#words.add(this.#counter, content?.texts ?? [])
       }
-      this.#written.added += chunk.length
+      this.#counts.added += chunk.length
     }
   }
 
-  /** Writes entries one by one; returns how many of them were stored already. */
+  /** Writes entries one by one; returns how many of them were storedRecord already. */
   #writeEach(entries: readonly RecordEntry[]): number {
     const storedByKey = this.#rows.find(entries.map(({ key }) => key))
     const { size } = storedByKey
     for (const entry of entries) {
-      const { key, written: content } = entry
-      const stored = storedByKey.get(key)
+      const { key, content } = entry
+      const storedRecord = storedByKey.get(key)
       // The map is kept up to date: a later entry may have the same key.
-      if (!stored && content) storedByKey.set(key, this.#add(entry, content))
-      else if (!stored || stored.body === content?.body) this.#written.same += 1
-      else if (content) storedByKey.set(key, this.#update(entry, content, stored))
+      if (!storedRecord && content) storedByKey.set(key, this.#add(entry, content))
+      else if (!storedRecord || storedRecord.body === content?.body) this.#counts.same += 1
+      else if (content) storedByKey.set(key, this.#update(entry, content, storedRecord))
       else {
-        this.#remove(entry, stored)
+        this.#remove(entry, storedRecord)
         storedByKey.delete(key)
       }
     }
@@ -143,40 +132,41 @@ class Batch {
     const id = ++this.#counter
     this.#rows.add(id, id, entry, content)
     this.#words.add(id, content.texts)
-    this.#written.added += 1
+    this.#counts.added += 1
     return { id, body: content.body, time: this.#timeOf(content) }
   }
 
-  #update(entry: RecordEntry, content: RecordContent, stored: StoredRecord): StoredRecord {
-    const { id } = stored
+  #update(entry: RecordEntry, content: RecordContent, storedRecord: StoredRecord): StoredRecord {
+    const { id } = storedRecord
     const seq = ++this.#counter
     this.#rows.update(id, content)
-    if (id <= this.#sealed) this.#segments.markStale(this.#n, id)
+    if (id <= this.#lastSealedId) this.#segments.markStale(this.#n, id)
     this.#words.remove(id)
     this.#words.add(id, content.texts)
     const mark = this.#database.prepare(
       `insert into ${fieldChangeTable(this.#n)} (id, field, seq) values (?, ?, ?)
        on conflict do update set seq = excluded.seq`,
     )
-    const [before, after] = [JSON.parse(stored.body), JSON.parse(content.body)]
+    const [before, after] = [JSON.parse(storedRecord.body), JSON.parse(content.body)]
     for (const field of this.#stream.fields)
       if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
         mark.run(id, field.n, seq)
         // The record may have left the time range of a grant.
-        if (field.name === this.#stream.consentTimeField) this.#addDeparture(entry, stored, seq)
+        if (field.name === this.#stream.consentTimeField)
+          this.#addDeparture(entry, storedRecord, seq)
       }
-    this.#written.changed += 1
+    this.#counts.changed += 1
     return { id, body: content.body, time: this.#timeOf(content) }
   }
 
-  #remove(entry: RecordEntry, stored: StoredRecord): void {
-    const { id } = stored
+  #remove(entry: RecordEntry, storedRecord: StoredRecord): void {
+    const { id } = storedRecord
     this.#words.remove(id)
     this.#rows.remove(id)
     this.#database.prepare(`delete from ${fieldChangeTable(this.#n)} where id = ?`).run(id)
-    if (id <= this.#sealed) this.#segments.markStale(this.#n, id)
-    this.#addDeparture(entry, stored, ++this.#counter)
-    this.#written.removed += 1
+    if (id <= this.#lastSealedId) this.#segments.markStale(this.#n, id)
+    this.#addDeparture(entry, storedRecord, ++this.#counter)
+    this.#counts.removed += 1
   }
 
   #addDeparture({ key, emittedAt }: RecordEntry, { time }: StoredRecord, seq: number): void {

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { SetupError } from '../../../capability/setup-error.ts'
+import { SetupError } from '../../capability/setup-error.ts'
+import { digestFile, FileImport } from '../../sources/records/import/file-import.ts'
+import { fitEntries } from '../../storage/records/writing/fit-entries.ts'
+import { RecordWriter } from '../../storage/records/writing/record-writer.ts'
 import type { Task, TaskResult, Tasks } from './background-writer.ts'
-import { digestFile, FileImport } from './file-import.ts'
-import { fitEntries } from './fit-entries.ts'
-import { RecordWriter } from './record-writer.ts'
 
 /** The worker thread of one `BackgroundWriter`: it may block on the disk and on the write lock. */
 const port = parentPort

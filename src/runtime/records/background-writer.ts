@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { type Fault, isFault } from '../../../capability/fault.ts'
-import { SetupError } from '../../../capability/setup-error.ts'
-import { LedgerError } from '../../../governance/ledger.ts'
-import type { RecordEntry } from '../../../sources/records/import/to-entry.ts'
-import type { Connection, RecordSource, Stream } from '../../../sources/records/model/stream.ts'
-import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
-import type { FileToImport, LoadedLines } from './file-import.ts'
-import { toLayout } from './fit-entries.ts'
-import type { WrittenBatch } from './write-batch.ts'
+import { type Fault, isFault } from '../../capability/fault.ts'
+import { SetupError } from '../../capability/setup-error.ts'
+import { StorageError } from '../../capability/storage-error.ts'
+import type { FileToImport, LoadedLines } from '../../sources/records/import/file-import.ts'
+import type { Connection, RecordSource, Stream } from '../../sources/records/model/stream.ts'
+import type { RecordEntry, WrittenBatch } from '../../sources/records/record-sink.ts'
+import type { BlobBinding, StoredBlob } from '../../sources/records/record-store.ts'
+import { toLayout } from '../../storage/records/writing/fit-entries.ts'
 
 /** The tasks of the writer thread, each with its input and its result. */
 export interface Tasks {
@@ -85,9 +84,9 @@ export class BackgroundWriter {
     await this.#send('begin', { id, source: n, ...file })
     try {
       for (let isEnd = false; !isEnd; ) {
-        const loaded = await this.#send('load', { id, now: now() })
-        yield loaded
-        isEnd = loaded.isEnd
+        const batch = await this.#send('load', { id, now: now() })
+        yield batch
+        isEnd = batch.isEnd
       }
     } finally {
       // If the thread has ended, so has the import, and its tasks were rejected with the reason.
@@ -122,7 +121,7 @@ export class BackgroundWriter {
     worker
       .on('message', (result: TaskResult) => this.#settle(worker, result))
       .on('error', (error: Error) => this.#fail(worker, error))
-      .on('exit', () => this.#fail(worker, new LedgerError('The record writer thread has ended.')))
+      .on('exit', () => this.#fail(worker, new StorageError('The record writer thread has ended.')))
     this.#worker = worker
     return worker
   }
@@ -132,7 +131,7 @@ export class BackgroundWriter {
     const task = this.#pending.shift()
     if (this.#pending.length === 0) worker.unref()
     if (isFault(result)) {
-      const ErrorClass = result.isSetup ? SetupError : LedgerError
+      const ErrorClass = result.isSetup ? SetupError : StorageError
       task?.reject(new ErrorClass(result.fault))
     } else task?.resolve(result.result as never)
   }
@@ -148,7 +147,7 @@ export class BackgroundWriter {
 /** Worker threads always run the build output, even when the rest runs from TypeScript sources. */
 const thread = new URL(
   import.meta.url.endsWith('.ts')
-    ? '../../../../dist/storage/records/writing/writer-thread.js'
+    ? '../../../dist/runtime/records/writer-thread.js'
     : './writer-thread.js',
   import.meta.url,
 )

@@ -1,4 +1,4 @@
-import type { Connection } from '../model/stream.ts'
+import type { Connection } from './stream.ts'
 
 /** The part of one stream that a grant makes readable. Immutable once issued. */
 export interface StreamTerms {
@@ -45,8 +45,8 @@ export interface OwnerToken {
   readonly revokedAt?: number
 }
 
-/** The kind of a token as the store knows it, whatever its holder claims. */
-export type TokenKind =
+/** A token as the store knows it, whatever its holder claims. */
+export type StoredToken =
   | { readonly kind: 'owner'; readonly owner: OwnerToken }
   | { readonly kind: 'client'; readonly package: string }
 

@@ -1,27 +1,8 @@
+import { dropUndefined } from '../../../json/drop-undefined.ts'
+import type { GrantPackage, StreamTerms } from '../model/grant.ts'
+import type { Scope, Window } from '../model/scope.ts'
 import type { Field, RecordSource } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
-import type { Grant, GrantPackage, StreamTerms } from './grant.ts'
-
-/**
- * One source, restricted by a grant. All reading code takes a scope and nothing else, so a field,
- * time or connection outside the grant cannot even be named.
- */
-export interface Scope {
-  readonly source: RecordSource
-  readonly grant: Grant['id']
-  /** Granted fields by name; other fields do not exist for the reader. */
-  readonly fields: ReadonlyMap<string, Field>
-  readonly window?: Window
-  /** Record keys, when the grant is restricted to certain records. */
-  readonly keys?: readonly string[]
-}
-
-/** A time range on one field in milliseconds: `from` inclusive, `to` exclusive. */
-export interface Window {
-  readonly field: Field
-  readonly from: number
-  readonly to: number
-}
 
 /** Turns the terms of a grant package into scopes. No other code does. */
 export function toScopes(
@@ -43,19 +24,18 @@ export function toScopes(
 
 function toScope(grant: string, terms: StreamTerms, source: RecordSource): Scope {
   const { fields, resources } = terms
-  const granted = new Set(fields)
-  const window = toWindow(terms, source)
-  return {
+  const grantedFields = new Set(fields)
+  return dropUndefined({
     source,
     grant,
     fields: new Map(
       source.stream.fields
-        .filter(({ name }) => granted.has(name))
+        .filter(({ name }) => grantedFields.has(name))
         .map((field) => [field.name, field]),
     ),
-    ...(window && { window }),
-    ...(resources && { keys: resources }),
-  }
+    window: toWindow(terms, source),
+    keys: resources,
+  })
 }
 
 function toWindow({ since, until }: StreamTerms, { stream }: RecordSource): Window | undefined {

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
-import { isScalar, type RecordSource, type Stream } from './stream.ts'
-import { toComparable } from './to-comparable.ts'
+import { isScalar, type RecordSource, type Stream } from '../model/stream.ts'
+import { toComparable } from '../model/to-comparable.ts'
 
 /** The owner's view of a store, as far as declarations need it. */
 export interface StreamStore {
@@ -55,13 +55,13 @@ function countMatches(
   sources: readonly RecordSource[],
   matches: Matches,
 ): string | undefined {
-  let [found, total] = [0, 0]
+  let [matchCount, total] = [0, 0]
   for (const source of sources)
     for (const { body } of store.export(source)) {
       total += 1
-      if (matches(JSON.parse(body))) found += 1
+      if (matches(JSON.parse(body))) matchCount += 1
     }
-  return found === 0 ? undefined : `${found} of ${total} records`
+  return matchCount === 0 ? undefined : `${matchCount} of ${total} records`
 }
 
 function findConsentChanges(
@@ -69,16 +69,17 @@ function findConsentChanges(
   present: Stream,
   countRecords: CountRecords,
 ): readonly string[] {
-  const [before, now] = [former.consentTimeField, present.consentTimeField]
-  if (before === now || before === undefined) return []
-  const field = present.fields.find(({ name }) => name === now)
+  const { consentTimeField: formerName } = former
+  const { consentTimeField: presentName } = present
+  if (formerName === presentName || formerName === undefined) return []
+  const field = present.fields.find(({ name }) => name === presentName)
   if (!field)
     return [
       'The stream no longer declares a consent_time_field: grants with a time range show none of its records.',
     ]
   const withoutTime = countRecords((data) => toComparable(field, data[field.name]) === undefined)
   return [
-    `Grants with a time range on ${before} now apply it to ${field.name}.${withoutTime === undefined ? '' : ` ${withoutTime} have no time in that field, and are in no time range.`}`,
+    `Grants with a time range on ${formerName} now apply it to ${field.name}.${withoutTime === undefined ? '' : ` ${withoutTime} have no time in that field, and are in no time range.`}`,
   ]
 }
 
@@ -88,14 +89,14 @@ function findTypeChanges(
   countRecords: CountRecords,
 ): readonly (readonly [string, string])[] {
   return present.fields.flatMap((field) => {
-    const before = former.fields.find(({ name }) => name === field.name)
-    if (!before || before.type === field.type || !isScalar(field)) return []
+    const formerField = former.fields.find(({ name }) => name === field.name)
+    if (!formerField || formerField.type === field.type || !isScalar(field)) return []
     const mismatches = countRecords((data) => {
       const value = data[field.name] ?? undefined
       return value !== undefined && toComparable(field, value) === undefined
     })
     if (mismatches === undefined) return []
-    const message = `The type changed from ${before.type} to ${field.type}. ${mismatches} have a value of another type: it is shown, but filters, sorting and sums ignore it.`
+    const message = `The type changed from ${formerField.type} to ${field.type}. ${mismatches} have a value of another type: it is shown, but filters, sorting and sums ignore it.`
     return [[field.name, message]]
   })
 }

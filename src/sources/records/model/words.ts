@@ -68,7 +68,7 @@ export function* splitText(text: string, length: number, from = 0): Generator<Te
 export function eachWord(
   text: string,
   terms: ReadonlySet<string>,
-  onFound: (found: PlacedWord) => void,
+  onFound: (word: PlacedWord) => void,
 ): number {
   let count = 0
   for (const parts of listRuns(text)) {
@@ -115,12 +115,12 @@ function listRuns(text: string): readonly (readonly PlacedWord[])[] {
   const runs: PlacedWord[][] = []
   const hasUnspaced = unspaced.test(text)
   wordRun.lastIndex = 0
-  for (let found = wordRun.exec(text); found; found = wordRun.exec(text)) {
-    const { 0: match, index: start } = found
-    if (hasUnspaced && unspaced.test(match)) addUnspaced(runs, match, start)
+  for (let match = wordRun.exec(text); match; match = wordRun.exec(text)) {
+    const { 0: run, index: start } = match
+    if (hasUnspaced && unspaced.test(run)) addUnspaced(runs, run, start)
     else {
-      const word = fold(match)
-      if (word !== '') runs.push([{ word, start, end: start + match.length }])
+      const word = fold(run)
+      if (word !== '') runs.push([{ word, start, end: start + run.length }])
     }
   }
   return runs
@@ -128,34 +128,37 @@ function listRuns(text: string): readonly (readonly PlacedWord[])[] {
 
 /** Adds the unspaced runs of a mixed word, and the spaced words before, between and after them. */
 function addUnspaced(runs: PlacedWord[][], text: string, from: number): void {
-  let current: PlacedWord[] | undefined
+  let currentRun: PlacedWord[] | undefined
   for (let at = 0; at < text.length; ) {
-    const { found, isUnit } = takePart(text, at)
+    const { partText, isUnit } = takePart(text, at)
     const start = from + at
-    at += found.length
+    at += partText.length
     const end = from + at
-    if (!isUnit) current = undefined
-    for (const word of isUnit ? toUnits(found) : [fold(found)].filter(isNonEmpty)) {
-      if (current) current.push({ word, start, end })
+    if (!isUnit) currentRun = undefined
+    for (const word of isUnit ? toUnits(partText) : [fold(partText)].filter(isNonEmpty)) {
+      if (currentRun) currentRun.push({ word, start, end })
       else {
         const run = [{ word, start, end }]
         runs.push(run)
-        if (isUnit) current = run
+        if (isUnit) currentRun = run
       }
     }
   }
 }
 
-function takePart(text: string, at: number): { readonly found: string; readonly isUnit: boolean } {
+function takePart(
+  text: string,
+  at: number,
+): { readonly partText: string; readonly isUnit: boolean } {
   // Fast path without a regular expression: most characters are not followed by a combining mark.
   if (
     isCommon(text.charCodeAt(at)) &&
     (at + 1 === text.length || isCommon(text.charCodeAt(at + 1)))
   )
-    return { found: text[at] as string, isUnit: true }
+    return { partText: text[at] as string, isUnit: true }
   nextPart.lastIndex = at
-  const [found = '', unit] = nextPart.exec(text) ?? []
-  return { found, isUnit: unit !== undefined }
+  const [partText = '', unit] = nextPart.exec(text) ?? []
+  return { partText, isUnit: unit !== undefined }
 }
 
 /** CJK ideographs, and kana without combining marks. */

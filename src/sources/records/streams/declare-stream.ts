@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Fault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import {
@@ -10,7 +11,7 @@ import {
   type Relation,
   rangeOperators,
   type Stream,
-} from './stream.ts'
+} from '../model/stream.ts'
 
 const names = z.array(z.string().min(1))
 const relation = z.strictObject({
@@ -63,12 +64,12 @@ export type StreamDeclaration = z.output<typeof streamShape>
 export function declareStream(
   name: string,
   connector: string,
-  declared: StreamDeclaration,
-): { readonly stream: Stream } | { readonly faults: readonly StreamFault[] } {
-  const { properties } = declared.schema
-  const faults = findFaults(declared)
-  if (faults.length > 0) return { faults }
-  const { query } = declared
+  declaration: StreamDeclaration,
+): Stream | Fault<readonly StreamFault[]> {
+  const { properties } = declaration.schema
+  const faults = findFaults(declaration)
+  if (faults.length > 0) return { fault: faults }
+  const { query } = declaration
   const fields = Object.entries(properties).map(([field, schema], index): Field => {
     const type = toFieldType(schema as JsonObject)
     return {
@@ -81,29 +82,28 @@ export function declareStream(
       aggregates: aggregateUses.filter((use) => mayUse(query.aggregations, use, field)),
     }
   })
-  return {
-    stream: dropUndefined({
-      name,
-      connector,
-      title: declared.title,
-      primaryKey: declared.primary_key,
-      cursorField: declared.cursor_field,
-      consentTimeField: declared.consent_time_field,
-      schema: declared.schema as JsonObject,
-      fields,
-      views: declared.views,
-      relations: toRelations(declared),
-    }),
-  }
+  return dropUndefined({
+    name,
+    connector,
+    title: declaration.title,
+    primaryKey: declaration.primary_key,
+    cursorField: declaration.cursor_field,
+    consentTimeField: declaration.consent_time_field,
+    schema: declaration.schema as JsonObject,
+    fields,
+    views: declaration.views,
+    relations: toRelations(declaration),
+  })
 }
 
 /** `sum` implies `avg`: a reader could divide the sum by the count. */
 const mayUse = (
-  declared: StreamDeclaration['query']['aggregations'],
+  aggregations: StreamDeclaration['query']['aggregations'],
   use: AggregateUse,
   field: string,
 ): boolean =>
-  (declared[use] ?? []).includes(field) || (use === 'avg' && (declared.sum ?? []).includes(field))
+  (aggregations[use] ?? []).includes(field) ||
+  (use === 'avg' && (aggregations.sum ?? []).includes(field))
 
 function toRelations({ relationships, query }: StreamDeclaration): readonly Relation[] {
   return query.expand.flatMap(({ name, default_limit, max_limit }) =>
@@ -125,19 +125,19 @@ export interface StreamFault {
   readonly message: string
 }
 
-function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
-  const { query, relationships } = declared
-  const { properties } = declared.schema
+function findFaults(declaration: StreamDeclaration): readonly StreamFault[] {
+  const { query, relationships } = declaration
+  const { properties } = declaration.schema
   const type = (field: string) => toFieldType(properties[field] as JsonObject)
   const isDeclared = (field: string) => Object.hasOwn(properties, field)
   const references: [readonly string[], readonly string[]][] = [
-    [['primary_key'], declared.primary_key],
-    [['cursor_field'], declared.cursor_field === undefined ? [] : [declared.cursor_field]],
+    [['primary_key'], declaration.primary_key],
+    [['cursor_field'], declaration.cursor_field === undefined ? [] : [declaration.cursor_field]],
     [
       ['consent_time_field'],
-      declared.consent_time_field === undefined ? [] : [declared.consent_time_field],
+      declaration.consent_time_field === undefined ? [] : [declaration.consent_time_field],
     ],
-    ...declared.views.map((view): [string[], string[]] => [['views', view.name], view.fields]),
+    ...declaration.views.map((view): [string[], string[]] => [['views', view.name], view.fields]),
     [['query', 'range_filters'], Object.keys(query.range_filters)],
     [['query', 'search', 'lexical_fields'], query.search.lexical_fields],
     ...Object.entries(query.aggregations).map(([use, fields]): [string[], readonly string[]] => [
@@ -152,9 +152,13 @@ function findFaults(declared: StreamDeclaration): readonly StreamFault[] {
   )
   if (unknown.length > 0) return unknown
   const requirements: [readonly string[], readonly string[], readonly FieldType[]][] = [
-    [['primary_key'], declared.primary_key, ['string', 'integer', 'number', 'date', 'date-time']],
-    [['cursor_field'], [declared.cursor_field ?? []].flat(), scalars],
-    [['consent_time_field'], [declared.consent_time_field ?? []].flat(), times],
+    [
+      ['primary_key'],
+      declaration.primary_key,
+      ['string', 'integer', 'number', 'date', 'date-time'],
+    ],
+    [['cursor_field'], [declaration.cursor_field ?? []].flat(), scalars],
+    [['consent_time_field'], [declaration.consent_time_field ?? []].flat(), times],
     [['query', 'range_filters'], Object.keys(query.range_filters), [...numbers, ...times]],
     [['query', 'search', 'lexical_fields'], query.search.lexical_fields, ['string']],
     [['query', 'aggregations', 'sum'], query.aggregations.sum ?? [], numbers],

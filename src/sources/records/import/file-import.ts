@@ -1,23 +1,32 @@
 import { createHash } from 'node:crypto'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { SetupError } from '../../../capability/setup-error.ts'
-import { belongsToOtherPart, type ExportPart } from '../../../sources/records/import/export-part.ts'
-import { type Line, readChunks, readLines } from '../../../sources/records/import/read-lines.ts'
-import { createCellParser } from '../../../sources/records/import/to-cell.ts'
-import { type RecordEntry, toRecordEntry } from '../../../sources/records/import/to-entry.ts'
-import {
-  type TypeMismatch,
-  TypeMismatches,
-} from '../../../sources/records/import/type-mismatches.ts'
-import type { RecordSource } from '../../../sources/records/model/stream.ts'
-import type { RecordWriter } from './record-writer.ts'
-import type { WrittenBatch } from './write-batch.ts'
+import type { RecordSource } from '../model/stream.ts'
+import type { ImportProgress, RecordEntry, WrittenBatch } from '../record-sink.ts'
+import { belongsToOtherPart, type ExportPart } from './export-part.ts'
+import { type Line, readChunks, readLines, toLineText } from './read-lines.ts'
+import { createCellParser } from './to-cell.ts'
+import { toRecordEntry } from './to-entry.ts'
+import { type TypeMismatch, TypeMismatches } from './type-mismatches.ts'
+
+/** The owner's view of a store, as far as imports need it. */
+export interface ImportStore {
+  /** The source with its present declaration. */
+  find(n: number): RecordSource
+  /** One transaction: the whole batch and the progress of its file, or neither. */
+  write(
+    source: RecordSource,
+    entries: readonly RecordEntry[],
+    progress: ImportProgress,
+  ): WrittenBatch
+}
 
 /** The result of importing the next lines of a file. */
 export interface LoadedLines {
-  readonly written: WrittenBatch
+  readonly counts: WrittenBatch
   readonly rejected: readonly RejectedLine[]
   /** Over all lines so far. */
-  readonly misfits: readonly TypeMismatch[]
+  readonly mismatches: readonly TypeMismatch[]
   /** Lines that an earlier import of this file wrote. */
   readonly skipped: number
   /** Lines of another stream or connection. */
@@ -28,9 +37,8 @@ export interface LoadedLines {
   readonly isEnd: boolean
 }
 
-export interface RejectedLine {
+export interface RejectedLine extends Fault {
   readonly line: number
-  readonly fault: string
   readonly text: string
 }
 
@@ -50,7 +58,7 @@ const maxBatchLength = 4 * 1024 * 1024
 
 /** The import of one file, batch by batch. */
 export class FileImport {
-  readonly #writer: RecordWriter
+  readonly #store: ImportStore
   readonly #source: number
   readonly #digest: string
   readonly #after: number
@@ -60,11 +68,11 @@ export class FileImport {
   #lastLine: number
 
   constructor(
-    writer: RecordWriter,
+    store: ImportStore,
     { n, stream }: RecordSource,
     { file, digest, after, part }: FileToImport,
   ) {
-    this.#writer = writer
+    this.#store = store
     this.#source = n
     this.#digest = digest
     this.#after = after
@@ -75,7 +83,7 @@ export class FileImport {
 
   /** One transaction: the next batch, and the line up to which the file is imported. */
   next(now: number): LoadedLines {
-    const source = this.#writer.find(this.#source)
+    const source = this.#store.find(this.#source)
     const at = new Date(now).toISOString()
     const entries: RecordEntry[] = []
     const rejected: RejectedLine[] = []
@@ -98,19 +106,20 @@ export class FileImport {
         continue
       }
       length += line.text?.length ?? 0
-      const entry = line.fault ?? toRecordEntry(source.stream, line.value, at)
-      if (typeof entry === 'string') rejected.push(toRejected(line, entry))
+      const entry = isFault(line) ? line : toRecordEntry(source.stream, line.value, at)
+      if (isFault(entry))
+        rejected.push({ line: line.number, fault: entry.fault, text: toLineText(line) })
       else {
         entries.push(entry)
         this.#mismatches.add(entry, line.number)
       }
     }
-    const written = this.#writer.write(source, entries, {
+    const counts = this.#store.write(source, entries, {
       file: this.#digest,
       lines: this.#lastLine,
     })
-    const misfits = this.#mismatches.list(source.stream)
-    return { written, rejected, misfits, skipped, others, lines: this.#lastLine, bytes, isEnd }
+    const mismatches = this.#mismatches.list(source.stream)
+    return { counts, rejected, mismatches, skipped, others, lines: this.#lastLine, bytes, isEnd }
   }
 
   /** Closes the file if it was not read to its end. */
@@ -118,12 +127,6 @@ export class FileImport {
     this.#lines.return(undefined)
   }
 }
-
-const toRejected = ({ number, text, value }: Line, fault: string): RejectedLine => ({
-  line: number,
-  fault,
-  text: text ?? JSON.stringify(value),
-})
 
 /** Identifies a file by its content: the same under any name. */
 export function digestFile(file: string): { digest: string; size: number } {
