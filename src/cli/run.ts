@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { CredentialError } from '../runtime/records/credential-error.ts'
+import { exitCodes } from './exit-codes.ts'
 import { output, print, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
@@ -42,10 +43,7 @@ const main = defineCommand({
   subCommands: verbs,
 })
 
-/**
- * Runs one command line and returns its exit code: 0 success, 1 negative result, 2 usage or setup error,
- * 77 an owner's credential was refused, 78 no valid credential, 130 interrupted.
- */
+/** Runs one command line and returns its exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   try {
     return await dispatch(argv)
@@ -53,13 +51,9 @@ export async function run(argv: readonly string[]): Promise<number> {
     const isExpected = error instanceof SetupError || error instanceof UsageError
     const { name, message, stack } = error as Error
     printMessage(isExpected || name === 'CLIError' ? message : (stack ?? String(error)))
-    return error instanceof CredentialError ? credentialExitCodes[error.reason] : 2
+    if (!(error instanceof CredentialError)) return exitCodes.setupError
+    return error.reason === 'owner' ? exitCodes.ownerCredential : exitCodes.invalidCredential
   }
-}
-
-const credentialExitCodes: Readonly<Record<CredentialError['reason'], number>> = {
-  owner: 77,
-  invalid: 78,
 }
 
 async function dispatch(words: readonly string[]): Promise<number> {
@@ -82,7 +76,7 @@ async function dispatch(words: readonly string[]): Promise<number> {
   }
   checkArguments(command.args as ArgsDef | undefined, rest)
   const { result } = await runCommand(command, { rawArgs: [...rest] })
-  return typeof result === 'number' ? result : 0
+  return typeof result === 'number' ? result : exitCodes.success
 }
 
 function printUsage(usage: string): void {

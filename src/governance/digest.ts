@@ -1,4 +1,3 @@
-import type { Call } from '../capability/call.ts'
 import type { AuditTrail } from '../capability/plan.ts'
 import { digestJson } from '../json/digest-json.ts'
 
@@ -22,7 +21,3 @@ export function tryDigestArguments(call: Digestible): string | undefined {
     return undefined
   }
 }
-
-/** Binds an approval to one caller, one definition and one set of arguments. */
-export const toApprovalBinding = (call: Call): string =>
-  digestJson([call.caller.subject, call.address, call.fingerprint, digestArguments(call)])

@@ -5,8 +5,9 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
 import { codes, toErrorBody } from '../mcp/rpc-error.ts'
 import type { Arrival } from './arrival.ts'
-import { BodyMemory, isSmallBody } from './body-memory.ts'
+import { BodyMemory } from './body-memory.ts'
 import type { Handler } from './handler.ts'
+import { readBody } from './read-body.ts'
 
 export interface ListenOptions {
   readonly host: string
@@ -22,8 +23,6 @@ const maxUnreadBytes = 1024 * 1024
 
 /** The time that responses have to reach their clients when the server closes. */
 const shutdownGraceMs = 1000
-/** The time that an oversized body is received and discarded, so that the client can read the 413. */
-const discardTimeoutMs = 2000
 
 /** The HTTP server. It uses Node's own request and response: web `Request` objects are slower. */
 export class NodeServer {
@@ -110,76 +109,8 @@ function toArrival(
     // All values are strings except Set-Cookie, which Node keeps as an array.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBytes: (maxBytes) => receiveBody(request, response, bodyMemory, maxBytes),
+    readBytes: (maxBytes) => readBody(request, response, bodyMemory, maxBytes),
   }
-}
-
-/** Small bodies, nearly all of them, are read at once; large ones wait for memory. */
-function receiveBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  bodyMemory: BodyMemory,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  const length = request.headers['content-length']
-  const expectedBytes = length === undefined ? maxBytes : Math.min(Number(length), maxBytes)
-  if (isSmallBody(expectedBytes)) return readBytes(request, maxBytes)
-  const reservation = bodyMemory.reserve(expectedBytes)
-  return receiveLargeBody(request, response, reservation, maxBytes)
-}
-
-async function receiveLargeBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  reservation: Promise<() => void>,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  const release = await reservation
-  // A client can disconnect while it waits; `close` is not emitted again, so release here.
-  if (response.destroyed) {
-    release()
-    throw new Error('The client disconnected.')
-  }
-  response.once('close', release)
-  const bytes = await readBytes(request, maxBytes)
-  // A chunked body can turn out small, and its response can be a stream that stays open for hours.
-  if (isSmallBody(bytes?.length ?? 0)) release()
-  return bytes
-}
-
-function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
-  if (Number(request.headers['content-length']) > maxBytes) return discardBody(request)
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const receiveChunk = (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= maxBytes) chunks.push(chunk)
-      else {
-        request.off('data', receiveChunk)
-        resolve(discardBody(request))
-      }
-    }
-    request.on('data', receiveChunk)
-    request.on('end', () => {
-      const [first] = chunks
-      resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))
-    })
-    request.on('error', reject)
-  })
-}
-
-/** A client that is disconnected while it sends never reads the response: receive, and keep nothing. */
-function discardBody(request: IncomingMessage): Promise<undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), discardTimeoutMs)
-    request.on('end', () => {
-      clearTimeout(timer)
-      resolve(undefined)
-    })
-    request.on('error', () => resolve(undefined))
-    request.resume()
-  })
 }
 
 class NodeReply implements HttpReply {

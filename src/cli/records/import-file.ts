@@ -7,6 +7,7 @@ import { toConnection } from '../../sources/records/import/to-connection.ts'
 import type { TypeMismatch } from '../../sources/records/import/type-mismatches.ts'
 import type { Stream } from '../../sources/records/model/stream.ts'
 import { redeclareStream } from '../../sources/records/streams/redeclare-stream.ts'
+import { exitCodes } from '../exit-codes.ts'
 import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { createProgressBar } from '../terminal/progress.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -25,9 +26,6 @@ export interface ImportFlags {
   readonly json?: boolean | undefined
 }
 
-/** Shell convention: 128 plus the signal number. */
-const interruptedExitCode = 130
-
 export async function importFile(store: OwnerStore, flags: ImportFlags): Promise<number> {
   const { connection, file, declaration, json } = flags
   const stream = findStream(declaration?.streams ?? store.streams, flags)
@@ -38,7 +36,7 @@ export async function importFile(store: OwnerStore, flags: ImportFlags): Promise
     printMessage(
       'Stopped. The lines imported so far are in the store; run the same command to continue.',
     )
-    return interruptedExitCode
+    return exitCodes.interrupted
   }
   for (const mismatch of result.misfits ?? []) printMessage(toMismatchLine(file, mismatch))
   if (json) printJson({ stream: stream.name, connection_id: connection, ...result })

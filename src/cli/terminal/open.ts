@@ -5,7 +5,7 @@ import {
   type OpenOptions,
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
-import { reportErrors } from './report-errors.ts'
+import { logErrors } from './log-errors.ts'
 
 export const createLogger = (): Logger =>
   pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
@@ -28,7 +28,7 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
       log.error({ call: id, capability, code: failure.code, cause: failure.cause }, 'call failed'),
     // Debug level: clients may send any number of malformed requests.
     onError: (error) => log.debug({ err: error }, 'transport'),
-    onOperationalError: reportErrors(log, Date.now),
+    onOperationalError: logErrors(log, Date.now),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { exitCodes } from '../exit-codes.ts'
 
 /** The real standard output: for results, or for the protocol. */
 export const output = process.stdout
@@ -45,7 +46,7 @@ export const printMessage = (text: string): void => {
 /** Prints a message and returns the exit code for a negative result. */
 export function fail(message: string): number {
   printMessage(message)
-  return 1
+  return exitCodes.negativeResult
 }
 
 export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { SetupError } from '../../capability/setup-error.ts'
 import { readYaml, type YamlReading } from '../../yaml/read-yaml.ts'
 import { type Config, configShape } from './config-shape.ts'
-import { findNearest } from './nearest.ts'
+import { findNearest } from './did-you-mean.ts'
 
 export interface ConfigReading {
   readonly config: Config

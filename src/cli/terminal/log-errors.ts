@@ -4,7 +4,7 @@ const repeatIntervalMs = 60_000
 const maxRemembered = 100
 
 /** Logs operational errors, such as a lost connection; the same message at most once a minute. */
-export function reportErrors(log: Logger, now: () => number): (error: unknown) => void {
+export function logErrors(log: Logger, now: () => number): (error: unknown) => void {
   const loggedAt = new Map<string, number>()
   return (error) => {
     const message = toMessage(error)
