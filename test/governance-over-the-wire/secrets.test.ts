@@ -172,7 +172,7 @@ describe('a secret in the environment', () => {
 describe('the message of an upstream failure', () => {
   const parts = [
     'db-7.internal',
-    '5432',
+    ':5432',
     'ECONNREFUSED',
     'iban',
     'customers',
