@@ -16,7 +16,8 @@ import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
-import { type Config, configShape } from './config/config-shape.ts'
+import { checkOptions } from './config/check-options.ts'
+import type { Config } from './config/config-shape.ts'
 import { toGuardOptions, toSettings } from './config/to-settings.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { governRequest } from './govern-request.ts'
@@ -51,11 +52,7 @@ export interface Assembly {
 export function assemble(options: DrawbridgeOptions): Assembly {
   const { secrets = [], onOperatorFailure = () => {}, onError = () => {} } = options
   const { onOperationalError = options.onError ?? warnOfError } = options
-  const config = configShape.parse({
-    mounts: options.mounts ?? {},
-    policy: options.policy ?? {},
-    http: options.http ?? {},
-  })
+  const config = checkOptions(options)
   const { keys, duplicates, executions, rules, mode } = config.policy
   const refine = createRefine(rules as readonly PolicyRule[])
   const redact = createRedactor(secrets)

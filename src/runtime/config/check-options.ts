@@ -1,0 +1,59 @@
+import { SetupError } from '../../capability/setup-error.ts'
+import { isPlainObject } from '../../json/is-plain-object.ts'
+import type { DrawbridgeOptions } from '../drawbridge-options.ts'
+import { type Config, configShape } from './config-shape.ts'
+import { findNearest } from './did-you-mean.ts'
+
+const optionNames = Object.keys({
+  name: true,
+  version: true,
+  description: true,
+  instructions: true,
+  sources: true,
+  mounts: true,
+  policy: true,
+  http: true,
+  store: true,
+  secrets: true,
+  token: true,
+  onOperatorFailure: true,
+  onError: true,
+  onOperationalError: true,
+} satisfies Record<keyof DrawbridgeOptions, true>)
+
+/**
+ * Validates the options of a program and returns those that have defaults. In JavaScript no compiler finds
+ * a misspelt `policy`, and a server without it would run unprotected.
+ */
+export function checkOptions(options: DrawbridgeOptions): Config {
+  for (const name of Object.keys(options))
+    if (!optionNames.includes(name)) {
+      const nearest = findNearest(name, optionNames)
+      throw new SetupError(
+        `Unknown option "${name}".${nearest === undefined ? '' : ` Did you mean "${nearest}"?`}`,
+      )
+    }
+  if (!Array.isArray(options.sources))
+    throw new SetupError('The option "sources" must be an array.')
+  options.sources.forEach(checkSource)
+  const { mounts = {}, policy = {}, http = {} } = options
+  const { data, error } = configShape.safeParse({ mounts, policy, http })
+  if (error) {
+    const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    throw new SetupError(`Invalid options: ${problems.join('; ')}`)
+  }
+  return data
+}
+
+function checkSource(item: unknown, index: number): void {
+  const source = isPlainObject(item) && 'source' in item ? item.source : item
+  const isSource =
+    typeof source === 'object' &&
+    source !== null &&
+    'read' in source &&
+    typeof source.read === 'function'
+  if (!isSource)
+    throw new SetupError(
+      `sources[${index}] is not a source. Pass definitions as definitionSource([…]).`,
+    )
+}
