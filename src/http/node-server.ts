@@ -90,7 +90,7 @@ export class NodeServer {
 
 function toSetupError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE')
-    return new SetupError(`Port ${port} on ${host} is in use. Choose another one with --port.`)
+    return new SetupError(`Port ${port} on ${host} is in use. Choose another port.`)
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
 }
 

@@ -37,6 +37,10 @@ const invalidFiles: Readonly<Record<string, { text: string; message: RegExp }>> 
   'a duplicate key': { text: 'name: acme\nname: other\n', message: /:2:1 .*unique/i },
   'a list instead of a mapping': { text: '- name\n', message: /:1:1 / },
   'an empty list of tokens': { text: 'http:\n  tokens: []\n', message: /:2:11 .*tokens/ },
+  'a source of two kinds': {
+    text: 'sources:\n  - manifest: a.yaml\n    definitions: b.ts\n',
+    message: /:3:5 .*manifest and definitions.*two sources/,
+  },
   'an unset environment variable': {
     text: 'name: env://NO_SUCH_NAME\n',
     message: /:1:7 .*env:\/\/NO_SUCH_NAME/,

@@ -35,6 +35,13 @@ describe('an invalid command line exits with 2 and prints one line', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(message)])
   })
+
+  test('LOG_LEVEL=loud drawbridge list', async () => {
+    const { code, stderr } = await drawbridge(['list'], { cwd, env: { LOG_LEVEL: 'loud' } })
+
+    expect(code).toBe(2)
+    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(/"loud".*info/)])
+  })
 })
 
 describe('help', () => {

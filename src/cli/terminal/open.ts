@@ -6,9 +6,15 @@ import {
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
 import { logErrors } from './log-errors.ts'
+import { UsageError } from './usage-error.ts'
 
-export const createLogger = (): Logger =>
-  pino({ level: process.env.LOG_LEVEL ?? 'info', base: null }, pino.destination(2))
+export function createLogger(): Logger {
+  const level = process.env.LOG_LEVEL ?? 'info'
+  const levels = [...Object.values(pino.levels.labels), 'silent']
+  if (!levels.includes(level))
+    throw new UsageError(`LOG_LEVEL is "${level}" and must be one of ${levels.join(', ')}.`)
+  return pino({ level, base: null }, pino.destination(2))
+}
 
 export interface OpenFlags {
   readonly log?: Logger

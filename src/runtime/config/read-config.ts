@@ -92,6 +92,11 @@ function explainSource(
     const message = `${toPath(issue.path)}: a source needs one of the keys ${sourceKinds.join(', ')}`
     return [{ at: document.at(issue.path), message }]
   }
+  const [first, second] = sourceKinds.filter((kind) => keys.includes(kind))
+  if (second !== undefined) {
+    const message = `${toPath(issue.path)} has the keys ${first} and ${second}. A source has one of them: make two sources.`
+    return [{ at: document.keyAt(issue.path, second), message }]
+  }
   return (issue.errors[selected] ?? []).flatMap((inner) =>
     explain({ ...inner, path: [...issue.path, ...inner.path] } as Issue, document),
   )

@@ -78,8 +78,11 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
 
   const parsed = definitionShape.safeParse(candidate)
   if (!parsed.success) {
-    for (const { path, message } of parsed.error.issues)
-      report('error', 'definition_invalid', path.map((key) => `/${String(key)}`).join(''), message)
+    for (const { path, message } of parsed.error.issues) {
+      const subject = path.length > 0 ? `Field ${path.join('.')}: ` : ''
+      const pointer = path.map((key) => `/${String(key)}`).join('')
+      report('error', 'definition_invalid', pointer, `${subject}${message}`)
+    }
     return { dependsOn: [], diagnostics }
   }
   const tool = parsed.data
