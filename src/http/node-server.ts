@@ -90,7 +90,9 @@ export class NodeServer {
 
 function toSetupError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE')
-    return new SetupError(`Port ${port} on ${host} is in use. Choose another port.`)
+    return new SetupError(
+      `Port ${port} on ${host} is in use. Choose another one with the option port or the flag --port.`,
+    )
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
 }
 
