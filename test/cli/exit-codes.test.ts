@@ -3,7 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { aManifest, toYaml } from '../support/a-manifest.ts'
-import { aConfig, aSharedProject, aToolModule } from '../support/a-project.ts'
+import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
 import { drawbridgeProcess } from '../support/run-cli.ts'
 
 // Other tests run commands in one shared process; these start a new process for each command.
@@ -57,7 +57,7 @@ test('`drawbridge call` reads the arguments from standard input', async () => {
 })
 
 test('a verb whose reader closes the pipe ends without an error message', async () => {
-  const project = await aSharedProject({
+  const project = await aProject({
     'drawbridge.yaml': aConfig(),
     'tools/many.ts': `import { defineTool, z } from 'drawbridge-mcp'
       export default Array.from({ length: 3000 }, (_, n) => defineTool({

@@ -47,15 +47,15 @@ const nextLegacyNotification = (client: ClientV1) =>
   })
 
 /** One server for the tests that edit `tools/ping.ts`; each edit is a new version. */
+const sharedFolder = await aSharedProject(files)
 let shared: { readonly cwd: string; readonly server: Serving; version: number }
 beforeAll(async () => {
-  const cwd = await aSharedProject(files)
-  const started = startProcess([main, 'serve', '--watch', '--port', '0'], { cwd })
-  afterAll(async () => {
-    started.process.kill('SIGKILL')
-    await started.exited
-  })
-  shared = { cwd, server: await toServing(started), version: 1 }
+  const started = startProcess([main, 'serve', '--watch', '--port', '0'], { cwd: sharedFolder })
+  shared = { cwd: sharedFolder, server: await toServing(started), version: 1 }
+})
+afterAll(async () => {
+  shared.server.process.kill('SIGKILL')
+  await shared.server.exited
 })
 
 const ping = () => path.join(shared.cwd, 'tools/ping.ts')

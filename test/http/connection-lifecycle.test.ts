@@ -137,16 +137,17 @@ const later = new Promise((resolve) => process.once('SIGTERM', () => setTimeout(
   })
 })
 
+const stdioFolder = await aSharedProject({
+  'drawbridge.yaml': aConfig(),
+  'tools/stuck.ts': aToolModule({
+    name: 'stuck',
+    body: `process.stderr.write('began\\n')
+  context.signal.addEventListener('abort', () => process.stderr.write(\`aborted \${Date.now()}\\n\`))
+  await new Promise(() => {})`,
+  }),
+})
+
 describe('over stdio', () => {
-  const files = {
-    'drawbridge.yaml': aConfig(),
-    'tools/stuck.ts': aToolModule({
-      name: 'stuck',
-      body: `process.stderr.write('began\\n')
-    context.signal.addEventListener('abort', () => process.stderr.write(\`aborted \${Date.now()}\\n\`))
-    await new Promise(() => {})`,
-    }),
-  }
   const stuckCall = { name: 'stuck', arguments: {} }
   const legacyList = { jsonrpc: '2.0', method: 'tools/list' }
   const openers: Readonly<Record<string, (server: StdioServer) => Promise<{ call: object }>>> = {
@@ -162,7 +163,7 @@ describe('over stdio', () => {
   }
 
   async function spawn(): Promise<StdioServer> {
-    const server = spawnStdio(await aProject(files))
+    const server = spawnStdio(stdioFolder)
     onTestFinished(async () => {
       await server.stop()
     })
@@ -176,7 +177,7 @@ describe('over stdio', () => {
     })
 
   test('end of input before any message exits with 0', async () => {
-    const { code, stdout } = await drawbridge(['serve', '--stdio'], { cwd: await aProject(files) })
+    const { code, stdout } = await drawbridge(['serve', '--stdio'], { cwd: stdioFolder })
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
   })
@@ -204,7 +205,7 @@ describe('over stdio', () => {
     let call: object
     const lines: string[] = []
     beforeAll(async () => {
-      server = spawnStdio(await aSharedProject(files))
+      server = spawnStdio(stdioFolder)
       server.onLine((line) => lines.push(line))
       call = (await openers[era]?.(server))?.call ?? {}
     })

@@ -12,7 +12,7 @@ export async function aProject(files: Files): Promise<string> {
   return folder
 }
 
-/** A folder shared by all tests of a file, removed when the last one ends. */
+/** A folder shared by all tests of a file, removed when the last one ends. Call it at module level. */
 export async function aSharedProject(files: Files): Promise<string> {
   const folder = await createFolder(files)
   afterAll(() => remove(folder))

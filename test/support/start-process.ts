@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
 
@@ -23,6 +23,7 @@ export function startProcess(
   { cwd = os.tmpdir(), env = {} }: ProcessOptions = {},
 ): StartedProcess {
   const child = spawn(process.execPath, args, { cwd, env: toEnvironment(env) })
+  running.add(child)
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text
@@ -32,7 +33,10 @@ export function startProcess(
   })
   // The process may exit before it has read its input: EPIPE.
   child.stdin.on('error', () => {})
-  const exited = once(child, 'close').then(([code]) => code as number | null)
+  const exited = once(child, 'close').then(([code]) => {
+    running.delete(child)
+    return code as number | null
+  })
   const waitForOutput = (pattern: RegExp): Promise<RegExpMatchArray> =>
     new Promise((resolve, reject) => {
       const streams = [child.stdout, child.stderr]
@@ -49,6 +53,12 @@ export function startProcess(
     })
   return { process: child, exited, stdout: () => stdout, stderr: () => stderr, waitForOutput }
 }
+
+const running = new Set<ChildProcess>()
+// A test run that is interrupted must not leave processes behind.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
 
 /** Inherits only PATH: a developer's home, tokens and log level must not affect tests. */
 export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
