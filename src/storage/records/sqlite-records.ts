@@ -184,7 +184,7 @@ export class SqliteRecords implements RecordStore {
           and ${toWhere(scope)}`),
     )
     const longRows = unpack(packed)
-    const { rows, inputCount } = fillLongBodies<Row>(this.#all, scope, longRows, maxLongBodyBytes)
+    const { rows, inputCount } = fillLongBodies(this.#all, scope, longRows, maxLongBodyBytes)
     return { rows, remaining: longRows.slice(inputCount).map(({ arrival }) => arrival) }
   }
 

@@ -1,13 +1,12 @@
-import { toData } from '../../../sources/records/model/record-data.ts'
+import { type RecordBody, toData } from '../../../sources/records/model/record-data.ts'
 import type { Scope } from '../../../sources/records/model/scope.ts'
-import type { Row } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
 import { recordTable } from '../table-names.ts'
 import type { LongRow } from './packed-rows.ts'
 import { toWhere } from './record-sql.ts'
 
-export interface FilledRows<T> {
-  readonly rows: readonly T[]
+export interface FilledRows<RowHead> {
+  readonly rows: readonly (RowHead & { readonly body: RecordBody })[]
   /** How many of the input rows were handled; the rest is left to the next slice. */
   readonly inputCount: number
 }
@@ -16,14 +15,15 @@ export interface FilledRows<T> {
  * Reads the bodies that `bodyOrLength` left out, up to a number of bytes. They are reduced to the granted
  * fields at once: a page of long bodies may be larger than the memory.
  */
-export function fillLongBodies<T extends Row>(
+export function fillLongBodies<RowHead extends { readonly arrival: number }>(
   all: All,
   scope: Scope,
-  longRows: readonly LongRow<T>[],
+  longRows: readonly LongRow<RowHead>[],
   maxBytes: number,
-): FilledRows<T> {
+): FilledRows<RowHead> {
   const { ids, inputCount } = pickLong(longRows, maxBytes)
-  if (ids.length === 0) return { rows: longRows as readonly T[], inputCount: longRows.length }
+  if (ids.length === 0)
+    return { rows: longRows as FilledRows<RowHead>['rows'], inputCount: longRows.length }
   const bodies = new Map(
     all<{ id: number; body: string }>(
       sql`
@@ -34,16 +34,16 @@ export function fillLongBodies<T extends Row>(
   )
   const fields = [...scope.fields.values()]
   const rows = longRows.slice(0, inputCount).flatMap((row) => {
-    if (typeof row.body !== 'number') return [row as T]
+    if (typeof row.body !== 'number') return [{ ...row, body: row.body }]
     const body = bodies.get(row.arrival)
     // Another process may have changed or deleted the record in the meantime.
-    return body === undefined ? [] : [{ ...row, body: toData(body, fields) } as unknown as T]
+    return body === undefined ? [] : [{ ...row, body: toData(body, fields) }]
   })
   return { rows, inputCount }
 }
 
-function pickLong<T extends Row>(
-  rows: readonly LongRow<T>[],
+function pickLong(
+  rows: readonly LongRow<{ readonly arrival: number }>[],
   maxBytes: number,
 ): { readonly ids: readonly number[]; readonly inputCount: number } {
   const ids: number[] = []

@@ -1,3 +1,4 @@
+import type { RecordBody } from '../../../sources/records/model/record-data.ts'
 import type { Comparable, Field } from '../../../sources/records/model/stream.ts'
 import type { PlacedRow, Row } from '../../../sources/records/record-store.ts'
 import { type Sql, sql } from '../../sqlite/sql.ts'
@@ -11,7 +12,7 @@ export interface PackedRows {
 type Head = [arrival: number, key: string, emittedAt: string, sorted: Comparable | null]
 
 /** A row whose body is its length in bytes when it is too long to be read with the others. */
-export type LongRow<T extends Row> = Omit<T, 'body'> & { readonly body: T['body'] | number }
+export type LongRow<RowHead> = RowHead & { readonly body: RecordBody | number }
 
 /** Packs a query that returns `id, key, at, body, sorted`; the order of its rows is kept. */
 export const pack = (rows: Sql): Sql => sql`
@@ -40,7 +41,7 @@ export const fromExact = ({ type }: Pick<Field, 'type'>, value: Comparable | nul
 export const unpackPlaced = (
   packed: PackedRows | undefined,
   sort: Field | undefined,
-): LongRow<PlacedRow>[] =>
+): LongRow<Omit<PlacedRow, 'body'>>[] =>
   unpackWith(packed, ([arrival, key, emittedAt, sorted], body) => ({
     arrival,
     key,
@@ -49,15 +50,15 @@ export const unpackPlaced = (
     position: { value: sort ? fromExact(sort, sorted) : sorted, key },
   }))
 
-export const unpack = (packed: PackedRows | undefined): LongRow<Row>[] =>
+export const unpack = (packed: PackedRows | undefined): LongRow<Omit<Row, 'body'>>[] =>
   unpackWith(packed, ([arrival, key, emittedAt], body) => ({ arrival, key, emittedAt, body }))
 
 function unpackWith<T>(
   packed: PackedRows | undefined,
-  toRow: (head: Head, body: LongRow<Row>['body']) => T,
+  toRow: (head: Head, body: RecordBody | number) => T,
 ): T[] {
   if (!packed || packed.bodies === null) return []
   const heads = JSON.parse(packed.heads) as Head[]
-  const bodies = JSON.parse(`[${packed.bodies}]`) as LongRow<Row>['body'][]
+  const bodies = JSON.parse(`[${packed.bodies}]`) as (RecordBody | number)[]
   return heads.map((head, index) => toRow(head, bodies[index] ?? {}))
 }

@@ -3,7 +3,6 @@ import type {
   ChangesQuery,
   ChangesSlice,
   RecordChange,
-  Row,
 } from '../../../sources/records/record-store.ts'
 import { type All, join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
@@ -172,7 +171,7 @@ function toChanges(
   )
   const longRows = new Map(unpack(packed).map((row) => [row.arrival, row]))
   const inOrder = ids.flatMap((id) => longRows.get(id) ?? [])
-  const { rows, inputCount } = fillLongBodies<Row>(all, scope, inOrder, maxLongBodyBytes)
+  const { rows, inputCount } = fillLongBodies(all, scope, inOrder, maxLongBodyBytes)
   const byId = new Map(rows.map((row) => [row.arrival, row]))
   const next = inOrder[inputCount]?.arrival
   const nextIndex = positions.findIndex((position) => 'id' in position && position.id === next)

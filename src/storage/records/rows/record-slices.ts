@@ -92,10 +92,10 @@ export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: R
 function fill(
   all: All,
   scope: Scope,
-  longRows: readonly LongRow<PlacedRow>[],
+  longRows: readonly LongRow<Omit<PlacedRow, 'body'>>[],
   { maxLongBodyBytes }: ReadBounds,
 ) {
-  const { rows, inputCount } = fillLongBodies<PlacedRow>(all, scope, longRows, maxLongBodyBytes)
+  const { rows, inputCount } = fillLongBodies(all, scope, longRows, maxLongBodyBytes)
   return { rows, isCut: inputCount < longRows.length, last: longRows[inputCount - 1]?.position }
 }
 
