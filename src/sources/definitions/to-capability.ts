@@ -7,6 +7,7 @@ import type { JsonObject } from '../../capability/json.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { toPointer } from '../../json/to-pointer.ts'
 import { toContext } from './to-context.ts'
 import { toEffects } from './to-effects.ts'
 import { toOutcome } from './to-outcome.ts'
@@ -80,8 +81,7 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
   if (!parsed.success) {
     for (const { path, message } of parsed.error.issues) {
       const subject = path.length > 0 ? `Field ${path.join('.')}: ` : ''
-      const pointer = path.map((key) => `/${String(key)}`).join('')
-      report('error', 'definition_invalid', pointer, `${subject}${message}`)
+      report('error', 'definition_invalid', toPointer(path), `${subject}${message}`)
     }
     return { dependsOn: [], diagnostics }
   }
@@ -91,7 +91,7 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
       report(
         'warning',
         'field_ignored',
-        `/${key}`,
+        toPointer([key]),
         `${tool.name} has an unknown field ${key}, which is ignored.`,
       )
   const quotedName = JSON.stringify(tool.name)

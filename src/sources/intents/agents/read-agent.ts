@@ -4,6 +4,7 @@ import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
+import { toPointer } from '../../../json/to-pointer.ts'
 import { wireVersion } from '../envelope/envelope.ts'
 import { toEffects } from '../to-effects.ts'
 import { type Agent, effectClasses, type Offer, routingModes } from './agent.ts'
@@ -97,7 +98,7 @@ export const toDiagnostics = (
     severity: 'error',
     message,
     source,
-    pointer: `${pointer}${path.map((key) => `/${String(key)}`).join('')}`,
+    pointer: `${pointer}${toPointer(path)}`,
   }))
 
 /** Leaves out capabilities with an unusable schema and serves the others. */
