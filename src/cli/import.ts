@@ -38,7 +38,7 @@ export const importDraft = defineCommand({
         reviews: reviews.map((review, index) => ({ id: String(index + 1), ...review })),
       })
     else if (args.out === undefined) output.write(yaml)
-    const capabilities = count(manifest.capabilities.length, 'capability').replace(/ys$/, 'ies')
+    const capabilities = count(manifest.capabilities.length, 'capability', 'capabilities')
     printMessage(
       `${capabilities}, ${count(reviews.length, 'place')} to review${args.out === undefined ? '' : `, in ${args.out}`}.`,
     )

@@ -52,5 +52,5 @@ export function fail(message: string): number {
 export const toLine = ({ severity, code, source, pointer, at, message }: Diagnostic): string =>
   `${severity.padEnd(7)} ${at ?? `${source}${pointer === '' ? '' : `#${pointer}`}`} ${code}: ${message}`
 
-export const count = (number: number, noun: string): string =>
-  `${number} ${noun}${number === 1 ? '' : 's'}`
+export const count = (number: number, noun: string, plural = `${noun}s`): string =>
+  `${number} ${number === 1 ? noun : plural}`
