@@ -20,7 +20,7 @@ export interface Document {
 
 /** One message of a conversation. */
 export interface Message {
-  /** The side that speaks. */
+  /** Author of the message. */
   readonly role: 'user' | 'assistant'
   /** One block of content. */
   readonly content: Content

@@ -51,7 +51,7 @@ export interface Budget {
 
 /** Percentages of a budget's limit. */
 export interface Thresholds {
-  /** From here on, results carry a notice. */
+  /** Results carry a notice from this percentage on. */
   readonly alert: number
   /** Above this, a human must approve. */
   readonly reauthorise: number

@@ -57,7 +57,7 @@ function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => b
     patterns.some((pattern) => pattern.test(name))
 }
 
-/** The stricter value wins: a policy never loosens a capability's own rules. */
+/** The stricter value wins, except for `approvers` and `cost`: there, the last matching rule does. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {
   const id = policy.match.join(',')
   const timeouts = [rules.timeout, policy.timeout].filter((timeout) => timeout !== undefined)

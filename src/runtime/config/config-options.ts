@@ -64,7 +64,10 @@ export interface LimitOptions {
   readonly resultSize?: number
 }
 
-/** A rule for all capabilities that it matches. It makes their own rules stricter, never looser. */
+/**
+ * A rule for all capabilities that it matches. It makes their own rules stricter. For `approvers` and
+ * `cost`, the last matching rule applies.
+ */
 export interface RuleOptions {
   /** Served names, or patterns in which `*` stands for any characters. One match is enough. */
   readonly match: string | readonly string[]

@@ -13,7 +13,7 @@ interface SourceTables {
   readonly words: WordIndex
 }
 
-/** Entries whose storedRecord versions are looked up by one query. */
+/** Entries whose stored versions are looked up by one query. */
 const chunkLength = 8 * insertRows
 /** Segments sealed with one batch; older files without segments catch up over several batches. */
 const maxSealed = 4
@@ -109,7 +109,7 @@ class Batch {
     }
   }
 
-  /** Writes entries one by one; returns how many of them were storedRecord already. */
+  /** Writes entries one by one; returns how many of them were stored already. */
   #writeEach(entries: readonly RecordEntry[]): number {
     const storedByKey = this.#rows.find(entries.map(({ key }) => key))
     const { size } = storedByKey
