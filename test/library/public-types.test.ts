@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import os from 'node:os'
 import path from 'node:path'
 import { globSync } from 'tinyglobby'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import * as library from '../../src/index.ts'
 import { repository } from '../support/spawn-server.ts'
 
@@ -33,12 +33,14 @@ describe('a module that exports the result of every public function', () => {
 
   test('names every value that the package exports, and every member of Drawbridge', async () => {
     const text = await readFile(fixture, 'utf8')
-    const members = Object.getOwnPropertyNames(library.Drawbridge.prototype)
-      .filter((name) => name !== 'constructor')
-      .map((name) => `bridge.${name}`)
-    const names = [...Object.keys(library).map((name) => `  ${name},`), ...members]
+    const bridge = library.createDrawbridge({ sources: [] })
+    onTestFinished(() => bridge.close())
+    const methods = Object.getOwnPropertyNames(library.Drawbridge.prototype)
+    const members = [...methods, ...Object.keys(bridge)].filter((name) => name !== 'constructor')
+    const isNamed = (pattern: string) => new RegExp(pattern, 'm').test(text)
 
-    expect(names.filter((name) => !text.includes(name))).toEqual([])
+    expect(Object.keys(library).filter((name) => !isNamed(`^  ${name},$`))).toEqual([])
+    expect(members.filter((name) => !isNamed(`\\bbridge\\.${name}\\b`))).toEqual([])
   })
 })
 
