@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
-import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { aManifest, toYaml } from '../support/a-manifest.ts'
 import { aConfig, aProject, aSharedProject, aToolModule } from '../support/a-project.ts'
-import { drawbridgeProcess } from '../support/run-cli.ts'
+import { drawbridgeProcess, main } from '../support/run-cli.ts'
 
 // Other tests run commands in one shared process; these start a new process for each command.
 const cwd = await aSharedProject({
@@ -64,7 +63,7 @@ test('a verb whose reader closes the pipe ends without an error message', async 
         name: 'tool_' + n, description: 'A tool.', category: 'analysis', schema: z.object({}), execute: () => n,
       }))`,
   })
-  const list = `"${process.execPath}" "${path.resolve('dist/cli/main.js')}" list --json`
+  const list = `"${process.execPath}" "${main}" list --json`
 
   // 3,000 tools are more than a pipe holds, so that writing goes on after the reader has closed it.
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', `${list} | head -c 1`], {

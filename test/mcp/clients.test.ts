@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as library from '../../src/index.ts'
 import type { Drawbridge } from '../../src/runtime/drawbridge.ts'
 import { openDrawbridge } from '../../src/runtime/open-drawbridge.ts'
+import { main } from '../support/run-cli.ts'
 
 const example = path.resolve('examples/definitions')
 const stdio = {
   command: process.execPath,
-  args: [path.resolve('dist/cli/main.js'), 'serve', example, '--stdio'],
+  args: [main, 'serve', example, '--stdio'],
 }
 const identity = { name: 'test', version: '1.0.0' }
 const modern = { versionNegotiation: { mode: { pin: '2026-07-28' } } } as const

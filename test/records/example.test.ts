@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished, test } from 'vitest'
+import { main } from '../support/run-cli.ts'
 
 /** Keeps the folder depth of the repository, so that relative paths in the example resolve. */
 async function aCopyOfTheExample(): Promise<string> {
@@ -27,7 +28,7 @@ test('the records example imports data, grants it, and answers a client that rea
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [path.resolve('dist/cli/main.js'), 'serve', folder, '--stdio'],
+      args: [main, 'serve', folder, '--stdio'],
       env: { PATH: process.env.PATH ?? '', DRAWBRIDGE_TOKEN: JSON.parse(stdout).token },
       stderr: 'ignore',
     }),

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { put } from '../support/a-project.ts'
 import { aReader, aRecordStore, bytes, messages, someMessages } from '../support/a-record-store.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
-import { drawbridge } from '../support/run-cli.ts'
+import { drawbridge, main } from '../support/run-cli.ts'
 
 const toolNames = ['aggregate', 'fetch', 'query_records', 'schema', 'search']
 /** Names of developer, event and control tools that must never be part of the surface. */
@@ -114,7 +114,7 @@ test('stdio serves the same tools as HTTP under the same grant [R7]', async () =
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [path.resolve('dist/cli/main.js'), 'serve', folder, '--stdio'],
+      args: [main, 'serve', folder, '--stdio'],
       env: { PATH: process.env.PATH ?? '', DRAWBRIDGE_TOKEN: token },
       stderr: 'ignore',
     }),

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { killAtExit } from './start-process.ts'
 
 export const repository = path.resolve(import.meta.dirname, '../..')
 const program = path.join(repository, 'dist/cli/main.js')
@@ -112,12 +113,6 @@ export function spawnStdio(target: string): StdioServer {
   })
 }
 
-const running = new Set<ChildProcess>()
-// An interrupted run must not leave servers behind.
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
-})
-
 const maxStderrBytes = 16 * 1024 * 1024
 
 function start(args: readonly string[], pipes: 'pipe' | 'ignore', flags: readonly string[] = []) {
@@ -127,7 +122,7 @@ function start(args: readonly string[], pipes: 'pipe' | 'ignore', flags: readonl
     env: { ...process.env, NODE_ENV: 'production' },
     stdio: [pipes, pipes, 'pipe'],
   })
-  running.add(child)
+  killAtExit(child)
   const chunks: Buffer[] = []
   let size = 0
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -135,10 +130,7 @@ function start(args: readonly string[], pipes: 'pipe' | 'ignore', flags: readonl
     size += chunk.length
     while (size > maxStderrBytes && chunks.length > 1) size -= chunks.shift()?.length ?? 0
   })
-  const ended = once(child, 'close').then(([code, signal]): Ending => {
-    running.delete(child)
-    return { code, signal }
-  })
+  const ended = once(child, 'close').then(([code, signal]): Ending => ({ code, signal }))
   const watched: Process = {
     pid: child.pid ?? 0,
     get stderr() {

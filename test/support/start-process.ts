@@ -23,7 +23,7 @@ export function startProcess(
   { cwd = os.tmpdir(), env = {} }: ProcessOptions = {},
 ): StartedProcess {
   const child = spawn(process.execPath, args, { cwd, env: toEnvironment(env) })
-  running.add(child)
+  killAtExit(child)
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text
@@ -33,10 +33,7 @@ export function startProcess(
   })
   // The process may exit before it has read its input: EPIPE.
   child.stdin.on('error', () => {})
-  const exited = once(child, 'close').then(([code]) => {
-    running.delete(child)
-    return code as number | null
-  })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
   const waitForOutput = (pattern: RegExp): Promise<RegExpMatchArray> =>
     new Promise((resolve, reject) => {
       const streams = [child.stdout, child.stderr]
@@ -55,10 +52,15 @@ export function startProcess(
 }
 
 const running = new Set<ChildProcess>()
-// A test run that is interrupted must not leave processes behind.
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
+
+/** Kills the child when this process exits, so that a failed test leaves no server behind. */
+export function killAtExit(child: ChildProcess): void {
+  running.add(child)
+  child.once('close', () => running.delete(child))
+}
 
 /** Inherits only PATH: a developer's home, tokens and log level must not affect tests. */
 export const toEnvironment = (env: Readonly<Record<string, string>>): Record<string, string> => ({

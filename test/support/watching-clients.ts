@@ -1,4 +1,3 @@
-import path from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
@@ -13,6 +12,7 @@ import { onTestFinished } from 'vitest'
 import type { ClientKind } from './client-kinds.ts'
 import { Latch } from './latch.ts'
 import { fetchReportingStreams } from './official-clients.ts'
+import { main } from './run-cli.ts'
 
 /** The server of a watcher: the URL of a running one, or the target of one to start over stdio. */
 export interface ServerLocation {
@@ -50,7 +50,6 @@ export interface Watcher {
 }
 
 const identity = { name: 'watcher', version: '1.0.0' }
-const program = path.resolve('dist/cli/main.js')
 
 export const aWatcher = (clientKind: ClientKind, location: ServerLocation): Promise<Watcher> =>
   clientKind.startsWith('2026')
@@ -59,7 +58,7 @@ export const aWatcher = (clientKind: ClientKind, location: ServerLocation): Prom
 
 const toStdio = ({ what }: ServerLocation) => ({
   command: process.execPath,
-  args: [program, 'serve', what, '--stdio'],
+  args: [main, 'serve', what, '--stdio'],
   stderr: 'ignore' as const,
 })
 
