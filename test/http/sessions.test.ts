@@ -3,14 +3,15 @@ import {
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
 import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
-import { reachableKilobytes } from '../support/heap.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
+import { repository } from '../support/spawn-server.ts'
+import { startProcess } from '../support/start-process.ts'
 import {
   anInitializePost,
   answerOf,
@@ -227,22 +228,47 @@ describe('sessions per caller are limited', () => {
       expect(await initializeSession(url, ann)).toMatch(/./)
   })
 
-  test('refused and ended sessions leave no memory behind', async () => {
-    const { url } = await serveHere(guardedOptions)
-    const openAndEnd = async (sessionCount: number) => {
-      for (let count = 0; count < sessionCount; count++) {
-        await post(url, anInitializePost(), { ...ann, accept: 'application/json' }).then(answerOf)
-        await endSession(url, await initializeSession(url, ann), ann).then((ended) => ended.text())
-      }
+  /** In a process of its own: garbage of other tests would hide a leak. */
+  const measureMemory = (attempt: string) => `
+    import { createDrawbridge } from 'drawbridge-mcp'
+    const bridge = createDrawbridge({ sources: [] })
+    const { port } = await bridge.listen({ port: 0 })
+    const url = \`http://127.0.0.1:\${port}/mcp\`
+    const body = ${JSON.stringify(anInitializePost().body)}
+    const initialize = async (accept) => {
+      const headers = { 'content-type': 'application/json', accept }
+      const response = await fetch(url, { method: 'POST', headers, body })
+      await response.text()
+      return response.headers.get('mcp-session-id')
     }
-    await openAndEnd(50)
+    const repeat = async (times) => {
+      for (let count = 0; count < times; count++) { ${attempt} }
+      gc()
+      return process.memoryUsage().heapUsed / 1024
+    }
+    const kilobytes = await repeat(150)
+    console.log('per session:', ((await repeat(200)) - kilobytes) / 200)
+    await bridge.close()
+  `
+  const attempts = {
+    refused: `if ((await initialize('application/json')) !== null) throw new Error('not refused')`,
+    ended: `
+      const session = await initialize('application/json, text/event-stream')
+      const headers = { 'mcp-session-id': session }
+      const { status } = await fetch(url, { method: 'DELETE', headers })
+      if (status !== 200) throw new Error('not ended: ' + status)`,
+  }
 
-    const before = reachableKilobytes()
-    await openAndEnd(150)
-    const kilobytesPerSession = (reachableKilobytes() - before) / 300
+  test.each(Object.entries(attempts))('%s sessions leave no memory behind', async (_, attempt) => {
+    const args = ['--expose-gc', '--input-type=module', '-e', measureMemory(attempt)]
+    const script = startProcess(args, { cwd: repository })
+    onTestFinished(() => void script.process.kill('SIGKILL'))
+
+    const [, kilobytes] = await script.waitForOutput(/per session: (\S+)\n/)
 
     // A session that stays subscribed to announcements keeps its server: 8 kilobytes.
-    expect(kilobytesPerSession).toBeLessThan(4)
+    expect(Number(kilobytes)).toBeLessThan(4)
+    expect(await script.exited).toBe(0)
   })
 })
 
