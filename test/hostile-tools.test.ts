@@ -156,7 +156,7 @@ test(`${rounds * 4} hostile calls do not end the process, each fault is logged o
   for (const [index, { result }] of otherCalls.entries())
     expect(result).toMatchObject({ structuredContent: { squared: index * index } })
   const times = otherCalls.map(({ durationMs }) => durationMs).sort((a, b) => a - b)
-  console.info(`honest calls: median ${times[rounds / 2]?.toFixed(0)} ms`)
+  console.info(`calls of valid tools: median ${times[rounds / 2]?.toFixed(0)} ms`)
   expect(times[rounds / 2]).toBeLessThan(atMost(250))
   expect(client.server.alive).toBe(true)
   await client.server.stop()

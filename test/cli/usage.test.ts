@@ -37,9 +37,10 @@ describe('an invalid command line exits with 2 and prints one line', () => {
   })
 
   test('LOG_LEVEL=loud drawbridge list', async () => {
-    const { code, stderr } = await drawbridge(['list'], { cwd, env: { LOG_LEVEL: 'loud' } })
+    const env = { LOG_LEVEL: 'loud' }
+    const { code, stdout, stderr } = await drawbridge(['list'], { cwd, env })
 
-    expect(code).toBe(2)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(/"loud".*info/)])
   })
 })
@@ -71,13 +72,16 @@ describe('help', () => {
     for (const flag of flags) expect(stdout).toContain(flag)
   })
 
-  test.each(['call', 'explain'])('drawbridge %s --help shows how it is used', async (command) => {
-    const { stdout } = await drawbridge([command, '--help'])
+  test.each(['call', 'explain'])(
+    'drawbridge %s --help prints the usage line and the default mount',
+    async (command) => {
+      const { stdout } = await drawbridge([command, '--help'])
 
-    expect(stdout).toContain(`USAGE drawbridge ${command} [OPTIONS] [WHAT] NAME [JSON]`)
-    expect(stdout).toContain('(default: the only mount, or /mcp)')
-    expect(stdout).not.toContain('Default: ')
-  })
+      expect(stdout).toContain(`USAGE drawbridge ${command} [OPTIONS] [WHAT] NAME [JSON]`)
+      expect(stdout).toContain('(default: the only mount, or /mcp)')
+      expect(stdout).not.toContain('Default: ')
+    },
+  )
 
   test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile('package.json', 'utf8'))

@@ -62,19 +62,19 @@ const declined: Outcome = {
 
 test.each(endings)(
   'a call that ends with %s has the right audit records; begin record: %s',
-  async (word, hasBegin, parts, overrides) => {
+  async (verdict, hasBegin, parts, overrides) => {
     const { govern, readAudit } = aPipeline()
     const { pay } = aPayment(parts)
     const call = aCall({ capability: pay, ...overrides })
 
     const outcome = await govern(call)
 
-    expect(verdictOf(outcome)).toBe(word)
+    expect(verdictOf(outcome)).toBe(verdict)
     const entries = (await readAudit()).filter(({ id }) => id === call.id)
     expect(entries.map(({ event }) => event)).toEqual(hasBegin ? ['begin', 'end'] : ['end'])
     expect(entries.at(-1)).toMatchObject({
       outcome: outcome.kind,
-      ...(outcome.kind === 'failed' && { code: word }),
+      ...(outcome.kind === 'failed' && { code: verdict }),
       caller: 'ann',
       capability: 'pay',
       source: 'test',

@@ -415,7 +415,7 @@ test('budgets are separate per caller and per source', async () => {
   const { buy, pay } = aMeteredPayment({ rules })
   const otherSource = { ...pay, name: 'refund', origin: { source: 'other', pointer: '' } }
 
-  const words = [
+  const verdicts = [
     await buy('ann'),
     await buy('ann'),
     await buy('ann'),
@@ -424,7 +424,7 @@ test('budgets are separate per caller and per source', async () => {
     await buy('ben', otherSource),
   ].map(verdictOf)
 
-  expect(words).toEqual(['done', 'done', 'budget_exceeded', 'done', 'budget_exceeded', 'done'])
+  expect(verdicts).toEqual(['done', 'done', 'budget_exceeded', 'done', 'budget_exceeded', 'done'])
 })
 
 test('the strictest budget wins, and its refusal charges no other budget', async () => {
@@ -578,7 +578,7 @@ test('a caller at 50 times the rate is limited without slowing others', async ()
     [0.5, 0.9, 0.99].map((share) => percentile(times, share).toFixed(1)).join(' / ')
   const outcomeCounts = countVerdicts(await Promise.all(excessiveCalls))
   console.info(
-    `G7: others wait ${toPercentiles(alone)} ms (p50 / p90 / p99); beside one at 50x ${toPercentiles(underLoad)} ms; that one heard ${JSON.stringify(outcomeCounts)}`,
+    `G7: others wait ${toPercentiles(alone)} ms (p50 / p90 / p99); beside one at 50x ${toPercentiles(underLoad)} ms; outcomes of that caller: ${JSON.stringify(outcomeCounts)}`,
   )
   // Upper bound of a token bucket: its capacity plus 100 per elapsed second.
   expect(outcomeCounts.done).toBeLessThanOrEqual(100 + (100 * (Date.now() - start)) / 1000)

@@ -121,10 +121,10 @@ class Shop {
     const server = this.#start()
     const url = await this.#url(server)
     for (let offset = 0; offset < this.#orders.length; offset += 20) {
-      const words = await Promise.all(
+      const verdicts = await Promise.all(
         this.#orders.slice(offset, offset + 20).map((order) => this.#pay(url, order)),
       )
-      expect(words.filter((word) => word !== 'done' && word !== 'outcome_unknown')).toEqual([])
+      expect(verdicts.filter((one) => one !== 'done' && one !== 'outcome_unknown')).toEqual([])
     }
     server.process.kill('SIGTERM')
     expect(await server.exited).toBe(0)

@@ -558,7 +558,7 @@ test.each([
   ['did not take effect', 'failed' as const, 'outcome_unknown', 'did not take effect', 1],
 ])(
   'settling a run that %s makes its key return that result',
-  async (_, state, word, words, runs) => {
+  async (_, state, verdict, message, runs) => {
     const file = path.join(await aProject({}), 'ledger.db')
     const { pay, ran, call } = await aRunInFlight({ file, key: 'k' })
     const clock = aClock(Date.now())
@@ -574,8 +574,8 @@ test.each([
     const rerun = await govern(aCall({ capability: nonBlocking, input: { amount: 1 } }))
 
     expect(settlement).toMatchObject({ id: call.id, state })
-    expect(verdictOf(sameKey)).toBe(word)
-    expect(JSON.stringify(sameKey)).toContain(words)
+    expect(verdictOf(sameKey)).toBe(verdict)
+    expect(JSON.stringify(sameKey)).toContain(message)
     expect(secondSettlement).toEqual({ fault: expect.stringContaining('nothing to settle') })
     // A run settled as done still counts for duplicate detection; a failed one does not.
     expect(verdictOf(rerun)).toBe(runs === 1 ? 'done' : 'possible_duplicate')

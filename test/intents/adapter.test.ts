@@ -8,6 +8,7 @@ import { toEnvelope } from '../../src/sources/intents/envelope/to-envelope.ts'
 import { aLog, anAgent, aPayer, aRouter, neverSettle, resolveAfter } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
 import { aCall, aCaller } from '../support/builders.ts'
+import { eventually } from '../support/eventually.ts'
 import { aClientOf2025, aModernClient } from '../support/official-clients.ts'
 import { serveHere } from '../support/serve-here.ts'
 
@@ -367,17 +368,14 @@ describe('governance around the router', () => {
     expect(bridge.executions.list({ limit: 10 })).toMatchObject([{ caller: 'ann', state: 'done' }])
   })
 
-  test('a rule with a short timeout leaves the agent half of it', async () => {
+  test('a rule with a timeout as short as the grace period leaves the agent some time', async () => {
     const { bridge } = await serveHere({
       sources: [intentSource([anAgent('a')])],
       policy: { rules: [{ match: 'Look', timeout: 250 }] },
     })
 
-    // Several calls: a busy machine may delay one of them beyond its timeout.
-    const calls = Array.from({ length: 20 }, () => bridge.call('Look'))
-
-    const answers = await Promise.all(calls)
-    expect(answers.filter(({ isError }) => !isError).length).toBeGreaterThan(0)
+    // A busy machine may delay one call beyond its timeout, but not every call.
+    await eventually(async () => expect((await bridge.call('Look')).isError).not.toBe(true))
   })
 
   test('each version of an intent is a separate tool with a stable name', async () => {

@@ -25,7 +25,7 @@ describe('only this machine counts as loopback', () => {
     ['0x7f.0.0.1',                false,      true,       false],
     ['me@localhost',              false,      true,       false],
     ['localhost@evil.com',        false,      false,      false],
-  ])('%s', (host, asHost, inUrl, asServer) => {
+  ])('%s: as a host %s, in a URL %s, as a records server %s', (host, asHost, inUrl, asServer) => {
     expect(isLoopbackHost(host)).toBe(asHost)
     if (inUrl !== undefined) expect(isLoopbackUrl(`http://${host}:8080/path`)).toBe(inUrl)
     expect(isAllowedServer(`http://${host}:8080/path`)).toBe(asServer)
