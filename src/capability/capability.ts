@@ -37,6 +37,10 @@ export interface Capability {
   readonly origin: Origin
   /** Metadata passed on to clients; nothing in it is enforced. */
   readonly extras: JsonObject
+  /** The interface and endpoint that calls go to, or the agents that may be asked. Approvals cover it. */
+  readonly destination?: JsonObject
+  /** Digest of the code that calls run, when it is known. Approvals cover it. */
+  readonly code?: string
   /** Callable by name but not listed. */
   readonly hidden?: boolean
   /** Runs the capability. Expected failures are returned as a `failed` outcome; a throw is a bug. */

@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize'
 import type { Capability } from '../capability/capability.ts'
-import { toDefinition } from './fingerprint.ts'
+import { toDefinition } from '../capability/definition.ts'
 import type { EntryChange } from './name-claims.ts'
 
 /** Enough for a day of edits; the oldest definitions are evicted first. */

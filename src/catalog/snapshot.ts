@@ -22,7 +22,7 @@ export interface Snapshot {
 export interface Entry<T extends Capability> {
   /** The capability under its served name, with the operator's policy merged into its rules. */
   readonly capability: T
-  /** Digest of the definition; changes whenever clients would see a difference. */
+  /** Digest of the definition, the destination and the code: changes whenever one of them does. */
   readonly fingerprint: string
 }
 

@@ -15,6 +15,7 @@ export const governanceFailures = {
   approval_required: 'model',
   approval_denied: 'model',
   approval_expired: 'model',
+  approval_void: 'model',
   timed_out: 'model',
   cancelled: 'model',
   result_too_large: 'model',

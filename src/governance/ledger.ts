@@ -24,6 +24,8 @@ export interface LedgerReader {
   approval(id: string): Approval | undefined
   /** The approval with this binding that expires last; a used one only if there is no other. */
   approvalFor(binding: string): Approval | undefined
+  /** A pending or approved request for the same call that has another binding. */
+  outdatedApproval(request: string, binding: string, now: number): Approval | undefined
   approvals(state: Approval['state'] | undefined, limit: number): Approval[]
   /** Number of a caller's pending approvals. */
   countPendingApprovals(caller: string, now: number): number
@@ -46,7 +48,15 @@ export interface AuditEntry {
    * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
    * approvals and runs; `lost` counts entries that could not be written.
    */
-  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  readonly event:
+    | 'begin'
+    | 'end'
+    | 'asked'
+    | 'approved'
+    | 'denied'
+    | 'approval_void'
+    | 'settled'
+    | 'lost'
   /** Milliseconds since the epoch. */
   readonly at: number
   /** Id of the call or the approval. */
@@ -75,6 +85,8 @@ export interface AuditEntry {
   readonly cost?: number
   /** Person who approved, denied or settled. */
   readonly by?: string
+  /** The parts that changed since the approval was requested, for `approval_void`. */
+  readonly changed?: readonly string[]
   /** Number of `lost` entries. */
   readonly count?: number
 }
@@ -93,6 +105,8 @@ export interface NewRun {
   readonly capability: string
   readonly key?: string
   readonly digest: string
+  /** Fingerprint of the definition that ran; empty if it was recorded by an older version. */
+  readonly fingerprint: string
   readonly started: number
   readonly charges: readonly Charge[]
 }
@@ -113,14 +127,18 @@ export interface Charge {
 export interface Approval {
   /** Id that `drawbridge approvals` and the HTTP route accept. */
   readonly id: string
-  /** Digest of caller, capability, fingerprint and arguments: valid for this combination only. */
+  /** Digest of caller, arguments, definition, destination, code and policy: valid for exactly these. */
   readonly binding: string
+  /** Digest of caller, address and arguments; empty if it was recorded by an older version. */
+  readonly request: string
+  /** Digests of the parts of the definition and of the policy, by name. */
+  readonly covers: Readonly<Record<string, string>>
   /** Subject of the caller. */
   readonly caller: string
   /** Served name of the capability. */
   readonly capability: string
-  /** `used`: the approved call has run. */
-  readonly state: 'pending' | 'approved' | 'denied' | 'used'
+  /** `used`: the approved call has run. `void`: what would run has changed since the request. */
+  readonly state: 'pending' | 'approved' | 'denied' | 'used' | 'void'
   /** Time of the request. */
   readonly created: number
   /** Time at which it can no longer be decided or used. */
@@ -145,12 +163,14 @@ export interface ApprovalView {
   readonly arguments: string
   /** Side effects, in words. */
   readonly effects: string
+  /** The endpoint that the call goes to, or the agents that may be asked. */
+  readonly destination?: string
   /** Cost and balances of budgets, in words. */
   readonly cost?: string
 }
 
 export interface ApprovalDecision {
-  readonly state: 'approved' | 'denied' | 'used'
+  readonly state: 'approved' | 'denied' | 'used' | 'void'
   readonly by?: string
   readonly at: number
 }

@@ -26,6 +26,8 @@ export interface Governance {
   readonly steadyNow: () => number
   readonly newId: () => string
   readonly compare: CompareDefinitions
+  /** Whether the files of the code with this digest are still the ones that were loaded. */
+  readonly isCodeCurrent: (code: string) => Promise<boolean>
   /** Values that must never be part of a result. */
   readonly secrets: readonly string[]
   readonly settings: GovernanceSettings
@@ -40,6 +42,8 @@ export interface GovernanceSettings {
   readonly maxResultChars: number
   readonly windows: RepeatWindows
   readonly approvals: ApprovalTimes
+  /** Digest of the policy settings that apply to every call; approvals cover it. */
+  readonly policyDigest: string
 }
 
 export interface Pipeline {
@@ -63,7 +67,14 @@ export function createPipeline(governance: Governance): Pipeline {
     requireKey,
     replayRepeats(ledger, windows, now), // a replay is not charged and needs no second approval
     spendBudget(ledger, steadyNow), // before the approval, which a budget may require
-    requireApproval(ledger, settings.approvals, { now, newId }),
+    requireApproval({
+      ledger,
+      times: settings.approvals,
+      policyDigest: settings.policyDigest,
+      isCodeCurrent: governance.isCodeCurrent,
+      now,
+      newId,
+    }),
     beginEffect(ledger, windows, now), // checks all of it again, in the transaction that records it
     ...redactSecrets(governance.secrets).map(onlyForWrites), // stored outcomes are redacted too
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count

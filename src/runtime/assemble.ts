@@ -24,6 +24,7 @@ import { governRequest } from './govern-request.ts'
 import { toIdentity } from './identity.ts'
 import { InFlight } from './in-flight.ts'
 import { Routing } from './intent-routing.ts'
+import { isCodeCurrent } from './load-modules.ts'
 import { type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './placed-source.ts'
@@ -83,6 +84,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     steadyNow,
     newId: randomUUID,
     compare: (name, former, present) => mounts.compare(name, former, present),
+    isCodeCurrent,
     secrets,
     settings: toSettings(config.policy),
   })

@@ -4,7 +4,9 @@ import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
 import { glob } from 'tinyglobby'
 import { byCodeUnit } from '../json/by-code-unit.ts'
+import { digestJson } from '../json/digest-json.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
+import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
 
 /** The exports that `import … from 'drawbridge-mcp'` resolves to in a user's module: this installation. */
 export type Library = Readonly<Record<string, unknown>>
@@ -42,12 +44,24 @@ export class ModuleLoader {
     this.#loaded.add(file)
   }
 
-  async load(file: string): Promise<Readonly<Record<string, unknown>>> {
+  async load(file: string): Promise<Pick<LoadedModule, 'exports'> & { readonly code: string }> {
     this.#loaded.add(file)
-    if (!this.#options.fresh && isPlainJavaScript(file))
-      return { ...(await import(pathToFileURL(file).href)) }
+    const before = await readModuleGraph([file], this.#options.folder)
+    const { exports, loadedFiles } = await this.#evaluate(file)
+    const after = await readModuleGraph([file, ...loadedFiles], this.#options.folder)
+    for (const name of after.files.keys()) this.#loaded.add(name)
+    return { exports, code: remember(before, after) }
+  }
+
+  async #evaluate(file: string) {
+    if (!this.#options.fresh && isPlainJavaScript(file)) {
+      const exports: LoadedModule['exports'] = { ...(await import(pathToFileURL(file).href)) }
+      return { exports, loadedFiles: [] }
+    }
     const jiti = await this.#openJiti()
-    return { ...(await jiti.import<Record<string, unknown>>(file)) }
+    const cached = new Set(Object.keys(jiti.cache))
+    const exports: LoadedModule['exports'] = { ...(await jiti.import<object>(file)) }
+    return { exports, loadedFiles: Object.keys(jiti.cache).filter((name) => !cached.has(name)) }
   }
 
   async #openJiti(): Promise<Jiti> {
@@ -85,9 +99,9 @@ export class ModuleLoader {
   async #tryLoad(file: string, folder: string): Promise<LoadedModule> {
     const capture = captureOutput()
     try {
-      const exports = await this.load(path.resolve(folder, file))
+      const { exports, code } = await this.load(path.resolve(folder, file))
       const printed = capture.end()
-      return { file, exports, ...(printed !== '' && { printed }) }
+      return { file, exports, code, ...(printed !== '' && { printed }) }
     } catch (error) {
       capture.end()
       const at = findPosition(error, path.resolve(folder, file))
@@ -98,7 +112,26 @@ export class ModuleLoader {
 
 let queue: Promise<unknown> = Promise.resolve()
 
-const isUserFile = (file: string): boolean => !/[\\/]node_modules[\\/]/.test(file)
+const isUserFile = (file: string): boolean => !isPackageFile(file)
+
+/** The graphs of the loaded modules by their digest, for `isCodeCurrent`. */
+const graphs = new Map<string, ModuleGraph>()
+
+/** A file that is written during the load gives a digest that no later load has: approvals become void. */
+function remember(before: ModuleGraph, after: ModuleGraph): string {
+  const isStable = [...before.files].every(
+    ([file, { digest }]) => after.files.get(file)?.digest === digest,
+  )
+  const code = isStable ? after.digest : digestJson([before.digest, after.digest])
+  graphs.set(code, after)
+  return code
+}
+
+/** Whether the files of loaded code are still the ones that were loaded: an `import()` may load them again. */
+export async function isCodeCurrent(code: string): Promise<boolean> {
+  const graph = graphs.get(code)
+  return graph === undefined || isUnchanged(graph)
+}
 
 /** JavaScript that Node can load by itself: it resolves this package without an alias. */
 function isPlainJavaScript(file: string): boolean {

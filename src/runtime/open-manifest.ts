@@ -86,8 +86,11 @@ export function openManifest(
     id: config.manifest,
     file,
     text: () => readFile(file, 'utf8'),
-    handlers: async () =>
-      toHandlers(handlers === undefined ? {} : await loader.load(path.resolve(folder, handlers))),
+    handlers: async () => {
+      if (handlers === undefined) return toHandlers({})
+      const { exports, code } = await loader.load(path.resolve(folder, handlers))
+      return toHandlers(exports, code)
+    },
     extensions: config.extensions,
     strict: config.strict,
     all: config.all,

@@ -13,6 +13,7 @@ import { openManifest } from './open-manifest.ts'
 import type { OpenedSource } from './placed-source.ts'
 import { openRecords } from './records/open-records.ts'
 import { openRemoteRecords } from './records/open-remote-records.ts'
+import { withCode } from './with-code.ts'
 
 /** Opens the sources of a configuration. No other place knows all kinds of source. */
 export async function openSources(
@@ -61,8 +62,8 @@ async function openSource(config: OtherSource, context: SourceContext): Promise<
   if ('service' in config)
     return openService(config, await loader.loadAll([config.service], folder))
   return orUnreadable(config.source, async () => {
-    const { default: source } = await loader.load(path.resolve(folder, config.source))
-    if (isSource(source)) return source
+    const { exports, code } = await loader.load(path.resolve(folder, config.source))
+    if (isSource(exports.default)) return withCode(exports.default, code)
     throw new SetupError('The default export must be a source: { id, read() }.')
   })
 }
@@ -77,9 +78,12 @@ const openService = (
   modules: readonly LoadedModule[],
 ): Promise<Source> =>
   orUnreadable(file, async () => {
-    const [{ exports = {}, error } = {}] = modules
+    const [{ exports = {}, error, code = '' } = {}] = modules
     if (error !== undefined) throw new SetupError(`${file} does not load: ${error}`)
-    return toServiceSource(exports, { id: file, ...options } as ServiceOptions)
+    return withCode(
+      await toServiceSource(exports, { id: file, ...options } as ServiceOptions),
+      code,
+    )
   })
 
 type ServiceConfig = Extract<SourceConfig, { service: string }>

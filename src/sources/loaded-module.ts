@@ -13,6 +13,8 @@ export interface LoadedModule {
   readonly at?: string
   /** Output written to stdout while loading. */
   readonly printed?: string
+  /** Digest of the module and of the files it imports. */
+  readonly code?: string
 }
 
 /** Diagnostics about loading a module, independent of what it exports. */

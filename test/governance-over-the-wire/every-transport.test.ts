@@ -363,10 +363,10 @@ describe('a definition that changes while it is served', () => {
         details: {
           expected: oldFingerprint,
           actual: currentFingerprint,
-          changed: ['description', 'input'],
+          changed: ['description', 'input', 'code'],
         },
       })
-      expect(refused.text).toMatch(/description, input/)
+      expect(refused.text).toMatch(/description, input, code/)
       const input = { order: clientKind, twice: true }
       expect(await client.call('charge', input, expecting(currentFingerprint))).toMatchObject({
         verdict: 'done',
@@ -395,8 +395,11 @@ describe('a definition that changes while it is served', () => {
     await serveWithDescription('Charges a lot.')
     const repeated = await client.call('charge', { order: 'void' })
 
-    expect(repeated.verdict).toBe('approval_required')
-    expect(repeated.details.approval).not.toBe(pendingCall.details.approval)
+    expect(repeated.verdict).toBe('approval_void')
+    expect(repeated.details).toMatchObject({
+      void: pendingCall.details.approval,
+      changed: ['description', 'code'],
+    })
     expect(site.runsOf('charge').filter(({ input }) => input.order === 'void')).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { Call } from '../../src/capability/call.ts'
+import type { Capability } from '../../src/capability/capability.ts'
 import { type Asking, done, type Outcome } from '../../src/capability/outcome.ts'
 import { toFingerprint } from '../../src/catalog/fingerprint.ts'
 import { Approvals } from '../../src/governance/approvals.ts'
@@ -136,7 +137,6 @@ test.each([
   ['another caller', { caller: { ...aCaller(), subject: 'ben' } }],
   ['other arguments', { input: { amount: 11 } }],
   ['more arguments', { input: { amount: 10, note: null } }],
-  ['another definition', { fingerprint: 'f2' }],
 ])('an approval is bound to its call: %s', async (_, other) => {
   const { ran, call, request, approve } = anApprovalSetup()
   const id = await request()
@@ -155,6 +155,69 @@ test('an approval is bound to its call: another capability', async () => {
   const outcome = await call({ capability: { ...pay, name: 'refund' } })
   expect(verdictOf(outcome)).toBe('approval_required')
   expect(ran).toEqual([])
+})
+
+const changes: readonly [string, Partial<Capability>][] = [
+  ['description', { description: 'Pays twice.' }],
+  ['effects', { effects: { ...movesMoney, reachesOut: false } }],
+  ['destination', { destination: { endpoint: 'https://other.example/pay' } }],
+  ['code', { code: 'another digest' }],
+]
+test.each(changes)('a changed %s makes the approval void', async (part, change) => {
+  const { pay, ran, call, request, approve, readAudit } = anApprovalSetup()
+  const id = await request()
+  await approve(id)
+
+  const outcome = await call({ capability: { ...pay, ...change }, fingerprint: 'f2' })
+
+  expect(verdictOf(outcome)).toBe('approval_void')
+  const { approval: next } = detailsOf(outcome)
+  expect(next).not.toBe(id)
+  expect(outcome).toMatchObject({
+    failure: {
+      message: `Approval ${id} of pay is void: ${part} changed after it was requested. Nothing was executed. New approval request: ${next}. Ask an approver to run, in the folder of the server's configuration: drawbridge approvals approve ${next} — then make exactly the same call again.`,
+      details: { approval: next, void: id, changed: [part] },
+      retryable: true,
+    },
+  })
+  expect(await readAudit()).toContainEqual(
+    expect.objectContaining({
+      event: 'approval_void',
+      id,
+      caller: 'ann',
+      capability: 'pay',
+      changed: [part],
+    }),
+  )
+  // Undoing the change does not make it valid again.
+  expect(verdictOf(await call())).toBe('approval_void')
+  expect(ran).toEqual([])
+})
+
+test('an approval is void when the policy in force has changed', async () => {
+  const file = path.join(await aProject({}), 'ledger.db')
+  const before = anApprovalSetup({}, { file })
+  const id = await before.request()
+  await before.approve(id)
+  const after = anApprovalSetup({}, { file, settings: { policyDigest: 'p2' } })
+
+  const outcome = await after.call()
+
+  expect(verdictOf(outcome)).toBe('approval_void')
+  expect(detailsOf(outcome)).toMatchObject({ void: id, changed: ['policy'] })
+  expect([...before.ran, ...after.ran]).toEqual([])
+})
+
+test('a used approval is not void', async () => {
+  const { pay, call, request, approve } = anApprovalSetup({
+    effects: { ...movesMoney, repeatable: true },
+  })
+  await approve(await request())
+  expect(verdictOf(await call())).toBe('done')
+
+  const outcome = await call({ capability: { ...pay, code: 'c2' }, fingerprint: 'f2' })
+
+  expect(verdictOf(outcome)).toBe('approval_required')
 })
 
 test('an approval matches arguments in canonical form', async () => {
@@ -402,12 +465,27 @@ test.each([
 test.each([
   ['other arguments', { input: { amount: 11 } }],
   ['another caller', { caller: { ...aCaller(), subject: 'ben' } }],
-  ['another definition', { fingerprint: 'f2' }],
 ])('an accepted elicitation is not valid for %s', async (_, other) => {
   const { ran, call } = anApprovalSetup()
   const question = await call(elicitation)
   const outcome = await call({ ...answerElicitation(question, acceptance), ...other })
   expect(verdictOf(outcome)).toBe('approval_expired')
+  expect(ran).toEqual([])
+})
+
+test('an accepted elicitation is void when the code changed after the question', async () => {
+  const { pay, ran, call, readAudit } = anApprovalSetup()
+  const question = await call(elicitation)
+  const outcome = await call({
+    ...answerElicitation(question, acceptance),
+    capability: { ...pay, code: 'c2' },
+    fingerprint: 'f2',
+  })
+  expect(verdictOf(outcome)).toBe('approval_void')
+  expect(detailsOf(outcome)).toMatchObject({ changed: ['code'] })
+  expect(await readAudit()).toContainEqual(
+    expect.objectContaining({ event: 'approval_void', changed: ['code'] }),
+  )
   expect(ran).toEqual([])
 })
 

@@ -33,6 +33,7 @@ const aRun = (parts: Partial<NewRun> = {}): NewRun => ({
   caller: 'ann',
   capability: 'pay',
   digest: 'd',
+  fingerprint: 'f1',
   started: Date.now(),
   charges: [],
   ...parts,
@@ -153,6 +154,8 @@ test('runs, approvals and spending are read back as written', async () => {
   const approval = {
     id: 'A',
     binding: 'b',
+    request: 'r',
+    covers: { code: 'c' },
     caller: 'ann',
     capability: 'pay',
     state: 'pending' as const,
@@ -310,7 +313,7 @@ test('a run of another process is in progress while it lives and unknown afterwa
   const child = startScript(
     `const mine = ledger(args[0])
      await mine.write((writer) => writer.beginRun({ id: 'theirs', caller: 'ann', capability: 'pay',
-       key: 'k', digest: args[1], started: Date.now(), charges: [] }))
+       key: 'k', digest: args[1], fingerprint: '', started: Date.now(), charges: [] }))
      console.log('begun')
      setInterval(() => {}, 1000)`,
     [file, digestJson({})],
@@ -501,6 +504,8 @@ test('expired approvals are purged, and pending ones are kept', async () => {
       writer.addApproval({
         id,
         binding: id,
+        request: id,
+        covers: {},
         caller: 'ann',
         capability: 'pay',
         state: 'pending',

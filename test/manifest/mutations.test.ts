@@ -190,7 +190,7 @@ const textMutations: readonly ((text: string, random: Random) => string)[] = [
 /** Removing or inserting an item shifts its siblings, so the parent counts as mutated. */
 const parentOf = (pointer: string): string => pointer.replace(/\/[^/]*$/, '')
 
-const handlers = new Map(ids.map((id) => [id, () => ({})]))
+const handlers = new Map(ids.map((id) => [id, { run: () => ({}), code: '' }]))
 
 /** A manifest source that reads the text and uses no I/O. */
 const toSource = (text: string): Source =>

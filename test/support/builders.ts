@@ -91,6 +91,7 @@ export function aPipeline({
     steadyNow: now,
     newId: randomUUID,
     compare: () => undefined,
+    isCodeCurrent: async () => true,
     secrets,
     settings: {
       observeOnly: false,
@@ -98,6 +99,7 @@ export function aPipeline({
       maxResultChars: 10_000,
       windows: { keyMs: 24 * 60 * 60_000, duplicateMs: 60_000 },
       approvals: { atClientMs: 600_000, elsewhereMs: 3_600_000 },
+      policyDigest: 'p1',
       ...settings,
     },
   })

@@ -82,6 +82,7 @@ function begin(
     capability: call.address,
     ...(idempotencyKey !== undefined && { key: idempotencyKey }),
     digest: digestArguments(call),
+    fingerprint: call.fingerprint,
     started: at,
     charges: charges.map(({ account, window, amount }) => ({ account, window, amount })),
   })
@@ -145,6 +146,7 @@ const isRefusal = (outcome: Outcome): boolean =>
 const refusalCodes = new Set([
   'approval_required',
   'approval_expired',
+  'approval_void',
   'budget_exceeded',
   'in_progress',
   'rate_limited',

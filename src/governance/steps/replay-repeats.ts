@@ -63,7 +63,8 @@ export function findRepeat(
     idempotencyKey === undefined
       ? undefined
       : reader.runByKey(caller.subject, address, idempotencyKey)
-  if (keyedRun && isRemembered(keyedRun, windows.keyMs, now)) return toRepeat(keyedRun, digest)
+  if (keyedRun && isRemembered(keyedRun, windows.keyMs, now))
+    return toRepeat(keyedRun, call, digest)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
   if (windows.duplicateMs === 0) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)
@@ -79,7 +80,7 @@ export function findRepeat(
 const isRemembered = (run: Run, windowMs: number, now: number): boolean =>
   run.state === 'running' || run.state === 'unknown' || now - run.started < windowMs
 
-function toRepeat(run: Run, digest: string): Outcome {
+function toRepeat(run: Run, call: Call, digest: string): Outcome {
   const details = { call: run.id }
   if (run.digest !== digest)
     return refused(
@@ -105,19 +106,22 @@ function toRepeat(run: Run, digest: string): Outcome {
       )
     case 'done':
     case 'failed':
-      return replay(run)
+      return replay(run, call)
   }
 }
 
-function replay({ id, outcome, started }: Run): Outcome {
+function replay({ id, outcome, started, fingerprint }: Run, call: Call): Outcome {
   if (!outcome || outcome.kind === 'asking')
     return refused('outcome_unknown', `The outcome of call ${id} was not stored.`)
   const at = new Date(started).toISOString()
-  const text = `This is the stored result of call ${id} from ${at}; it was not run again.`
+  const hasChanged = fingerprint !== '' && fingerprint !== call.fingerprint
+  const change = hasChanged ? ` The definition of ${call.capability.name} has changed since.` : ''
+  const text = `This is the stored result of call ${id} from ${at}; it was not run again.${change}`
+  const data = { call: id, at, ...(hasChanged && { definition_changed: true }) }
   return {
     ...outcome,
     callId: id,
-    notices: [...(outcome.notices ?? []), { about: 'replayed', text, data: { call: id, at } }],
+    notices: [...(outcome.notices ?? []), { about: 'replayed', text, data }],
   }
 }
 

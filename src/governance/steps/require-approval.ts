@@ -4,10 +4,16 @@ import { StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { toApprovalBinding } from '../approval-binding.ts'
+import {
+  type ApprovalBinding,
+  findChangedParts,
+  toApprovalBinding,
+  toApprovalCoverage,
+} from '../approval-binding.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
 import { refused } from '../failures.ts'
 import type { Approval, Ledger } from '../ledger.ts'
+import { type VoidApproval, voidApproval, voidOutdatedApprovals } from '../void-approval.ts'
 import type { Check, Verdict } from './check.ts'
 
 export interface ApprovalTimes {
@@ -23,30 +29,40 @@ const maxPending = 1000
 /** Name of the form question at the client. */
 const questionName = 'approval'
 
-/** Requires a human's approval of exactly these arguments. Fails closed, and does not wait. */
-export const requireApproval = (
-  ledger: Ledger,
-  times: ApprovalTimes,
-  { now: clock, newId }: { readonly now: () => number; readonly newId: () => string },
-): Check => ({
+export interface ApprovalOptions {
+  readonly ledger: Ledger
+  readonly times: ApprovalTimes
+  /** Digest of the policy settings that apply to every call. */
+  readonly policyDigest: string
+  /** Whether the files of the code with this digest are still the ones that were loaded. */
+  readonly isCodeCurrent: (code: string) => Promise<boolean>
+  readonly now: () => number
+  readonly newId: () => string
+}
+
+/** Requires a human's approval of exactly this call. Fails closed, and does not wait. */
+export const requireApproval = (options: ApprovalOptions): Check => ({
   name: 'approval',
   decide(call, mode) {
+    const { ledger, times, policyDigest, now: clock, newId } = options
     const { rules } = call.capability
     if (!rules.approval && call.plan.approvalReason === undefined) return { passes: call }
-    const binding = toApprovalBinding(call)
+    const bound = toApprovalBinding(call, policyDigest)
     const now = clock()
-    const latestApproval = ledger.read.approvalFor(binding)
+    const latestApproval = ledger.read.approvalFor(bound.binding)
     const approval = latestApproval && latestApproval.expires > now ? latestApproval : undefined
-    if (approval?.state === 'approved') return useApproval(call, approval)
+    if (approval?.state === 'approved')
+      return mode === 'enforce' ? useCurrent(options, call, approval) : useApproval(call, approval)
     if (approval?.state === 'denied') return { ends: denied(call, approval) }
     if (mode !== 'enforce') return { ends: { kind: 'asking', questions: {} } }
     const answer = readAnswer(call)
-    if (answer) return applyAnswer(ledger, call, binding, answer, now)
-    return ask(ledger, call, approval?.state === 'pending' ? approval : undefined, () => {
+    if (answer) return applyAnswer(options, call, bound, answer, now)
+    return ask(options, call, bound, approval?.state === 'pending' ? approval : undefined, () => {
       const waitMs = canAskAtClient(call) ? times.atClientMs : times.elsewhereMs
       return dropUndefined({
         id: newId(),
-        binding,
+        ...bound,
+        covers: toApprovalCoverage(call, policyDigest),
         caller: call.caller.subject,
         capability: call.capability.name,
         state: 'pending' as const,
@@ -58,6 +74,22 @@ export const requireApproval = (
     })
   },
 })
+
+/** Code that is imported only during a call would be read from the changed files. */
+async function useCurrent(
+  { ledger, isCodeCurrent, now }: ApprovalOptions,
+  call: Call,
+  approval: Approval,
+): Promise<Verdict> {
+  const { code } = call.capability
+  if (code === undefined || (await isCodeCurrent(code))) return useApproval(call, approval)
+  try {
+    await ledger.write((writer) => voidApproval(writer, call, approval, ['code'], now()))
+  } catch (error) {
+    return { ends: ledgerUnavailable(error) }
+  }
+  return { ends: codeChanged(call, approval) }
+}
 
 const useApproval = (call: Call, { id, decidedBy }: Approval): Verdict => ({
   passes: { ...call, plan: { ...call.plan, approvalId: id } },
@@ -88,18 +120,24 @@ function readAnswer({ state, answers, capability }: Call): ApprovalAnswer | unde
 }
 
 async function applyAnswer(
-  ledger: Ledger,
+  options: ApprovalOptions,
   call: Call,
-  binding: string,
+  { binding, request }: ApprovalBinding,
   { id, decision: state }: ApprovalAnswer,
   now: number,
 ): Promise<Verdict> {
   if (state === 'dismissed') return { ends: approvalRequired(call, id) }
+  const { ledger, policyDigest } = options
   try {
-    return await ledger.write((writer): Verdict => {
+    const answered = await ledger.write((writer): Approval | Verdict => {
       const approval = writer.approval(id)
-      if (approval?.binding !== binding || approval.expires <= now || approval.state !== 'pending')
+      if (!approval || approval.expires <= now || approval.state !== 'pending')
         return { ends: approvalInvalid(call) }
+      if (approval.binding !== binding) {
+        if (approval.request !== request) return { ends: approvalInvalid(call) }
+        const changed = findChangedParts(approval.covers, toApprovalCoverage(call, policyDigest))
+        return { ends: approvalVoid(call, voidApproval(writer, call, approval, changed, now)) }
+      }
       const by = call.caller.subject
       writer.decideApproval(id, { state, by, at: now })
       writer.append({
@@ -111,26 +149,30 @@ async function applyAnswer(
         by,
       })
       return state === 'approved'
-        ? useApproval(call, { ...approval, decidedBy: by })
+        ? { ...approval, decidedBy: by }
         : { ends: denied(call, approval) }
     })
+    return 'id' in answered ? useCurrent(options, call, answered) : answered
   } catch (error) {
     return { ends: ledgerUnavailable(error) }
   }
 }
 
 async function ask(
-  ledger: Ledger,
+  { ledger }: ApprovalOptions,
   call: Call,
+  bound: ApprovalBinding,
   pending: Approval | undefined,
   make: () => Approval,
 ): Promise<Verdict> {
   let approval = pending
+  let voided: readonly VoidApproval[] = []
   if (!approval) {
     const request = make()
     const { id, created: at, caller, capability } = request
     try {
       approval = await ledger.write((writer) => {
+        voided = voidOutdatedApprovals(writer, call, bound, request.covers, at)
         // Checked again inside the transaction: a concurrent identical call may have asked already.
         const existing = writer.approvalFor(request.binding)
         if (existing && existing.state !== 'used' && existing.expires > at) return existing
@@ -144,7 +186,11 @@ async function ask(
     }
   }
   if (!approval) return { ends: tooManyPending(call) }
-  if (!canAskAtClient(call)) return { ends: approvalRequired(call, approval.id) }
+  const [former] = voided
+  if (!canAskAtClient(call))
+    return {
+      ends: former ? approvalVoid(call, former, approval.id) : approvalRequired(call, approval.id),
+    }
   return { ends: toQuestion(approval) }
 }
 
@@ -172,10 +218,32 @@ const toQuestion = ({ id, capability, shown }: Approval): Outcome => ({
 
 function approvalRequired({ capability, plan }: Call, id: string): Failed {
   const reason = plan.approvalReason === undefined ? '' : ` ${plan.approvalReason}`
-  // The folder is not named: the operator's paths are not disclosed to a model.
-  const message = `${capability.name} requires human approval.${reason} Nothing was executed. Approval request: ${id}. Ask an approver to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — then make exactly the same call again.`
+  const message = `${capability.name} requires human approval.${reason} Nothing was executed. Approval request: ${id}. ${toInstruction(id)}`
   return refused('approval_required', message, { details: { approval: id }, retryable: true })
 }
+
+/** The folder is not named: the operator's paths are not disclosed to a model. */
+const toInstruction = (id: string): string =>
+  `Ask an approver to run, in the folder of the server's configuration: drawbridge approvals approve ${id} — then make exactly the same call again.`
+
+/** `next` is the request that replaces the void approval; without it, the next call makes one. */
+function approvalVoid({ capability }: Call, { id, changed }: VoidApproval, next?: string): Failed {
+  const parts = changed.length > 0 ? changed.join(', ') : 'its definition'
+  const reason = `Approval ${id} of ${capability.name} is void: ${parts} changed after it was requested. Nothing was executed.`
+  const advice =
+    next === undefined
+      ? 'Repeat the call to request a new approval.'
+      : `New approval request: ${next}. ${toInstruction(next)}`
+  const details = dropUndefined({ approval: next, void: id, changed })
+  return refused('approval_void', `${reason} ${advice}`, { details, retryable: true })
+}
+
+const codeChanged = ({ capability }: Call, { id }: Approval): Failed =>
+  refused(
+    'approval_void',
+    `Approval ${id} of ${capability.name} is void: its code has changed on disk since the server loaded it. Nothing was executed. The operator has to restart the server (with "serve --watch", wait for the reload); then repeat the call to request a new approval.`,
+    { details: { void: id, changed: ['code'] } },
+  )
 
 const tooManyPending = ({ capability }: Call): Failed =>
   refused(

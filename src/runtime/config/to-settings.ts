@@ -1,23 +1,23 @@
 import type { GovernanceSettings } from '../../governance/pipeline.ts'
 import { loopbackHosts } from '../../http/host-guard.ts'
+import { digestJson } from '../../json/digest-json.ts'
 import type { configShape } from './config-shape.ts'
 
 type Config = ReturnType<typeof configShape.parse>
 
 /** Converts the windows of the configuration from seconds to milliseconds; the timeout is in milliseconds. */
-export const toSettings = ({
-  mode,
-  limits,
-  keys,
-  duplicates,
-  approvals,
-}: Config['policy']): GovernanceSettings => ({
-  observeOnly: mode === 'observe',
-  timeoutMs: limits.timeout,
-  maxResultChars: limits.resultSize,
-  windows: { keyMs: keys.window * 1000, duplicateMs: duplicates.window * 1000 },
-  approvals: { atClientMs: approvals.asked * 1000, elsewhereMs: approvals.pending * 1000 },
-})
+export const toSettings = ({ rules, ...settings }: Config['policy']): GovernanceSettings => {
+  const { mode, limits, keys, duplicates, approvals } = settings
+  return {
+    observeOnly: mode === 'observe',
+    timeoutMs: limits.timeout,
+    maxResultChars: limits.resultSize,
+    windows: { keyMs: keys.window * 1000, duplicateMs: duplicates.window * 1000 },
+    approvals: { atClientMs: approvals.asked * 1000, elsewhereMs: approvals.pending * 1000 },
+    // The rules are merged into the definitions.
+    policyDigest: digestJson(settings),
+  }
+}
 
 /** The address that the server listens on is always an allowed host. */
 export const toGuardOptions = ({ host, hosts, origins }: Config['http']) => ({

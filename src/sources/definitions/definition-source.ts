@@ -1,6 +1,7 @@
 import type { Capability, Origin, Prompt, View } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Reading, Source } from '../../capability/source.ts'
+import { digestJson } from '../../json/digest-json.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { type LoadedModule, toModuleDiagnostics } from '../loaded-module.ts'
@@ -63,13 +64,16 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
       seen.add(definition)
       const origin = { source, pointer: toPointer(path) }
       try {
-        if (isPrompt(definition)) prompts.push(toPromptCapability(definition, origin))
-        else if (isView(definition)) views.push(toViewCapability(definition, origin))
+        const code = module.code ?? digestFunctions(definition)
+        if (isPrompt(definition))
+          prompts.push(withCode(toPromptCapability(definition, origin), code))
+        else if (isView(definition))
+          views.push(withCode(toViewCapability(definition, origin), code))
         else {
           const reading = toCapability(definition, origin)
           diagnostics.push(...reading.diagnostics)
           if (!reading.capability) continue
-          capabilities.push(reading.capability)
+          capabilities.push(withCode(reading.capability, code))
           dependencies.set(reading.capability.name, { origin, names: reading.dependsOn })
         }
       } catch (error) {
@@ -80,6 +84,21 @@ function toReading(modules: readonly LoadedModule[], source: string): Reading {
   diagnostics.push(...checkDependencies(dependencies))
   return { capabilities, views, prompts, diagnostics }
 }
+
+const withCode = <T extends Capability>(capability: T, code: string): T =>
+  Object.freeze({ ...capability, code })
+
+/** Definitions that were not loaded from a file: the text of their functions, without what they import. */
+const digestFunctions = (definition: unknown): string =>
+  digestJson(
+    JSON.stringify(
+      Object.values(definition as object)
+        .filter(isFunction)
+        .map(String),
+    ),
+  )
+
+const isFunction = (value: unknown): boolean => typeof value === 'function'
 
 interface ExportedDefinition {
   readonly definition: unknown

@@ -10,7 +10,7 @@ import { readContract } from '../../contracts/read-contract.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Offer, RoutingMode } from './agents/agent.ts'
-import type { Intent } from './agents/registry.ts'
+import type { Candidate, Intent } from './agents/registry.ts'
 import { toToolName } from './tool-name.ts'
 
 export interface CapabilityParts {
@@ -72,10 +72,18 @@ export function toCapability(intent: Intent, parts: CapabilityParts): Capability
       rules: { ...noRules, timeout: timeoutMs },
       origin: { source, pointer },
       extras: { intent: intent.name, version: intent.version, strategy: mode },
+      destination: { agents: intent.candidates.map(toTarget) },
       invoke,
     }),
   )
   return { capability, diagnostics }
+}
+
+/** An agent that may be asked. */
+const toTarget = ({ agent, offer }: Candidate): JsonObject => {
+  const { name, version, priority, remote, url, code } = agent
+  const { fallbackAgents } = offer
+  return dropUndefined({ name, version, priority, remote, url, code, fallbackAgents })
 }
 
 /** Validates but keeps the value as sent: each agent's own schema applies its own defaults. */

@@ -106,10 +106,14 @@ export function composePipeline(
       },
       origin: { source, pointer: '/composition' },
       extras: { steps: stages.map(({ id }) => id), deterministic: composition.deterministic },
+      destination: { steps: stages.map(toStepTarget) },
       invoke: (call: Call) => runStages(stages, call, runtime.max_retries),
     }),
   ]
 }
+
+const toStepTarget = ({ id, capability: { name, destination, code } }: Stage): JsonObject =>
+  dropUndefined({ id, capability: name, destination, code })
 
 /** The input consists of the properties that no earlier step produces. */
 function toInput(stages: readonly Stage[]): JsonObject {

@@ -11,7 +11,7 @@ import { findDroppedFields } from './dropped-fields.ts'
 import {
   type CapabilityRoute,
   findRoute,
-  type ManifestHandler,
+  type LoadedHandler,
   type UpstreamProtocols,
 } from './invoke/routes.ts'
 import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
@@ -35,7 +35,7 @@ export interface ManifestOptions {
   /** The file name printed before line and column. */
   readonly file: string
   readonly text: () => Promise<string>
-  readonly handlers: () => Promise<ReadonlyMap<string, ManifestHandler>>
+  readonly handlers: () => Promise<ReadonlyMap<string, LoadedHandler>>
   readonly extensions: readonly string[]
   readonly strict: boolean
   /** Serve capabilities whose `protocols` do not include MCP too. */
@@ -103,7 +103,7 @@ class CapabilityLoader {
   readonly #options: ManifestOptions
   readonly #upstreams: Upstreams
   readonly #manifest: ValidManifest
-  readonly #handlers: ReadonlyMap<string, ManifestHandler>
+  readonly #handlers: ReadonlyMap<string, LoadedHandler>
   readonly #reading: ManifestReading
   readonly #diagnostics: Diagnostic[]
   readonly #duplicateIds: ReadonlySet<string>
@@ -112,7 +112,7 @@ class CapabilityLoader {
     options: ManifestOptions,
     upstreams: Upstreams,
     manifest: ValidManifest,
-    handlers: ReadonlyMap<string, ManifestHandler>,
+    handlers: ReadonlyMap<string, LoadedHandler>,
     reading: ManifestReading,
     diagnostics: Diagnostic[],
   ) {
@@ -162,7 +162,7 @@ class CapabilityLoader {
       repeatable: declaration.effects.repeatable,
       retries: this.#manifest.runtime.max_retries,
     })
-    return [Object.freeze({ ...declaration, input, output, invoke })]
+    return [Object.freeze({ ...declaration, input, output, invoke, ...toTarget(route) })]
   }
 
   #toInvoke(
@@ -189,6 +189,13 @@ class CapabilityLoader {
     }
     return undefined
   }
+}
+
+/** What a call runs: the code of a handler, or an interface of the agent. */
+function toTarget(route: CapabilityRoute): Pick<Capability, 'destination' | 'code'> {
+  if (route.kind === 'handler') return { code: route.code }
+  const { name, protocol, endpoint, auth } = route.interface
+  return { destination: dropUndefined({ interface: name, protocol, endpoint, auth }) }
 }
 
 const toSegment = (segment: string): string | number =>

@@ -46,6 +46,10 @@ const migrations = [
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
   `create index if not exists approvals_waiting on approvals (caller, expires)
      where state = 'pending';`,
+  `alter table runs add column fingerprint text not null default '';
+   alter table approvals add column request text not null default '';
+   alter table approvals add column covers text not null default '{}';
+   create index approvals_by_request on approvals (request) where state in ('pending', 'approved');`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */

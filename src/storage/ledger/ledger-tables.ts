@@ -19,6 +19,7 @@ interface RunRow {
   readonly capability: string
   readonly key: string | null
   readonly digest: string
+  readonly fingerprint: string
   readonly state: Run['state']
   readonly started: number
   readonly finished: number | null
@@ -29,6 +30,8 @@ interface RunRow {
 interface ApprovalRow {
   readonly id: string
   readonly binding: string
+  readonly request: string
+  readonly covers: string
   readonly caller: string
   readonly capability: string
   readonly state: Approval['state']
@@ -105,11 +108,13 @@ export class LedgerTables implements LedgerWriter {
     }
   }
 
-  beginRun({ id, caller, capability, key, digest, started, charges }: NewRun): void {
+  beginRun(run: NewRun): void {
+    const { id, caller, capability, key, digest, fingerprint, started, charges } = run
     this.#database
       .prepare(
-        `insert into runs (id, boot, caller, capability, key, digest, state, started, charges)
-         values (?, ?, ?, ?, ?, ?, 'running', ?, ?)`,
+        `insert into runs
+           (id, boot, caller, capability, key, digest, fingerprint, state, started, charges)
+         values (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`,
       )
       .run(
         id,
@@ -118,6 +123,7 @@ export class LedgerTables implements LedgerWriter {
         capability,
         key ?? null,
         digest,
+        fingerprint,
         started,
         JSON.stringify(charges),
       )
@@ -166,6 +172,17 @@ export class LedgerTables implements LedgerWriter {
     return row && toApproval(row)
   }
 
+  outdatedApproval(request: string, binding: string, now: number): Approval | undefined {
+    const row = this.#database
+      .prepare<ApprovalRow>(
+        `select * from approvals where request = ? and binding != ?
+         and state in ('pending', 'approved') and expires > ?
+         order by state = 'pending', created desc limit 1`,
+      )
+      .get(request, binding, now)
+    return row && toApproval(row)
+  }
+
   approvals(state: Approval['state'] | undefined, limit: number): Approval[] {
     const rows = state
       ? this.#database
@@ -193,12 +210,15 @@ export class LedgerTables implements LedgerWriter {
     this.#database
       .prepare(
         `insert into approvals
-           (id, binding, caller, capability, state, created, expires, approvers, shown)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+           (id, binding, request, covers, caller, capability, state, created, expires,
+            approvers, shown)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
         approval.id,
         approval.binding,
+        approval.request,
+        JSON.stringify(approval.covers),
         approval.caller,
         approval.capability,
         approval.state,
@@ -228,6 +248,7 @@ export class LedgerTables implements LedgerWriter {
       caller: row.caller,
       capability: row.capability,
       digest: row.digest,
+      fingerprint: row.fingerprint,
       state,
       started: row.started,
       charges: JSON.parse(row.charges) as Charge[],
@@ -242,6 +263,8 @@ const toApproval = (row: ApprovalRow): Approval =>
   dropUndefined({
     id: row.id,
     binding: row.binding,
+    request: row.request,
+    covers: JSON.parse(row.covers) as Approval['covers'],
     caller: row.caller,
     capability: row.capability,
     state: row.state,

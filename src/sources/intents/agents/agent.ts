@@ -134,6 +134,10 @@ export interface Agent {
   readonly concurrency: number
   readonly timeout?: number
   readonly offers: readonly Offer[]
+  /** Address of a remote agent. */
+  readonly url?: string
+  /** Digest of the code of a local agent. */
+  readonly code?: string
   /** Must not reject. */
   invoke(envelope: IntentEnvelope, context: AgentContext): Promise<AgentResult>
 }

@@ -3,6 +3,7 @@ import type { Contract } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
+import { digestJson } from '../../../json/digest-json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
 import { wireVersion } from '../envelope/envelope.ts'
@@ -76,15 +77,21 @@ export interface DeclarationPlace {
   readonly pointer: string
 }
 
-export function readAgent(candidate: unknown, place: DeclarationPlace): AgentReading {
+/** Without the digest of a module, only the text of the function `handle` is covered. */
+export function readAgent(
+  candidate: unknown,
+  place: DeclarationPlace,
+  moduleCode?: string,
+): AgentReading {
   const parsed = agentShape.safeParse(candidate)
   if (!parsed.success) return { diagnostics: toDiagnostics(parsed.error, place) }
   const { capabilities, handle, timeout, ...rest } = parsed.data
   const { offers, diagnostics } = readOffers(capabilities, place, false)
   if (offers.length === 0) return { diagnostics }
   const invoke = invokeLocally(rest.name, handle)
+  const code = moduleCode ?? digestJson(JSON.stringify(String(handle)))
   const agent: Agent = Object.freeze(
-    dropUndefined({ ...rest, timeout, remote: false, offers, invoke }),
+    dropUndefined({ ...rest, timeout, remote: false, offers, code, invoke }),
   )
   return { agent, diagnostics }
 }

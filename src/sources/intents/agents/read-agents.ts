@@ -100,7 +100,7 @@ function readModule(module: LoadedModule, source: string): PlacedReading[] {
   const moduleReading = { diagnostics: toModuleDiagnostics(module, source), pointer }
   const readings = findAgents(module).map(({ candidate, path }) => {
     const pointer = toPointer(path)
-    return { ...readAgent(candidate, { source, pointer }), pointer }
+    return { ...readAgent(candidate, { source, pointer }, module.code), pointer }
   })
   if (module.error !== undefined || file === '' || readings.length > 0)
     return [moduleReading, ...readings]

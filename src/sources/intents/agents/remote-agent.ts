@@ -71,7 +71,7 @@ export function readRemoteAgent(
   if (fault !== undefined) return { diagnostics: [toDiagnostic(fault, place)] }
   const { offers, diagnostics } = readOffers(remote.capabilities, place, true)
   if (offers.length === 0) return { diagnostics }
-  const { name, version, priority, concurrency, timeout } = remote
+  const { name, version, priority, concurrency, timeout, url } = remote
   const transport = options.transportTo(remote)
   const invoke = (envelope: IntentEnvelope, context: AgentContext) =>
     askRemotely(
@@ -80,7 +80,17 @@ export function readRemoteAgent(
       context,
     )
   const agent: Agent = Object.freeze(
-    dropUndefined({ name, version, priority, concurrency, timeout, remote: true, offers, invoke }),
+    dropUndefined({
+      name,
+      version,
+      priority,
+      concurrency,
+      timeout,
+      remote: true,
+      offers,
+      url,
+      invoke,
+    }),
   )
   return { agent, diagnostics }
 }

@@ -19,13 +19,18 @@ export interface HandlerContext {
   readonly progress: (done: number, total?: number, message?: string) => void
 }
 
+/** A handler, and the digest of its code. */
+export interface LoadedHandler {
+  readonly run: ManifestHandler
+  readonly code: string
+}
+
 /** How a call reaches the agent: a handler in this process, or an interface of the manifest. */
 export type CapabilityRoute =
-  | {
+  | (LoadedHandler & {
       readonly kind: 'handler'
-      readonly run: ManifestHandler
       readonly interface?: Indexed<ManifestInterface>
-    }
+    })
   | { readonly kind: 'upstream'; readonly interface: Indexed<ManifestInterface> }
 
 /** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
@@ -37,12 +42,12 @@ export type UpstreamProtocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 export function findRoute(
   { interfaces }: ValidManifest,
   { id, protocols }: ManifestCapability,
-  handlers: ReadonlyMap<string, ManifestHandler>,
+  handlers: ReadonlyMap<string, LoadedHandler>,
 ): CapabilityRoute | Fault {
-  const run = handlers.get(id)
-  if (run) {
+  const handler = handlers.get(id)
+  if (handler) {
     const internalInterface = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
-    return { kind: 'handler', run, ...dropUndefined({ interface: internalInterface }) }
+    return { kind: 'handler', ...handler, ...dropUndefined({ interface: internalInterface }) }
   }
   const reasons: string[] = []
   for (const protocol of ['MCP', 'HTTP'] as const) {
