@@ -36,7 +36,8 @@ export interface CatalogChange {
 
 /** All sources of a mount as one immutable snapshot, replaced as a whole when a source changes. */
 export class Catalog {
-  readonly #options: CatalogOptions
+  readonly #naming: Naming
+  #refine: Refine
   readonly #history = new History()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #sources: MountedSource[] = []
@@ -45,7 +46,8 @@ export class Catalog {
   #snapshot: Snapshot
 
   private constructor(options: CatalogOptions) {
-    this.#options = options
+    this.#naming = options.naming
+    this.#refine = options.refine
     this.#index = new CatalogIndex(options.naming, options.refine)
     this.#snapshot = this.#index.toSnapshot()
   }
@@ -77,15 +79,19 @@ export class Catalog {
   }
 
   /**
-   * Reads new sources that replace all current ones on commit, so that several catalogs can change
-   * together or not at all. Calls in flight finish on the sources they started with.
+   * Reads new sources that replace all current ones on commit, with the policy to apply to them, so that
+   * several catalogs can change together or not at all. Calls in flight finish on the sources they
+   * started with.
    */
-  async prepare(placements: readonly Placement[]): Promise<Preparation> {
+  async prepare(
+    placements: readonly Placement[],
+    refine: Refine = this.#refine,
+  ): Promise<Preparation> {
     const sources = placements.map(
       (placement) => new MountedSource(placement, (event) => this.#onSourceEvent(event)),
     )
     await Promise.all(sources.map((source) => source.read()))
-    const index = new CatalogIndex(this.#options.naming, this.#options.refine)
+    const index = new CatalogIndex(this.#naming, refine)
     for (const source of sources) index.put(source, source.mountedReading)
     index.applyChanges()
     return {
@@ -94,6 +100,7 @@ export class Catalog {
       commit: () => {
         const former = this.#sources
         this.#sources = sources
+        this.#refine = refine
         this.#index = index
         this.#publish(toEntryChanges(this.#snapshot, index.toSnapshot()))
         for (const source of sources) source.watch()

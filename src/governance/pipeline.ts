@@ -7,7 +7,6 @@ import { type CompareDefinitions, checkDefinition } from './steps/check-definiti
 import { checkInput } from './steps/check-input.ts'
 import { checkOutput } from './steps/check-output.ts'
 import { checkPermissions } from './steps/check-permissions.ts'
-import { limitRate } from './steps/limit-rate.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
 import { redactSecrets } from './steps/redact-secrets.ts'
@@ -30,6 +29,8 @@ export interface Governance {
   readonly isCodeCurrent: (code: string) => Promise<boolean>
   /** Values that must never be part of a result. */
   readonly secrets: readonly string[]
+  /** Kept when the policy changes: new buckets would be full. */
+  readonly limitRate: Check
   readonly settings: GovernanceSettings
 }
 
@@ -61,7 +62,7 @@ export function createPipeline(governance: Governance): Pipeline {
     catchEverything,
     ...redactSecrets(governance.secrets), // outside every step that produces text
     checkPermissions, // before any message about the input
-    limitRate(steadyNow),
+    governance.limitRate,
     checkDefinition(governance.compare),
     checkInput,
     requireKey,

@@ -2,10 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Call } from '../capability/call.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import { Catalog } from '../catalog/catalog.ts'
+import type { Refine } from '../catalog/snapshot.ts'
 import { Approvals } from '../governance/approvals.ts'
 import { permits } from '../governance/permits.ts'
-import { createPipeline, type Pipeline } from '../governance/pipeline.ts'
+import { createPipeline, type Governance, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
+import { limitRate } from '../governance/steps/limit-rate.ts'
 import { createRedactor } from '../governance/steps/redact-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
@@ -16,7 +18,7 @@ import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { createSteadyClock } from './clock.ts'
-import { checkOptions } from './config/check-options.ts'
+import { checkOptions, checkPolicy } from './config/check-options.ts'
 import type { Config } from './config/config-shape.ts'
 import { toGuardOptions, toSettings } from './config/to-settings.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
@@ -34,7 +36,7 @@ export interface Assembly {
   readonly config: Config
   readonly ledger: SqliteLedger
   readonly approvals: Approvals
-  readonly pipeline: Pipeline
+  readonly inForce: PolicyInForce
   readonly mounts: Mounts
   readonly routing: Routing
   readonly handler: Handler
@@ -48,14 +50,23 @@ export interface Assembly {
   redact(text: string): string
   /** True if callers of a mount must authenticate. */
   requiresToken(mount: string): boolean
+  /** Compiles a changed policy, or returns the present one; it applies to new calls after `enforce`. */
+  preparePolicy(
+    options: DrawbridgeOptions['policy'],
+  ): PolicyInForce & { readonly enforce: () => void }
+}
+
+/** A policy, compiled. */
+interface PolicyInForce {
+  readonly policy: Config['policy']
+  readonly pipeline: Pipeline
+  readonly refine: Refine
 }
 
 export function assemble(options: DrawbridgeOptions): Assembly {
   const { secrets = [], onOperatorFailure = () => {}, onError = () => {} } = options
   const { onOperationalError = options.onError ?? warnOfError } = options
   const config = checkOptions(options)
-  const { keys, duplicates, executions, rules, mode } = config.policy
-  const refine = createRefine(rules as readonly PolicyRule[])
   const redact = createRedactor(secrets)
   const steadyNow = createSteadyClock()
   const requestStateKey = randomBytes(32)
@@ -65,14 +76,13 @@ export function assemble(options: DrawbridgeOptions): Assembly {
 
   const ledger = openLedger({
     file: options.store ?? ':memory:',
-    keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
-    keepExecutionsMs: executions.keep * 1000,
+    ...toRetention(config.policy),
     onError,
   })
   const approvals = new Approvals(ledger, Date.now)
 
   const mounts = new Mounts({ open: openMount, onError })
-  const pipeline = createPipeline({
+  const governance: Omit<Governance, 'settings'> = {
     ledger,
     onOperatorFailure: ({ id, capability, failure }) =>
       onOperatorFailure({
@@ -86,14 +96,20 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     compare: (name, former, present) => mounts.compare(name, former, present),
     isCodeCurrent,
     secrets,
-    settings: toSettings(config.policy),
+    limitRate: limitRate(steadyNow),
+  }
+  const toPolicyInForce = (policy: Config['policy']): PolicyInForce => ({
+    policy,
+    pipeline: createPipeline({ ...governance, settings: toSettings(policy) }),
+    refine: createRefine(policy.rules as readonly PolicyRule[]),
   })
-  /** Every call passes here, from every transport. */
-  const govern = (call: Call): Promise<Outcome> => inFlight.watch(call, pipeline.govern)
+  let inForce = toPolicyInForce(config.policy)
+  /** Every call passes here, from every transport. A call ends under the policy it began with. */
+  const govern = (call: Call): Promise<Outcome> => inFlight.watch(call, inForce.pipeline.govern)
 
   async function openMount(path: string, sources: readonly PlacedSource[]): Promise<Mount> {
     const naming = config.mounts[path]?.names ?? 'portable'
-    const catalog = await Catalog.open(sources, { naming, refine })
+    const catalog = await Catalog.open(sources, { naming, refine: inForce.refine })
     const { instructions = sources[0]?.instructions } = options
     const surface = new Surface({
       mount: path,
@@ -101,7 +117,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       ...(instructions !== undefined && { instructions }),
       catalog,
       govern,
-      forbids: (caller, capability) => mode === 'enforce' && !permits(caller, capability),
+      forbids: (caller, capability) =>
+        inForce.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(requestStateKey, Date.now),
       newId: randomUUID,
       requiresToken: requiresToken(path),
@@ -125,7 +142,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       tokenGates,
       newId: randomUUID,
       run: (mount, request) =>
-        governRequest(request, { surface: mounts.at(mount).surface, refine, govern }),
+        governRequest(request, {
+          surface: mounts.at(mount).surface,
+          refine: inForce.refine,
+          govern,
+        }),
     },
     guard: createGuard(toGuardOptions(config.http)),
     identify,
@@ -142,7 +163,6 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     config,
     ledger,
     approvals,
-    pipeline,
     mounts,
     routing,
     handler,
@@ -153,8 +173,26 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     identity,
     redact,
     requiresToken,
+    get inForce() {
+      return inForce
+    },
+    preparePolicy(options) {
+      const next = options === undefined ? inForce : toPolicyInForce(checkPolicy(options))
+      return {
+        ...next,
+        enforce: () => {
+          inForce = next
+          ledger.setRetention(toRetention(next.policy))
+        },
+      }
+    },
   }
 }
+
+const toRetention = ({ keys, duplicates, executions }: Config['policy']) => ({
+  keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
+  keepExecutionsMs: executions.keep * 1000,
+})
 
 /** Node prints the warning, so that an operational error is not lost when there is no listener. */
 const warnOfError = (error: unknown): void =>

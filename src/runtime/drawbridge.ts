@@ -262,7 +262,7 @@ export class Drawbridge {
     options: ExplainOptions = {},
   ): Promise<readonly Explanation[] | undefined> {
     await this.ready
-    const { mounts, pipeline, routing } = this.#parts
+    const { mounts, inForce, routing } = this.#parts
     const { caller = localUser, mount = mounts.defaultPath } = options
     const meta = toMeta(options)
     const { surface } = mounts.at(mount)
@@ -273,7 +273,7 @@ export class Drawbridge {
     const exchange = { ...detachedExchange, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
     const call = toCall(surface, run, exchange, undefined)
-    return [...(await explainCall(pipeline.checks, call)), ...routing.explain(call)]
+    return [...(await explainCall(inForce.pipeline.checks, call)), ...routing.explain(call)]
   }
 
   /** The result of `tools/list`, as the caller would see it. */
@@ -286,20 +286,24 @@ export class Drawbridge {
 
   /**
    * Replaces all sources, on every mount or on none, and returns whether it did. `accepts` may reject
-   * the new snapshot of a mount; then the old sources keep serving.
+   * the new snapshot of a mount; then the old sources keep serving. A `policy` takes effect at the same
+   * time, for calls that begin later; without one, the present policy stays.
    */
   async replace(
     sources: DrawbridgeOptions['sources'],
     accepts: AcceptSnapshot = () => true,
+    policy?: DrawbridgeOptions['policy'],
   ): Promise<boolean> {
     const { config, routing, mounts, tokenGates, onOperationalError } = this.#parts
+    const { refine, enforce } = this.#parts.preparePolicy(policy)
     const opened = sources.map(toOpened)
     checkPlacement(opened)
     const intents = opened.filter(isIntents)
     if (this.#server) checkPublic(intents, config.http.tokens !== undefined)
     routing.connect(intents)
     for (const { reportTo } of opened) reportTo?.(onOperationalError)
-    const isAccepted = await mounts.replace(opened, accepts, () => {
+    const isAccepted = await mounts.replace(opened, refine, accepts, () => {
+      enforce()
       routing.setSources(intents)
       tokenGates.clear()
       for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)

@@ -1,6 +1,6 @@
 import { SetupError } from '../capability/setup-error.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Snapshot } from '../catalog/snapshot.ts'
+import type { Refine, Snapshot } from '../catalog/snapshot.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { PlacedSource } from './placed-source.ts'
@@ -56,9 +56,10 @@ export class Mounts {
     return undefined
   }
 
-  /** Replaces the sources of every mount or of none. New mounts are opened after `onAccepted`. */
+  /** Replaces the sources and the policy of every mount or of none. New mounts are opened after `onAccepted`. */
   async replace(
     sources: readonly PlacedSource[],
+    refine: Refine,
     accepts: AcceptSnapshot,
     onAccepted: () => void,
   ): Promise<boolean> {
@@ -66,7 +67,7 @@ export class Mounts {
     const sourcesAt = (path: string) => sources.filter(({ mount }) => mount === path)
     const openPaths = [...paths].filter((path) => this.#mounts.has(path))
     const prepared = await Promise.all(
-      openPaths.map((path) => this.at(path).catalog.prepare(sourcesAt(path))),
+      openPaths.map((path) => this.at(path).catalog.prepare(sourcesAt(path), refine)),
     )
     const isAccepted = prepared.every(({ snapshot }) => accepts(snapshot))
     // Do not await: an old source is closed only when its last call has ended.

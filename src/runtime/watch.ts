@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Diagnostic } from '../capability/diagnostic.ts'
+import type { Snapshot } from '../catalog/snapshot.ts'
+import type { PolicyOptions } from './config/config-options.ts'
 import type { Configuration } from './config/find-config.ts'
 import type { Drawbridge } from './drawbridge.ts'
 import {
@@ -85,14 +87,16 @@ async function reload(
     const loaded = await loadConfig(what, options)
     const { sources, configuration } = loaded
     const currentKeys = new Set(bridge.diagnostics.map(toKey))
-    const isAccepted = await bridge.replace(sources, ({ diagnostics }) => {
+    const accepts = ({ diagnostics }: Snapshot) => {
       const newErrors = diagnostics.filter(
         (one) => one.severity === 'error' && !currentKeys.has(toKey(one)),
       )
       for (const { source, pointer, message } of newErrors)
         print(`  ${source}#${pointer} ${message}`)
       return newErrors.length === 0
-    })
+    }
+    const policy = configuration.config.policy as PolicyOptions
+    const isAccepted = await bridge.replace(sources, accepts, policy)
     const changedParts = partsThatNeedARestart.filter(
       (part) => JSON.stringify(configuration.config[part]) !== JSON.stringify(opened.config[part]),
     )
@@ -106,7 +110,7 @@ async function reload(
   }
 }
 
-const partsThatNeedARestart = ['name', 'version', 'http', 'policy', 'mounts', 'store'] as const
+const partsThatNeedARestart = ['name', 'version', 'http', 'mounts', 'store'] as const
 
 const rejection = 'Not reloaded; the previous version is still served.'
 

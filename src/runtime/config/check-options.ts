@@ -1,6 +1,7 @@
 import { SetupError } from '../../capability/setup-error.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import type { DrawbridgeOptions } from '../drawbridge-options.ts'
+import type { PolicyOptions } from './config-options.ts'
 import { type Config, configShape } from './config-shape.ts'
 import { findNearest } from './did-you-mean.ts'
 
@@ -37,7 +38,13 @@ export function checkOptions(options: DrawbridgeOptions): Config {
     throw new SetupError('The option "sources" must be an array.')
   options.sources.forEach(checkSource)
   const { mounts = {}, policy = {}, http = {} } = options
-  const { data, error } = configShape.safeParse({ mounts, policy, http })
+  return parse({ mounts, policy, http })
+}
+
+export const checkPolicy = (policy: PolicyOptions): Config['policy'] => parse({ policy }).policy
+
+function parse(options: unknown): Config {
+  const { data, error } = configShape.safeParse(options)
   if (error) {
     const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
     throw new SetupError(`Invalid options: ${problems.join('; ')}`)

@@ -53,6 +53,7 @@ export class SqliteLedger implements Ledger {
   readonly executions: ExecutionTable
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
+  #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
   #jobs: Job[] = []
   /** Audit entries of this turn of the event loop, not serialized yet. */
   #entryFactories: (() => AuditEntry)[] = []
@@ -68,6 +69,7 @@ export class SqliteLedger implements Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options
+    this.#retention = options
     this.#database = openSqlite(options.file)
     try {
       prepareLedger(this.#database, options.file)
@@ -89,6 +91,11 @@ export class SqliteLedger implements Ledger {
       this.#database.close()
       throw unusable(options.file, error)
     }
+  }
+
+  /** Changes how long ended runs and executions are kept, in milliseconds. */
+  setRetention(retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>): void {
+    this.#retention = retention
   }
 
   write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
@@ -268,7 +275,7 @@ export class SqliteLedger implements Ledger {
   #purge(): void {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
-    const { keepRunsMs, keepExecutionsMs } = this.#options
+    const { keepRunsMs, keepExecutionsMs } = this.#retention
     const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
     const runs = purgeRuns(this.#database, now - keepRunsMs)
     const approvals = purgeApprovals(this.#database, now - keepRunsMs)
