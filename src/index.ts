@@ -35,6 +35,7 @@ export type {
   RootsQuestion,
 } from './capability/question.ts'
 export {
+  type Approvers,
   type Budget,
   type Cost,
   noRules,

@@ -4,11 +4,8 @@ export interface Rules {
   readonly permissions: readonly string[]
   /** A human must approve each call, with exactly its arguments, before it runs. */
   readonly approval: boolean
-  /**
-   * The subjects who may approve; `others` is all but the caller. Absent: the person at the
-   * client, or any holder of the scope `approvals:decide`.
-   */
-  readonly approvers?: 'others' | readonly string[]
+  /** Absent: the person at the client; elsewhere any approver but the caller. */
+  readonly approvers?: Approvers
   /** Calls without an idempotency key are refused. */
   readonly idempotencyKey: boolean
   /** Turns off duplicate detection: identical calls are intended, like a button pressed twice. */
@@ -24,6 +21,12 @@ export interface Rules {
   /** Store the arguments themselves in the audit, not only their digest. */
   readonly recordArguments?: boolean
 }
+
+/**
+ * The subjects who may decide about a call. `others`: any approver but the caller, so the caller's client
+ * shows no form. `self`: the caller too, at its client or elsewhere. A list: these, but never the caller.
+ */
+export type Approvers = 'self' | 'others' | readonly string[]
 
 /** An amount of money, or of any other countable unit. */
 export interface Cost {

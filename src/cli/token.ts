@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { defineCommand } from 'citty'
+import { isReservedSubject } from '../capability/caller.ts'
 import { jsonFlag } from './terminal/flags.ts'
 import { print, printJson, printMessage } from './terminal/print.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 export const token = defineCommand({
   meta: {
@@ -22,6 +24,10 @@ export const token = defineCommand({
     json: jsonFlag,
   },
   run({ args }) {
+    if (isReservedSubject(args.subject))
+      throw new UsageError(
+        `The subject "${args.subject}" is reserved for a built-in caller. Choose another.`,
+      )
     const bearer = randomBytes(32).toString('base64url')
     const hash = `sha256:${createHash('sha256').update(bearer).digest('hex')}`
     const scopes = (args.scopes ?? '').split(/[\s,]+/).filter((scope) => scope !== '')

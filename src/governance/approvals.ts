@@ -1,5 +1,6 @@
 import { approvalScope, type Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
+import { isSameSubject } from '../capability/same-subject.ts'
 import { StorageError } from '../capability/storage-error.ts'
 import type { Approval, Ledger } from './ledger.ts'
 import { hasScope } from './permits.ts'
@@ -17,9 +18,9 @@ export class Approvals {
     this.#now = now
   }
 
-  /** True when this caller may see and decide approvals. */
+  /** True when this caller may see and decide approvals. The local user may not: it makes the calls. */
   admits(caller: Caller): boolean {
-    return hasScope(caller, approvalScope)
+    return caller.scopes !== 'all' && hasScope(caller, approvalScope)
   }
 
   /** The latest approvals: those that can be decided now, or with `all` the decided and expired ones too. */
@@ -33,7 +34,10 @@ export class Approvals {
     return this.#ledger.read.approval(id)
   }
 
-  /** Approves or denies, and records `by` as the person who did. */
+  /**
+   * Approves or denies, and records `by` as the person who did. Refused if `by` made the call, unless
+   * the rule says `approvers: self`, and if `by` is not among the listed approvers.
+   */
   async decide(id: string, state: 'approved' | 'denied', by: string): Promise<ApprovalResult> {
     const at = this.#now()
     try {
@@ -56,10 +60,22 @@ export class Approvals {
   }
 }
 
-function findApproverFault({ approvers, caller }: Approval, by: string): string | undefined {
-  if (approvers === 'others' && by === caller)
-    return `${by} made the call and cannot approve it: another person has to decide.`
-  if (Array.isArray(approvers) && !approvers.includes(by))
-    return `Only ${approvers.join(', ')} may decide, not ${by}.`
-  return undefined
+/** A person who made a call may not decide about it, except with `approvers: self`. */
+export const findCallerFault = (
+  { approvers, caller, capability }: Approval,
+  person: string,
+): string | undefined =>
+  approvers === 'self' || !isSameSubject(person, caller)
+    ? undefined
+    : `${person} made the call and cannot decide about it: another person has to. To let callers decide themselves, set "approvers: self" in a policy rule for ${capability}.`
+
+function findApproverFault(approval: Approval, by: string): string | undefined {
+  const { id, approvers, capability } = approval
+  if (by.trim() === '') return `Name the person who decides about ${id}.`
+  const callerFault = findCallerFault(approval, by)
+  if (callerFault !== undefined) return callerFault
+  if (!Array.isArray(approvers) || approvers.includes(by)) return undefined
+  return approvers.length > 0
+    ? `Only ${approvers.join(', ')} may decide, not ${by}.`
+    : `Nobody may decide: the policy rules for ${capability} list different approvers. Name a common one.`
 }

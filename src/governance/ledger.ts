@@ -1,5 +1,6 @@
 import type { Outcome } from '../capability/outcome.ts'
 import type { Decision } from '../capability/plan.ts'
+import type { Approvers } from '../capability/rules.ts'
 
 /** The durable memory of governance. A write is on disk when its promise resolves. */
 export interface Ledger {
@@ -148,7 +149,7 @@ export interface Approval {
   /** Time of the decision. */
   readonly decidedAt?: number
   /** The capability's `approvers` rule at the time of the request. */
-  readonly approvers?: 'others' | readonly string[]
+  readonly approvers?: Approvers
   /** Shown to the human who decides. */
   readonly shown: ApprovalView
 }

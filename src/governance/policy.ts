@@ -1,5 +1,5 @@
 import type { Capability } from '../capability/capability.ts'
-import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
+import type { Approvers, Budget, Cost, Rate, Rules } from '../capability/rules.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
@@ -10,7 +10,7 @@ export interface PolicyRule {
   readonly writes?: boolean
   readonly permissions?: readonly string[]
   readonly approval?: boolean
-  readonly approvers?: 'others' | readonly string[]
+  readonly approvers?: Approvers
   readonly idempotencyKey?: boolean
   readonly cost?: Cost
   readonly budgets?: readonly Omit<Budget, 'id'>[]
@@ -57,14 +57,14 @@ function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => b
     patterns.some((pattern) => pattern.test(name))
 }
 
-/** The stricter value wins, except for `approvers` and `cost`: there, the last matching rule does. */
+/** The stricter value wins, except for `cost`: there, the last matching rule does. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {
   const id = policy.match.join(',')
   const timeouts = [rules.timeout, policy.timeout].filter((timeout) => timeout !== undefined)
   return dropUndefined({
     permissions: [...new Set([...rules.permissions, ...(policy.permissions ?? [])])],
     approval: rules.approval || (policy.approval ?? policy.approvers !== undefined),
-    approvers: policy.approvers ?? rules.approvers,
+    approvers: toStricterApprovers(rules.approvers, policy.approvers),
     idempotencyKey: rules.idempotencyKey || (policy.idempotencyKey ?? false),
     repeatsAreMeant: rules.repeatsAreMeant || undefined,
     cost: policy.cost ?? rules.cost,
@@ -87,3 +87,17 @@ function tighten(rules: Rules, policy: PolicyRule): Rules {
     recordArguments: rules.recordArguments || policy.recordArguments || undefined,
   })
 }
+
+/** Two lists become their intersection, which may be empty: then nobody can decide. */
+function toStricterApprovers(
+  first: Approvers | undefined,
+  second: Approvers | undefined,
+): Approvers | undefined {
+  if (first === undefined || second === undefined) return first ?? second
+  if (typeof first === 'string' || typeof second === 'string')
+    return strictness(first) > strictness(second) ? first : second
+  return first.filter((name) => second.includes(name))
+}
+
+const strictness = (approvers: Approvers): number =>
+  approvers === 'self' ? 0 : approvers === 'others' ? 1 : 2

@@ -43,10 +43,11 @@ export function authenticate(
   identify: Identify,
   { headers }: Arrival,
   reply: HttpReply,
+  message = 'A valid bearer token is required',
 ): Caller | undefined {
   const caller = identify(headers.authorization)
   if (!caller)
-    refuse(reply, 401, 'A valid bearer token is required', {
+    refuse(reply, 401, message, {
       headers: { 'www-authenticate': 'Bearer realm="drawbridge"' },
     })
   return caller

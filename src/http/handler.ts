@@ -1,5 +1,5 @@
 import type { HttpReply } from '../mcp/http-port.ts'
-import { type ApprovalsApi, approvalRoute } from './approvals/approval-routes.ts'
+import { type ApprovalRouteOptions, approvalRoute } from './approvals/approval-routes.ts'
 import type { Arrival } from './arrival.ts'
 import type { Identify } from './callers.ts'
 import { allowOrigin, answerPreflight } from './cors.ts'
@@ -20,7 +20,7 @@ export interface HandlerOptions {
   readonly identify: Identify
   /** The largest request body in bytes. */
   readonly bodyLimit: number
-  readonly approvals: ApprovalsApi
+  readonly approvals: Omit<ApprovalRouteOptions, 'tokenGates'>
   readonly frames: Frames
   /** The body of `GET /health`. */
   readonly health: () => object
@@ -44,7 +44,7 @@ export function createHandler(options: HandlerOptions): Handler {
     // path of a former mount, and mounts stay open.
     frameRoute({ frames: options.frames, tokenGates, identify, bodyLimit }),
     mcpRoute({ endpoints: options.mounts, tokenGates, identify, bodyLimit }),
-    approvalRoute({ approvals: options.approvals, tokenGates, identify }),
+    approvalRoute({ ...options.approvals, tokenGates }),
     refusePath, // 404 before 401: an unknown path asks for no credentials
   ]
   return async (arrival, reply) => {

@@ -17,6 +17,11 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import {
+  type ApproverCredential,
+  openApproverCredential,
+  toApprovalAccess,
+} from './approver-credential.ts'
 import { createSteadyClock } from './clock.ts'
 import { checkOptions, checkPolicy } from './config/check-options.ts'
 import type { Config } from './config/config-shape.ts'
@@ -36,6 +41,7 @@ export interface Assembly {
   readonly config: Config
   readonly ledger: SqliteLedger
   readonly approvals: Approvals
+  readonly approver: ApproverCredential
   readonly inForce: PolicyInForce
   readonly mounts: Mounts
   readonly routing: Routing
@@ -64,10 +70,9 @@ interface PolicyInForce {
 }
 
 export function assemble(options: DrawbridgeOptions): Assembly {
-  const { secrets = [], onOperatorFailure = () => {}, onError = () => {} } = options
+  const { onOperatorFailure = () => {}, onError = () => {} } = options
   const { onOperationalError = options.onError ?? warnOfError } = options
   const config = checkOptions(options)
-  const redact = createRedactor(secrets)
   const steadyNow = createSteadyClock()
   const requestStateKey = randomBytes(32)
   const inFlight = new InFlight()
@@ -80,6 +85,13 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     onError,
   })
   const approvals = new Approvals(ledger, Date.now)
+  const approver = openApproverCredential(options.store, onOperationalError)
+  // A tool that reads files must not give the credential to a model, which could then decide.
+  const secrets = [
+    ...(options.secrets ?? []),
+    ...(approver.storedValue ? [approver.storedValue] : []),
+  ]
+  const redact = createRedactor(secrets)
 
   const mounts = new Mounts({ open: openMount, onError })
   const governance: Omit<Governance, 'settings'> = {
@@ -151,7 +163,10 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     guard: createGuard(toGuardOptions(config.http)),
     identify,
     bodyLimit: config.http.bodyLimit,
-    approvals,
+    approvals: {
+      approvals,
+      ...toApprovalAccess(config.http.tokens && identify, approver, onOperationalError),
+    },
     frames: (path) => routing.frames(path),
     health: () => {
       const { name, version } = identity()
@@ -163,6 +178,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     config,
     ledger,
     approvals,
+    approver,
     mounts,
     routing,
     handler,

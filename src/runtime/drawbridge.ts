@@ -121,6 +121,15 @@ export class Drawbridge {
     return this.#parts.approvals
   }
 
+  /**
+   * The bearer token for `/approvals` when no `http.tokens` are configured: the content of the file
+   * `<store>.approver`, or a value of this process without a `store`. Whoever has it can decide every
+   * approval. Throws when the file cannot be used.
+   */
+  get approverToken(): string {
+    return this.#parts.approver.read()
+  }
+
   /** The log of routed intents. */
   get executions(): ExecutionHistory {
     return this.#parts.routing.executions

@@ -1,11 +1,13 @@
 import { stat } from 'node:fs/promises'
+import { localUser } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { toApprovalMessage } from '../governance/approval-view.ts'
-import { Approvals } from '../governance/approvals.ts'
+import { type ApprovalResult, Approvals, findCallerFault } from '../governance/approvals.ts'
 import type { Approval, AuditEntry, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
+import { readApproverSecret } from '../storage/approver-secret.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
@@ -24,6 +26,12 @@ export interface OperatorStore {
   readonly audit: SqliteLedger['audit']
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
+  /** Needs the credential of approvers. `user` must not have made the call either, whatever `by` says. */
+  decide(
+    id: string,
+    state: 'approved' | 'denied',
+    { by, user }: { readonly by: string; readonly user: string | undefined },
+  ): Promise<ApprovalResult>
   settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
   close(): Promise<void>
 }
@@ -43,8 +51,9 @@ export async function openStore(
     keepRunsMs: configuration.config.policy.keys.window * 1000,
     onError,
   })
+  const approvals = new Approvals(ledger, Date.now)
   return {
-    approvals: new Approvals(ledger, Date.now),
+    approvals,
     runs: ledger.read,
     audit: ledger.audit,
     executions: new ExecutionHistory(
@@ -52,8 +61,24 @@ export async function openStore(
       await readKeyRings(configuration),
     ),
     describe: ({ capability, shown }) => toApprovalMessage(capability, shown),
+    async decide(id, state, { by, user }) {
+      requireApproverSecret(file)
+      const approval = approvals.find(id)
+      // The caller "local" is whoever uses this machine, not a person of that name.
+      const isPerson = user !== undefined && user !== localUser.subject
+      const fault = approval && isPerson ? findCallerFault(approval, user) : undefined
+      return fault === undefined ? approvals.decide(id, state, by) : { fault }
+    },
     settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
     close: () => ledger.close(),
+  }
+}
+
+function requireApproverSecret(store: string): void {
+  try {
+    readApproverSecret(store)
+  } catch (error) {
+    throw new SetupError((error as Error).message)
   }
 }
 

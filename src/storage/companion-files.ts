@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   openSync,
   readFileSync,
+  realpathSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
@@ -16,8 +18,9 @@ import { StorageError } from '../capability/storage-error.ts'
  */
 export type Companion = 'key' | 'approver' | 'witness'
 
+/** Symbolic links to the store are resolved, so that every path to it finds the same files. */
 export const toCompanionFile = (store: string, companion: Companion): string =>
-  `${store}.${companion}`
+  `${existsSync(store) ? realpathSync(store) : store}.${companion}`
 
 /** The secret in a file, as text; `undefined` if the file does not exist. */
 export function readSecret(file: string): string | undefined {
@@ -44,8 +47,9 @@ export function readOrCreateSecret(file: string): string {
 function createSecret(file: string): string | undefined {
   const secret = randomBytes(32).toString('base64url')
   const draft = `${file}.${randomBytes(6).toString('hex')}`
-  const descriptor = openSync(draft, 'wx', 0o600)
+  let descriptor: number | undefined
   try {
+    descriptor = openSync(draft, 'wx', 0o600)
     writeSync(descriptor, `${secret}\n`)
     fsyncSync(descriptor)
     linkSync(draft, file)
@@ -56,7 +60,9 @@ function createSecret(file: string): string | undefined {
       cause: error,
     })
   } finally {
-    closeSync(descriptor)
-    unlinkSync(draft)
+    if (descriptor !== undefined) {
+      closeSync(descriptor)
+      unlinkSync(draft)
+    }
   }
 }

@@ -109,9 +109,11 @@ function diffApprovers(before: Rules, after: Rules): Finding[] {
 const showApprovers = (approvers: Approvers): string =>
   approvers === undefined
     ? 'the person at the client'
-    : approvers === 'others'
-      ? 'all but the caller'
+    : typeof approvers === 'string'
+      ? describedApprovers[approvers]
       : [...approvers].sort().join(', ')
+
+const describedApprovers = { self: 'anyone, also the caller', others: 'all but the caller' }
 
 function compareApprovers(before: Approvers, after: Approvers): Effect {
   if (typeof before !== 'object' || typeof after !== 'object')
@@ -122,7 +124,7 @@ function compareApprovers(before: Approvers, after: Approvers): Effect {
 }
 
 const toBreadth = (approvers: Approvers): number =>
-  approvers === undefined ? 2 : approvers === 'others' ? 1 : 0
+  approvers === 'self' ? 3 : approvers === undefined ? 2 : approvers === 'others' ? 1 : 0
 
 /** A lower cost is widening: the same budget pays for more calls. */
 function diffCost({ cost: before }: Rules, { cost: after }: Rules): Finding[] {

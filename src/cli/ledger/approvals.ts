@@ -3,7 +3,7 @@ import { isFault } from '../../capability/fault.ts'
 import type { Approval, OperatorStore } from '../../runtime/open-store.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
-import { storeArguments, toOperator, withStore } from './with-store.ts'
+import { findUserName, storeArguments, toOperator, withStore } from './with-store.ts'
 
 const actions = ['list', 'show', 'approve', 'deny'] as const
 
@@ -60,7 +60,7 @@ async function decide(
   store: OperatorStore,
   { id, state, by, json }: ApprovalDecision,
 ): Promise<number> {
-  const decided = await store.approvals.decide(id, state, by)
+  const decided = await store.decide(id, state, { by, user: findUserName() })
   if (isFault(decided)) return fail(decided.fault)
   if (json) printJson(decided.approval)
   else print(`${id} is ${state} by ${by}. The same call, made again, ${consequences[state]}.`)

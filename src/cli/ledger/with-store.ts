@@ -26,6 +26,15 @@ interface StoreDescriptions {
 /** The name to record: the value of `--as`, or the user name of the operating system. */
 export const toOperator = (flag: string | undefined): string => flag ?? os.userInfo().username
 
+/** `undefined` in a container whose user id has no name. */
+export function findUserName(): string | undefined {
+  try {
+    return os.userInfo().username
+  } catch {
+    return undefined
+  }
+}
+
 export async function withStore(
   what: string,
   work: (store: OperatorStore) => number | Promise<number>,

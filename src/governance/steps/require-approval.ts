@@ -1,5 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
+import type { Rules } from '../../capability/rules.ts'
 import { StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
@@ -96,9 +97,12 @@ const useApproval = (call: Call, { id, decidedBy }: Approval): Verdict => ({
   note: `approved by ${decidedBy} (${id})`,
 })
 
-/** The caller's own client must not be asked if the rules name `approvers`. */
 const canAskAtClient = ({ canAsk, capability }: Call): boolean =>
-  canAsk.has('form') && capability.rules.approvers === undefined
+  canAsk.has('form') && admitsCaller(capability.rules)
+
+/** True if the person at the caller's client may decide, who answers as the caller. */
+const admitsCaller = ({ approvers }: Rules): boolean =>
+  approvers === undefined || approvers === 'self'
 
 interface ApprovalAnswer {
   readonly id: string
@@ -107,8 +111,7 @@ interface ApprovalAnswer {
 
 /** The state was sealed by us and verified; the answer is untrusted client input. */
 function readAnswer({ state, answers, capability }: Call): ApprovalAnswer | undefined {
-  // The person at the client answers as the caller; named approvers decide elsewhere.
-  if (capability.rules.approvers !== undefined) return undefined
+  if (!admitsCaller(capability.rules)) return undefined
   if (!isPlainObject(state) || typeof state.approval !== 'string') return undefined
   const answer = answers[questionName]
   if (!answer) return undefined

@@ -23,7 +23,10 @@ export interface ApprovalsApi {
 export interface ApprovalRouteOptions {
   readonly approvals: ApprovalsApi
   readonly tokenGates: TokenGates
+  /** Never returns the local user: deciding needs a credential of its own. */
   readonly identify: Identify
+  /** Where to find the credential, for the answer 401. */
+  readonly credentialHint: string
 }
 
 const root = '/approvals'
@@ -33,12 +36,13 @@ const maxBodyBytes = 1024
  * `GET /approvals`, `GET /approvals/ID`, `POST /approvals/ID` with `{"decision":"approve"|"deny"}`.
  * CSRF: the required content type and the checked origin keep a web page from approving anything.
  */
-export function approvalRoute({ approvals, tokenGates, identify }: ApprovalRouteOptions): Gate {
+export function approvalRoute(options: ApprovalRouteOptions): Gate {
+  const { approvals, tokenGates, identify, credentialHint } = options
   const bodyOptions = { maxBytes: maxBodyBytes, tokenGates, refuse: refuseBody }
   return (arrival, reply) => {
     const { path } = arrival
     if (path !== root && !path.startsWith(`${root}/`)) return 'pass'
-    const caller = authenticate(identify, arrival, reply)
+    const caller = authenticate(identify, arrival, reply, credentialHint)
     return caller ? serveApprovals(approvals, bodyOptions, arrival, caller, reply) : 'answered'
   }
 }

@@ -1,4 +1,4 @@
-import type { Cost } from '../../capability/rules.ts'
+import type { Approvers, Cost } from '../../capability/rules.ts'
 
 // Written out instead of inferred from `config-shape.ts`: comments on a schema do not reach an editor.
 // `test/definitions/types.test.ts` keeps both the same.
@@ -65,8 +65,8 @@ export interface LimitOptions {
 }
 
 /**
- * A rule for all capabilities that it matches. It makes their own rules stricter. For `approvers` and
- * `cost`, the last matching rule applies.
+ * A rule for all capabilities that it matches. It makes their own rules stricter. For `cost`, the
+ * last matching rule applies.
  */
 export interface RuleOptions {
   /** Served names, or patterns in which `*` stands for any characters. One match is enough. */
@@ -78,10 +78,11 @@ export interface RuleOptions {
   /** A human must approve every call. Default: `true` with `approvers`, else `false`. */
   readonly approval?: boolean
   /**
-   * Approvers: `others` for all subjects but the caller, or a list of subjects. Default: the person at
-   * the client, or any holder of the scope `approvals:decide`.
+   * `others`: any approver but the caller. `self`: the caller too. A list of subjects: only these, and
+   * never the caller. Default: the person at the client; elsewhere any approver but the caller. The
+   * strictest matching rule applies, and of several lists the names that are in all.
    */
-  readonly approvers?: 'others' | readonly string[]
+  readonly approvers?: Approvers
   /** Every call must have an idempotency key. Default: `false`. */
   readonly idempotencyKey?: boolean
   /** Expected cost of one call; replaces the capability's own. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isReservedSubject } from '../../capability/caller.ts'
 import { routingFields } from '../../sources/intents/router/routing-options.ts'
 import {
   linkExposures,
@@ -92,7 +93,13 @@ const source = z.union([
 
 const token = z.strictObject({
   hash,
-  subject: z.string().min(1),
+  subject: z
+    .string()
+    .refine((subject) => subject.trim() !== '', 'must not be empty')
+    .refine(
+      (subject) => !isReservedSubject(subject),
+      'is reserved for a built-in caller: choose another subject',
+    ),
   scopes: z.array(z.string()).default([]),
 })
 
@@ -112,14 +119,17 @@ const budget = z.strictObject({
   thresholds,
 })
 
+/** The words for groups stand alone: in a list they would be names that nobody has. */
+const approverName = z.string().regex(/^(?!(self|others)$).*\S/s)
+
 const rule = z.strictObject({
   match: z.union([z.string(), z.array(z.string()).min(1)]).transform((names) => [names].flat()),
   writes: z.boolean().optional(),
   permissions: z.array(z.string()).optional(),
   approval: z.boolean().optional(),
   approvers: z
-    .union([z.literal('others'), z.array(z.string()).min(1)], {
-      error: 'must be "others", or a list of names',
+    .union([z.enum(['self', 'others']), z.array(approverName).min(1)], {
+      error: 'must be "self", "others", or a list of names',
     })
     .optional(),
   idempotencyKey: z.boolean().optional(),
