@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Call } from '../capability/call.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import { Catalog } from '../catalog/catalog.ts'
@@ -35,6 +35,7 @@ import { isCodeCurrent } from './load-modules.ts'
 import { type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './placed-source.ts'
+import { readRequestStateKey } from './request-state-key.ts'
 
 /** The parts of one Drawbridge, wired together. Mounts are empty until `Drawbridge.replace` adds sources. */
 export interface Assembly {
@@ -74,7 +75,6 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const { onOperationalError = options.onError ?? warnOfError } = options
   const config = checkOptions(options)
   const steadyNow = createSteadyClock()
-  const requestStateKey = randomBytes(32)
   const inFlight = new InFlight()
   const tokenGates = new Map<string, TokenGate>()
   const requiresToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
@@ -84,6 +84,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     ...toRetention(config.policy),
     onError,
   })
+  const requestStateKey = readRequestStateKey(ledger, onOperationalError)
   const approvals = new Approvals(ledger, Date.now)
   const approver = openApproverCredential(options.store, onOperationalError)
   // A tool that reads files must not give the credential to a model, which could then decide.

@@ -303,7 +303,7 @@ policy:
     const { details } = await client.call('pay', input)
     const id = String(details.approval)
     const terminal = await site.run('approvals', 'show', id)
-    const page = await fetch(new URL(`/approvals/${id}`, site.url))
+    const page = await fetch(new URL(`/approvals/${id}`, site.url), { headers: site.asApprover() })
 
     const [message = ''] = client.shown
     for (const [output, text] of Object.entries({
@@ -389,7 +389,7 @@ policy:
       expect(Object.values(result?.inputRequests ?? {})).toMatchObject([
         { method: 'elicitation/create' },
       ])
-      const pending = await fetch(new URL('/approvals', site.url))
+      const pending = await fetch(new URL('/approvals', site.url), { headers: site.asApprover() })
       const [approval] = (await pending.json()) as { id: string }[]
       const parts = (result?.requestState ?? '').split('.')
       const readable = parts.map((part) => Buffer.from(part, 'base64url').toString()).join()

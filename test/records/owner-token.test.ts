@@ -239,7 +239,11 @@ test('an owner token in the body of a frame or of an approval is refused and nev
 
   const answers = [
     await post(`${origin}/intents`, {}, { protocol: 'INTENTUSNET/1.0', body: { note: owner } }),
-    await post(`${origin}/approvals/${approval?.id}`, {}, { decision: 'approve', note: owner }),
+    await post(
+      `${origin}/approvals/${approval?.id}`,
+      { authorization: `Bearer ${bridge.approverToken}` },
+      { decision: 'approve', note: owner },
+    ),
   ]
 
   for (const answer of answers) {

@@ -11,7 +11,7 @@ import {
   openClient,
 } from './client-kinds.ts'
 import { ranFile } from './counting-tools.ts'
-import { drawbridge, main, toServing } from './run-cli.ts'
+import { drawbridge, main, type Serving, toServing } from './run-cli.ts'
 import { type StartedProcess, startProcess, toEnvironment } from './start-process.ts'
 
 type Environment = Readonly<Record<string, string>>
@@ -65,6 +65,11 @@ export class Site {
     }
   }
 
+  /** Headers with the credential for deciding approvals. */
+  asApprover(): Record<string, string> {
+    return { authorization: `Bearer ${this.read('drawbridge.db.approver').trim()}` }
+  }
+
   /** Runs a `drawbridge` command in the folder until it exits. */
   run(...args: readonly string[]): Promise<Finished> {
     return drawbridge(args, { cwd: this.folder, env: this.#environment })
@@ -91,7 +96,7 @@ export class Site {
   }
 
   /** Starts `drawbridge serve` on a free port; HTTP clients connect to the latest one. */
-  async serve(...args: readonly string[]): Promise<StartedProcess> {
+  async serve(...args: readonly string[]): Promise<Serving> {
     const serving = await toServing(this.start('serve', '--port', '0', ...args))
     this.#url = serving.url
     return serving

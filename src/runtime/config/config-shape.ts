@@ -120,7 +120,12 @@ const budget = z.strictObject({
 })
 
 /** The words for groups stand alone: in a list they would be names that nobody has. */
-const approverName = z.string().regex(/^(?!(self|others)$).*\S/s)
+const approverName = z
+  .string()
+  .regex(
+    /^(?!(self|others)$).*\S/s,
+    'must be a name; "self" and "others" stand alone, not in a list',
+  )
 
 const rule = z.strictObject({
   match: z.union([z.string(), z.array(z.string()).min(1)]).transform((names) => [names].flat()),

@@ -7,6 +7,7 @@ import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
 import { ProcessRegistry } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
+import { readOrCreateSharedSecret } from './shared-secrets.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
@@ -120,6 +121,11 @@ export class SqliteLedger implements Ledger {
       // Group commit: run after all jobs of this turn of the event loop have arrived.
       setImmediate(() => this.#runJobs())
     })
+  }
+
+  /** A secret of this file, which all processes on it share and which survives restarts. */
+  sharedSecret(name: string, create: () => string): string {
+    return readOrCreateSharedSecret(this.#database, name, create)
   }
 
   record(make: () => AuditEntry): void {
