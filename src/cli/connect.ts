@@ -1,12 +1,16 @@
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import { defineCommand } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import type { Config } from '../runtime/config/config-shape.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
+import { removeJsonc, setJsonc } from './connect/edit-jsonc.ts'
+import { parseJsonc } from './connect/parse-jsonc.ts'
+import { readTextFile, replaceTextFile } from './connect/replace-file.ts'
 import { printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
@@ -157,46 +161,87 @@ function toCommand(
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Keeps everything else in the file, and a backup beside it. */
-async function merge(client: Client, name: string, entry: Entry): Promise<object> {
+/** Keeps every other character of the file, and a backup beside it. */
+async function merge(client: Client, name: string, entry: Entry): Promise<Entry> {
   const file = client.file()
-  const before = await readFile(file, 'utf8').catch(() => undefined)
-  const settings = before === undefined ? {} : parse(before, file)
-  const servers = settings[client.key] ?? {}
-  if (!isPlainObject(servers)) throw new SetupError(`${client.key} in ${file} is not an object.`)
-  const mergedEntry = keepToken(servers[name], entry)
-  const merged = { ...settings, [client.key]: { ...servers, [name]: mergedEntry } }
-  const after = `${JSON.stringify(merged, null, 2)}\n`
-  if (after === before) return mergedEntry
-  await mkdir(path.dirname(file), { recursive: true })
-  if (before !== undefined) await copyFile(file, `${file}.bak`)
-  await writeFile(file, after)
-  return mergedEntry
+  const { target, text: before } = await readTextFile(file)
+  const after = mergeText({ text: before ?? '{}\n', file }, [client.key, name], entry)
+  if (after.text !== before) {
+    if (before !== undefined) await replaceTextFile(`${file}.bak`, before, target)
+    await replaceTextFile(target, after.text, target)
+  }
+  if (holdsSecret(after.entry)) await warnOfExposure(target)
+  return after.entry
 }
 
-/** Keeps existing variables and headers; a token that was put in by hand cannot be shown again. */
-function keepToken(existingEntry: unknown, entry: Entry): object {
-  if (!isPlainObject(existingEntry)) return entry
+function mergeText(
+  { text, file }: { readonly text: string; readonly file: string },
+  path: readonly [key: string, name: string],
+  entry: Entry,
+): { readonly text: string; readonly entry: Entry } {
+  const [key, name] = path
+  const servers = parse(text, file)[key] ?? {}
+  if (!isPlainObject(servers)) throw new SetupError(`${key} in ${file} is not an object.`)
+  const existing = Object.hasOwn(servers, name) ? servers[name] : undefined
+  const merged = mergeEntry(existing, entry)
+  let edited = text
+  if (isPlainObject(existing)) {
+    for (const [field, value] of flatten(merged))
+      edited = setJsonc(edited, [...path, ...field], value)
+    for (const field of Object.keys(existing))
+      if (!Object.hasOwn(merged, field)) edited = removeJsonc(edited, [...path, field])
+  } else edited = setJsonc(edited, path, merged)
+  const result = parse(edited, file)[key]
+  if (!isPlainObject(result) || !isDeepStrictEqual(result, { ...servers, [name]: merged }))
+    throw new SetupError(`${file} cannot be merged, so nothing was written. Add the entry by hand.`)
+  return { text: edited, entry: merged }
+}
+
+/** Fields that belong together: one that the new entry does not have would contradict it. */
+const ownFields = ['type', 'command', 'args', 'url']
+
+/** Keeps fields, variables and headers that a user has added; a token that was put in by hand cannot be shown again. */
+function mergeEntry(existing: unknown, entry: Entry): Entry {
+  if (!isPlainObject(existing)) return entry
+  const kept = Object.entries(existing).filter(
+    ([field]) => !ownFields.includes(field) || field in entry,
+  )
   const parts = (['env', 'headers'] as const).flatMap((key) => {
-    const [existing = {}, added = {}] = [existingEntry[key], entry[key]].map((one) =>
-      isPlainObject(one) ? one : {},
-    )
+    const [former, added] = [existing[key], entry[key]]
+    if (!isPlainObject(added)) return []
+    const known = isPlainObject(former) ? former : {}
     const changed = Object.entries(added).filter(
-      ([name, value]) => !(lacksToken({ value }) && name in existing),
+      ([name, value]) => !(lacksToken({ value }) && name in known),
     )
-    const merged = { ...existing, ...Object.fromEntries(changed) }
-    return Object.keys(merged).length > 0 ? [[key, merged]] : []
+    return [[key, { ...known, ...Object.fromEntries(changed) }]]
   })
-  return { ...entry, ...Object.fromEntries(parts) }
+  return { ...Object.fromEntries(kept), ...entry, ...Object.fromEntries(parts) }
+}
+
+/** Members to set; variables and headers one by one, so that comments between them stay. */
+const flatten = (entry: Entry): [path: string[], value: unknown][] =>
+  Object.entries(entry).flatMap(([field, value]) =>
+    isPlainObject(value) && Object.keys(value).length > 0
+      ? Object.entries(value).map(([name, one]): [string[], unknown] => [[field, name], one])
+      : [[[field], value] as [string[], unknown]],
+  )
+
+const holdsSecret = (entry: Entry): boolean => 'env' in entry || 'headers' in entry
+
+async function warnOfExposure(file: string): Promise<void> {
+  const { mode } = await stat(file)
+  if (process.platform !== 'win32' && (mode & 0o044) !== 0)
+    printMessage(`Other users can read ${file}, which contains credentials. Run: chmod 600 ${file}`)
 }
 
 function parse(text: string, file: string): Record<string, unknown> {
   let settings: unknown
   try {
-    settings = JSON.parse(text)
+    settings = parseJsonc(text).value
   } catch (error) {
-    const [reason] = (error as Error).message.split('\n')
-    throw new SetupError(`${file} is not valid JSON, so nothing was written: ${reason}`)
+    throw new SetupError(
+      `${file} is not valid JSON, so nothing was written: ${(error as Error).message}`,
+    )
   }
   if (isPlainObject(settings)) return settings
   throw new SetupError(`${file} is not a JSON object, so nothing was written.`)

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -143,8 +143,8 @@ describe('drawbridge connect', () => {
 describe('drawbridge connect --write', () => {
   test('does not change a file that it cannot merge into, and prints one line', async () => {
     const unmergeable: Readonly<Record<string, string>> = {
-      'invalid JSON': '{ "mcpServers": { "other": {}, } }',
-      'with comments': '// mine\n{ "mcpServers": {} }',
+      'invalid JSON': '{ "mcpServers": { "other": {} "more": {} } }',
+      'with an open comment': '{ "mcpServers": {} /* }',
       empty: '',
       'an array': '[{ "mcpServers": {} }]',
       null: 'null',
@@ -169,6 +169,119 @@ describe('drawbridge connect --write', () => {
         ]),
       ),
     )
+  })
+
+  const commented = `\uFEFF// Servers of the team.\r
+{\r
+\t"inputs": [ 1.0, 12345678901234567890 ], /* keep */\r
+\t"mcpServers": {\r
+\t\t// The old one.\r
+\t\t"other": { "command": "other" }, // do not touch\r
+\t\t"acme": {\r
+\t\t\t"disabled": true, // by me\r
+\t\t\t"url": "http://127.0.0.1:1/mcp",\r
+\t\t\t"env": {\r
+\t\t\t\t// for the upstream\r
+\t\t\t\t"FAR_TOKEN": "far",\r
+\t\t\t},\r
+\t\t},\r
+\t},\r
+\t"theme": "dark"\r
+}`
+
+  test('keeps comments, order, numbers, indentation, line ends, byte order mark and fields of the user', async () => {
+    const cwd = await aProject({ ...files, '.mcp.json': commented })
+
+    const { code } = await connect(cwd, 'claude-code', '--write')
+
+    const text = await readFile(path.join(cwd, '.mcp.json'), 'utf8')
+    const lines = text.split('\r\n')
+    const kept = commented.split('\r\n').filter((line) => !line.includes('"url"'))
+    expect(code).toBe(0)
+    expect(lines.filter((line) => kept.includes(line))).toEqual(kept)
+    expect(text).not.toContain('"url"')
+    expect(lines.filter((line) => !kept.includes(line)).join(' ')).toMatch(
+      /^\t\t\t"type": "stdio",.*"command": .*"args": \[/,
+    )
+  })
+
+  test.each([
+    ['an empty object', '{}', 2],
+    ['no servers yet', '{\n    "theme": "dark"\n}\n', 4],
+    ['one line', '{"mcpServers":{"other":{"command":"x"}},"theme":"dark"}', undefined],
+    ['only comments', '{\n  // nothing yet\n}', 2],
+    ['a trailing comma and a comment', '{\n  "mcpServers": {\n    "a": {}, // a\n  },\n}\n', 2],
+    ['a comment after the last member', '{\n "mcpServers": {\n  "a": {} // a\n }\n}\n', 1],
+  ])('adds an entry to a file with %s', async (_, before, indent) => {
+    const cwd = await aProject({ ...files, '.mcp.json': before })
+
+    expect((await connect(cwd, 'claude-code', '--write')).code).toBe(0)
+    const after = await readFile(path.join(cwd, '.mcp.json'), 'utf8')
+
+    // Every character of the former text is there, in the same order.
+    let position = 0
+    for (const character of before.replaceAll(/[\s,]/g, '')) {
+      position = after.indexOf(character, position) + 1
+      expect(position).toBeGreaterThan(0)
+    }
+    expect(after.endsWith('\n')).toBe(before.endsWith('\n'))
+    if (indent === undefined) expect(after).not.toContain('\n')
+    else expect(after).toMatch(new RegExp(`^ {${2 * indent}}"acme": \\{$`, 'm'))
+    expect(after).toContain('"--stdio"')
+  })
+
+  test('creates files that only their owner can read, and keeps the mode of existing ones', async () => {
+    const cwd = await aProject({ ...files, '.cursor/mcp.json': '{}' })
+    await chmod(path.join(cwd, '.cursor/mcp.json'), 0o640)
+    await connect(cwd, 'claude-code', '--write')
+    await connect(cwd, 'cursor', '--write')
+
+    const modeOf = async (file: string) => (await stat(path.join(cwd, file))).mode & 0o777
+    expect(await modeOf('.mcp.json')).toBe(0o600)
+    expect(await modeOf('.cursor/mcp.json')).toBe(0o640)
+    expect(await modeOf('.cursor/mcp.json.bak')).toBe(0o640)
+    expect((await readdir(cwd)).filter((name) => name.endsWith('.tmp'))).toEqual([])
+  })
+
+  test('warns when a file with credentials can be read by others', async () => {
+    const cwd = await aProject({
+      'drawbridge.yaml': 'sources: [{ records: ./people.db }]\n',
+      '.mcp.json': '{}',
+    })
+    await chmod(path.join(cwd, '.mcp.json'), 0o644)
+
+    const { code, stderr } = await connect(cwd, 'claude-code', '--write')
+
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/Other users can read .*chmod 600/)
+  })
+
+  test('writes through a symbolic link, and refuses one that leads nowhere', async () => {
+    const cwd = await aProject({ ...files, 'dotfiles/mcp.json': '{ "mcpServers": {} }' })
+    const link = path.join(cwd, '.mcp.json')
+    await symlink('dotfiles/mcp.json', link)
+
+    await connect(cwd, 'claude-code', '--write')
+
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect((await readJson(path.join(cwd, 'dotfiles/mcp.json'))).mcpServers).toHaveProperty('acme')
+
+    await rm(path.join(cwd, 'dotfiles/mcp.json'))
+    const { code, stderr } = await connect(cwd, 'claude-code', '--write')
+    expect(code).toBe(2)
+    expect(stderr).toContain('a symbolic link to a file that does not exist')
+  })
+
+  test('refuses a file that is not valid UTF-8', async () => {
+    const cwd = await aProject(files)
+    const bytes = Buffer.from('{ "name": "\xe9" }', 'latin1')
+    await writeFile(path.join(cwd, '.mcp.json'), bytes)
+
+    const { code, stderr } = await connect(cwd, 'claude-code', '--write')
+
+    expect(code).toBe(2)
+    expect(stderr).toContain('not valid UTF-8')
+    expect(await readFile(path.join(cwd, '.mcp.json'))).toEqual(bytes)
   })
 
   test('is idempotent, and the backup is the file from before the first run', async () => {
