@@ -1,4 +1,6 @@
 import { defineCommand } from 'citty'
+import { toStore } from '../runtime/config/find-config.ts'
+import { findStoreProblems } from '../runtime/store-diagnostics.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
 import { openWithoutStore } from './terminal/open.ts'
 import { count, print, printJson, toLine } from './terminal/print.ts'
@@ -11,8 +13,12 @@ export const check = defineCommand({
   },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
-    const { bridge } = await openWithoutStore(args.what)
-    const diagnostics = [...bridge.diagnostics, ...(await bridge.probe())]
+    const { bridge, configuration } = await openWithoutStore(args.what)
+    const diagnostics = [
+      ...findStoreProblems(toStore(configuration), 'store'),
+      ...bridge.diagnostics,
+      ...(await bridge.probe()),
+    ]
     const errors = diagnostics.filter(({ severity }) => severity === 'error').length
     if (args.json) printJson(diagnostics.map((one, index) => ({ id: String(index + 1), ...one })))
     else {

@@ -36,6 +36,7 @@ import { type Mount, Mounts } from './mounts.ts'
 import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './placed-source.ts'
 import { readRequestStateKey } from './request-state-key.ts'
+import { findStoreProblems } from './store-diagnostics.ts'
 
 /** The parts of one Drawbridge, wired together. Mounts are empty until `Drawbridge.replace` adds sources. */
 export interface Assembly {
@@ -84,6 +85,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     ...toRetention(config.policy),
     onError,
   })
+  for (const { message } of options.store ? findStoreProblems(options.store, 'store') : [])
+    onOperationalError(new Error(message))
   const requestStateKey = readRequestStateKey(ledger, onOperationalError)
   const approvals = new Approvals(ledger, Date.now)
   const approver = openApproverCredential(options.store, onOperationalError)

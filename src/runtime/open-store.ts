@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { localUser } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
@@ -11,6 +11,7 @@ import { readApproverSecret } from '../storage/approver-secret.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import { isDanglingLink } from '../storage/private-file.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
@@ -44,7 +45,7 @@ export async function openStore(
 ): Promise<OperatorStore> {
   const configuration = await findConfig(what, environment)
   const file = toStore(configuration)
-  if (!(await stat(file).catch(() => undefined)))
+  if (!isDanglingLink(file) && !existsSync(file))
     throw new SetupError(`There is no store ${file} yet: no call has been made.`)
   const ledger = openLedger({
     file,

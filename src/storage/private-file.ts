@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs'
+import { existsSync, lstatSync, type Stats, statSync } from 'node:fs'
 
 /** The mode of a file that other users can read or write; `undefined` if only its owner can. */
 export function findExposure(file: string): string | undefined {
@@ -7,6 +7,10 @@ export function findExposure(file: string): string | undefined {
 }
 
 const othersReadOrWrite = 0o066
+
+/** True for a symbolic link to a file that does not exist. */
+export const isDanglingLink = (file: string): boolean =>
+  lstatSync(file, { throwIfNoEntry: false }) !== undefined && !existsSync(file)
 
 /** True if a file belongs to this user, or to the owner of the store: root may work on it, too. */
 export function hasTrustedOwner(file: string, store: string): boolean {

@@ -10,6 +10,7 @@ import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import type { OpenedSource, PlacedSource } from '../placed-source.ts'
+import { findStoreProblems } from '../store-diagnostics.ts'
 import { BackgroundWriter } from './background-writer.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 
@@ -43,7 +44,10 @@ export function openRecords(store: string, folder = '.', id = store): OpenedReco
     id,
     open: gate.open,
     containsOwnerToken: gate.containsOwnerToken,
-    diagnostics: () => (find() ? [] : [toMissing(id, store)]),
+    diagnostics: () => {
+      const problems = findStoreProblems(file, id)
+      return find() || problems.length > 0 ? problems : [toMissing(id, store)]
+    },
     close: async () => {
       await sink?.close()
       records?.close()

@@ -1,7 +1,8 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
 import { StorageError } from '../../capability/storage-error.ts'
+import { isDanglingLink } from '../private-file.ts'
 
 /** The subset of SQLite in use. Only this file knows the drivers. */
 export interface Sqlite {
@@ -79,8 +80,12 @@ function createPrivateFile(file: string): void {
     closeSync(openSync(file, 'ax', 0o600))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    // A dangling symbolic link: its target does not exist yet.
-    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+    // The driver would create its target, perhaps on a disk that is not mounted: an empty store then
+    // hides the real one.
+    if (isDanglingLink(file))
+      throw new Error(
+        'it is a symbolic link to a file that does not exist. Correct or remove the link',
+      )
   }
 }
 
