@@ -123,6 +123,12 @@ describe('rules and effects', () => {
       ['approvers_changed narrowing'],
     ],
     [
+      'callers that may decide themselves',
+      { approval: true },
+      { approval: true, approvers: 'self' },
+      ['approvers_changed widening'],
+    ],
+    [
       'more approvers',
       { approval: true, approvers: ['ann'] },
       { approval: true, approvers: ['bob', 'ann'] },

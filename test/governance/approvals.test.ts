@@ -4,9 +4,11 @@ import { expect, test } from 'vitest'
 import type { Call } from '../../src/capability/call.ts'
 import type { Capability } from '../../src/capability/capability.ts'
 import { type Asking, done, type Outcome } from '../../src/capability/outcome.ts'
+import type { Approvers } from '../../src/capability/rules.ts'
 import { toFingerprint } from '../../src/catalog/fingerprint.ts'
 import { Approvals } from '../../src/governance/approvals.ts'
 import { createRefine, type PolicyRule } from '../../src/governance/policy.ts'
+import { dropUndefined } from '../../src/json/drop-undefined.ts'
 import { createRequestStates } from '../../src/mcp/request-state.ts'
 import { aClock, hour, minute, second } from '../support/a-clock.ts'
 import {
@@ -381,6 +383,68 @@ test('with named approvers only they can decide', async () => {
   expect(insiderDecision).toMatchObject({ approval: { decidedBy: 'ken' } })
   expect(verdictOf(await call())).toBe('done')
 })
+
+/** Rows: the rule. Columns: whether the caller ann, the listed ken and the unlisted bob may decide. */
+const deciders: readonly [string, Approvers | undefined, Record<string, boolean>][] = [
+  ['no approvers', undefined, { ann: false, ken: true, bob: true }],
+  ['self', 'self', { ann: true, ken: true, bob: true }],
+  ['others', 'others', { ann: false, ken: true, bob: true }],
+  ['a list', ['eve', 'ken'], { ann: false, ken: true, bob: false }],
+  ['a list with the caller', ['ann', 'ken'], { ann: false, ken: true, bob: false }],
+  ['an empty list', [], { ann: false, ken: false, bob: false }],
+]
+test.each(deciders)('who may decide: %s', async (_, approvers, expected) => {
+  const { request, approvalsApi } = anApprovalSetup({ rules: dropUndefined({ approvers }) })
+  for (const [by, isAllowed] of Object.entries(expected))
+    for (const state of ['approved', 'denied'] as const) {
+      const id = await request({ input: { by, state } })
+      expect([by, 'approval' in (await approvalsApi.decide(id, state, by))]).toEqual([
+        by,
+        isAllowed,
+      ])
+    }
+})
+
+test.each(['Ann', 'ANN', ' ann\u00a0', 'a\u200bnn', 'ａｎｎ', '𝐚𝐧𝐧', 'ann\u0000'])(
+  'the caller cannot decide as %j',
+  async (by) => {
+    const { request, approve } = anApprovalSetup()
+    expect(await approve(await request(), by)).toEqual({
+      fault: expect.stringContaining('another'),
+    })
+  },
+)
+
+test('a caller with a composed name cannot decide under the decomposed one', async () => {
+  const { request, approve } = anApprovalSetup()
+  const id = await request({ caller: { ...aCaller(), subject: 'Zo\u00eb Stra\u00dfe' } })
+  expect(await approve(id, 'zoe\u0308 STRASSE')).toEqual({
+    fault: expect.stringContaining('another'),
+  })
+})
+
+const mergedApprovers: readonly [Approvers | undefined, Approvers | undefined, unknown][] = [
+  [undefined, 'self', 'self'],
+  [undefined, 'others', 'others'],
+  ['self', 'others', 'others'],
+  ['self', ['ken'], ['ken']],
+  ['others', ['ken'], ['ken']],
+  [['eve', 'ken'], ['ken', 'bob'], ['ken']],
+  [['eve'], ['ken'], []],
+]
+test.each(mergedApprovers)(
+  'the stricter of the approvers %j and %j applies, in either order',
+  (first, second, expected) => {
+    for (const [own, added] of [
+      [first, second],
+      [second, first],
+    ]) {
+      const { pay } = aPayment({ rules: dropUndefined({ approval: true, approvers: own }) })
+      const refine = createRefine([{ match: ['pay'], ...dropUndefined({ approvers: added }) }])
+      expect(refine(pay).rules.approvers).toEqual(expected)
+    }
+  },
+)
 
 test('with approvers "others" the user of the client is not asked, and a forged answer is ignored', async () => {
   const { ran, call, approvalsApi } = anApprovalSetup({ rules: { approvers: 'others' } })
