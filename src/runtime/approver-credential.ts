@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { StorageError } from '../capability/storage-error.ts'
 import type { ApprovalRouteOptions } from '../http/approvals/approval-routes.ts'
 import { createIdentifyApprover } from '../http/approvals/identify-approver.ts'
 import type { Identify } from '../http/callers.ts'
@@ -8,10 +9,10 @@ import { createApproverSecret, readApproverSecret } from '../storage/approver-se
 export interface ApproverCredential {
   /** Throws a `StorageError` that names the next step, when there is none that can be used. */
   read(): string
-  /** The value at start, if it is in a file that a tool could read and return. */
+  /** The value, if it is in a file that a tool could read and return: results must not contain it. */
   readonly storedValue?: string
-  /** Where to find it, without a path of this machine. */
-  readonly location: string
+  /** How to use it over HTTP, without a path of this machine. */
+  readonly hint: string
 }
 
 /** Beside the store, or in this process only if the store is in memory. */
@@ -21,21 +22,29 @@ export function openApproverCredential(
 ): ApproverCredential {
   if (store === undefined || store === ':memory:') {
     const value = randomBytes(32).toString('base64url')
-    return {
-      read: () => value,
-      location: 'the program that runs this server (bridge.approverToken)',
-    }
+    return { read: () => value, hint: toHint('bridge.approverToken of the program that runs it') }
   }
-  // Read again for each decision: a deleted or replaced file takes effect at once.
-  const read = () => readApproverSecret(store)
-  const location = "the file with the extension .approver beside this server's store"
+  const hint = `${toHint("the content of the file with the extension .approver beside the server's store")}, or run "drawbridge approvals" there`
   try {
-    return { read, location, storedValue: createApproverSecret(store) }
+    const storedValue = createApproverSecret(store)
+    return { read: () => readUnchanged(store, storedValue), hint, storedValue }
   } catch (error) {
     // Calls are served nevertheless: only deciding is impossible until the operator has acted.
     onOperationalError(error)
-    return { read, location }
+    return { read: () => readUnchanged(store, undefined), hint }
   }
+}
+
+const toHint = (bearer: string): string =>
+  `Approvals need a credential of their own: send "Authorization: Bearer" with ${bearer}`
+
+/** Reads the file each time: a deleted one takes effect at once. A new one is not redacted from results yet. */
+function readUnchanged(store: string, valueAtStart: string | undefined): string {
+  const value = readApproverSecret(store)
+  if (value === valueAtStart) return value
+  throw new StorageError(
+    'Approvals cannot be decided over HTTP: the approver credential was replaced after this server started. Restart it.',
+  )
 }
 
 /**
@@ -54,7 +63,7 @@ export const toApprovalAccess = (
       }
     : {
         identify: createIdentifyApprover(() => readOrReport(credential, onOperationalError)),
-        credentialHint: `Approvals need a credential of their own: send "Authorization: Bearer" with the one in ${credential.location}, or run "drawbridge approvals" on the server`,
+        credentialHint: credential.hint,
       }
 
 function readOrReport(
