@@ -1,6 +1,6 @@
 import type { Capability, Prompt, View } from '../capability/capability.ts'
 import type { Diagnostic } from '../capability/diagnostic.ts'
-import type { Reading } from '../capability/source.ts'
+import type { About, Reading } from '../capability/source.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { toListDifference } from './list-difference.ts'
 import type { MountedReading } from './mounted-source.ts'
@@ -8,6 +8,7 @@ import { type NameClaim, toAddressedClaim, toNamedClaim } from './name-claim.ts'
 import { type EntryChange, NameClaims } from './name-claims.ts'
 import type { Naming } from './served-name.ts'
 import type { Refine, Snapshot } from './snapshot.ts'
+import { type ServedTexts, serveAbout, type TextPolicy } from './text/serve-texts.ts'
 
 /** The entries that changed, by kind. */
 export interface EntryChanges {
@@ -19,23 +20,28 @@ export interface EntryChanges {
 
 const emptyReading: Reading = { capabilities: [] }
 
+export interface IndexOptions {
+  readonly naming: Naming
+  readonly refine: Refine
+  readonly text: TextPolicy
+}
+
 /**
  * Everything the sources of a mount offer, updated incrementally: the work is proportional to the
  * entries that a new reading adds or removes.
  */
 export class CatalogIndex {
-  readonly #naming: Naming
-  readonly #refine: Refine
+  readonly #options: IndexOptions
   readonly #capabilities = new NameClaims<Capability>()
   readonly #prompts = new NameClaims<Prompt>()
   readonly #views = new NameClaims<View>()
   readonly #templates = new NameClaims<View>()
   readonly #claims = new WeakMap<Capability, NameClaim<Capability>>()
   readonly #readings = new Map<unknown, MountedReading>()
+  readonly #abouts = new Map<unknown, ServedTexts<About>>()
 
-  constructor(naming: Naming, refine: Refine) {
-    this.#naming = naming
-    this.#refine = refine
+  constructor(options: IndexOptions) {
+    this.#options = options
   }
 
   /** Replaces the previous reading of the same source. */
@@ -44,8 +50,9 @@ export class CatalogIndex {
     if (former === mountedReading) return
     this.#readings.set(source, mountedReading)
     const [before, after] = [former?.reading ?? emptyReading, mountedReading.reading]
+    if (before.about !== after.about) this.#abouts.set(source, this.#toAbout(mountedReading))
     const { prefix, track } = mountedReading
-    const options = dropUndefined({ prefix, naming: this.#naming, refine: this.#refine })
+    const options = dropUndefined({ ...this.#options, prefix })
     const toNamed = <T extends Capability>(entry: T) => toNamedClaim(track(entry), options)
     const toAddressed = (view: View) => toAddressedClaim(track(view), options)
     this.#update(before.capabilities, after.capabilities, () => this.#capabilities, toNamed)
@@ -64,14 +71,26 @@ export class CatalogIndex {
   }
 
   toSnapshot(): Snapshot {
+    const abouts = [...this.#abouts.values()]
     return Object.freeze({
       capabilities: this.#capabilities.entries,
       prompts: this.#prompts.entries,
       views: this.#views.entries,
       templates: [...this.#templates.entries.values()],
-      diagnostics: this.#diagnose(),
-      abouts: [...this.#readings.values()].flatMap(({ reading }) => reading.about ?? []),
+      diagnostics: [...this.#diagnose(), ...abouts.flatMap(({ diagnostics }) => diagnostics)],
+      abouts: abouts.flatMap(({ served }) => served ?? []),
     })
+  }
+
+  #toAbout({ source, reading }: MountedReading): ServedTexts<About> {
+    if (!reading.about) return { diagnostics: [] }
+    try {
+      return serveAbout(reading.about, this.#options.text, source)
+    } catch {
+      const message = 'The description of the source is left out: it has no JSON representation.'
+      const diagnostic = { code: 'definition_unusable', severity: 'error', message } as const
+      return { diagnostics: [{ ...diagnostic, source, pointer: '' }] }
+    }
   }
 
   #diagnose(): readonly Diagnostic[] {

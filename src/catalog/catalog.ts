@@ -1,20 +1,14 @@
 import type { Capability, View } from '../capability/capability.ts'
-import { CatalogIndex, type EntryChanges } from './catalog-index.ts'
+import { CatalogIndex, type EntryChanges, type IndexOptions } from './catalog-index.ts'
 import { History } from './history.ts'
 import { MountedSource, type Placement, type SourceEvent } from './mounted-source.ts'
 import type { EntryChange } from './name-claims.ts'
-import type { Naming } from './served-name.ts'
 import type { Entry, Refine, Snapshot } from './snapshot.ts'
 
 export type { Placement }
 
 /** Changes within this time are read together, unless a client reads the catalog first. */
 const coalesceMs = 5
-
-export interface CatalogOptions {
-  readonly naming: Naming
-  readonly refine: Refine
-}
 
 const noRefine: Refine = (capability) => capability
 
@@ -36,8 +30,7 @@ export interface CatalogChange {
 
 /** All sources of a mount as one immutable snapshot, replaced as a whole when a source changes. */
 export class Catalog {
-  readonly #naming: Naming
-  #refine: Refine
+  #options: IndexOptions
   readonly #history = new History()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #sources: MountedSource[] = []
@@ -45,18 +38,17 @@ export class Catalog {
   #index: CatalogIndex
   #snapshot: Snapshot
 
-  private constructor(options: CatalogOptions) {
-    this.#naming = options.naming
-    this.#refine = options.refine
-    this.#index = new CatalogIndex(options.naming, options.refine)
+  private constructor(options: IndexOptions) {
+    this.#options = options
+    this.#index = new CatalogIndex(options)
     this.#snapshot = this.#index.toSnapshot()
   }
 
   static async open(
     placements: readonly Placement[],
-    options: Partial<CatalogOptions> = {},
+    options: Partial<IndexOptions> = {},
   ): Promise<Catalog> {
-    const catalog = new Catalog({ naming: 'portable', refine: noRefine, ...options })
+    const catalog = new Catalog({ naming: 'portable', refine: noRefine, text: 'strip', ...options })
     const { commit } = await catalog.prepare(placements)
     await commit()
     return catalog
@@ -85,13 +77,14 @@ export class Catalog {
    */
   async prepare(
     placements: readonly Placement[],
-    refine: Refine = this.#refine,
+    policy: Partial<Omit<IndexOptions, 'naming'>> = {},
   ): Promise<Preparation> {
+    const options = { ...this.#options, ...policy }
     const sources = placements.map(
       (placement) => new MountedSource(placement, (event) => this.#onSourceEvent(event)),
     )
     await Promise.all(sources.map((source) => source.read()))
-    const index = new CatalogIndex(this.#naming, refine)
+    const index = new CatalogIndex(options)
     for (const source of sources) index.put(source, source.mountedReading)
     index.applyChanges()
     return {
@@ -100,7 +93,7 @@ export class Catalog {
       commit: () => {
         const former = this.#sources
         this.#sources = sources
-        this.#refine = refine
+        this.#options = options
         this.#index = index
         this.#publish(toEntryChanges(this.#snapshot, index.toSnapshot()))
         for (const source of sources) source.watch()

@@ -12,6 +12,8 @@ export interface Placement {
 
 /** The latest reading of a source with its mount options. The same object until it changes. */
 export interface MountedReading {
+  /** Id of the source. */
+  readonly source: string
   readonly prefix?: string
   readonly reading: Reading
   /** The reading's own diagnostics, and the error of a failed read. */
@@ -117,6 +119,7 @@ export class MountedSource {
     const { source, prefix } = this.#placement
     const reading = this.#reading
     return {
+      source: source.id,
       ...dropUndefined({ prefix }),
       reading,
       diagnostics: [...(reading.diagnostics ?? []), ...this.#readErrors],

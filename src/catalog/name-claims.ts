@@ -17,6 +17,8 @@ export class NameClaims<T extends Capability> {
   readonly #byKey = new Map<string, readonly NameClaim<T>[]>()
   readonly #contested = new Set<string>()
   readonly #withDiagnostics = new Set<NameClaim<T>>()
+  readonly #byLookAlike = new Map<string, Set<NameClaim<T>>>()
+  readonly #confusable = new Set<string>()
   readonly #touched = new Set<string>()
   #entries: SortedMap<Entry<T>> = SortedMap.from([])
 
@@ -30,17 +32,22 @@ export class NameClaims<T extends Capability> {
       ...[...this.#contested]
         .sort(byCodeUnit)
         .flatMap((key) => toCollision(key, this.#byKey.get(key) ?? [])),
+      ...[...this.#confusable]
+        .sort(byCodeUnit)
+        .flatMap((key) => toConfusion([...(this.#byLookAlike.get(key) ?? [])])),
     ]
   }
 
   add(claim: NameClaim<T>): void {
     if (claim.diagnostics.length > 0) this.#withDiagnostics.add(claim)
+    this.#compareLooks(claim, (twins) => twins.add(claim))
     if (claim.key !== undefined)
       this.#put(claim.key, [...(this.#byKey.get(claim.key) ?? []), claim])
   }
 
   remove(claim: NameClaim<T>): void {
     this.#withDiagnostics.delete(claim)
+    this.#compareLooks(claim, (twins) => twins.delete(claim))
     if (claim.key === undefined) return
     const others = [...(this.#byKey.get(claim.key) ?? [])]
     others.splice(others.indexOf(claim), 1)
@@ -64,6 +71,16 @@ export class NameClaims<T extends Capability> {
     return changes
   }
 
+  #compareLooks({ lookAlike }: NameClaim<T>, change: (twins: Set<NameClaim<T>>) => void): void {
+    if (lookAlike === undefined) return
+    const twins = this.#byLookAlike.get(lookAlike) ?? new Set()
+    change(twins)
+    if (twins.size === 0) this.#byLookAlike.delete(lookAlike)
+    else this.#byLookAlike.set(lookAlike, twins)
+    if (twins.size > 1) this.#confusable.add(lookAlike)
+    else this.#confusable.delete(lookAlike)
+  }
+
   #put(key: string, claims: readonly NameClaim<T>[]): void {
     if (claims.length === 0) this.#byKey.delete(key)
     else this.#byKey.set(key, claims)
@@ -83,5 +100,22 @@ function toCollision(key: string, claims: readonly NameClaim<Capability>[]): Dia
     severity: 'error',
     message,
     ...origin,
+  }))
+}
+
+/** Names that look alike are served, because they differ; equal ones are a collision. */
+function toConfusion(claims: readonly NameClaim<Capability>[]): Diagnostic[] {
+  const byKey = new Map(claims.map((claim) => [claim.key ?? '', claim]))
+  if (byKey.size < 2) return []
+  const sorted = [...byKey].sort(([a], [b]) => byCodeUnit(a, b))
+  const list = sorted
+    .map(([key, { capability }]) => `${key} (${JSON.stringify(capability.origin.name ?? key)})`)
+    .join(' and ')
+  const message = `${list} look alike: a model or a person can mistake one for the other. Rename one, or give a source a prefix.`
+  return sorted.map(([, { capability }]) => ({
+    code: 'name_look_alike',
+    severity: 'warning',
+    message,
+    ...capability.origin,
   }))
 }

@@ -7,7 +7,15 @@ import { type CallToolResult, RpcError } from '../runtime/drawbridge.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
-import { fail, print, printJson, printMessage } from './terminal/print.ts'
+import {
+  fail,
+  output,
+  print,
+  printExactly,
+  printJson,
+  printJsonLine,
+  printMessage,
+} from './terminal/print.ts'
 
 export const call = defineCommand({
   meta: {
@@ -28,9 +36,7 @@ export const call = defineCommand({
       const { mount, key: idempotencyKey } = args
       const result = await bridge.call(name, input, dropUndefined({ mount, idempotencyKey }))
       if (args.json) printJson(result)
-      else
-        for (const block of result.content)
-          print(block.type === 'text' ? block.text : JSON.stringify(block))
+      else for (const block of result.content) printBlock(block)
       printApprovalCommand(result, what)
       return result.isError ? 1 : 0
     } catch (error) {
@@ -41,6 +47,13 @@ export const call = defineCommand({
     }
   },
 })
+
+/** A program gets the text of a result as it is; on a terminal its control characters are escaped. */
+function printBlock(block: CallToolResult['content'][number]): void {
+  if (block.type !== 'text') printJsonLine(block)
+  else if (output.isTTY) print(block.text)
+  else printExactly(block.text)
+}
 
 /** The result is written for a model and does not name the configuration; a person at a terminal needs it. */
 function printApprovalCommand({ _meta = {} }: CallToolResult, what: string): void {

@@ -4,7 +4,7 @@ import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
-import { print, printMessage, toLine } from './terminal/print.ts'
+import { printExactly, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
@@ -53,7 +53,7 @@ export const project = defineCommand({
     })
     for (const diagnostic of diagnostics) printMessage(toLine(diagnostic))
     if (!json) return 1
-    print(canonicalize(json) ?? '')
+    printExactly(canonicalize(json) ?? '')
     return 0
   },
 })

@@ -4,7 +4,7 @@ import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsD
 import { SetupError } from '../capability/setup-error.ts'
 import { CredentialError } from '../runtime/records/credential-error.ts'
 import { exitCodes } from './exit-codes.ts'
-import { output, print, printMessage } from './terminal/print.ts'
+import { output, print, printExactly, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
@@ -85,7 +85,7 @@ function printUsage(usage: string): void {
     .replace('[WHAT] [NAME]', '[WHAT] NAME')
     .replaceAll('(Default: ', '(default: ')
     .replaceAll('(Required)', '(required)')
-  print(output.isTTY ? text : stripVTControlCharacters(text))
+  printExactly(output.isTTY ? text : stripVTControlCharacters(text))
 }
 
 const isVerb = (word: string): word is keyof typeof verbs => Object.hasOwn(verbs, word)

@@ -1,6 +1,7 @@
 import type { Call } from '../capability/call.ts'
 import type { Json, JsonObject } from '../capability/json.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { escapeHidden } from '../json/hidden-characters.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import type { ApprovalView } from './ledger.ts'
 
@@ -21,10 +22,10 @@ export function toApprovalView(call: Call): ApprovalView {
   const costs = [cost, ...(call.plan.budgetTexts ?? [])].filter(Boolean).join('. ')
   return dropUndefined({
     source: `${origin.source}${origin.pointer === '' ? '' : `#${origin.pointer}`}`,
-    description: escapeInvisible(description),
-    arguments: escapeInvisible(JSON.stringify(call.rawInput, null, 2) ?? '{}'),
+    description: toVisible(description),
+    arguments: toVisible(JSON.stringify(call.rawInput, null, 2) ?? '{}'),
     effects: effectTexts.join(', '),
-    destination: destination && escapeInvisible(toDestinationText(destination)),
+    destination: destination && toVisible(toDestinationText(destination)),
     cost: costs === '' ? undefined : costs,
   })
 }
@@ -66,12 +67,8 @@ function toPublicAddress(address: Json | undefined): string {
   return `${protocol}//${host}${pathname}`
 }
 
-/** Escapes control and bidirectional characters, against spoofing in terminals and dialogs. */
-function escapeInvisible(text: string): string {
-  const visible = text.replaceAll(
-    /[^\P{C}\n\t]|[\u2028\u2029]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  )
+function toVisible(text: string): string {
+  const visible = escapeHidden(text)
   return visible.length <= maxLength
     ? visible
     : `${visible.slice(0, maxLength)}… (${visible.length - maxLength} more characters)`

@@ -48,14 +48,17 @@ const getCompletion = (capability: Capability & { completion?: Capability }) =>
   capability.completion
 
 function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
-  const patterns = match.map(
-    (name) =>
-      new RegExp(`^${name.replaceAll(/[\\^$.+?()[\]{}|]/g, '\\$&').replaceAll('*', '.*')}$`),
-  )
+  const patterns = match.map(toPattern)
   return ({ name, effects }) =>
     (writes === undefined || writes === effects.writes) &&
     patterns.some((pattern) => pattern.test(name))
 }
+
+/** Whether a pattern of a rule, in which `*` matches any characters, matches a name. */
+export const matchesName = (pattern: string, name: string): boolean => toPattern(pattern).test(name)
+
+const toPattern = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replaceAll(/[\\^$.+?()[\]{}|]/g, '\\$&').replaceAll('*', '.*')}$`)
 
 /** The stricter value wins, except for `cost`: there, the last matching rule does. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {

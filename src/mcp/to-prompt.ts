@@ -2,6 +2,7 @@ import type { Prompt as McpPrompt } from '@modelcontextprotocol/server'
 import type { Prompt } from '../capability/capability.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { toOrigin } from './to-origin.ts'
 import { toolMeta } from './wire-names.ts'
 
 export const toPrompt = ({ capability, fingerprint }: Entry<Prompt>): McpPrompt =>
@@ -12,5 +13,5 @@ export const toPrompt = ({ capability, fingerprint }: Entry<Prompt>): McpPrompt 
     arguments: capability.parameters.map(({ name, description, required }) =>
       dropUndefined({ name, description, required }),
     ),
-    _meta: { [toolMeta.origin]: capability.origin, [toolMeta.fingerprint]: fingerprint },
+    _meta: { [toolMeta.origin]: toOrigin(capability.origin), [toolMeta.fingerprint]: fingerprint },
   })

@@ -8,6 +8,7 @@ import type { Document } from '../capability/content.ts'
 import type { Done } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { toOrigin } from './to-origin.ts'
 import { toolMeta } from './wire-names.ts'
 
 export const toResource = (entry: Entry<View>): Resource => ({
@@ -27,7 +28,7 @@ const toDescription = ({ capability, fingerprint }: Entry<View>) =>
     description: capability.description,
     mimeType: capability.mimeType,
     _meta: dropUndefined({
-      [toolMeta.origin]: capability.origin,
+      [toolMeta.origin]: toOrigin(capability.origin),
       [toolMeta.schema]: capability.output?.schema,
       [toolMeta.fingerprint]: fingerprint,
     }),

@@ -7,6 +7,7 @@ import { keyArgument } from '../governance/steps/check-input.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { toHints } from './to-hints.ts'
+import { toOrigin } from './to-origin.ts'
 import { toolMeta } from './wire-names.ts'
 
 export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
@@ -19,7 +20,7 @@ export function toTool({ capability, fingerprint }: Entry<Capability>): Tool {
     outputSchema: output?.schema as Tool['outputSchema'],
     annotations: { ...toExtraAnnotations(extras), ...toHints(capability) },
     _meta: dropUndefined({
-      [toolMeta.origin]: origin,
+      [toolMeta.origin]: toOrigin(origin),
       [toolMeta.effects]: effects,
       [toolMeta.rules]: toActiveRules(capability.rules),
       [toolMeta.fingerprint]: fingerprint,

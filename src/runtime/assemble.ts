@@ -12,6 +12,7 @@ import { createRedactor } from '../governance/steps/redact-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
+import { removeHidden } from '../json/hidden-characters.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
@@ -75,6 +76,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const { onOperatorFailure = () => {}, onError = () => {} } = options
   const { onOperationalError = options.onError ?? warnOfError } = options
   const config = checkOptions(options)
+  const toServed = (declared: string) =>
+    inForce.policy.text === 'keep' ? declared : removeHidden(declared)
   const steadyNow = createSteadyClock()
   const inFlight = new InFlight()
   const tokenGates = new Map<string, TokenGate>()
@@ -125,11 +128,13 @@ export function assemble(options: DrawbridgeOptions): Assembly {
 
   async function openMount(path: string, sources: readonly PlacedSource[]): Promise<Mount> {
     const naming = config.mounts[path]?.names ?? 'portable'
-    const catalog = await Catalog.open(sources, { naming, refine: inForce.refine })
-    const { instructions = sources[0]?.instructions } = options
+    const { refine, policy } = inForce
+    const catalog = await Catalog.open(sources, { naming, refine, text: policy.text })
+    const declared = options.instructions ?? sources[0]?.instructions
+    const instructions = declared === undefined ? undefined : toServed(declared)
     const surface = new Surface({
       mount: path,
-      identity: toIdentity(options, catalog.snapshot),
+      identity: toIdentity(options, catalog.snapshot, toServed),
       ...(instructions !== undefined && { instructions }),
       catalog,
       govern,
@@ -142,7 +147,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
   }
 
-  const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'))
+  const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'), toServed)
   const identify = createIdentify(config.http.tokens satisfies readonly TokenEntry[] | undefined)
   const routing = new Routing({
     ledger,

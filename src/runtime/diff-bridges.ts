@@ -11,7 +11,11 @@ export interface MountedDifference extends Omit<Difference, 'noun'> {
   readonly mount: string
 }
 
-const empty = new CatalogIndex('portable', (capability) => capability).toSnapshot()
+const empty = new CatalogIndex({
+  naming: 'portable',
+  refine: (capability) => capability,
+  text: 'keep',
+}).toSnapshot()
 
 /** Differences between two configurations: first the policy, then mount by mount. */
 export function diffBridges(before: OpenedDrawbridge, now: OpenedDrawbridge): MountedDifference[] {

@@ -8,6 +8,7 @@ import type { Entry, Snapshot } from '../catalog/snapshot.ts'
 import type { ApprovalResult, Approvals } from '../governance/approvals.ts'
 import { type Explanation, explainCall } from '../governance/explain.ts'
 import type { Approval, ApprovalView, AuditEntry } from '../governance/ledger.ts'
+import type { PolicyRule } from '../governance/policy.ts'
 import type { OperatorFailure } from '../governance/steps/record-audit.ts'
 import { NodeServer } from '../http/node-server.ts'
 import { toFetch } from '../http/web-handler.ts'
@@ -23,6 +24,7 @@ import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
+import { diagnoseConfiguration } from './diagnose-configuration.ts'
 import type {
   CallOptions,
   DrawbridgeOptions,
@@ -99,9 +101,17 @@ export class Drawbridge {
     return this.#parts.identity()
   }
 
-  /** Problems of the sources on all mounts: capabilities that were left out, renamed or look wrong. */
+  /**
+   * Problems of the configuration and of the sources on all mounts: capabilities that were left out,
+   * renamed or look wrong, and rules that match nothing.
+   */
   get diagnostics(): readonly Diagnostic[] {
-    return this.#redact([...this.mounts.values()].flatMap(({ diagnostics }) => diagnostics))
+    const snapshots = [...this.mounts.values()]
+    const { rules } = this.#parts.config.policy
+    return this.#redact([
+      ...diagnoseConfiguration(this.#options, rules as readonly PolicyRule[], snapshots),
+      ...snapshots.flatMap(({ diagnostics }) => diagnostics),
+    ])
   }
 
   /** Connects to the configured NATS servers now, and returns a diagnostic for each that cannot be reached. */
@@ -304,19 +314,24 @@ export class Drawbridge {
     policy?: DrawbridgeOptions['policy'],
   ): Promise<boolean> {
     const { config, routing, mounts, tokenGates, onOperationalError } = this.#parts
-    const { refine, enforce } = this.#parts.preparePolicy(policy)
+    const { refine, policy: settings, enforce } = this.#parts.preparePolicy(policy)
     const opened = sources.map(toOpened)
     checkPlacement(opened)
     const intents = opened.filter(isIntents)
     if (this.#server) checkPublic(intents, config.http.tokens !== undefined)
     routing.connect(intents)
     for (const { reportTo } of opened) reportTo?.(onOperationalError)
-    const isAccepted = await mounts.replace(opened, refine, accepts, () => {
-      enforce()
-      routing.setSources(intents)
-      tokenGates.clear()
-      for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)
-    })
+    const isAccepted = await mounts.replace(
+      opened,
+      { refine, text: settings.text },
+      accepts,
+      () => {
+        enforce()
+        routing.setSources(intents)
+        tokenGates.clear()
+        for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)
+      },
+    )
     if (isAccepted && this.#server) await routing.serve()
     return isAccepted
   }

@@ -7,16 +7,18 @@ import type { DrawbridgeOptions } from './drawbridge-options.ts'
 export function toIdentity(
   options: DrawbridgeOptions,
   snapshot: Snapshot | undefined,
+  toServed: (text: string) => string,
 ): ServerIdentity {
   const [first, ...others] = snapshot?.abouts ?? []
   const about = others.length === 0 ? first : undefined
+  const description = options.description ?? about?.description
   return {
-    name: options.name ?? about?.name ?? 'drawbridge',
-    version: options.version ?? about?.version ?? '0.0.0',
+    name: toServed(options.name ?? about?.name ?? 'drawbridge'),
+    version: toServed(options.version ?? about?.version ?? '0.0.0'),
     ...dropUndefined({
       // The title belongs to the name of the source, so a configured name replaces both.
       title: options.name === undefined ? about?.title : undefined,
-      description: options.description ?? about?.description,
+      description: description === undefined ? undefined : toServed(description),
     }),
   }
 }

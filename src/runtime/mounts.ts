@@ -1,6 +1,7 @@
 import { SetupError } from '../capability/setup-error.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Refine, Snapshot } from '../catalog/snapshot.ts'
+import type { IndexOptions } from '../catalog/catalog-index.ts'
+import type { Snapshot } from '../catalog/snapshot.ts'
 import type { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import type { Surface } from '../mcp/surface.ts'
 import type { PlacedSource } from './placed-source.ts'
@@ -59,7 +60,7 @@ export class Mounts {
   /** Replaces the sources and the policy of every mount or of none. New mounts are opened after `onAccepted`. */
   async replace(
     sources: readonly PlacedSource[],
-    refine: Refine,
+    policy: Omit<IndexOptions, 'naming'>,
     accepts: AcceptSnapshot,
     onAccepted: () => void,
   ): Promise<boolean> {
@@ -67,7 +68,7 @@ export class Mounts {
     const sourcesAt = (path: string) => sources.filter(({ mount }) => mount === path)
     const openPaths = [...paths].filter((path) => this.#mounts.has(path))
     const prepared = await Promise.all(
-      openPaths.map((path) => this.at(path).catalog.prepare(sourcesAt(path), refine)),
+      openPaths.map((path) => this.at(path).catalog.prepare(sourcesAt(path), policy)),
     )
     const isAccepted = prepared.every(({ snapshot }) => accepts(snapshot))
     // Do not await: an old source is closed only when its last call has ended.

@@ -11,8 +11,8 @@ import { type Difference, opposite } from '../../src/catalog/diff/difference.ts'
 import { aCapability, aContract } from '../support/builders.ts'
 
 const toSnapshot = (reading: Reading) => {
-  const index = new CatalogIndex('literal', (one) => one)
-  index.put('test', { reading, diagnostics: [], track: (one) => one })
+  const index = new CatalogIndex({ naming: 'literal', refine: (one) => one, text: 'keep' })
+  index.put('test', { source: 'test', reading, diagnostics: [], track: (one) => one })
   index.applyChanges()
   return index.toSnapshot()
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
 import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
-import { isOutputClosed, print, printJson, printMessage } from '../terminal/print.ts'
+import { isOutputClosed, print, printJson, printJsonLine, printMessage } from '../terminal/print.ts'
 import { withStore } from './with-store.ts'
 
 const pollIntervalMs = 250
@@ -74,7 +74,7 @@ async function list(store: OperatorStore, flags: ListFlags): Promise<number> {
     if (latest.length > Number(limit)) latest.shift()
   }
   const show = (record: AuditRecord) =>
-    print(json ? JSON.stringify(toItem(record)) : toLine(record))
+    json ? printJsonLine(toItem(record)) : print(toLine(record))
   if (json && !follow) printJson(latest.map(toItem))
   else for (const record of latest) show(record)
   if (!follow) return 0

@@ -1,5 +1,6 @@
 import pino, { type Logger } from 'pino'
 import * as library from '../../index.ts'
+import { escapeHiddenAsJson } from '../../json/hidden-characters.ts'
 import {
   type OpenedDrawbridge,
   type OpenOptions,
@@ -13,7 +14,9 @@ export function createLogger(): Logger {
   const levels = [...Object.values(pino.levels.labels), 'silent']
   if (!levels.includes(level))
     throw new UsageError(`LOG_LEVEL is "${level}" and must be one of ${levels.join(', ')}.`)
-  return pino({ level, base: null }, pino.destination(2))
+  // A cause can contain text of an upstream server; a log is often read on a terminal.
+  const hooks = { streamWrite: escapeHiddenAsJson }
+  return pino({ level, base: null, hooks }, pino.destination(2))
 }
 
 export interface OpenFlags {

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import { escapeHidden, escapeHiddenAsJson } from '../../json/hidden-characters.ts'
 import { exitCodes } from '../exit-codes.ts'
 
 /** The real standard output: for results, or for the protocol. */
@@ -31,16 +32,25 @@ function onStreamError(this: NodeJS.WriteStream, error: NodeJS.ErrnoException): 
   else if (this.listenerCount('error') === 1) throw error
 }
 
-/** Prints a result. */
-export const print = (text: string): void => {
+/** Prints a result for people. Text of sources must not control the terminal, so hidden characters are escaped. */
+export const print = (text: string): void => printExactly(escapeHidden(text))
+
+/** Prints a result for programs, as it is. */
+export const printExactly = (text: string): void => {
   output.write(`${text}\n`)
 }
 
-export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2))
+export const printJson = (value: unknown): void => printAsJson(value, 2)
+
+export const printJsonLine = (value: unknown): void => printAsJson(value, 0)
+
+/** Escapes within JSON do not change the value. */
+const printAsJson = (value: unknown, indent: number): void =>
+  printExactly(escapeHiddenAsJson(JSON.stringify(value, null, indent)))
 
 /** Prints everything that is not a result, to standard error. */
 export const printMessage = (text: string): void => {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${escapeHidden(text)}\n`)
 }
 
 /** Prints a message and returns the exit code for a negative result. */

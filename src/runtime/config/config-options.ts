@@ -18,6 +18,11 @@ export interface PolicyOptions {
   readonly mode?: 'enforce' | 'observe'
   /** Rules for capabilities by name. They are added to the capability's own rules. Default: none. */
   readonly rules?: readonly RuleOptions[]
+  /**
+   * Hidden characters in names and descriptions, such as zero-width and bidirectional controls. `strip`
+   * removes them, `refuse` leaves the capability out, `keep` serves them. Default: `strip`.
+   */
+  readonly text?: 'strip' | 'refuse' | 'keep'
   /** Idempotency keys. */
   readonly keys?: KeyOptions
   /** Detection of repeated calls with the same arguments but no or another idempotency key. */

@@ -166,6 +166,7 @@ export const configShape = z.strictObject({
     .strictObject({
       mode: z.enum(['enforce', 'observe']).default('enforce'),
       rules: z.array(rule).default([]),
+      text: z.enum(['strip', 'refuse', 'keep']).default('strip'),
       keys: z.strictObject({ window: seconds(24 * 60 * 60) }).prefault({}),
       duplicates: z.strictObject({ window: seconds(60) }).prefault({}),
       executions: z.strictObject({ keep: seconds(30 * 24 * 60 * 60) }).prefault({}),
