@@ -67,6 +67,8 @@ function copyObject(value: object, limit: SizeLimit, depth: number): Json | unde
   }
   if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value))
     throw new JsonCopyError('not_json', `a ${value.constructor.name} is not JSON`)
+  // Errors carry requests, headers and stacks in their properties: none of it is meant as data.
+  if (value instanceof Error) return {}
   if ('toJSON' in value && typeof value.toJSON === 'function')
     return copyAsJson(value.toJSON(), limit, depth + 1)
   const copy: Record<string, Json> = {}

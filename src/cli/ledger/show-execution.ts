@@ -20,6 +20,7 @@ export function toDetails({ events, ...summary }: LoggedExecution) {
       outcome: answer ? (answer.error?.code ?? 'ok') : 'no answer',
       ...(answer?.error && { message: answer.error.message, certainty: answer.certainty }),
       ...dropUndefined({
+        cause: answer?.cause,
         duration: answer?.duration,
         instance: answer?.instance,
         late: late?.outcome,
@@ -82,18 +83,21 @@ interface Attempt {
   readonly outcome: string
   readonly message?: string
   readonly certainty?: string | undefined
+  readonly cause?: string
   readonly duration?: number
   readonly instance?: string
   readonly late?: string
 }
 
-function toAttemptText({ outcome, message, certainty, duration, instance, late }: Attempt): string {
+function toAttemptText(attempt: Attempt): string {
+  const { outcome, message, certainty, cause, duration, instance, late } = attempt
   const words = [
     `asked: ${outcome}`,
     ...(duration === undefined ? [] : [`after ${duration} ms`]),
     ...(instance === undefined ? [] : [`by its replica ${instance}`]),
     ...(message === undefined ? [] : [`(${message})`]),
     ...(certainty === 'unknown' ? ['and may have acted'] : []),
+    ...(cause === undefined ? [] : [`; cause: ${cause}`]),
     ...(late === undefined ? [] : [`; it answered ${late} after the attempt had ended`]),
   ]
   return words.join(' ')

@@ -38,6 +38,8 @@ function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Pro
 
 /** Synchronous where the contract is: most results need no extra promise. */
 function sanitizeDone(call: Call, outcome: Done, limit: SizeLimit): Outcome | Promise<Outcome> {
+  // A returned error is a bug of the tool like a thrown one.
+  if (outcome.data instanceof Error) throw outcome.data
   const data = copyAsJson(outcome.data, limit)
   const content = outcome.content === undefined ? undefined : copyAsJson(outcome.content, limit)
   const parsed = call.capability.output?.parse(data) ?? { ok: true, value: data }

@@ -9,7 +9,7 @@ import type { Step } from './step.ts'
 /** Receives the failures that only an operator can fix, with their cause. */
 export type OnOperatorFailure = (failure: OperatorFailure) => void
 
-/** A failed call that only the operator can fix. */
+/** A failed call that only the operator can fix, or whose outcome is unknown. */
 export interface OperatorFailure {
   /** Id of the call; the result gives it to the caller as a reference. */
   readonly id: string
@@ -46,10 +46,14 @@ export const recordAudit =
       duration,
       ...(auditedCall.auditTrail.cost !== undefined && { cost: auditedCall.auditTrail.cost }),
     }))
-    if (failure?.fixedBy === 'operator')
+    if (failure && isForOperator(failure))
       onOperatorFailure({ id, capability: capability.name, failure })
     return outcome
   }
+
+/** A call with an unknown outcome has a cause too, which the model does not get. */
+const isForOperator = ({ fixedBy, code, cause }: Failure): boolean =>
+  fixedBy === 'operator' || (code === 'outcome_unknown' && cause !== undefined)
 
 /** Written in the same transaction as the run it belongs to. */
 export const toBeginEntry = (call: Call, at: number): AuditEntry => ({

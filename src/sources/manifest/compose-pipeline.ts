@@ -1,6 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
+import type { Failure } from '../../capability/failure.ts'
 import { isFault } from '../../capability/fault.ts'
 import type { Json, JsonObject } from '../../capability/json.ts'
 import { done, type Failed, isFailed, type Outcome } from '../../capability/outcome.ts'
@@ -169,7 +170,7 @@ async function runStages(stages: readonly Stage[], call: Call, retries: number):
     }
     if (isFailed(outcome)) {
       if (stage.onFailure !== 'continue') return toFailure(stage, outcome)
-      skippedSteps.push(`${stage.id}: ${outcome.failure.message}`)
+      skippedSteps.push(`${stage.id}: ${toSkipReason(outcome.failure)}`)
       continue
     }
     lastData = outcome.data
@@ -207,6 +208,10 @@ function pickInput(values: Readonly<Record<string, unknown>>, { input }: Capabil
     names.filter((name) => Object.hasOwn(values, name)).map((name) => [name, values[name]]),
   )
 }
+
+/** The message of a failure for the operator is not for the model. */
+const toSkipReason = ({ fixedBy, message }: Failure): string =>
+  fixedBy === 'operator' ? 'temporarily unavailable' : message
 
 /** Keeps the failure as it is and adds the step to message and details. */
 const toFailure = ({ id }: Stage, { failure, ...rest }: Failed): Failed => ({

@@ -112,7 +112,8 @@ export class AgentError extends Error {
 
   /**
    * @param code decides whether another agent may be asked
-   * @param message shown to the model: what is wrong and what to do next
+   * @param message shown to the model: what is wrong and what to do next. With a code for a breakdown,
+   * such as `INTERNAL_AGENT_ERROR`, only the operator sees it
    * @param options `retryable`: the same request may succeed later; `details`: JSON for the caller
    */
   constructor(

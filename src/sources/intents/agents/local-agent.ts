@@ -1,7 +1,13 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { toCause } from '../../../capability/to-cause.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-import { type AgentResult, readResponse, toAgentFailure } from '../envelope/agent-result.ts'
+import {
+  type AgentResult,
+  readError,
+  readResponse,
+  toAgentFailure,
+  toReportedFailure,
+} from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import { frozenCopy, NotJsonError } from '../envelope/frozen-copy.ts'
 import { toErrorInfo } from '../envelope/response.ts'
@@ -21,9 +27,9 @@ export const invokeLocally =
   }
 
 function toResult(name: string, value: unknown): AgentResult {
-  if (isAgentError(value)) return toAgentFailure(value.info)
+  if (value instanceof Error) return toFailure(name, value)
   if (isResponse(value)) {
-    const result = readResponse(value)
+    const result = readResponse(name, value)
     if (result) return result
   }
   try {
@@ -52,7 +58,7 @@ const isResponse = (value: unknown): boolean =>
   isPlainObject(value.metadata)
 
 function toFailure(name: string, error: unknown): AgentResult {
-  if (isAgentError(error)) return toAgentFailure(error.info)
+  if (isAgentError(error)) return toReportedFailure(name, readError(error.info))
   const message = `An internal error occurred in the agent ${name}.`
   return toAgentFailure(toErrorInfo('INTERNAL_AGENT_ERROR', message), { cause: toCause(error) })
 }

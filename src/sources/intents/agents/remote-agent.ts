@@ -12,6 +12,7 @@ import {
   readError,
   readResponse,
   toAgentFailure,
+  toReportedFailure,
 } from '../envelope/agent-result.ts'
 import type { IntentEnvelope } from '../envelope/envelope.ts'
 import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
@@ -202,7 +203,10 @@ function readReply(
   const { instance } = frame.headers
   // An unsealed error where a seal is required may be forged: trust nothing it implies.
   if (frame.messageType === 'error')
-    return toAgentFailure(readError(frame.body), { certainty: open && 'unknown', instance })
+    return toReportedFailure(name, readError(frame.body), {
+      certainty: open && 'unknown',
+      instance,
+    })
   let response = frame.body
   if (open) {
     const content =
@@ -214,13 +218,13 @@ function readReply(
     response = content.plain
   }
   const result =
-    tryReadResponse(response) ?? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown')
+    tryReadResponse(name, response) ?? toFailure('PROTOCOL_ERROR', invalidResponse, 'unknown')
   return instance === undefined ? result : { ...result, instance }
 }
 
-function tryReadResponse(value: unknown): AgentResult | undefined {
+function tryReadResponse(name: string, value: unknown): AgentResult | undefined {
   try {
-    return readResponse(value)
+    return readResponse(name, value)
   } catch {
     return undefined
   }

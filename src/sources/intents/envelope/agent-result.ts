@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../../../capability/json.ts'
+import { removeStack } from '../../../capability/remove-stack.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { wireVersion } from './envelope.ts'
-import { type Certainty, errorCodes, toErrorCode } from './error-codes.ts'
+import { type Certainty, type ErrorCode, errorCodes, toErrorCode } from './error-codes.ts'
 import { frozenCopy } from './frozen-copy.ts'
-import type { AgentResponse, ErrorInfo } from './response.ts'
+import { type AgentResponse, type ErrorInfo, toErrorInfo } from './response.ts'
 
 /**
  * The result of asking one agent once. This one type travels from the agent through the attempt
@@ -39,6 +41,48 @@ export const toAgentFailure = (error: ErrorInfo, fields: FailureFields = {}): Ag
   ...dropUndefined(fields),
 })
 
+/**
+ * A failure that an agent reports itself. With a code for a failed request, its message and details
+ * are written for the model. With a code for a breakdown they are the text of an exception: they are
+ * the cause in the log, and the model gets the kind of failure only.
+ */
+export function toReportedFailure(
+  agent: string,
+  error: ErrorInfo,
+  fields: FailureFields = {},
+): AgentFailure {
+  const { code, message, retryable, details } = error
+  const breakdown = breakdowns[code]
+  const { reason } = details
+  const shown = breakdown
+    ? toErrorInfo(code, `${agent} ${breakdown}.`, {
+        retryable,
+        details: typeof reason === 'string' && /^[a-z_]{1,40}$/.test(reason) ? { reason } : {},
+      })
+    : { ...error, message: removeStack(message) || 'no message', details: withoutStacks(details) }
+  const isComplete = shown.message === message && isDeepStrictEqual(shown.details, details)
+  return toAgentFailure(shown, {
+    ...fields,
+    cause: isComplete ? undefined : `${message} ${JSON.stringify(details)}`,
+  })
+}
+
+/** The codes that do not say what was done; `errorCodes` gives them the certainty `unknown`. */
+const breakdowns: Readonly<Partial<Record<ErrorCode, string>>> = {
+  AGENT_TIMEOUT: 'reported a timeout',
+  PROTOCOL_ERROR: 'reported a violation of the protocol',
+  TRANSPORT_ERROR: 'reported a lost connection',
+  INTERNAL_AGENT_ERROR: 'reported an internal error',
+  EMCL_FAILURE: 'could not authenticate a message',
+}
+
+const withoutStacks = (details: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(details).filter(
+      ([key]) => !/^(stack|stack_?trace|traceback|exception)$/i.test(key),
+    ),
+  )
+
 /** The one test for a failed agent, also for values that are either a failure or something else. */
 export const isAgentFailure = (value: object): value is AgentFailure => 'error' in value
 
@@ -54,10 +98,10 @@ export const toResponse = (
  * Reads the response of another runtime; `undefined` when it is not one. A response without an
  * error is a success whatever its `status` says: some runtimes write `ok`.
  */
-export function readResponse(value: unknown): AgentResult | undefined {
+export function readResponse(agent: string, value: unknown): AgentResult | undefined {
   if (!isPlainObject(value) || !('payload' in value || 'error' in value)) return undefined
   const { payload, error } = value
-  if (error !== null && error !== undefined) return toAgentFailure(readError(error))
+  if (error !== null && error !== undefined) return toReportedFailure(agent, readError(error))
   if (payload !== null && payload !== undefined && !isPlainObject(payload)) return undefined
   return { payload: frozenCopy(payload ?? {}) as JsonObject }
 }

@@ -26,7 +26,7 @@ export interface AgentResponse {
 export interface ErrorInfo {
   /** Code of the protocol; decides whether another agent may be asked. */
   readonly code: ErrorCode
-  /** Shown to the model. */
+  /** Shown to the model, except with a code for a breakdown. */
   readonly message: string
   /** A repetition may succeed later or at another agent. */
   readonly retryable: boolean

@@ -1,5 +1,5 @@
 import type { Fault } from '../../../capability/fault.ts'
-import { type AgentResult, toAgentFailure } from '../envelope/agent-result.ts'
+import { type AgentResult, toReportedFailure } from '../envelope/agent-result.ts'
 import { mayRepeat } from '../to-effects.ts'
 import {
   type AnsweredEvent,
@@ -56,7 +56,13 @@ function complete(
   begun: BegunEvent,
   { agent, payload, error, certainty }: AnsweredEvent,
 ): Resumption | Fault {
-  if (error) return { kind: 'complete', begun, agent, result: toAgentFailure(error, { certainty }) }
+  if (error)
+    return {
+      kind: 'complete',
+      begun,
+      agent,
+      result: toReportedFailure(agent, error, { certainty }),
+    }
   if (payload === undefined || isSealed(payload))
     return { fault: 'The logged answer is encrypted with a key that is not configured.' }
   return { kind: 'complete', begun, agent, result: { payload } }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { text } from '../../../capability/content.ts'
 import { isFault } from '../../../capability/fault.ts'
 import type { Outcome } from '../../../capability/outcome.ts'
+import { removeStack } from '../../../capability/remove-stack.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import {
@@ -68,7 +69,7 @@ function toSuccess({ headers, body }: PostReply): Outcome {
 function toRefusal(reply: PostReply): Outcome {
   const { status, headers } = reply
   const message = toErrorMessage(reply)
-  const cause = `HTTP ${status}${message === '' ? '' : `: ${message}`}`
+  const cause = `HTTP ${status} ${quoteUpstreamText(reply.body.toString())}`.trim()
   const retryAfter = toRetryAfter(headers['retry-after'], headers.date)
   if (status === 401 || status === 403 || status === 407) return upstreamUnauthorized(cause)
   if (status === 429) return upstreamBusy(retryAfter)
@@ -86,8 +87,8 @@ function toRefusal(reply: PostReply): Outcome {
 function toErrorMessage({ headers, body }: PostReply): string {
   const type = toMediaType(headers)
   const content = body.toString()
-  if (isJson(type)) return quoteUpstreamText(findMessage(parseJson(content)) ?? content)
-  return type === 'text/plain' ? quoteUpstreamText(content) : ''
+  if (isJson(type)) return quoteUpstreamText(removeStack(findMessage(parseJson(content)) ?? ''))
+  return type === 'text/plain' ? quoteUpstreamText(removeStack(content)) : ''
 }
 
 function findMessage(data: unknown): string | undefined {
