@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { toStore } from '../runtime/config/find-config.ts'
 import { findStoreProblems } from '../runtime/store-diagnostics.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
-import { openWithoutStore } from './terminal/open.ts'
+import { openToCheck } from './terminal/open.ts'
 import { count, print, printJson, toLine } from './terminal/print.ts'
 
 export const check = defineCommand({
@@ -13,10 +13,11 @@ export const check = defineCommand({
   },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
-    const { bridge, configuration } = await openWithoutStore(args.what)
+    const { bridge, configuration, diagnostics: ofModules } = await openToCheck(args.what)
     const diagnostics = [
       ...findStoreProblems(toStore(configuration), 'store'),
       ...bridge.diagnostics,
+      ...ofModules,
       ...(await bridge.probe()),
     ]
     const errors = diagnostics.filter(({ severity }) => severity === 'error').length

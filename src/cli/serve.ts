@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
-import type { Logger } from 'pino'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
+import { StrayErrors } from '../runtime/stray-errors.ts'
 import { watch } from '../runtime/watch.ts'
 import { whatArgument } from './terminal/flags.ts'
 import { createLogger, openBridge, toOpenOptions } from './terminal/open.ts'
@@ -33,13 +33,15 @@ export const serve = defineCommand({
   async run({ args }) {
     const log = createLogger()
     const port = args.port === undefined ? undefined : toPort(args.port)
+    // Keeps serving when a tool throws outside of a call, such as in a timer.
+    const strayErrors = new StrayErrors()
     const { bridge, configuration } = await openBridge(args.what, {
       log,
+      strayErrors,
       fresh: args.watch ?? false,
       ...dropUndefined({ host: args.host }),
     })
     const { policy, http, sources } = configuration.config
-    const stopCatching = catchUncaughtErrors(log, bridge)
     for (const diagnostic of bridge.diagnostics) printMessage(toLine(diagnostic))
     if (policy.mode === 'observe')
       printMessage('policy.mode is observe: refusals and approvals are only recorded, not enforced')
@@ -50,14 +52,14 @@ export const serve = defineCommand({
           args.what,
           bridge,
           configuration,
-          toOpenOptions({ log, fresh: true }),
+          toOpenOptions({ log, fresh: true, strayErrors }),
           printMessage,
         )
     }
     const stop = async () => {
       stopWatching?.()
       await bridge.close()
-      stopCatching()
+      strayErrors.close()
     }
     if (args.stdio) {
       const connection = await bridge.stdio({ output, ...dropUndefined({ mount: args.mount }) })
@@ -90,19 +92,6 @@ function toPort(text: string): number {
   const port = Number(text)
   if (Number.isInteger(port) && port >= 0 && port <= 65535) return port
   throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(text)}.`)
-}
-
-/** Keeps serving when a tool throws outside of a call, such as in a timer. Returns how to undo this. */
-function catchUncaughtErrors(log: Logger, bridge: Drawbridge): () => void {
-  const logAs = (event: string) => (thrown: unknown) =>
-    log.error({ cause: bridge.describe(thrown) }, `${event} outside of any call`)
-  const [onException, onRejection] = [logAs('thrown'), logAs('rejected')]
-  process.on('uncaughtException', onException)
-  process.on('unhandledRejection', onRejection)
-  return () => {
-    process.off('uncaughtException', onException)
-    process.off('unhandledRejection', onRejection)
-  }
 }
 
 function printAddresses(

@@ -7,6 +7,7 @@ import { byCodeUnit } from '../json/by-code-unit.ts'
 import { digestJson } from '../json/digest-json.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
 import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
+import type { StrayErrors } from './stray-errors.ts'
 
 /** The exports that `import … from 'drawbridge-mcp'` resolves to in a user's module: this installation. */
 export type Library = Readonly<Record<string, unknown>>
@@ -16,6 +17,8 @@ export interface LoaderOptions {
   readonly library: Library
   /** Reloads changed files. Node's own module cache never does. */
   readonly fresh: boolean
+  /** Catches errors that a module leaves behind. */
+  readonly strayErrors?: StrayErrors | undefined
 }
 
 /**
@@ -44,7 +47,18 @@ export class ModuleLoader {
     this.#loaded.add(file)
   }
 
-  async load(file: string): Promise<Pick<LoadedModule, 'exports'> & { readonly code: string }> {
+  /** Sequential, so that output and errors during a load belong to that module. */
+  load(file: string): Promise<LoadedCode> {
+    return enqueue(() => this.#load(file))
+  }
+
+  #load(file: string): Promise<LoadedCode> {
+    const { strayErrors, folder } = this.#options
+    const load = () => this.#import(file)
+    return strayErrors ? strayErrors.load(file, path.relative(folder, file), load) : load()
+  }
+
+  async #import(file: string): Promise<LoadedCode> {
     this.#loaded.add(file)
     const before = await readModuleGraph([file], this.#options.folder)
     const { exports, loadedFiles } = await this.#evaluate(file)
@@ -79,12 +93,7 @@ export class ModuleLoader {
 
   loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
     for (const pattern of patterns) this.#patterns.add(pattern)
-    // Sequential, so that output captured during a load belongs to that module.
-    queue = queue.then(
-      () => this.#loadAll(patterns, folder),
-      () => this.#loadAll(patterns, folder),
-    )
-    return queue as Promise<LoadedModule[]>
+    return enqueue(() => this.#loadAll(patterns, folder))
   }
 
   async #loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
@@ -99,7 +108,7 @@ export class ModuleLoader {
   async #tryLoad(file: string, folder: string): Promise<LoadedModule> {
     const capture = captureOutput()
     try {
-      const { exports, code } = await this.load(path.resolve(folder, file))
+      const { exports, code } = await this.#load(path.resolve(folder, file))
       const printed = capture.end()
       return { file, exports, code, ...(printed !== '' && { printed }) }
     } catch (error) {
@@ -110,7 +119,15 @@ export class ModuleLoader {
   }
 }
 
+type LoadedCode = Required<Pick<LoadedModule, 'exports' | 'code'>>
+
 let queue: Promise<unknown> = Promise.resolve()
+
+function enqueue<T>(work: () => Promise<T>): Promise<T> {
+  const result = queue.then(work, work)
+  queue = result
+  return result
+}
 
 const isUserFile = (file: string): boolean => !isPackageFile(file)
 

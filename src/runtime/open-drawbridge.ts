@@ -9,6 +9,7 @@ import { type Library, ModuleLoader } from './load-modules.ts'
 import { openSources } from './open-sources.ts'
 import type { OpenedSource } from './placed-source.ts'
 import { refuseOwnerCredentials } from './records/local-credentials.ts'
+import type { StrayErrors } from './stray-errors.ts'
 
 export interface OpenOptions
   extends Pick<DrawbridgeOptions, 'onOperatorFailure' | 'onError' | 'onOperationalError'> {
@@ -20,6 +21,8 @@ export interface OpenOptions
   readonly fresh?: boolean
   /** Overrides `http.host`. */
   readonly host?: string
+  /** Catches errors that modules leave behind when they are loaded. */
+  readonly strayErrors?: StrayErrors
 }
 
 export interface OpenedDrawbridge {
@@ -32,7 +35,7 @@ export async function openDrawbridge(
   what: string,
   options: OpenOptions,
 ): Promise<OpenedDrawbridge> {
-  const { library, environment, store, fresh, host, ...listeners } = options
+  const { library, environment, store, fresh, host, strayErrors, ...listeners } = options
   const { configuration, sources, files, since } = await loadConfig(what, options)
   const { config, secrets } = configuration
   const storeFile = toStore(configuration)
@@ -64,17 +67,19 @@ const literalTokens = (source: Configuration['config']['sources'][number]): stri
 /** Reads the configuration and opens its sources, without changing a running Drawbridge. */
 export async function loadConfig(
   what: string,
-  { library, environment, fresh = false }: Pick<OpenOptions, 'library' | 'environment' | 'fresh'>,
+  { library, environment, fresh = false, strayErrors }: LoadOptions,
 ): Promise<LoadedConfig> {
   const since = Date.now()
   const configuration = await findConfig(what, environment)
   const { config, folder, file } = configuration
-  const loader = new ModuleLoader({ folder, library, fresh })
+  const loader = new ModuleLoader({ folder, library, fresh, strayErrors })
   const sources = await openSources(config.sources, { loader, folder, environment })
   for (const { gate, isExclusive } of sources)
     if (isExclusive) refuseOwnerCredentials(gate, environment, config)
   return { configuration, sources, since, files: async () => [file, ...(await loader.files())] }
 }
+
+type LoadOptions = Pick<OpenOptions, 'library' | 'environment' | 'fresh' | 'strayErrors'>
 
 export interface LoadedConfig {
   readonly configuration: Configuration

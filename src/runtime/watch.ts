@@ -84,11 +84,14 @@ async function reload(
   print: (text: string) => void,
 ): Promise<LoadedConfig | undefined> {
   try {
+    const strayCount = options.strayErrors?.count
     const loaded = await loadConfig(what, options)
     const { sources, configuration } = loaded
     const currentKeys = new Set(bridge.diagnostics.map(toKey))
+    const describe = (thrown: unknown) => bridge.describe(thrown)
     const accepts = ({ diagnostics }: Snapshot) => {
-      const newErrors = diagnostics.filter(
+      const strayErrors = options.strayErrors?.toDiagnostics(describe, strayCount) ?? []
+      const newErrors = [...diagnostics, ...strayErrors].filter(
         (one) => one.severity === 'error' && !currentKeys.has(toKey(one)),
       )
       for (const { source, pointer, message } of newErrors)

@@ -1,4 +1,5 @@
 import pino, { type Logger } from 'pino'
+import type { Diagnostic } from '../../capability/diagnostic.ts'
 import * as library from '../../index.ts'
 import { escapeHiddenAsJson } from '../../json/hidden-characters.ts'
 import {
@@ -6,7 +7,9 @@ import {
   type OpenOptions,
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
+import { StrayErrors } from '../../runtime/stray-errors.ts'
 import { logErrors } from './log-errors.ts'
+import { printMessage, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'
 
 export function createLogger(): Logger {
@@ -24,6 +27,7 @@ export interface OpenFlags {
   readonly fresh?: boolean
   readonly host?: string
   readonly store?: OpenOptions['store']
+  readonly strayErrors?: StrayErrors
 }
 
 export function toOpenOptions(flags: OpenFlags): OpenOptions {
@@ -41,10 +45,32 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
   }
 }
 
-/** Opens a configuration with its store, to make calls. */
-export const openBridge = (what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> =>
-  openDrawbridge(what, toOpenOptions(flags))
+/** Opens a configuration with its store, to make calls. Errors outside of calls are logged from now on. */
+export async function openBridge(what: string, flags: OpenFlags = {}): Promise<OpenedDrawbridge> {
+  const log = flags.log ?? createLogger()
+  const strayErrors = flags.strayErrors ?? new StrayErrors()
+  const opened = await openDrawbridge(what, toOpenOptions({ ...flags, log, strayErrors }))
+  const { bridge } = opened
+  for (const one of strayErrors.toDiagnostics((thrown) => bridge.describe(thrown)))
+    printMessage(toLine(one))
+  strayErrors.reportTo(({ thrown, event }) =>
+    log.error({ cause: bridge.describe(thrown) }, `${event} outside of any call`),
+  )
+  return opened
+}
 
 /** Opens a configuration to inspect it: creates no store file. */
 export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
   openBridge(what, { store: 'none' })
+
+/** As `openWithoutStore`, with the diagnostics of the modules that were loaded. */
+export async function openToCheck(what: string): Promise<CheckedDrawbridge> {
+  const strayErrors = new StrayErrors()
+  const { bridge } = await openDrawbridge(what, toOpenOptions({ store: 'none', strayErrors }))
+  await strayErrors.settle()
+  return { bridge, diagnostics: strayErrors.toDiagnostics((thrown) => bridge.describe(thrown)) }
+}
+
+export interface CheckedDrawbridge extends Pick<OpenedDrawbridge, 'bridge'> {
+  readonly diagnostics: readonly Diagnostic[]
+}
