@@ -24,6 +24,7 @@ export class StrayErrors {
   readonly #names = new Map<string, string>()
   readonly #errors: StrayError[] = []
   readonly #pendingBefore = countPending()
+  readonly #exit = process.exit
   readonly #onRejection = (thrown: unknown) => this.#add(thrown, 'rejected')
   readonly #onException = (thrown: unknown) => this.#add(thrown, 'thrown')
   #report: ((error: StrayError) => void) | undefined
@@ -38,7 +39,6 @@ export class StrayErrors {
   async load<T>(file: string, name: string, load: () => Promise<T>): Promise<T> {
     this.#names.set(file, name)
     this.#loads++
-    const { exit } = process
     process.exit = (code) => {
       throw new Error(`it calls process.exit(${code ?? ''}) while it loads`)
     }
@@ -48,7 +48,7 @@ export class StrayErrors {
       await setImmediate()
       return loaded
     } finally {
-      process.exit = exit
+      process.exit = this.#exit
       this.#loads--
       this.#stopTracking()
     }
@@ -91,12 +91,14 @@ export class StrayErrors {
     process.off('unhandledRejection', this.#onRejection)
     process.off('uncaughtException', this.#onException)
     this.#loading.disable()
+    process.exit = this.#exit
   }
 
   #add(thrown: unknown, event: StrayEvent): void {
     const loadedFile = this.#loading.getStore()
     const error = { thrown, event, file: loadedFile ?? this.#findFile(thrown) }
-    if (this.#report && loadedFile === undefined) this.#report(error)
+    const isLoading = this.#loads > 0 && loadedFile !== undefined
+    if (this.#report && !isLoading) this.#report(error)
     else this.#errors.push(error)
   }
 

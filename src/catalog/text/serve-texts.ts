@@ -1,6 +1,7 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { About } from '../../capability/source.ts'
+import { escapeHidden } from '../../json/hidden-characters.ts'
 import { cleanAbout, cleanCapability, type HiddenText } from './clean-capability.ts'
 import { findSuspicions } from './suspicious-text.ts'
 
@@ -72,4 +73,4 @@ const toDiagnostic = (
   severity: Diagnostic['severity'],
   message: string,
   { source, pointer }: { readonly source: string; readonly pointer: string },
-): Diagnostic => ({ code, severity, message, source, pointer })
+): Diagnostic => ({ code, severity, message: escapeHidden(message), source, pointer })

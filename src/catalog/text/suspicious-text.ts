@@ -42,9 +42,9 @@ export function findSuspicions(capability: Capability): string[] {
   const { parameters }: Partial<Prompt> = capability
   const texts: string[] = []
   collect([title, description, input.schema, output?.schema, parameters], texts)
-  return suspicions.flatMap(([pattern, finding]) =>
-    texts.some((text) => pattern.test(text)) ? [finding] : [],
-  )
+  // Joined, because few large searches are faster than many small ones.
+  const text = texts.join('\n\n')
+  return suspicions.flatMap(([pattern, finding]) => (pattern.test(text) ? [finding] : []))
 }
 
 const maxLength = 20_000
