@@ -107,7 +107,7 @@ export class Drawbridge {
    */
   get diagnostics(): readonly Diagnostic[] {
     const snapshots = [...this.mounts.values()]
-    const { rules } = this.#parts.config.policy
+    const { rules } = this.#parts.inForce.policy
     return this.#redact([
       ...diagnoseConfiguration(this.#options, rules as readonly PolicyRule[], snapshots),
       ...snapshots.flatMap(({ diagnostics }) => diagnostics),

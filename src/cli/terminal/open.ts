@@ -66,11 +66,12 @@ export const openWithoutStore = (what: string): Promise<OpenedDrawbridge> =>
 /** As `openWithoutStore`, with the diagnostics of the modules that were loaded. */
 export async function openToCheck(what: string): Promise<CheckedDrawbridge> {
   const strayErrors = new StrayErrors()
-  const { bridge } = await openDrawbridge(what, toOpenOptions({ store: 'none', strayErrors }))
+  const opened = await openDrawbridge(what, toOpenOptions({ store: 'none', strayErrors }))
   await strayErrors.settle()
-  return { bridge, diagnostics: strayErrors.toDiagnostics((thrown) => bridge.describe(thrown)) }
+  const describe = (thrown: unknown) => opened.bridge.describe(thrown)
+  return { ...opened, diagnostics: strayErrors.toDiagnostics(describe) }
 }
 
-export interface CheckedDrawbridge extends Pick<OpenedDrawbridge, 'bridge'> {
+export interface CheckedDrawbridge extends OpenedDrawbridge {
   readonly diagnostics: readonly Diagnostic[]
 }
