@@ -1,5 +1,6 @@
 import type { Outcome } from '../capability/outcome.ts'
 import type { Ledger } from './ledger.ts'
+import type { Redactor } from './redactor.ts'
 import { beginEffect } from './steps/begin-effect.ts'
 import { catchEverything } from './steps/catch-everything.ts'
 import { type Check, toStep } from './steps/check.ts'
@@ -27,8 +28,8 @@ export interface Governance {
   readonly compare: CompareDefinitions
   /** Whether the files of the code with this digest are still the ones that were loaded. */
   readonly isCodeCurrent: (code: string) => Promise<boolean>
-  /** Values that must never be part of a result. */
-  readonly secrets: readonly string[]
+  /** Removes secrets from results. */
+  readonly redactor: Redactor
   /** Kept when the policy changes: new buckets would be full. */
   readonly limitRate: Check
   readonly settings: GovernanceSettings
@@ -60,7 +61,7 @@ export function createPipeline(governance: Governance): Pipeline {
   const steps: readonly (Step | Check)[] = [
     recordAudit(ledger, now, onOperatorFailure), // first, so that refused calls are recorded too
     catchEverything,
-    ...redactSecrets(governance.secrets), // outside every step that produces text
+    redactSecrets(governance.redactor), // outside every step that produces text
     checkPermissions, // before any message about the input
     governance.limitRate,
     checkDefinition(governance.compare),
@@ -77,7 +78,7 @@ export function createPipeline(governance: Governance): Pipeline {
       newId,
     }),
     beginEffect(ledger, windows, now), // checks all of it again, in the transaction that records it
-    ...redactSecrets(governance.secrets).map(onlyForWrites), // stored outcomes are redacted too
+    onlyForWrites(redactSecrets(governance.redactor)), // stored outcomes are redacted too
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
     checkOutput(settings.maxResultChars),
   ]

@@ -7,8 +7,8 @@ import { Approvals } from '../governance/approvals.ts'
 import { permits } from '../governance/permits.ts'
 import { createPipeline, type Governance, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
+import { Redactor } from '../governance/redactor.ts'
 import { limitRate } from '../governance/steps/limit-rate.ts'
-import { createRedactor } from '../governance/steps/redact-secrets.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
@@ -98,7 +98,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     ...(options.secrets ?? []),
     ...(approver.storedValue ? [approver.storedValue] : []),
   ]
-  const redact = createRedactor(secrets)
+  const redactor = new Redactor(secrets)
+  const redact = redactor.text
 
   const mounts = new Mounts({ open: openMount, onError })
   const governance: Omit<Governance, 'settings'> = {
@@ -114,7 +115,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     newId: randomUUID,
     compare: (name, former, present) => mounts.compare(name, former, present),
     isCodeCurrent,
-    secrets,
+    redactor,
     limitRate: limitRate(steadyNow),
   }
   const toPolicyInForce = (policy: Config['policy']): PolicyInForce => ({

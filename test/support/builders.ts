@@ -10,6 +10,7 @@ import { emptyPlan } from '../../src/capability/plan.ts'
 import { noRules, type Rules } from '../../src/capability/rules.ts'
 import { readContract } from '../../src/contracts/read-contract.ts'
 import { createPipeline, type GovernanceSettings } from '../../src/governance/pipeline.ts'
+import { Redactor } from '../../src/governance/redactor.ts'
 import { limitRate } from '../../src/governance/steps/limit-rate.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
@@ -93,7 +94,7 @@ export function aPipeline({
     newId: randomUUID,
     compare: () => undefined,
     isCodeCurrent: async () => true,
-    secrets,
+    redactor: new Redactor(secrets),
     limitRate: limitRate(now),
     settings: {
       observeOnly: false,

@@ -1,0 +1,82 @@
+import { toEncodings } from './secret-encodings.ts'
+import { TextMatcher } from './text-matcher.ts'
+
+/** Shorter values would match ordinary words. */
+const minSecretLength = 8
+/** Limit for secrets that are added while the process runs, such as short-lived tokens. */
+const maxAddedSecrets = 256
+const maxDepth = 100
+const replacement = '[withheld]'
+
+/** Replaces secrets in texts and values, also where they are encoded. */
+export class Redactor {
+  readonly #fixed: readonly string[]
+  readonly #added = new Set<string>()
+  /** Absent without secrets, so that redacting costs nothing then. */
+  #matcher: TextMatcher | undefined
+
+  constructor(secrets: readonly string[]) {
+    this.#fixed = secrets
+    this.#compile()
+  }
+
+  /** Redacts one more secret from now on. The oldest added one is forgotten when there are too many. */
+  readonly add = (secret: string): void => {
+    if (this.#added.has(secret) || this.#fixed.includes(secret)) return
+    const [oldest] = this.#added
+    if (this.#added.size >= maxAddedSecrets && oldest !== undefined) this.#added.delete(oldest)
+    this.#added.add(secret)
+    this.#compile()
+  }
+
+  /** Redacts plain text: logs and diagnostics. */
+  readonly text = (text: string): string => {
+    const ranges = this.#matcher?.findAll(text) ?? []
+    if (ranges.length === 0) return text
+    const parts = ranges.map(({ start }, index) => text.slice(ranges[index - 1]?.end ?? 0, start))
+    return [...parts, text.slice(ranges.at(-1)?.end)].join(replacement)
+  }
+
+  /** Most values contain no secret: those are searched, but not copied. */
+  value<Value>(value: Value): Value {
+    const matcher = this.#matcher
+    return matcher && containsSecret(value, matcher, 0) ? (this.#copy(value, 0) as Value) : value
+  }
+
+  #compile(): void {
+    const texts = [...this.#fixed, ...this.#added].flatMap((secret) =>
+      toEncodings(secret, minSecretLength),
+    )
+    this.#matcher = texts.length === 0 ? undefined : new TextMatcher([...new Set(texts)])
+  }
+
+  /** Parts without a secret keep their identity, so that class instances survive. */
+  #copy(value: unknown, depth: number): unknown {
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value !== 'object' || value === null || value instanceof Date || depth > maxDepth)
+      return value
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#copy(item, depth + 1))
+      return items.some((item, index) => item !== value[index]) ? items : value
+    }
+    let isChanged = false
+    const entries = Object.entries(value).map(([key, item]) => {
+      const redactedKey = this.text(key)
+      const redactedItem = this.#copy(item, depth + 1)
+      isChanged ||= redactedKey !== key || redactedItem !== item
+      return [redactedKey, redactedItem]
+    })
+    return isChanged ? Object.fromEntries(entries) : value
+  }
+}
+
+function containsSecret(value: unknown, matcher: TextMatcher, depth: number): boolean {
+  if (typeof value === 'string') return value.length >= matcher.minLength && matcher.matches(value)
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return false
+  if (Array.isArray(value)) return value.some((item) => containsSecret(item, matcher, depth + 1))
+  return Object.keys(value).some(
+    (key) =>
+      containsSecret(key, matcher, depth) ||
+      containsSecret((value as Readonly<Record<string, unknown>>)[key], matcher, depth + 1),
+  )
+}
