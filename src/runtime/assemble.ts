@@ -18,6 +18,8 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import { Egress } from '../upstream/egress/egress.ts'
+import type { UpstreamHost } from '../upstream/egress/upstream-source.ts'
 import {
   type ApproverCredential,
   openApproverCredential,
@@ -50,6 +52,7 @@ export interface Assembly {
   readonly routing: Routing
   readonly handler: Handler
   readonly inFlight: InFlight
+  /** For sources that call other servers. */
   /** Token gates of mounts that serve records, by path. */
   readonly tokenGates: Map<string, TokenGate>
   readonly onError: (error: unknown) => void
@@ -70,6 +73,7 @@ interface PolicyInForce {
   readonly policy: Config['policy']
   readonly pipeline: Pipeline
   readonly refine: Refine
+  readonly upstreamHost: UpstreamHost
 }
 
 export function assemble(options: DrawbridgeOptions): Assembly {
@@ -122,6 +126,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     policy,
     pipeline: createPipeline({ ...governance, settings: toSettings(policy) }),
     refine: createRefine(policy.rules as readonly PolicyRule[]),
+    upstreamHost: { egress: new Egress(policy.egress), onSecret: redactor.add },
   })
   let inForce = toPolicyInForce(config.policy)
   /** Every call passes here, from every transport. A call ends under the policy it began with. */

@@ -21,6 +21,7 @@ import type { ServerIdentity } from '../mcp/surface.ts'
 import type { CallToolResult } from '../mcp/to-result.ts'
 import { requestMeta } from '../mcp/wire-names.ts'
 import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
+import { isUpstreamSource, type UpstreamSource } from '../upstream/egress/upstream-source.ts'
 import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
@@ -34,6 +35,7 @@ import type {
   StdioOptions,
 } from './drawbridge-options.ts'
 import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
+import { explainDestinations } from './explain-destinations.ts'
 import { isIntents } from './intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { OpenedSource, PlacedSource } from './placed-source.ts'
@@ -87,6 +89,7 @@ export class Drawbridge {
   readonly #options: DrawbridgeOptions
   readonly #parts: Assembly
   #server: NodeServer | undefined
+  #upstreamSources: readonly UpstreamSource[] = []
 
   constructor(options: DrawbridgeOptions) {
     this.#options = options
@@ -292,7 +295,14 @@ export class Drawbridge {
     const exchange = { ...detachedExchange, caller, cancellation: new Cancellation() }
     const run = { id: 'explained', entry, binding, params }
     const call = toCall(surface, run, exchange, undefined)
-    return [...(await explainCall(inForce.pipeline.checks, call)), ...routing.explain(call)]
+    const { origin } = call.capability
+    const source = this.#upstreamSources.find(({ id }) => id === origin.source)
+    const destinations = source?.destinations(call.capability) ?? []
+    return [
+      ...(await explainCall(inForce.pipeline.checks, call)),
+      ...(await explainDestinations(destinations, inForce.upstreamHost.egress)),
+      ...routing.explain(call),
+    ]
   }
 
   /** The result of `tools/list`, as the caller would see it. */
@@ -314,20 +324,24 @@ export class Drawbridge {
     policy?: DrawbridgeOptions['policy'],
   ): Promise<boolean> {
     const { config, routing, mounts, tokenGates, onOperationalError } = this.#parts
-    const { refine, policy: settings, enforce } = this.#parts.preparePolicy(policy)
+    const next = this.#parts.preparePolicy(policy)
     const opened = sources.map(toOpened)
     checkPlacement(opened)
     const intents = opened.filter(isIntents)
     if (this.#server) checkPublic(intents, config.http.tokens !== undefined)
     routing.connect(intents)
+    const upstreamSources = opened.map(({ source }) => source).filter(isUpstreamSource)
+    for (const source of upstreamSources) source.connectUpstreams(next.upstreamHost)
     for (const { reportTo } of opened) reportTo?.(onOperationalError)
+    const { refine, policy: settings } = next
     const isAccepted = await mounts.replace(
       opened,
       { refine, text: settings.text },
       accepts,
       () => {
-        enforce()
+        next.enforce()
         routing.setSources(intents)
+        this.#upstreamSources = upstreamSources
         tokenGates.clear()
         for (const { mount, gate } of opened) if (gate) tokenGates.set(mount, gate)
       },

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { findSecrets } from '../governance/find-secrets.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { Egress } from '../upstream/egress/egress.ts'
 import type { HttpOptions, PolicyOptions } from './config/config-options.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { Drawbridge } from './drawbridge.ts'
@@ -73,7 +74,12 @@ export async function loadConfig(
   const configuration = await findConfig(what, environment)
   const { config, folder, file } = configuration
   const loader = new ModuleLoader({ folder, library, fresh, strayErrors })
-  const sources = await openSources(config.sources, { loader, folder, environment })
+  const sources = await openSources(config.sources, {
+    loader,
+    folder,
+    environment,
+    egress: new Egress(config.policy.egress),
+  })
   for (const { gate, isExclusive } of sources)
     if (isExclusive) refuseOwnerCredentials(gate, environment, config)
   return { configuration, sources, since, files: async () => [file, ...(await loader.files())] }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Source } from '../capability/source.ts'
 import { McpUpstream } from '../mcp/upstream/mcp-upstream.ts'
+import type { SecretBinding } from '../sources/manifest/invoke/bind-secret.ts'
 import { httpUpstream } from '../sources/manifest/invoke/http-upstream.ts'
 import type {
   HandlerContext,
@@ -14,7 +15,7 @@ import { createLoadReference } from '../sources/manifest/schemas/load-reference.
 import type { SourceConfig } from './config/config-shape.ts'
 import type { SourceContext } from './open-sources.ts'
 
-export type { HandlerContext, ManifestHandler }
+export type { HandlerContext, ManifestHandler, SecretBinding }
 
 /** Options of `manifestSource`. */
 export interface ManifestSourceOptions {
@@ -34,6 +35,11 @@ export interface ManifestSourceOptions {
   readonly schemas?: Readonly<Record<string, string>>
   /** Resolves secret references such as `vault://…` and `kms://…`. Default: `env://` from the environment. */
   readonly resolveSecret?: (reference: string) => Promise<string | undefined>
+  /**
+   * Binds secrets to interfaces, by the interface's name: the id of an entry of `requirements.secrets`, and
+   * the host that may get it. Default: an entry whose id is the interface's name.
+   */
+  readonly secrets?: Readonly<Record<string, SecretBinding>>
 }
 
 /**
@@ -59,13 +65,13 @@ export const manifestSource = (file: string, options: ManifestSourceOptions = {}
     strict: options.strict ?? true,
     all: options.all ?? false,
     compose: options.compose ?? false,
-    loadReference: createLoadReference({
-      folder: path.dirname(file),
-      pinned: options.schemas ?? {},
-    }),
+    loadReference: (fetch) =>
+      createLoadReference({ folder: path.dirname(file), pinned: options.schemas ?? {}, fetch }),
     protocols,
-    resolveSecret:
-      options.resolveSecret ?? ((reference) => resolveFromEnvironment(reference, process.env)),
+    ...(options.resolveSecret
+      ? { resolveSecret: options.resolveSecret, isUnset: () => false }
+      : toEnvironmentSecrets(process.env)),
+    secrets: options.secrets ?? {},
   })
 
 const protocols: UpstreamProtocols = {
@@ -95,15 +101,20 @@ export function openManifest(
     strict: config.strict,
     all: config.all,
     compose: config.compose,
-    loadReference: createLoadReference({ folder: path.dirname(file), pinned: config.schemas }),
+    loadReference: (fetch) =>
+      createLoadReference({ folder: path.dirname(file), pinned: config.schemas, fetch }),
     protocols,
-    resolveSecret: (reference) => resolveFromEnvironment(reference, environment),
+    ...toEnvironmentSecrets(environment),
+    secrets: config.secrets,
   })
 }
 
-async function resolveFromEnvironment(
-  reference: string,
-  environment: SourceContext['environment'],
-): Promise<string | undefined> {
-  return reference.startsWith('env://') ? environment[reference.slice('env://'.length)] : undefined
+/** Resolves `env://` references; others have no value without `resolveSecret`. */
+function toEnvironmentSecrets(environment: SourceContext['environment']) {
+  const find = (reference: string) =>
+    reference.startsWith('env://') ? environment[reference.slice('env://'.length)] : undefined
+  return {
+    resolveSecret: async (reference: string) => find(reference),
+    isUnset: (reference: string) => find(reference) === undefined,
+  }
 }

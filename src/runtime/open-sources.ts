@@ -6,6 +6,7 @@ import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
 import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
+import type { Egress } from '../upstream/egress/egress.ts'
 import type { SourceConfig } from './config/config-shape.ts'
 import type { ModuleLoader } from './load-modules.ts'
 import { openIntents } from './open-intents.ts'
@@ -36,6 +37,8 @@ export interface SourceContext {
   /** Base of relative paths. */
   readonly folder: string
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** Decides the connections of sources that connect while they are opened. */
+  readonly egress: Egress
 }
 
 type RecordsConfig = Extract<SourceConfig, { records: unknown }>
@@ -45,7 +48,7 @@ type OtherSource = Exclude<SourceConfig, RecordsConfig>
 async function openRecordsConfig(location: RecordsConfig['records'], context: SourceContext) {
   if (typeof location === 'string') return openRecords(location, context.folder)
   const isLiteral = !Object.values(context.environment).includes(location.token)
-  return openRemoteRecords(location, isLiteral)
+  return openRemoteRecords(location, isLiteral, context.egress)
 }
 
 async function openSource(config: OtherSource, context: SourceContext): Promise<Source> {

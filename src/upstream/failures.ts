@@ -1,5 +1,6 @@
 import { type FailureOptions, type FailureTable, failureSet } from '../capability/failure.ts'
 import type { Failed } from '../capability/outcome.ts'
+import { quoteUpstreamText } from './upstream-text.ts'
 
 /** Failures of calls to upstream agents, by who can fix them. */
 export const upstreamFailures = {
@@ -14,6 +15,8 @@ export const upstreamFailures = {
   upstream_invalid: 'operator',
   upstream_credentials: 'operator',
   upstream_endpoint: 'operator',
+  upstream_redirected: 'operator',
+  egress_refused: 'operator',
 } as const satisfies FailureTable
 
 export const upstreamFailed = failureSet(upstreamFailures)
@@ -32,6 +35,23 @@ export const upstreamUnavailable = (cause: string, retryAfterMs?: number): Faile
 /** The answer violates the protocol or cannot be parsed. */
 export const upstreamInvalid = (cause: string): Failed =>
   upstreamFailed('upstream_invalid', 'The agent behind this tool sent an invalid answer.', {
+    cause,
+  })
+
+/** Redirects are not followed: the target would get the arguments and the credential. */
+export const upstreamRedirected = (status: number, location: string | null | undefined): Failed =>
+  upstreamFailed(
+    'upstream_redirected',
+    'The agent behind this tool redirected the call, and redirects are not followed.',
+    { cause: `HTTP ${status} to ${quoteUpstreamText(location ?? 'no location')}` },
+  )
+
+/** Servers answer a completed POST with 301, 302 or 303 too; 307 and 308 ask to send it again. */
+export const mayHaveActed = (redirectStatus: number): boolean => redirectStatus < 307
+
+/** The cause names the address; the message, which a caller may see, does not. */
+export const egressRefused = (cause: string): Failed =>
+  upstreamFailed('egress_refused', 'The policy of this server does not allow the connection.', {
     cause,
   })
 

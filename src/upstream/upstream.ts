@@ -1,6 +1,7 @@
 import type { Cancellation } from '../capability/cancellation.ts'
 import type { Listener } from '../capability/listener.ts'
 import type { Outcome } from '../capability/outcome.ts'
+import type { Egress } from './egress/egress.ts'
 
 /** A connection to an upstream agent, over one protocol. */
 export interface Upstream {
@@ -35,6 +36,8 @@ export type Reached = 'no' | 'maybe' | 'yes'
 
 export interface UpstreamOptions {
   readonly endpoint: string
+  /** Decides every connection. Default: the rules without a policy. */
+  readonly egress?: Egress
   /** Called when a connection is made, so that the secret is not kept in memory. */
   readonly credential?: () => Promise<Credential | undefined>
   readonly limits?: UpstreamLimits

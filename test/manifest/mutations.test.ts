@@ -203,7 +203,7 @@ const toSource = (text: string): Source =>
     strict: true,
     all: false,
     compose: false,
-    loadReference: async (reference) => {
+    loadReference: () => async (reference) => {
       if (reference !== 'order.json') throw new Error('no such file')
       return { key: reference, document: schema }
     },
@@ -212,6 +212,8 @@ const toSource = (text: string): Source =>
       HTTP: () => ({ call: neverCalled, close: async () => {} }),
     },
     resolveSecret: async () => undefined,
+    isUnset: () => false,
+    secrets: {},
   })
 
 const neverCalled = () => Promise.reject(new Error('no upstream is called in this test'))

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { rmSync, symlinkSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import http, {
+  createServer,
+  type IncomingMessage,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http'
+import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -316,9 +322,9 @@ describe('a reference to an https URL', () => {
   const body = json(money)
   const pin = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 
-  afterEach(() => vi.unstubAllGlobals())
+  afterEach(() => vi.restoreAllMocks())
 
-  /** Redirects the schema host to a local server; otherwise uses the real fetch. */
+  /** Redirects the schema host to a local server; over plain HTTP, because a test has no certificate for it. */
   async function serveSchemas(
     respond: (request: IncomingMessage, response: ServerResponse) => void,
   ) {
@@ -333,10 +339,10 @@ describe('a reference to an https URL', () => {
       server.closeAllConnections()
     })
     const localUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const originalFetch = globalThis.fetch
-    vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
-      originalFetch(String(url).replace('https://schemas.example', localUrl), init),
-    )
+    vi.spyOn(https, 'request').mockImplementation(((url: URL, { method }: RequestOptions) =>
+      http.request(String(url).replace('https://schemas.example', localUrl), {
+        method,
+      })) as typeof https.request)
     return requestPaths
   }
 

@@ -158,8 +158,8 @@ const faults: Readonly<
   },
   'sends a redirect': {
     do: (socket) => reply(socket, 307, '', { location: 'http://localhost:1/' }),
-    http: ['upstream_invalid', 'yes'],
-    mcp: ['upstream_invalid', 'yes'],
+    http: ['upstream_redirected', 'yes'],
+    mcp: ['upstream_redirected', 'yes'],
   },
   'sends huge headers': {
     do: (socket) => {

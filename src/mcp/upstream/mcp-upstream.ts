@@ -1,5 +1,7 @@
 import { type Failed, isFailed } from '../../capability/outcome.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
+import { defaultEgress } from '../../upstream/egress/egress.ts'
+import { toGuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
 import { toEndpoint } from '../../upstream/endpoint.ts'
 import {
   upstreamRefused,
@@ -91,6 +93,7 @@ export class McpUpstream implements Upstream {
   async #open(): Promise<UpstreamLink | Failed> {
     const {
       credential,
+      egress = defaultEgress,
       limits,
       identity = { name: 'drawbridge', version: '0.0.0' },
     } = this.#options
@@ -102,6 +105,7 @@ export class McpUpstream implements Upstream {
       return await UpstreamLink.open({
         url: this.#endpoint,
         credential: credentialHeader,
+        fetch: toGuardedFetch(egress),
         identity,
         closeSignal: this.#closeController.signal,
         limits: { answer: maxAnswerBytes, connect: connectTimeoutMs, ...limits },

@@ -8,9 +8,11 @@ import type { Content } from '../../capability/content.ts'
 import type { Json } from '../../capability/json.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import {
+  mayHaveActed,
   upstreamBusy,
   upstreamFailed,
   upstreamInvalid,
+  upstreamRedirected,
   upstreamRefused,
   upstreamUnauthorized,
   upstreamUnavailable,
@@ -58,6 +60,8 @@ const connectFailureCodes = new Set([
   'upstream_credentials',
   'upstream_busy',
   'upstream_stopped',
+  'upstream_redirected',
+  'egress_refused',
 ])
 
 export function toLinkFailure(
@@ -119,10 +123,16 @@ const protocolErrorCodes = new Set<number>([
 function toHttpFailure(
   status: number,
   cause: string,
-  { retryAfter }: UpstreamExchange,
+  { retryAfter, location }: UpstreamExchange,
   hadSession: boolean,
 ): LinkAnswer {
   const reached: Reached = status >= 500 ? 'maybe' : 'yes'
+  if (status >= 300 && status < 400)
+    return {
+      outcome: upstreamRedirected(status, location),
+      reached: mayHaveActed(status) ? 'maybe' : 'yes',
+      link: 'broken',
+    }
   if (status === 401 || status === 403)
     return { outcome: upstreamUnauthorized(cause), reached, link: 'broken' }
   if (status === 429) return { outcome: upstreamBusy(retryAfter), reached, link: 'usable' }

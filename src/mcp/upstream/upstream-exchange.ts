@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Failed } from '../../capability/outcome.ts'
-import { upstreamTooLarge } from '../../upstream/failures.ts'
+import { egressRefused, upstreamTooLarge } from '../../upstream/failures.ts'
 import { toRetryAfter } from '../../upstream/retry-after.ts'
 
 /** Extra bytes counted per line of an event stream: parsing a line costs more than storing it. */
@@ -21,6 +21,8 @@ export class UpstreamExchange {
   #fault: Failed | undefined
   /** The status of the last response. */
   status: number | undefined
+  /** The last `Location` header. */
+  location: string | undefined
   /** The last `Retry-After` header, in milliseconds. */
   retryAfter: number | undefined
   /** Whether the last response is an event stream. */
@@ -52,6 +54,12 @@ export class UpstreamExchange {
     this.#controller.abort(fault.failure.message)
   }
 
+  /** The policy refused a connection: nothing was sent, unless a response came before. */
+  refuse(cause: string): void {
+    this.isSent = this.status !== undefined
+    this.end(egressRefused(cause))
+  }
+
   /** Called after the answer. Bodies in progress get a moment to end, so that connections are reused. */
   finish(): void {
     if (this.#openBodies > 0)
@@ -73,6 +81,7 @@ export class UpstreamExchange {
   /** Records the status and headers of a response, and counts its body. */
   watch({ status, statusText, headers, body }: Response): Response {
     this.status = status
+    this.location = headers.get('location') ?? undefined
     this.retryAfter = toRetryAfter(headers.get('retry-after'), headers.get('date'))
     this.isEventStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
     if (Number(headers.get('content-length')) > this.#maxBytes) this.#overflow()

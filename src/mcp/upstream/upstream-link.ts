@@ -6,11 +6,12 @@ import {
 } from '@modelcontextprotocol/client'
 import type { Failed } from '../../capability/outcome.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import type { GuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
 import { upstreamInvalid, upstreamStopped, upstreamUnavailable } from '../../upstream/failures.ts'
 import { untilCancelled } from '../../upstream/until-cancelled.ts'
 import type { Credential, UpstreamRequest } from '../../upstream/upstream.ts'
 import { requestMeta } from '../wire-names.ts'
-import { boundedFetch } from './bounded-fetch.ts'
+import { createBoundedFetch } from './bounded-fetch.ts'
 import {
   type LinkAnswer,
   toCallAnswer,
@@ -22,6 +23,7 @@ import { currentExchange, UpstreamExchange } from './upstream-exchange.ts'
 export interface LinkOptions {
   readonly url: URL
   readonly credential: Credential | undefined
+  readonly fetch: GuardedFetch
   readonly identity: { readonly name: string; readonly version: string }
   /** Is aborted when the connection is no longer needed. */
   readonly closeSignal: AbortSignal
@@ -68,7 +70,7 @@ export class UpstreamLink {
       const requestInit = credential && { headers: { [credential.header]: credential.value } }
       const transport = new ExchangeTransport(
         url,
-        dropUndefined({ fetch: boundedFetch, requestInit }),
+        dropUndefined({ fetch: createBoundedFetch(options.fetch), requestInit }),
       )
       const connection = currentExchange.run(exchange, () =>
         client.connect(transport, { signal: exchange.signal, timeout: limits.connect }),

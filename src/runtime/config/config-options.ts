@@ -31,8 +31,18 @@ export interface PolicyOptions {
   readonly executions?: ExecutionOptions
   /** How long an approval can be given and used. */
   readonly approvals?: ApprovalOptions
+  /** Servers that calls to agents may reach. Default: see `docs/governance.md`. */
+  readonly egress?: EgressOptions
   /** Limits of every call. */
   readonly limits?: LimitOptions
+}
+
+/** Destinations: hosts (`api.example.com`, `*.example.com`, `*`), addresses and CIDR blocks (`10.0.0.0/8`). */
+export interface EgressOptions {
+  /** The only destinations that may be reached. Default: all but private addresses behind public names. */
+  readonly allow?: readonly string[]
+  /** Destinations that may not be reached, whatever `allow` says. Default: none. */
+  readonly deny?: readonly string[]
 }
 
 /** How long idempotency keys are remembered. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isReservedSubject } from '../../capability/caller.ts'
+import { isFault } from '../../capability/fault.ts'
 import { routingFields } from '../../sources/intents/router/routing-options.ts'
 import {
   linkExposures,
@@ -7,6 +8,7 @@ import {
   stringMeanings,
   visibilities,
 } from '../../sources/services/options.ts'
+import { readAllowRule, readEgressRule } from '../../upstream/egress/egress-rules.ts'
 import { isLoopbackHost } from '../../upstream/loopback.ts'
 
 const names = z.enum(['portable', 'literal'])
@@ -49,6 +51,13 @@ const remoteRecords = z.strictObject({
 
 const hash = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
 
+const secretBinding = z.strictObject({
+  id: z.string().min(2),
+  host: z
+    .string()
+    .regex(/^[^/@\s]+$/, 'must be a host such as api.example.com, with a port if the URL has one'),
+})
+
 const effects = z
   .strictObject({
     writes: z.boolean(),
@@ -81,6 +90,8 @@ const source = z.union([
     all: z.boolean().default(false),
     compose: z.boolean().default(false),
     schemas: z.record(z.url({ protocol: /^https$/ }), hash).default({}),
+    /** By the name of the interface that gets the secret. */
+    secrets: z.record(z.string().min(1), secretBinding).default({}),
     ...placement,
   }),
   z.strictObject({ definitions: paths, ...placement }),
@@ -147,6 +158,12 @@ const rule = z.strictObject({
   recordArguments: z.boolean().optional(),
 })
 
+const egressRule = (read: typeof readEgressRule) =>
+  z.string().superRefine((text, context) => {
+    const rule = read(text)
+    if (isFault(rule)) context.addIssue({ code: 'custom', message: rule.fault })
+  })
+
 const seconds = (fallback: number) => z.number().min(0).default(fallback)
 
 /** The shape of `drawbridge.yaml`, described in `docs/configuration.md`. */
@@ -171,6 +188,12 @@ export const configShape = z.strictObject({
       duplicates: z.strictObject({ window: seconds(60) }).prefault({}),
       executions: z.strictObject({ keep: seconds(30 * 24 * 60 * 60) }).prefault({}),
       approvals: z.strictObject({ asked: seconds(600), pending: seconds(3600) }).prefault({}),
+      egress: z
+        .strictObject({
+          allow: z.array(egressRule(readAllowRule)).optional(),
+          deny: z.array(egressRule(readEgressRule)).default([]),
+        })
+        .prefault({}),
       limits: z
         .strictObject({
           timeout: z.number().int().positive().default(30_000),

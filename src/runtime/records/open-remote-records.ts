@@ -5,6 +5,7 @@ import { refusalMessages } from '../../sources/records/grants/token-refusal.ts'
 import { instructions } from '../../sources/records/record-source.ts'
 import { RemoteServer } from '../../sources/records/remote/remote-server.ts'
 import { remoteSource } from '../../sources/records/remote/remote-source.ts'
+import { defaultEgress, type Egress } from '../../upstream/egress/egress.ts'
 import { CredentialError } from './credential-error.ts'
 
 /** A records server on another machine. */
@@ -25,10 +26,11 @@ export interface OpenedRemote {
 export async function openRemoteRecords(
   { server, token }: RemoteRecords,
   isLiteral: boolean,
+  egress: Egress = defaultEgress,
 ): Promise<OpenedRemote> {
   const source = remoteSource({
     id: server,
-    server: new RemoteServer({ server, token }),
+    server: new RemoteServer({ server, token, egress }),
     diagnostics: isLiteral ? [toLiteralSecret(server)] : [],
     steadyNow: () => performance.now(),
   })

@@ -23,6 +23,8 @@ export const intentFailures = {
   ...codes,
   /** The call may have taken effect, so no other agent was asked. */
   outcome_unknown: 'model',
+  /** The policy does not allow a connection to the agent. */
+  egress_refused: 'operator',
   /** The execution log cannot be written, so a call with effects was not carried out. */
   log_unavailable: 'operator',
 } as const satisfies FailureTable

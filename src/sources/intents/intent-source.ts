@@ -1,9 +1,16 @@
 import type { Call } from '../../capability/call.ts'
+import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import type { Fault } from '../../capability/fault.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import type { Change, Reading, Source } from '../../capability/source.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { defaultEgress, type Egress } from '../../upstream/egress/egress.ts'
+import type {
+  Destination,
+  UpstreamHost,
+  UpstreamSource,
+} from '../../upstream/egress/upstream-source.ts'
 import type { LoadedModule } from '../loaded-module.ts'
 import { type AgentDefinition, toStrategy } from './agents/agent.ts'
 import { checkFallbacks } from './agents/check-fallbacks.ts'
@@ -64,7 +71,7 @@ const isList = (
 
 const maxEjectionMs = 300_000
 
-export class IntentSource implements Source {
+export class IntentSource implements UpstreamSource {
   readonly id: string
   /** Keys that decrypt the payloads in its log. */
   readonly keys: KeyRing
@@ -76,6 +83,7 @@ export class IntentSource implements Source {
   readonly #policy: RoutingPolicy
   readonly #watchers = new Set<() => void>()
   #host: RouterEnvironment = defaultEnvironment
+  #egress: Egress = defaultEgress
   #modules: Promise<readonly LoadedModule[]> | undefined
   #health: Health | undefined
   #network: Network | undefined
@@ -99,6 +107,26 @@ export class IntentSource implements Source {
   /** Call before the first `read`: injects clock, randomness and log. */
   connect(host: Partial<RouterEnvironment>): void {
     this.#host = { ...defaultEnvironment, ...host }
+  }
+
+  /** Call before the first `read`: its connections are made as `egress` allows. */
+  connectUpstreams({ egress, onSecret }: UpstreamHost): void {
+    this.#egress = egress
+    const { remote, discover } = this.#routing
+    for (const token of [...remote, discover].map((one) => one?.token))
+      if (token !== undefined) onSecret(token)
+  }
+
+  destinations(capability: Capability): readonly Destination[] {
+    const { remote, discover } = this.#routing
+    const agents = this.#findIntent(capability)?.candidates.map(({ agent }) => agent) ?? []
+    return agents.flatMap((agent) => {
+      const config = remote.find(({ name }) => name === agent.name) ?? discover
+      if (!agent.remote || !config) return []
+      const via = `agent ${agent.name}`
+      const secret = { name: `the token of ${via}`, header: 'Authorization' }
+      return [{ url: config.url, via, ...(config.token !== undefined && { secret }) }]
+    })
   }
 
   async read(): Promise<Reading> {
@@ -141,8 +169,7 @@ export class IntentSource implements Source {
 
   /** The decision a call would get now; asks no agent. */
   previewRoute(call: Call): RoutingDecision | undefined {
-    const name = call.capability.origin.name ?? call.capability.name
-    const intent = this.#registry.intents.find((candidate) => toToolName(candidate) === name)
+    const intent = this.#findIntent(call.capability)
     if (!intent) return undefined
     const { strategy } = toStrategy(findRoutingMode(intent, this.#policy))
     return this.#router?.decide(toEnvelope(call, intent, strategy, this.#host.now())).decision
@@ -192,12 +219,23 @@ export class IntentSource implements Source {
     await this.#network?.close()
   }
 
+  #findIntent({ origin, name }: Capability): Intent | undefined {
+    const declaredName = origin.name ?? name
+    return this.#registry.intents.find((candidate) => toToolName(candidate) === declaredName)
+  }
+
   async #readAgents(): Promise<AgentsReading> {
     this.#modules ??= this.#loadModules()
     const { remote, declared, node } = this.#routing
     const { now } = this.#host
     const network = this.#openNetwork()
-    const options = { transportTo: network.transportTo, sealing: this.#sealing, node, now }
+    const options = {
+      transportTo: network.transportTo,
+      sealing: this.#sealing,
+      egress: this.#egress,
+      node,
+      now,
+    }
     const modules = await this.#modules
     const discoveredAgents = await network.discover()
     this.#changed = false
@@ -235,6 +273,7 @@ export class IntentSource implements Source {
       routing: this.#routing,
       sealing: this.#sealing,
       host: this.#host,
+      egress: this.#egress,
       health: this.#openHealth(),
       isLocal: (name) =>
         this.#registry.agents.some((agent) => agent.name === name && !agent.remote),

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { SetupError } from '../../capability/setup-error.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import type { Egress } from '../../upstream/egress/egress.ts'
 import { isLoopbackUrl } from '../../upstream/loopback.ts'
 import { isOverNats, type RemoteAgentConfig, remoteShape } from './agents/remote-agent.ts'
 import { ReplayCache } from './crypto/replay-cache.ts'
@@ -20,6 +21,7 @@ export interface NetworkOptions {
   readonly routing: RoutingSettings
   readonly sealing: SealOptions
   readonly host: RouterEnvironment
+  readonly egress: Egress
   readonly health: Health
   /** An agent of that name runs in this process. */
   readonly isLocal: (name: string) => boolean
@@ -30,7 +32,7 @@ export interface NetworkOptions {
 /** Transports to remote agents, discovery of agents, and serving over NATS. */
 export class Network {
   readonly #options: NetworkOptions
-  readonly #http = new HttpTransport()
+  readonly #http: HttpTransport
   readonly #bus: Bus
   readonly #startedAt: number
   readonly #instance: string
@@ -38,7 +40,8 @@ export class Network {
 
   constructor(options: NetworkOptions) {
     this.#options = options
-    const { routing, sealing, host } = options
+    const { routing, sealing, host, egress } = options
+    this.#http = new HttpTransport(egress)
     const { now, randomBytes, onOperationalError } = host
     this.#startedAt = now()
     this.#instance = Buffer.from(randomBytes(8)).toString('hex')
@@ -47,6 +50,7 @@ export class Network {
       instance: this.#instance,
       sealing,
       replays: new ReplayCache(now),
+      egress,
       onOperationalError,
     })
   }

@@ -29,6 +29,8 @@ function toFailed({ response, state, cause }: RoutedResponse, error: ErrorInfo):
         : `${error.message} ${unknownOutcomeAdvice}`,
       { ...options, retryable: false, details: { ...details, code: error.code } },
     )
+  if (error.details.reason === 'egress_refused')
+    return routingFailed('egress_refused', error.message, { ...options, details })
   if (error.details.reason === 'log_unavailable')
     return routingFailed('log_unavailable', error.message, { ...options, details })
   return routingFailed(error.code, error.message, { ...options, details })

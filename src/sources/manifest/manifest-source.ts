@@ -2,20 +2,24 @@ import type { Capability } from '../../capability/capability.ts'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
-import type { Reading, Source } from '../../capability/source.ts'
+import type { Reading } from '../../capability/source.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import type { Credential, Upstream } from '../../upstream/upstream.ts'
+import { type GuardedFetch, toGuardedFetch } from '../../upstream/egress/guarded-fetch.ts'
+import type { UpstreamSource } from '../../upstream/egress/upstream-source.ts'
 import { composePipeline } from './compose-pipeline.ts'
 import { findDroppedFields } from './dropped-fields.ts'
+import type { SecretBindings } from './invoke/bind-secret.ts'
 import {
   type CapabilityRoute,
   findRoute,
   type LoadedHandler,
   type UpstreamProtocols,
+  type UpstreamRoute,
 } from './invoke/routes.ts'
 import { toHandlerInvoke, toUpstreamInvoke } from './invoke/to-invoke.ts'
-import type { ManifestCapability, ManifestInterface } from './reading/manifest-shape.ts'
+import { Upstreams } from './invoke/upstreams.ts'
+import type { ManifestCapability } from './reading/manifest-shape.ts'
 import {
   type Indexed,
   type ManifestReading,
@@ -42,18 +46,24 @@ export interface ManifestOptions {
   readonly all: boolean
   /** Serve a composition of type pipeline as one capability. */
   readonly compose: boolean
-  readonly loadReference: LoadReference
+  readonly loadReference: (fetch: GuardedFetch) => LoadReference
   readonly protocols: UpstreamProtocols
   /** Resolves `env://`, `vault://` and `kms://` references; called lazily, when an agent is called. */
   readonly resolveSecret: (reference: string) => Promise<string | undefined>
+  /** True for a reference that certainly has no value; asked when the manifest is read. */
+  readonly isUnset: (reference: string) => boolean
+  /** The operator's bindings of secrets to interfaces and hosts. */
+  readonly secrets: SecretBindings
 }
 
 /** A source of the capabilities of an AgentHub manifest, with its declared rules enforced. */
-export function manifestSourceFrom(options: ManifestOptions): Source {
+export function manifestSourceFrom(options: ManifestOptions): UpstreamSource {
   const upstreams = new Upstreams(options)
   return {
     id: options.id,
     read: () => toReading(options, upstreams),
+    connectUpstreams: (host) => upstreams.connect(host),
+    destinations: ({ origin }) => upstreams.destinations(origin.pointer),
     close: () => upstreams.close(),
   }
 }
@@ -81,6 +91,15 @@ async function toReading(options: ManifestOptions, upstreams: Upstreams): Promis
       at: reading.positionOf(pointer.slice(1).split('/')),
     })
   const loader = new CapabilityLoader(options, upstreams, manifest, handlers, reading, diagnostics)
+  for (const name of Object.keys(options.secrets))
+    if (!manifest.interfaces.some((one) => one.name === name))
+      loader.report(
+        'error',
+        'secret_binding',
+        '/interfaces',
+        `A secret is bound to the interface ${JSON.stringify(name)}, which the manifest does not have.`,
+      )
+  upstreams.forgetDestinations()
   const capabilities: Capability[] = []
   for (const capability of servedCapabilities) capabilities.push(...(await loader.load(capability)))
   if (options.compose)
@@ -107,6 +126,8 @@ class CapabilityLoader {
   readonly #reading: ManifestReading
   readonly #diagnostics: Diagnostic[]
   readonly #duplicateIds: ReadonlySet<string>
+  readonly #loadReference: LoadReference
+  readonly #checkedInterfaces = new Set<number>()
 
   constructor(
     options: ManifestOptions,
@@ -122,6 +143,7 @@ class CapabilityLoader {
     this.#handlers = handlers
     this.#reading = reading
     this.#diagnostics = diagnostics
+    this.#loadReference = options.loadReference(toGuardedFetch(upstreams.egress))
     const ids = manifest.capabilities.map(({ id }) => id)
     this.#duplicateIds = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
   }
@@ -146,7 +168,10 @@ class CapabilityLoader {
       this.report('error', 'effect_ungoverned', pointer, message)
       return []
     }
-    const route = findRoute(this.#manifest, capability, this.#handlers)
+    const route = findRoute(this.#manifest, capability, {
+      handlers: this.#handlers,
+      secrets: this.#options.secrets,
+    })
     if (isFault(route)) {
       this.report('error', 'route_missing', pointer, route.fault)
       return []
@@ -155,6 +180,7 @@ class CapabilityLoader {
     const input = await this.#contract(toInputSchema(input_schema), 'input', id, pointer)
     const output = await this.#contract(toOutputSchema(output_schema), 'output', id, pointer)
     if (!input || !output) return []
+    if (route.kind === 'upstream') this.#checkUpstream(route, pointer)
     const invoke = this.#toInvoke(route, {
       id,
       isWrapped: 'type' in input_schema && input_schema.type !== 'object',
@@ -171,13 +197,30 @@ class CapabilityLoader {
   ): Capability['invoke'] {
     return route.kind === 'handler'
       ? toHandlerInvoke(route.run, options)
-      : toUpstreamInvoke(() => this.#upstreams.open(route.interface, this.#manifest), options)
+      : toUpstreamInvoke(() => this.#upstreams.open(route), options)
+  }
+
+  /** Reports, once for each interface, what would make all calls over it fail. */
+  #checkUpstream(route: UpstreamRoute, capabilityPointer: string): void {
+    const { name, index, endpoint = '' } = route.interface
+    this.#upstreams.addDestination(capabilityPointer, route)
+    if (this.#checkedInterfaces.has(index)) return
+    this.#checkedInterfaces.add(index)
+    const { verdict, why } = this.#upstreams.egress.preview(endpoint)
+    if (verdict === 'refused') {
+      const message = `The interface ${name} cannot be reached: ${why}.`
+      this.report('error', 'egress_refused', `/interfaces/${index}/endpoint`, message)
+    }
+    if (route.secret && this.#options.isUnset(route.secret.name)) {
+      const message = `The interface ${name} has no usable secret: ${route.secret.name} has no value.`
+      this.report('error', 'secret_unset', `/interfaces/${index}/auth`, message)
+    }
   }
 
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
     const pointer = `${base}/${direction}_schema`
     try {
-      const bundledSchema = await bundleSchema(schema, this.#options.loadReference)
+      const bundledSchema = await bundleSchema(schema, this.#loadReference)
       if (findSecrets(bundledSchema).length > 0)
         throw new Error('a referenced schema contains a secret')
       const reading = readContract(bundledSchema, direction)
@@ -195,61 +238,9 @@ class CapabilityLoader {
 function toTarget(route: CapabilityRoute): Pick<Capability, 'destination' | 'code'> {
   if (route.kind === 'handler') return { code: route.code }
   const { name, protocol, endpoint, auth } = route.interface
-  return { destination: dropUndefined({ interface: name, protocol, endpoint, auth }) }
+  const secret = route.secret?.name
+  return { destination: dropUndefined({ interface: name, protocol, endpoint, auth, secret }) }
 }
 
 const toSegment = (segment: string): string | number =>
   /^\d+$/.test(segment) ? Number(segment) : segment
-
-/** One connection per protocol and endpoint, opened on first use and shared by all calls. */
-class Upstreams {
-  readonly #options: ManifestOptions
-  readonly #connections = new Map<string, Upstream>()
-
-  constructor(options: ManifestOptions) {
-    this.#options = options
-  }
-
-  open(agentInterface: ManifestInterface, { requirements }: ValidManifest): Upstream {
-    const { protocol, endpoint = '', name, auth } = agentInterface
-    const key = `${protocol} ${endpoint}`
-    let upstream = this.#connections.get(key)
-    if (!upstream) {
-      const secrets = requirements?.secrets ?? []
-      // Manifests do not link secrets to interfaces: match by name, or use the only secret.
-      const secret =
-        secrets.find(({ id }) => id === name) ?? (secrets.length === 1 ? secrets[0] : undefined)
-      upstream = this.#options.protocols[protocol as 'MCP' | 'HTTP']({
-        endpoint,
-        ...dropUndefined({
-          credential:
-            auth === 'none' ? undefined : () => this.#credential(name, auth, secret?.secret_ref),
-        }),
-      })
-      this.#connections.set(key, upstream)
-    }
-    return upstream
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#connections.values()].map((upstream) => upstream.close()))
-    this.#connections.clear()
-  }
-
-  async #credential(
-    name: string,
-    auth: ManifestInterface['auth'],
-    reference: string | undefined,
-  ): Promise<Credential> {
-    const value = reference === undefined ? undefined : await this.#options.resolveSecret(reference)
-    if (value === undefined)
-      throw new Error(
-        reference === undefined
-          ? `no secret in requirements.secrets has the id ${name} of the interface`
-          : `${reference} has no value`,
-      )
-    return auth === 'api_key'
-      ? { header: 'x-api-key', value }
-      : { header: 'authorization', value: `Bearer ${value}` }
-  }
-}

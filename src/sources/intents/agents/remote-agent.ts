@@ -3,6 +3,7 @@ import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { parseJson } from '../../../json/parse-json.ts'
+import type { Egress } from '../../../upstream/egress/egress.ts'
 import { isLoopbackUrl } from '../../../upstream/loopback.ts'
 import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
@@ -55,6 +56,7 @@ export type RemoteAgentConfig = z.output<typeof remoteShape>
 export interface RemoteAgentOptions {
   readonly transportTo: (remote: RemoteAgentConfig) => Transport
   readonly sealing: SealOptions
+  readonly egress: Egress
   /** Node name of this runtime. */
   readonly node: string
   readonly now: () => number
@@ -70,9 +72,16 @@ export function readRemoteAgent(
   const remote = parsed.data
   const fault = findFault(remote, options)
   if (fault !== undefined) return { diagnostics: [toDiagnostic(fault, place)] }
-  const { offers, diagnostics } = readOffers(remote.capabilities, place, true)
+  const { offers, diagnostics: offerDiagnostics } = readOffers(remote.capabilities, place, true)
+  const diagnostics = [...offerDiagnostics]
   if (offers.length === 0) return { diagnostics }
   const { name, version, priority, concurrency, timeout, url } = remote
+  const { verdict, why } = options.egress.preview(url)
+  if (verdict === 'refused')
+    diagnostics.push({
+      ...toDiagnostic(`The agent ${name} cannot be reached: ${why}.`, place),
+      code: 'egress_refused',
+    })
   const transport = options.transportTo(remote)
   const invoke = (envelope: IntentEnvelope, context: AgentContext) =>
     askRemotely(
@@ -166,6 +175,13 @@ async function askRemotely(
 function toUndelivered(name: string, { fault, cause }: TransportFault): AgentFailure {
   const certainty = transportFaults[fault]
   switch (fault) {
+    case 'egress_refused':
+      return toAgentFailure(
+        toErrorInfo('AGENT_UNAVAILABLE', `The policy does not allow a connection to ${name}.`, {
+          details: { reason: 'egress_refused' },
+        }),
+        { certainty, cause },
+      )
     case 'not_sent':
       return toFailure('AGENT_UNAVAILABLE', `${name} cannot be reached.`, certainty, cause)
     case 'too_large':
@@ -239,7 +255,8 @@ const statusCodes: Readonly<Record<number, ErrorCode>> = {
 }
 
 function fromStatus(name: string, status: number, cause: string): AgentFailure {
-  const message = `${name} answered with HTTP ${status}.`
+  const isRedirect = status >= 300 && status < 400
+  const message = `${name} answered with HTTP ${status}${isRedirect ? ', a redirect, which is not followed' : ''}.`
   const code = statusCodes[status]
   if (code) return toFailure(code, message, 'nothing', cause)
   // A 4xx request was rejected before it was carried out; a 5xx request may have been carried out.

@@ -1,17 +1,27 @@
 import http from 'node:http'
 import https from 'node:https'
+import { type Egress, EgressError } from '../../../upstream/egress/egress.ts'
+import { createGuardedAgents, type GuardedAgents } from '../../../upstream/egress/guarded-agents.ts'
 import {
   maxAnswerBytes,
   type OutgoingFrame,
   type Transport,
+  type TransportFault,
   type TransportResult,
 } from './transport.ts'
 
 /** POSTs frames. Uses `node:http`, because `fetch` hides whether any byte was sent. */
 export class HttpTransport {
-  readonly #agents = {
-    'http:': new http.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
-    'https:': new https.Agent({ keepAlive: true, maxSockets: 256, timeout: 60_000 }),
+  readonly #pooled: GuardedAgents
+  readonly #unpooled: GuardedAgents
+
+  constructor(egress: Egress) {
+    this.#pooled = createGuardedAgents(egress, {
+      keepAlive: true,
+      maxSockets: 256,
+      timeout: 60_000,
+    })
+    this.#unpooled = createGuardedAgents(egress, {})
   }
 
   transportTo(url: string): Transport {
@@ -25,11 +35,11 @@ export class HttpTransport {
     return new Promise((resolve) => {
       let isSent = false
       const fail = (error: Error) =>
-        resolve({ fault: isSent ? 'no_reply' : 'not_sent', cause: error.message })
+        resolve({ fault: toFault(error, isSent), cause: error.message })
       const outgoing = request(url, {
         method: 'POST',
         // A kept-alive connection may be closing: its reset would leave the outcome in doubt.
-        agent: mustNotRepeat ? false : this.#agents[secure ? 'https:' : 'http:'],
+        agent: (mustNotRepeat ? this.#unpooled : this.#pooled)[secure ? 'https:' : 'http:'],
         headers: {
           'content-type': 'application/json',
           accept: 'application/json',
@@ -55,8 +65,14 @@ export class HttpTransport {
   }
 
   close(): void {
-    for (const agent of Object.values(this.#agents)) agent.destroy()
+    for (const agents of [this.#pooled, this.#unpooled])
+      for (const agent of Object.values(agents)) agent.destroy()
   }
+}
+
+function toFault(error: Error, isSent: boolean): TransportFault['fault'] {
+  if (error instanceof EgressError) return 'egress_refused'
+  return isSent ? 'no_reply' : 'not_sent'
 }
 
 function read(

@@ -26,6 +26,8 @@ export type TransportResult = TransportReply | TransportFault
 
 /** The ways a frame can fail to get a reply, and whether the agent may have acted. */
 export const transportFaults = {
+  /** The policy does not allow the connection. */
+  egress_refused: 'nothing',
   /** No byte of the frame can have been read. */
   not_sent: 'nothing',
   /** The frame was too large to send. */

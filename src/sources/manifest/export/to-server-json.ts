@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../capability/json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
+import { isLoopbackUrl } from '../../../upstream/loopback.ts'
 import type { ManifestInterface } from '../reading/manifest-shape.ts'
 import {
   type ExportableManifest,
@@ -125,7 +126,7 @@ function toRemotes(
       warn('endpoint', `The endpoint must be an http or https URL; ${one.name} is not exported.`)
       return []
     }
-    if (/^(?:localhost|127\.|\[::1\]|0\.0\.0\.0)/.test(new URL(url).host))
+    if (isLoopbackUrl(url) || new URL(url).hostname === '0.0.0.0')
       warn('endpoint', 'The endpoint is a loopback address, which a public registry rejects.')
     const { headers, message } = authHeaders[one.auth]
     if (message !== undefined) warn('auth', message)

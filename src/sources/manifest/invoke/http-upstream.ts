@@ -1,7 +1,7 @@
-import http from 'node:http'
-import https from 'node:https'
 import { isFault } from '../../../capability/fault.ts'
 import { isFailed } from '../../../capability/outcome.ts'
+import { defaultEgress } from '../../../upstream/egress/egress.ts'
+import { createGuardedAgents } from '../../../upstream/egress/guarded-agents.ts'
 import { toEndpoint } from '../../../upstream/endpoint.ts'
 import {
   unusableEndpoint,
@@ -28,11 +28,11 @@ const maxIdleMs = 4000
 export function httpUpstream(options: UpstreamOptions): Upstream {
   const { credential = noCredential, limits } = options
   const endpoint = toEndpoint(options.endpoint)
-  const agentOptions = { keepAlive: true, timeout: maxIdleMs, scheduling: 'lifo' } as const
-  const agent =
-    !isFailed(endpoint) && endpoint.protocol === 'https:'
-      ? new https.Agent(agentOptions)
-      : new http.Agent(agentOptions)
+  const agents = createGuardedAgents(options.egress ?? defaultEgress, {
+    keepAlive: true,
+    timeout: maxIdleMs,
+    scheduling: 'lifo',
+  })
 
   async function call(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { cancellation } = request
@@ -51,7 +51,7 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
       result = await post(url, {
         headers: toHeaders(request, header),
         body: JSON.stringify(request.input ?? {}),
-        agent,
+        agent: agents[url.protocol as 'http:' | 'https:'],
         signal: cancellation.signal,
         maxBytes: limits?.answer ?? defaultMaxAnswerBytes,
       })
@@ -66,7 +66,10 @@ export function httpUpstream(options: UpstreamOptions): Upstream {
     return toUpstreamAnswer(result, limits?.answer ?? defaultMaxAnswerBytes)
   }
 
-  return { call, close: async () => agent.destroy() }
+  const close = async () => {
+    for (const agent of Object.values(agents)) agent.destroy()
+  }
+  return { call, close }
 }
 
 const noCredential = async () => undefined

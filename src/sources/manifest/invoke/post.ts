@@ -1,6 +1,7 @@
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Fault } from '../../../capability/fault.ts'
+import { EgressError } from '../../../upstream/egress/egress.ts'
 
 /** The response of a POST, or why there is none. */
 export type PostResult = PostReply | PostFailure
@@ -12,7 +13,8 @@ export interface PostReply {
   readonly body: Buffer
 }
 
-export interface PostFailure extends Fault<'connection_lost' | 'malformed_http' | 'too_large'> {
+export interface PostFailure
+  extends Fault<'egress_refused' | 'connection_lost' | 'malformed_http' | 'too_large'> {
   /** `true` if the server may have received the request. */
   readonly wasSent: boolean
   readonly cause: string
@@ -128,6 +130,8 @@ function withCapacity(body: Buffer, minBytes: number, limit: number): Buffer {
 }
 
 function toPostFailure(error: NodeJS.ErrnoException | undefined, wasSent: boolean): PostFailure {
+  if (error instanceof EgressError)
+    return { fault: 'egress_refused', wasSent: false, cause: error.message }
   const code = error?.code ?? ''
   return {
     fault: code.startsWith('HPE_') ? 'malformed_http' : 'connection_lost',

@@ -1,8 +1,9 @@
-import type { Fault } from '../../../capability/fault.ts'
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Upstream, UpstreamOptions } from '../../../upstream/upstream.ts'
 import type { ManifestCapability, ManifestInterface } from '../reading/manifest-shape.ts'
 import type { Indexed, ValidManifest } from '../reading/read-manifest.ts'
+import { type BoundSecret, bindSecret, type SecretBindings } from './bind-secret.ts'
 
 /** User code that implements a capability in this process. */
 export type ManifestHandler = (input: unknown, context: HandlerContext) => unknown
@@ -31,19 +32,32 @@ export type CapabilityRoute =
       readonly kind: 'handler'
       readonly interface?: Indexed<ManifestInterface>
     })
-  | { readonly kind: 'upstream'; readonly interface: Indexed<ManifestInterface> }
+  | UpstreamRoute
+
+export interface UpstreamRoute {
+  readonly kind: 'upstream'
+  readonly interface: Indexed<ManifestInterface>
+  /** Absent if the interface needs none. */
+  readonly secret?: BoundSecret
+}
 
 /** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
 export type OpenUpstream = (options: UpstreamOptions) => Upstream
 
 export type UpstreamProtocols = Readonly<Record<'MCP' | 'HTTP', OpenUpstream>>
 
+export interface RouteOptions {
+  readonly handlers: ReadonlyMap<string, LoadedHandler>
+  readonly secrets: SecretBindings
+}
+
 /** A handler, else the first usable MCP interface, else the first usable HTTP interface. */
 export function findRoute(
-  { interfaces }: ValidManifest,
+  manifest: ValidManifest,
   { id, protocols }: ManifestCapability,
-  handlers: ReadonlyMap<string, LoadedHandler>,
+  { handlers, secrets }: RouteOptions,
 ): CapabilityRoute | Fault {
+  const { interfaces } = manifest
   const handler = handlers.get(id)
   if (handler) {
     const internalInterface = interfaces.find(({ protocol }) => protocol === 'INTERNAL')
@@ -54,8 +68,10 @@ export function findRoute(
     if (!protocols.includes(protocol)) continue
     for (const candidate of interfaces.filter((one) => one.protocol === protocol)) {
       const obstacle = findObstacle(candidate)
-      if (obstacle === undefined) return { kind: 'upstream', interface: candidate }
-      reasons.push(`${candidate.name} ${obstacle}`)
+      const secret = bindSecret(candidate, manifest, secrets)
+      if (obstacle !== undefined) reasons.push(`${candidate.name} ${obstacle}`)
+      else if (secret && isFault(secret)) reasons.push(`${candidate.name}: ${secret.fault}`)
+      else return { kind: 'upstream', interface: candidate, ...dropUndefined({ secret }) }
     }
   }
   if (protocols.includes('INTERNAL')) reasons.push('it has no handler')

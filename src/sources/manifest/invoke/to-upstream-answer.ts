@@ -6,8 +6,11 @@ import { removeStack } from '../../../capability/remove-stack.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import {
+  egressRefused,
+  mayHaveActed,
   upstreamBusy,
   upstreamInvalid,
+  upstreamRedirected,
   upstreamRefused,
   upstreamTooLarge,
   upstreamUnauthorized,
@@ -30,12 +33,19 @@ export function toUpstreamAnswer(result: PostResult, maxBytes: number): Upstream
     const outcome = toSuccess(result)
     return { outcome, reached: outcome.kind === 'done' ? 'yes' : 'maybe' }
   }
+  if (status >= 300 && status < 400)
+    return {
+      outcome: upstreamRedirected(status, result.headers.location),
+      reached: mayHaveActed(status) ? 'maybe' : 'yes',
+    }
   // A 5xx response may come after the operation took effect.
   return { outcome: toRefusal(result), reached: status >= 500 ? 'maybe' : 'yes' }
 }
 
 function toConnectionFailure({ fault, cause }: PostFailure, maxBytes: number): Outcome {
   switch (fault) {
+    case 'egress_refused':
+      return egressRefused(cause)
     case 'connection_lost':
       return upstreamUnavailable(cause)
     case 'malformed_http':
@@ -78,9 +88,7 @@ function toRefusal(reply: PostReply): Outcome {
     return upstreamRefused(
       message === '' ? `The agent rejected the request with HTTP ${status}.` : message,
     )
-  return upstreamInvalid(
-    `${cause} ${headers.location === undefined ? '' : 'and a redirect'}`.trim(),
-  )
+  return upstreamInvalid(cause)
 }
 
 /** The human-readable message of an error body: RFC 9457 `detail`, or a common alternative. */

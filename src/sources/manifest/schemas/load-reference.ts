@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open, realpath } from 'node:fs/promises'
 import path from 'node:path'
+import type { GuardedFetch } from '../../../upstream/egress/guarded-fetch.ts'
 import { readYaml } from '../../../yaml/read-yaml.ts'
 
 /** Loads a referenced document. Rejects with a message for the operator. */
@@ -21,16 +22,17 @@ export interface ReferenceOptions {
   readonly folder: string
   /** URLs that may be fetched, each with the SHA-256 hash of its content. */
   readonly pinned: Readonly<Record<string, string>>
+  readonly fetch: GuardedFetch
 }
 
 const maxBytes = 256 * 1024
 const timeoutMs = 5000
 
 /** Reads files below the manifest's folder and pinned https URLs (prevents SSRF and path traversal). */
-export function createLoadReference({ folder, pinned }: ReferenceOptions): LoadReference {
+export function createLoadReference({ folder, pinned, fetch }: ReferenceOptions): LoadReference {
   return async (reference, referrer) => {
     const url = toUrl(reference, referrer)
-    if (url) return { key: url, document: parse(await fetchPinned(url, pinned[url]), url) }
+    if (url) return { key: url, document: parse(await fetchPinned(url, pinned[url], fetch), url) }
     const base = referrer === undefined ? folder : path.dirname(referrer)
     const file = await confine(path.resolve(base, decodeURIComponent(reference)), folder)
     return { key: file, document: parse(await readBounded(file), path.basename(file)) }
@@ -43,10 +45,14 @@ function toUrl(reference: string, referrer: string | undefined): string | undefi
   return /^[a-z][a-z0-9+.-]+:/i.test(reference) ? reference : undefined
 }
 
-async function fetchPinned(url: string, pin: string | undefined): Promise<string> {
+async function fetchPinned(
+  url: string,
+  pin: string | undefined,
+  fetch: GuardedFetch,
+): Promise<string> {
   if (!url.startsWith('https://')) throw new Error('only files and https URLs are supported')
   if (pin === undefined) throw new Error('it is not listed with its hash under "schemas"')
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })
   if (!response.ok || !response.body)
     throw new Error(`the server responded with status ${response.status}`)
   const chunks: Uint8Array[] = []

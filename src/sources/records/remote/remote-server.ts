@@ -2,6 +2,9 @@ import type { Json, JsonObject } from '../../../capability/json.ts'
 import type { Failed } from '../../../capability/outcome.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
+import { type Egress, EgressError } from '../../../upstream/egress/egress.ts'
+import { type GuardedFetch, toGuardedFetch } from '../../../upstream/egress/guarded-fetch.ts'
+import { egressRefused } from '../../../upstream/failures.ts'
 import { toRetryAfter } from '../../../upstream/retry-after.ts'
 import { cannotRead, type ReadFailureCode, readFailures } from '../failures.ts'
 
@@ -10,6 +13,7 @@ export interface RemoteServerOptions {
   readonly server: string
   /** A grant token. */
   readonly token: string
+  readonly egress: Egress
   /** Timeout of one request in milliseconds. */
   readonly timeoutMs?: number
 }
@@ -23,9 +27,27 @@ const maxMessageLength = 500
 /** HTTP client for a resource server that implements the same read contract. */
 export class RemoteServer {
   readonly #options: RemoteServerOptions
+  #egress: Egress
+  #fetch: GuardedFetch
 
   constructor(options: RemoteServerOptions) {
     this.#options = options
+    this.#egress = options.egress
+    this.#fetch = toGuardedFetch(options.egress)
+  }
+
+  get egress(): Egress {
+    return this.#egress
+  }
+
+  /** Decides later connections; those in the pool of the former `egress` are not used again. */
+  set egress(egress: Egress) {
+    this.#egress = egress
+    this.#fetch = toGuardedFetch(egress)
+  }
+
+  get token(): string {
+    return this.#options.token
   }
 
   get address(): string {
@@ -43,10 +65,8 @@ export class RemoteServer {
       if (value !== undefined) url.searchParams.append(name, String(value))
     const timeout = AbortSignal.timeout(timeoutMs)
     try {
-      const response = await fetch(url, {
+      const response = await this.#fetch(url, {
         headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
-        // Following a redirect could leak the token to another server.
-        redirect: 'error',
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       })
       const body = await readJson(response)
@@ -55,7 +75,9 @@ export class RemoteServer {
         ? remoteUnavailable('the response is not a JSON object')
         : toFailed(response, body)
     } catch (error) {
-      return remoteUnavailable(toMessage(error))
+      return error instanceof EgressError
+        ? egressRefused(error.message)
+        : remoteUnavailable(toMessage(error))
     }
   }
 }
@@ -114,6 +136,9 @@ function toFailed(response: Response, body: unknown): Failed {
     return cannotRead('remote_refused', 'The records server refused its token.', {
       cause: `HTTP ${status} ${String(error.code ?? '')}: ${message}`,
     })
+  // Following a redirect could leak the token to another server.
+  if (status >= 300 && status < 400)
+    return remoteUnavailable(`HTTP ${status}, a redirect, which is not followed`)
   return remoteUnavailable(`HTTP ${status}: ${message}`)
 }
 

@@ -3,7 +3,8 @@ import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { readOnly } from '../../../capability/effects.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { type Failed, isFailed } from '../../../capability/outcome.ts'
-import type { Source } from '../../../capability/source.ts'
+import type { Egress } from '../../../upstream/egress/egress.ts'
+import type { UpstreamSource } from '../../../upstream/egress/upstream-source.ts'
 import { cannotRead } from '../failures.ts'
 import type { Scope } from '../model/scope.ts'
 import { toCapabilities } from '../tools.ts'
@@ -19,7 +20,7 @@ export interface RemoteSourceOptions {
   readonly steadyNow: () => number
 }
 
-export interface RemoteSource extends Source {
+export interface RemoteSource extends UpstreamSource {
   /** The scopes the server grants now. Fails when the token is not a grant token. */
   scopes(): Promise<readonly Scope[] | Failed>
 }
@@ -49,7 +50,34 @@ export function remoteSource(options: RemoteSourceOptions): RemoteSource {
       : remoteReads(server, grantedScopes, cancellation.signal)
   }
   const capabilities = toCapabilities(open, id, { ...readOnly, reachesOut: true })
-  return { id, scopes, read: async () => ({ capabilities, diagnostics }) }
+  let { egress } = server
+  return {
+    id,
+    scopes,
+    connectUpstreams: (host) => {
+      egress = host.egress
+      server.egress = egress
+      host.onSecret(server.token)
+    },
+    destinations: () => [
+      {
+        url: server.address,
+        secret: { name: 'the token of the source', header: 'Authorization' },
+      },
+    ],
+    read: async () => ({
+      capabilities,
+      diagnostics: [...diagnostics, ...toEgressDiagnostics(egress, server.address, id)],
+    }),
+  }
+}
+
+function toEgressDiagnostics(egress: Egress, url: string, source: string): readonly Diagnostic[] {
+  const { verdict, why } = egress.preview(url)
+  const message = `The records server cannot be reached: ${why}.`
+  return verdict === 'refused'
+    ? [{ code: 'egress_refused', severity: 'error', message, source, pointer: '/server' }]
+    : []
 }
 
 async function loadScopes(server: RemoteServer): Promise<readonly Scope[] | Failed> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Egress } from '../../../../upstream/egress/egress.ts'
 import type { ReplayCache } from '../../crypto/replay-cache.ts'
 import type { SealOptions } from '../../crypto/seal.ts'
 import type { Health } from '../../router/health.ts'
@@ -25,6 +26,7 @@ export interface BusOptions {
   readonly instance: string
   readonly sealing: SealOptions
   readonly replays: ReplayCache
+  readonly egress: Egress
   readonly onOperationalError: (error: unknown) => void
 }
 
@@ -172,8 +174,8 @@ export class Bus {
     const key = JSON.stringify(server)
     const existing = this.#connections.get(key)
     if (existing) return existing
-    const { onOperationalError, sealing } = this.#options
-    const connection = new NatsConnection({ address, onOperationalError })
+    const { onOperationalError, sealing, egress } = this.#options
+    const connection = new NatsConnection({ address, egress, onOperationalError })
     const newId = () => Buffer.from(sealing.randomBytes(16)).toString('hex')
     const serverConnection = { connection, requests: new PendingRequests(connection, newId) }
     this.#connections.set(key, serverConnection)

@@ -1,11 +1,14 @@
+import { isIP } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   NatsConnection as ClientConnection,
   Msg,
   MsgHdrs,
   NodeConnectionOptions,
+  TlsOptions,
 } from '@nats-io/transport-node'
 import { dropUndefined } from '../../../../json/drop-undefined.ts'
+import type { Egress } from '../../../../upstream/egress/egress.ts'
 import type { NatsAddress, NatsCredentials } from './address.ts'
 
 export interface OutgoingMessage {
@@ -26,6 +29,7 @@ interface Subscription {
 
 export interface NatsConnectionOptions {
   readonly address: NatsAddress
+  readonly egress: Egress
   readonly onOperationalError: (error: unknown) => void
 }
 
@@ -112,19 +116,22 @@ export class NatsConnection {
 
   async #attemptConnect(): Promise<void> {
     clearTimeout(this.#retry)
-    const { address } = this.#options
+    const { address, egress } = this.#options
     try {
+      const servers = await toServers(address, egress)
       const { connect, headers } = await load()
       this.#makeHeaders = headers
       const credentials = await toCredentials(address.access)
       const connection = await connect(
         dropUndefined({
-          servers: address.server,
+          servers,
           name: 'drawbridge',
           reconnect: false,
           timeout: connectTimeoutMs,
           pingInterval: 10_000,
-          tls: address.secure ? {} : undefined,
+          // The servers are addresses: TLS must check the certificate for the host name.
+          tls: address.secure ? toTlsOptions(address) : undefined,
+          ignoreClusterUpdates: true,
           ...credentials,
         }),
       )
@@ -182,6 +189,21 @@ export class NatsConnection {
         for (const { onPublishDenied } of this.#watchers) onPublishDenied?.(error.subject)
     }
   }
+}
+
+/** The checked addresses of the server, so that the client resolves no name by itself. */
+async function toServers(address: NatsAddress, egress: Egress): Promise<string[]> {
+  const { hostname, port } = new URL(`nats://${address.server}`)
+  const addresses = await egress.resolve(hostname)
+  return addresses.map(({ address, family }) =>
+    family === 6 ? `[${address}]:${port}` : `${address}:${port}`,
+  )
+}
+
+/** `servername` is not in the client's types, and is passed on to `tls.connect`. */
+function toTlsOptions({ server }: NatsAddress): TlsOptions {
+  const { hostname } = new URL(`nats://${server}`)
+  return isIP(hostname.replace(/[[\]]/g, '')) === 0 ? ({ servername: hostname } as TlsOptions) : {}
 }
 
 /** The client's authorization error does not name the setting to correct. */

@@ -1,5 +1,6 @@
 import type { Msg } from '@nats-io/transport-node'
-import { maxAnswerBytes, type TransportResult } from '../transport.ts'
+import { EgressError } from '../../../../upstream/egress/egress.ts'
+import { maxAnswerBytes, type TransportFault, type TransportResult } from '../transport.ts'
 import { MessageTooLargeError, type NatsConnection } from './nats-connection.ts'
 
 export interface NatsRequest {
@@ -53,8 +54,7 @@ export class PendingRequests {
       request.onAbandon(reply)
       return { fault: 'no_reply', cause: 'the request was aborted while waiting for the answer' }
     } catch (error) {
-      const fault = error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
-      return { fault, cause: String(error) }
+      return { fault: toFault(error), cause: String(error) }
     } finally {
       this.#pending.delete(reply)
     }
@@ -85,6 +85,11 @@ export class PendingRequests {
     for (const pending of this.#pending.values())
       if (pending.subject === subject) pending.settle({ fault: 'forbidden', cause })
   }
+}
+
+function toFault(error: unknown): TransportFault['fault'] {
+  if (error instanceof EgressError) return 'egress_refused'
+  return error instanceof MessageTooLargeError ? 'too_large' : 'not_sent'
 }
 
 const abortedBeforeSending: TransportResult = {
