@@ -10,21 +10,26 @@ const replacement = '[withheld]'
 
 /** Replaces secrets in texts and values, also where they are encoded. */
 export class Redactor {
-  readonly #fixed: readonly string[]
+  readonly #fixed: ReadonlySet<string>
   readonly #added = new Set<string>()
+  /** The encodings of every secret, so that a new one does not encode the others again. */
+  readonly #encodings = new Map<string, readonly string[]>()
   /** Absent without secrets, so that redacting costs nothing then. */
   #matcher: TextMatcher | undefined
 
   constructor(secrets: readonly string[]) {
-    this.#fixed = secrets
+    this.#fixed = new Set(secrets)
     this.#compile()
   }
 
   /** Redacts one more secret from now on. The oldest added one is forgotten when there are too many. */
   readonly add = (secret: string): void => {
-    if (this.#added.has(secret) || this.#fixed.includes(secret)) return
+    if (this.#added.has(secret) || this.#fixed.has(secret)) return
     const [oldest] = this.#added
-    if (this.#added.size >= maxAddedSecrets && oldest !== undefined) this.#added.delete(oldest)
+    if (this.#added.size >= maxAddedSecrets && oldest !== undefined) {
+      this.#added.delete(oldest)
+      this.#encodings.delete(oldest)
+    }
     this.#added.add(secret)
     this.#compile()
   }
@@ -44,10 +49,14 @@ export class Redactor {
   }
 
   #compile(): void {
-    const texts = [...this.#fixed, ...this.#added].flatMap((secret) =>
-      toEncodings(secret, minSecretLength),
-    )
-    this.#matcher = texts.length === 0 ? undefined : new TextMatcher([...new Set(texts)])
+    const texts = new Set([...this.#fixed, ...this.#added].flatMap((one) => this.#encode(one)))
+    this.#matcher = texts.size === 0 ? undefined : new TextMatcher([...texts])
+  }
+
+  #encode(secret: string): readonly string[] {
+    const encodings = this.#encodings.get(secret) ?? toEncodings(secret, minSecretLength)
+    this.#encodings.set(secret, encodings)
+    return encodings
   }
 
   /** Parts without a secret keep their identity, so that class instances survive. */

@@ -4,7 +4,8 @@
  */
 export function toEncodings(secret: string, minLength: number): readonly string[] {
   // Each line of a multi-line secret, such as a PEM key, is a secret too.
-  const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => part.length >= minLength)
+  const lines = new Set([secret, ...secret.split(/\r?\n/)])
+  const parts = [...lines].filter((part) => part.length >= minLength)
   const texts = parts.flatMap((part) => [part, ...encodings.flatMap((encode) => encode(part))])
   return [...new Set(texts)].filter((text) => text.length >= minLength)
 }
