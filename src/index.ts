@@ -50,6 +50,7 @@ export type {
   ApprovalOptions,
   BudgetOptions,
   DuplicateOptions,
+  EgressOptions,
   ExecutionOptions,
   HttpOptions,
   KeyOptions,
@@ -102,6 +103,7 @@ export {
   type ManifestHandler,
   type ManifestSourceOptions,
   manifestSource,
+  type SecretBinding,
 } from './runtime/open-manifest.ts'
 export type { PlacedSource } from './runtime/placed-source.ts'
 export {

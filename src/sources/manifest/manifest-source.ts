@@ -213,7 +213,7 @@ class CapabilityLoader {
     }
     if (route.secret && this.#options.isUnset(route.secret.name)) {
       const message = `The interface ${name} has no usable secret: ${route.secret.name} has no value.`
-      this.report('error', 'secret_unset', `/interfaces/${index}/auth`, message)
+      this.report('warning', 'secret_unset', `/interfaces/${index}/auth`, message)
     }
   }
 

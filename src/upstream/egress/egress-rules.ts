@@ -3,7 +3,7 @@ import { isNever } from './address-class.ts'
 import { type AddressBlock, type IpAddress, isInBlock, parseBlock } from './ip-address.ts'
 
 /** `policy.egress`, as it is written: hosts, `*.` patterns, addresses and CIDR blocks. */
-export interface EgressOptions {
+export interface EgressPolicy {
   /** The only destinations that may be reached. Absent: every destination but local ones behind public names. */
   readonly allow?: readonly string[] | undefined
   /** Destinations that may not be reached, whatever `allow` says. */

@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net'
 import { isFault } from '../../capability/fault.ts'
 import { classify } from './address-class.ts'
 import {
-  type EgressOptions,
+  type EgressPolicy,
   type EgressRule,
   matchesAddress,
   matchesHost,
@@ -35,7 +35,7 @@ export class Egress {
   readonly #deny: readonly EgressRule[]
   readonly #resolve: ResolveHost
 
-  constructor({ allow, deny = [] }: EgressOptions = {}, resolve: ResolveHost = resolveHost) {
+  constructor({ allow, deny = [] }: EgressPolicy = {}, resolve: ResolveHost = resolveHost) {
     this.#allow = allow && toRules(allow)
     this.#deny = toRules(deny)
     this.#resolve = resolve

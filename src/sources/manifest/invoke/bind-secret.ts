@@ -44,7 +44,7 @@ export function bindSecret(
     return {
       fault: binding
         ? `its secret ${id} is not in requirements.secrets`
-        : `no secret is bound to it (auth is ${auth}): name an entry of requirements.secrets ${name}, or bind one under "secrets" of the source`,
+        : `no secret is bound to it (give an entry of requirements.secrets the id ${name}, or bind one under "secrets" of the source)`,
     }
   if (second) return { fault: `requirements.secrets has more than one entry ${id}` }
   const hosts = interfaces.filter((one) => one.name === name && one.auth !== 'none')
