@@ -4,7 +4,7 @@ import { TextMatcher } from './text-matcher.ts'
 /** Shorter values would match ordinary words. */
 const minSecretLength = 8
 /** Limit for secrets that are added while the process runs, such as short-lived tokens. */
-const maxAddedSecrets = 256
+const maxAddedSecrets = 64
 const maxDepth = 100
 const replacement = '[withheld]'
 

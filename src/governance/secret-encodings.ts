@@ -45,7 +45,8 @@ function toPercentEncoding(secret: string): readonly string[] {
   const minimal = encodeURIComponent(secret)
   const strict = minimal.replaceAll(/[!'()*]/g, (char) => `%${toHex(char)[1]}`)
   const full = Buffer.from(secret).toString('hex').toUpperCase().replaceAll(/../g, '%$&')
-  const texts = [encodeURI(secret), minimal, strict, full, strict.replaceAll('%20', '+')]
+  const form = new URLSearchParams([['', secret]]).toString().slice(1)
+  const texts = [encodeURI(secret), minimal, strict, full, form, strict.replaceAll('%20', '+')]
   return [...texts, ...texts.map((text) => text.replaceAll(/%../g, (octet) => octet.toLowerCase()))]
 }
 

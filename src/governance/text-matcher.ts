@@ -21,7 +21,7 @@ export class TextMatcher {
 
   /** Every text has at least three characters, and there is at least one. */
   constructor(texts: readonly string[]) {
-    this.minLength = Math.min(maxShift, ...texts.map(({ length }) => length))
+    this.minLength = texts.reduce((min, { length }) => Math.min(min, length), maxShift)
     const lastBlock = this.minLength - blockLength
     this.#shifts = new Uint8Array(tableSize).fill(lastBlock + 1)
     for (const text of texts)

@@ -1,5 +1,5 @@
 import dns, { type LookupAddress } from 'node:dns'
-import type { LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { isFault } from '../../capability/fault.ts'
 import { classify } from './address-class.ts'
 import {
@@ -70,7 +70,7 @@ export class Egress {
     const literal = parseIp(host)
     if (literal) {
       this.#enforce(this.#decideAddress(host, literal))
-      return [{ address: host, family: literal.length === 4 ? 4 : 6 }]
+      return [{ address: host, family: isIP(host) }]
     }
     this.#enforce(this.#decideName(host))
     const addresses = await this.#resolve(host)

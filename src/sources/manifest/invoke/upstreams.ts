@@ -27,7 +27,9 @@ export class Upstreams {
     return this.#host.egress
   }
 
+  /** Connections that were made under other rules are closed. */
   connect(host: UpstreamHost): void {
+    if (host.egress !== this.#host.egress) void this.close()
     this.#host = host
   }
 
