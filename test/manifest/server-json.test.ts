@@ -129,6 +129,15 @@ describe('server.json', () => {
     )
   })
 
+  test('a public host whose name begins like a loopback host gives no warning', () => {
+    const endpoints = ['https://localhost.acme.example/mcp', 'https://127.acme.example/mcp']
+    const { warnings } = createServerJson(
+      aParsedManifest({ interfaces: endpoints.map((endpoint) => aParsedInterface({ endpoint })) }),
+    )
+
+    expect(warnings.filter(({ path }) => path.endsWith('/endpoint'))).toEqual([])
+  })
+
   test('without a remote there is a warning that clients cannot connect', () => {
     const { json, warnings } = createServerJson(
       aParsedManifest({ interfaces: [aParsedInterface({ protocol: 'A2A' })] }),
