@@ -51,7 +51,7 @@ const migrations = [
    alter table approvals add column covers text not null default '{}';
    create index approvals_by_request on approvals (request) where state in ('pending', 'approved');`,
   // Text in base64url.
-  `create table shared_secrets (name text primary key, value text not null) strict, without rowid;`,
+  `create table if not exists shared_secrets (name text primary key, value text not null) strict, without rowid;`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */
