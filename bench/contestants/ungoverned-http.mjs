@@ -1,16 +1,20 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { localUser } from '../../dist/capability/caller.js'
+import { FairShares } from '../../dist/capability/fair-shares.js'
 import { Catalog } from '../../dist/catalog/catalog.js'
 import { catchEverything } from '../../dist/governance/steps/catch-everything.js'
 import { toStep } from '../../dist/governance/steps/check.js'
 import { checkInput } from '../../dist/governance/steps/check-input.js'
 import { checkOutput } from '../../dist/governance/steps/check-output.js'
 import { limitTime } from '../../dist/governance/steps/limit-time.js'
+import { BodyAdmission } from '../../dist/http/body-admission.js'
 import { createHandler } from '../../dist/http/handler.js'
 import { createGuard, loopbackHosts } from '../../dist/http/host-guard.js'
 import { NodeServer } from '../../dist/http/node-server.js'
 import { defineTool, definitionSource, z } from '../../dist/index.js'
 import { HttpEndpoint } from '../../dist/mcp/http-endpoint.js'
+import { sessionLimits } from '../../dist/mcp/legacy/sessions.js'
+import { streamLimits } from '../../dist/mcp/modern/listen.js'
 import { createRequestStates } from '../../dist/mcp/request-state.js'
 import { Surface } from '../../dist/mcp/surface.js'
 import { serverInfo, toTools } from './tools.mjs'
@@ -59,15 +63,17 @@ const surface = new Surface({
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
   requiresToken: false,
+  streams: new FairShares(streamLimits),
 })
+const admission = new BodyAdmission(() => performance.now())
 const handler = createHandler({
-  mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now)]]),
+  mounts: new Map([['/mcp', new HttpEndpoint(surface, Date.now, new FairShares(sessionLimits))]]),
   guard: createGuard({ hosts: loopbackHosts, origins: [] }),
   identify: () => localUser,
-  bodyLimit: 4 * 1024 * 1024,
+  body: { maxBytes: 4 * 1024 * 1024, maxValues: 100_000, admission },
   approvals: {},
   records: { tokenGates: new Map() },
   frames: () => undefined,
   health: () => ({}),
 })
-await NodeServer.listen({ host: '127.0.0.1', port, handler, onError: console.error })
+await NodeServer.listen({ host: '127.0.0.1', port, handler, admission, onError: console.error })

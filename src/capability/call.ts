@@ -45,6 +45,8 @@ export interface Call {
   readonly traceparent: string | undefined
   /** Runs another capability of the same source, for the same caller, through the same pipeline. */
   readonly run: RunInner
+  /** `true` for a call that another call makes through `run`. */
+  readonly isInner: boolean
   /** Collects what the audit records. The one mutable part: the steps write to it. */
   readonly auditTrail: AuditTrail
   /** Collected by the steps, committed to the ledger before the call may take effect. */
@@ -70,6 +72,7 @@ export interface CallParts {
   readonly listener?: Listener | undefined
   readonly traceparent?: string | undefined
   readonly run: RunInner
+  readonly isInner?: boolean | undefined
 }
 
 /**
@@ -96,6 +99,7 @@ export const createCall = (parts: CallParts): Call => ({
   listener: parts.listener ?? silentListener,
   traceparent: parts.traceparent,
   run: parts.run,
+  isInner: parts.isInner ?? false,
   auditTrail: { decisions: [] },
   plan: emptyPlan,
 })

@@ -21,6 +21,11 @@ export class Cancellation {
     return this.#reason !== undefined
   }
 
+  /** The reason, once the call is cancelled. */
+  get reason(): string | undefined {
+    return this.#reason
+  }
+
   /** A signal that aborts with the call. */
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -63,5 +68,8 @@ export class Cancellation {
 type CancelListener = (reason: string) => void
 
 const outerReason = 'The client cancelled the request.'
+
+/** Cancels the calls that still run when the server stops. */
+export const shutdownReason = 'The server is shutting down.'
 
 const toAbortError = (reason: string): DOMException => new DOMException(reason, 'AbortError')

@@ -28,6 +28,11 @@ export const serve = defineCommand({
       type: 'string',
       description: 'mount to serve over stdio (default: the only mount, or /mcp)',
     },
+    grace: {
+      type: 'string',
+      description:
+        'seconds that running calls have to end when the server stops (default: 5; with --stdio: 1)',
+    },
     watch: { type: 'boolean', description: 'reload when the configuration or a module changes' },
   },
   async run({ args }) {
@@ -35,6 +40,7 @@ export const serve = defineCommand({
     const port = args.port === undefined ? undefined : toPort(args.port)
     // Keeps serving when a tool throws outside of a call, such as in a timer.
     const strayErrors = new StrayErrors()
+    const graceMs = args.grace === undefined ? graceDefaults(args.stdio) : toGraceMs(args.grace)
     const { bridge, configuration } = await openBridge(args.what, {
       log,
       strayErrors,
@@ -56,16 +62,17 @@ export const serve = defineCommand({
           printMessage,
         )
     }
-    const stop = async () => {
+    const stop = once(async () => {
       stopWatching?.()
-      await bridge.close()
+      await bridge.close(graceMs)
       strayErrors.close()
-    }
+    })
     if (args.stdio) {
       const connection = await bridge.stdio({ output, ...dropUndefined({ mount: args.mount }) })
       startWatching()
+      // Running calls are answered before the connection ends.
       for (const signal of ['SIGINT', 'SIGTERM'] as const)
-        process.once(signal, () => void connection.close())
+        process.once(signal, () => void stop().then(() => connection.close()))
       const reason = await connection.closed
       await stop()
       if (reason) printMessage(`The connection was closed: ${reason.message}`)
@@ -93,6 +100,28 @@ function toPort(text: string): number {
   if (Number.isInteger(port) && port >= 0 && port <= 65535) return port
   throw new UsageError(`--port must be a number from 0 to 65535, not ${JSON.stringify(text)}.`)
 }
+
+/** A signal and the end of the connection can both stop the server. */
+function once(stop: () => Promise<void>): () => Promise<void> {
+  let stopped: Promise<void> | undefined
+  return () => {
+    stopped ??= stop()
+    return stopped
+  }
+}
+
+/** Hosts kill a server on stdio that does not exit within about two seconds. */
+const graceDefaults = (stdio = false): number => (stdio ? 1000 : 5000)
+
+function toGraceMs(text: string): number {
+  const seconds = text.trim() === '' ? Number.NaN : Number(text)
+  if (seconds >= 0 && seconds <= maxGraceSeconds) return seconds * 1000
+  throw new UsageError(
+    `--grace must be a number of seconds from 0 to ${maxGraceSeconds}, not ${JSON.stringify(text)}.`,
+  )
+}
+
+const maxGraceSeconds = 86_400
 
 function printAddresses(
   bridge: Drawbridge,

@@ -1,3 +1,4 @@
+import type { ShareLimits } from '../capability/fair-shares.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import type { Ledger } from './ledger.ts'
 import type { Redactor } from './redactor.ts'
@@ -8,6 +9,7 @@ import { type CompareDefinitions, checkDefinition } from './steps/check-definiti
 import { checkInput } from './steps/check-input.ts'
 import { checkOutput } from './steps/check-output.ts'
 import { checkPermissions } from './steps/check-permissions.ts'
+import { limitConcurrency } from './steps/limit-concurrency.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
 import { redactSecrets } from './steps/redact-secrets.ts'
@@ -42,6 +44,8 @@ export interface GovernanceSettings {
   readonly timeoutMs: number
   /** Maximum size of a result, in characters of JSON. */
   readonly maxResultChars: number
+  /** Calls that run at the same time. */
+  readonly concurrency: ShareLimits
   readonly windows: RepeatWindows
   readonly approvals: ApprovalTimes
   /** Digest of the policy settings that apply to every call; approvals cover it. */
@@ -63,6 +67,7 @@ export function createPipeline(governance: Governance): Pipeline {
     catchEverything,
     redactSecrets(governance.redactor), // outside every step that produces text
     checkPermissions, // before any message about the input
+    limitConcurrency(settings.concurrency), // before the rate: a call refused here uses no token
     governance.limitRate,
     checkDefinition(governance.compare),
     checkInput,

@@ -10,6 +10,15 @@ export interface Arrival {
   readonly headers: HttpRequest['headers']
   /** Is cancelled when the client disconnects. */
   readonly cancellation: Cancellation
-  /** The body, or `undefined` when it is larger than `maxBytes`. */
-  readBytes(maxBytes: number): Promise<Buffer | undefined>
+  /** Reads the body. A large one is accounted to `caller`, and may have to wait. */
+  readBytes(maxBytes: number, caller: string): Promise<Buffer | BodyRefusal>
+  /** Calls the listener when the response has ended or the client has disconnected. */
+  onEnd(listener: () => void): void
 }
+
+/**
+ * - `too_large`: larger than `maxBytes`.
+ * - `busy`: the caller already sends more than its share.
+ * - `too_slow`: not received in time.
+ */
+export type BodyRefusal = 'too_large' | 'busy' | 'too_slow'

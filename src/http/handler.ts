@@ -7,6 +7,7 @@ import { type Frames, frameRoute } from './frames/frame-route.ts'
 import { type Gate, refuse } from './gate.ts'
 import { healthRoute } from './health-route.ts'
 import { checkAddress, type Guard } from './host-guard.ts'
+import type { BodyLimits } from './json-body.ts'
 import { type Endpoints, mcpRoute } from './mcp-route.ts'
 import { refuseOwnerTokens } from './records/owner-tokens.ts'
 import type { RecordsApi } from './records/records-api.ts'
@@ -18,9 +19,8 @@ export interface HandlerOptions {
   readonly records: RecordsApi
   readonly guard: Guard
   readonly identify: Identify
-  /** The largest request body in bytes. */
-  readonly bodyLimit: number
-  readonly approvals: Omit<ApprovalRouteOptions, 'tokenGates'>
+  readonly body: BodyLimits
+  readonly approvals: Omit<ApprovalRouteOptions, 'tokenGates' | 'body'>
   readonly frames: Frames
   /** The body of `GET /health`. */
   readonly health: () => object
@@ -30,21 +30,21 @@ export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
 
 /** Every request passes these gates top to bottom until one of them answers. */
 export function createHandler(options: HandlerOptions): Handler {
-  const { records, identify, bodyLimit } = options
+  const { records, identify, body } = options
   const { tokenGates } = records
   const gates: readonly Gate[] = [
     checkAddress(options.guard), // first: DNS rebinding and CSRF are stopped on every path
     allowOrigin, // CORS headers, so that a page can also read the refusals below
     answerPreflight, // browsers send OPTIONS without credentials
-    recordsRoute(records, bodyLimit), // before the method check: it has its own methods and error format
+    recordsRoute(records, body), // before the method check: it has its own methods and error format
     checkMethod, // 405 before 404, on every other path
     healthRoute(options.health), // without credentials: load balancers have none
     refuseOwnerTokens(tokenGates), // before any path is looked up, also on unknown ones
     // Each route below authenticates its own callers. Frames come first: a reload can put them at the
     // path of a former mount, and mounts stay open.
-    frameRoute({ frames: options.frames, tokenGates, identify, bodyLimit }),
-    mcpRoute({ endpoints: options.mounts, tokenGates, identify, bodyLimit }),
-    approvalRoute({ ...options.approvals, tokenGates }),
+    frameRoute({ frames: options.frames, tokenGates, identify, body }),
+    mcpRoute({ endpoints: options.mounts, tokenGates, identify, body }),
+    approvalRoute({ ...options.approvals, tokenGates, body }),
     refusePath, // 404 before 401: an unknown path asks for no credentials
   ]
   return async (arrival, reply) => {

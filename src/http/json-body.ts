@@ -1,9 +1,11 @@
+import { isUtf8 } from 'node:buffer'
 import { parseJson } from '../json/parse-json.ts'
-import type { HttpReply } from '../mcp/http-port.ts'
+import type { Headers, HttpReply } from '../mcp/http-port.ts'
 import { containsOwnerToken, type TokenGates } from '../sources/records/grants/token-gate.ts'
-import type { Arrival } from './arrival.ts'
+import type { Arrival, BodyRefusal } from './arrival.ts'
+import { type BodyAdmission, isSmallBody } from './body-admission.ts'
 import { isJson } from './content-type.ts'
-import { isTooDeep } from './json-depth.ts'
+import { checkShape, isTooDeep } from './json-shape.ts'
 import { refuseToken } from './records/grant-callers.ts'
 
 export interface JsonBody {
@@ -11,14 +13,25 @@ export interface JsonBody {
   readonly json: unknown
 }
 
-export interface BodyOptions {
+export interface BodyLimits {
   readonly maxBytes: number
-  readonly tokenGates: TokenGates
-  /** Answers in the error format of the route. */
-  readonly refuse: (reply: HttpReply, status: BodyStatus, message: string) => void
+  /** The largest number of JSON values. */
+  readonly maxValues: number
+  readonly admission: BodyAdmission
 }
 
-export type BodyStatus = 400 | 413 | 415
+export interface BodyOptions extends BodyLimits {
+  readonly tokenGates: TokenGates
+  /** Answers in the error format of the route. */
+  readonly refuse: (
+    reply: HttpReply,
+    status: BodyStatus,
+    message: string,
+    headers?: Headers,
+  ) => void
+}
+
+export type BodyStatus = 400 | 408 | 413 | 415 | 503
 
 /**
  * Returns the body, or answers and returns `undefined`. All routes with a JSON body read it here,
@@ -27,18 +40,77 @@ export type BodyStatus = 400 | 413 | 415
  */
 export async function readJsonBody(
   arrival: Arrival,
+  caller: string,
   reply: HttpReply,
-  { maxBytes, tokenGates, refuse }: BodyOptions,
+  options: BodyOptions,
 ): Promise<JsonBody | undefined> {
+  const { maxBytes, tokenGates, admission, refuse } = options
+  admission.note(caller)
   // CSRF: a page cannot send this content type without a preflight request.
-  if (!isJson(arrival.headers['content-type']))
+  if (!isJson(arrival.headers['content-type'])) {
     refuse(reply, 415, 'Content-Type must be application/json')
-  else {
-    const text = (await arrival.readBytes(maxBytes))?.toString()
-    if (text === undefined) refuse(reply, 413, `The body is larger than ${maxBytes} bytes`)
-    else if (containsOwnerToken(tokenGates, text)) refuseToken('owner', arrival, reply)
-    else if (isTooDeep(text)) refuse(reply, 400, 'The body is nested too deeply')
-    else return { json: parseJson(text) }
+    return undefined
   }
+  const bytes = await arrival.readBytes(maxBytes, caller)
+  if (typeof bytes === 'string') {
+    refuseRead(bytes, caller, reply, options)
+    return undefined
+  }
+  if (!isUtf8(bytes)) {
+    refuse(reply, 400, 'The body is not valid UTF-8')
+    return undefined
+  }
+  const isSmall = isSmallBody(bytes.length)
+  if (!isSmall && !(await prepareLarge(bytes, arrival, caller, reply, options))) return undefined
+  const text = bytes.toString()
+  if (containsOwnerToken(tokenGates, text)) refuseToken('owner', arrival, reply)
+  else if (isSmall && isTooDeep(text)) refuse(reply, 400, messages.too_deep)
+  else return { json: parseJson(text) }
   return undefined
+}
+
+const messages = { too_deep: 'The body is nested too deeply' }
+
+function refuseRead(
+  refusal: BodyRefusal,
+  caller: string,
+  reply: HttpReply,
+  { maxBytes, admission, refuse }: BodyOptions,
+): void {
+  switch (refusal) {
+    case 'too_large':
+      return refuse(reply, 413, `The body is larger than ${maxBytes} bytes`)
+    case 'too_slow':
+      return refuse(reply, 408, 'The body was not received in time')
+    case 'busy': {
+      const seconds = admission.retryAfter(caller)
+      const message = `Too many large requests at once. Try again in ${seconds} s.`
+      return refuse(reply, 503, message, { 'retry-after': String(seconds) })
+    }
+  }
+}
+
+/** Accounts for a large body, checks its shape and waits for its turn to be parsed. */
+async function prepareLarge(
+  bytes: Buffer,
+  arrival: Arrival,
+  caller: string,
+  reply: HttpReply,
+  options: BodyOptions,
+): Promise<boolean> {
+  const { admission, maxValues, refuse } = options
+  const { length } = bytes
+  if (!admission.hold(caller, length)) {
+    refuseRead('busy', caller, reply, options)
+    return false
+  }
+  arrival.onEnd(() => admission.drop(caller, length))
+  await admission.takeTurn()
+  const values = checkShape(bytes, maxValues)
+  admission.charge(caller, length, typeof values === 'number' ? values : 0)
+  if (values === 'too_deep') refuse(reply, 400, messages.too_deep)
+  else if (values === 'too_many_values')
+    refuse(reply, 400, `The body contains more than ${maxValues} values`)
+  else return true
+  return false
 }

@@ -5,7 +5,7 @@ import type { TokenGates } from '../sources/records/grants/token-gate.ts'
 import type { Arrival } from './arrival.ts'
 import { authenticate, type Identify } from './callers.ts'
 import { type Gate, refuse } from './gate.ts'
-import { type BodyOptions, readJsonBody } from './json-body.ts'
+import { type BodyLimits, type BodyOptions, readJsonBody } from './json-body.ts'
 import { authenticateByGrant, toRevocableReply } from './records/grant-callers.ts'
 
 export type Endpoints = ReadonlyMap<string, HttpEndpoint>
@@ -15,13 +15,13 @@ export interface McpRouteOptions {
   /** Mounts of records, whose callers are grants. */
   readonly tokenGates: TokenGates
   readonly identify: Identify
-  readonly bodyLimit: number
+  readonly body: BodyLimits
 }
 
 /** MCP over Streamable HTTP, at the path of every mount. */
 export function mcpRoute(options: McpRouteOptions): Gate {
-  const { endpoints, tokenGates, bodyLimit } = options
-  const bodyOptions = { maxBytes: bodyLimit, tokenGates, refuse: refuseBody }
+  const { endpoints, tokenGates, body } = options
+  const bodyOptions = { ...body, tokenGates, refuse: refuseBody }
   return (arrival, reply) => {
     const endpoint = endpoints.get(arrival.path)
     return endpoint ? serveMcp(endpoint, options, bodyOptions, arrival, reply) : 'pass'
@@ -44,7 +44,7 @@ async function serveMcp(
   const reply = tokenGate ? toRevocableReply(tokenGate, arrival, plainReply) : plainReply
   if (method !== 'POST')
     return endpoint.handle({ method, headers, body: undefined, caller, cancellation }, reply)
-  const body = await readJsonBody(arrival, reply, bodyOptions)
+  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
   if (!body) return
   const { json } = body
   if (json === undefined)
@@ -52,5 +52,8 @@ async function serveMcp(
   return endpoint.handle({ method, headers, body: json, caller, cancellation }, reply)
 }
 
-const refuseBody: BodyOptions['refuse'] = (reply, status, message) =>
-  refuse(reply, status, message, status === 400 ? { code: codes.invalidRequest } : {})
+const refuseBody: BodyOptions['refuse'] = (reply, status, message, headers = {}) =>
+  refuse(reply, status, message, {
+    code: status === 400 ? codes.invalidRequest : codes.server,
+    headers,
+  })

@@ -5,7 +5,7 @@ import { SetupError } from '../capability/setup-error.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
 import { codes, toErrorBody } from '../mcp/rpc-error.ts'
 import type { Arrival } from './arrival.ts'
-import { BodyMemory } from './body-memory.ts'
+import type { BodyAdmission } from './body-admission.ts'
 import type { Handler } from './handler.ts'
 import { readBody } from './read-body.ts'
 
@@ -13,6 +13,7 @@ export interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly handler: Handler
+  readonly admission: BodyAdmission
   readonly onError: (error: unknown) => void
 }
 
@@ -33,8 +34,8 @@ export class NodeServer {
     this.#server = server
   }
 
-  static listen({ host, port, handler, onError }: ListenOptions): Promise<NodeServer> {
-    const bodyMemory = new BodyMemory()
+  static listen(options: ListenOptions): Promise<NodeServer> {
+    const { host, port, handler, admission, onError } = options
     const server = createServer(
       {
         headersTimeout: receiveTimeoutMs,
@@ -52,7 +53,7 @@ export class NodeServer {
           if (!response.writableFinished) cancellation.cancel('The client disconnected.')
         })
         const reply = new NodeReply(response)
-        handler(toArrival(request, response, cancellation, bodyMemory), reply).catch((error) => {
+        handler(toArrival(request, response, cancellation, admission), reply).catch((error) => {
           onError(error)
           reply.answer(500, toErrorBody({ code: codes.internal, message: 'Internal error' }))
         })
@@ -100,7 +101,7 @@ function toArrival(
   request: IncomingMessage,
   response: ServerResponse,
   cancellation: Cancellation,
-  bodyMemory: BodyMemory,
+  admission: BodyAdmission,
 ): Arrival {
   const url = request.url ?? '/'
   const queryStart = url.indexOf('?')
@@ -111,7 +112,12 @@ function toArrival(
     // All values are strings except Set-Cookie, which Node keeps as an array.
     headers: request.headers as Arrival['headers'],
     cancellation,
-    readBytes: (maxBytes) => readBody(request, response, bodyMemory, maxBytes),
+    readBytes: (maxBytes, caller) =>
+      readBody(request, { maxBytes, caller, admission, cancellation }),
+    onEnd: (listener) => {
+      if (response.destroyed) listener()
+      else response.once('close', listener)
+    },
   }
 }
 
@@ -134,7 +140,7 @@ class NodeReply implements HttpReply {
     for (const part of parts) length += Buffer.byteLength(part)
     const fields = { 'content-type': 'application/json', 'content-length': length, ...headers }
     // The rest of the body is not read, so the connection cannot be reused.
-    if (status === 413 || status === 415) response.shouldKeepAlive = false
+    if (status === 413 || status === 415 || status === 503) response.shouldKeepAlive = false
     response.writeHead(status, length === 0 ? headers : fields)
     if (parts.length === 1) response.end(parts[0])
     else {

@@ -1,76 +1,106 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type BodyMemory, isSmallBody } from './body-memory.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Cancellation } from '../capability/cancellation.ts'
+import type { BodyRefusal } from './arrival.ts'
+import { type BodyAdmission, isSmallBody } from './body-admission.ts'
 
-/** The time that an oversized body is received and discarded, so that the client can read the 413. */
+/** The time that a refused body is received and discarded, so that the client can read the refusal. */
 const discardTimeoutMs = 2000
 
-/**
- * The body of a request, or `undefined` when it is larger than `maxBytes`. Small bodies, nearly all of
- * them, are read at once; large ones wait for memory.
- */
+export interface ReadOptions {
+  readonly maxBytes: number
+  readonly caller: string
+  readonly admission: BodyAdmission
+  readonly cancellation: Cancellation
+}
+
+/** The body of a request. Small bodies, nearly all of them, are read at once; large ones are admitted. */
 export function readBody(
   request: IncomingMessage,
-  response: ServerResponse,
-  bodyMemory: BodyMemory,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
+  options: ReadOptions,
+): Promise<Buffer | BodyRefusal> {
   const length = request.headers['content-length']
-  const expectedBytes = length === undefined ? maxBytes : Math.min(Number(length), maxBytes)
-  if (isSmallBody(expectedBytes)) return readBytes(request, maxBytes)
-  const reservation = bodyMemory.reserve(expectedBytes)
-  return readLargeBody(request, response, reservation, maxBytes)
+  const declaredBytes = length === undefined ? 0 : Number(length)
+  if (declaredBytes > options.maxBytes) return discardBody(request, 'too_large')
+  if (isSmallBody(declaredBytes)) return receive(request, options)
+  return readLargeBody(request, declaredBytes, options)
 }
 
 async function readLargeBody(
   request: IncomingMessage,
-  response: ServerResponse,
-  reservation: Promise<() => void>,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  const release = await reservation
-  // A client can disconnect while it waits; `close` is not emitted again, so release here.
-  if (response.destroyed) {
-    release()
-    throw new Error('The client disconnected.')
+  bytes: number,
+  options: ReadOptions,
+): Promise<Buffer | BodyRefusal> {
+  const { admission, caller, cancellation } = options
+  if (!(await admission.admit(caller, bytes, cancellation))) return discardBody(request, 'busy')
+  try {
+    return await receive(request, { ...options, isAdmitted: true })
+  } finally {
+    admission.release(caller, bytes)
   }
-  response.once('close', release)
-  const bytes = await readBytes(request, maxBytes)
-  // A chunked body can turn out small, and its response can be a stream that stays open for hours.
-  if (isSmallBody(bytes?.length ?? 0)) release()
-  return bytes
 }
 
-function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
-  if (Number(request.headers['content-length']) > maxBytes) return discardBody(request)
+function receive(
+  request: IncomingMessage,
+  { maxBytes, caller, admission, cancellation, isAdmitted = false }: ReceiveOptions,
+): Promise<Buffer | BodyRefusal> {
   return new Promise((resolve, reject) => {
+    // A client can disconnect while it waits; `error` is not emitted again.
+    if (request.destroyed) return reject(new Error('The client disconnected.'))
     const chunks: Buffer[] = []
     let size = 0
+    let reservedBytes = 0
+    const settle = () => {
+      if (reservedBytes > 0) admission.release(caller, reservedBytes)
+      reservedBytes = 0
+    }
+    const refuse = (refusal: BodyRefusal) => {
+      settle()
+      request.off('data', receiveChunk)
+      resolve(discardBody(request, refusal))
+    }
+    /** A body without a length turned out to be large. */
+    const admit = async () => {
+      request.pause()
+      if (!(await admission.admit(caller, maxBytes, cancellation))) return refuse('busy')
+      reservedBytes = maxBytes
+      if (request.destroyed) settle()
+      else request.resume()
+    }
     const receiveChunk = (chunk: Buffer) => {
       size += chunk.length
-      if (size <= maxBytes) chunks.push(chunk)
-      else {
-        request.off('data', receiveChunk)
-        resolve(discardBody(request))
-      }
+      if (size > maxBytes) return refuse('too_large')
+      chunks.push(chunk)
+      if (isAdmitted || isSmallBody(size)) return
+      isAdmitted = true
+      void admit()
     }
     request.on('data', receiveChunk)
     request.on('end', () => {
+      settle()
       const [first] = chunks
       resolve(first && chunks.length === 1 ? first : Buffer.concat(chunks))
     })
-    request.on('error', reject)
+    request.on('error', (error) => {
+      settle()
+      reject(error)
+    })
   })
 }
 
+interface ReceiveOptions extends ReadOptions {
+  readonly isAdmitted?: boolean
+}
+
 /** A client that is disconnected while it sends never reads the response: receive, and keep nothing. */
-function discardBody(request: IncomingMessage): Promise<undefined> {
+function discardBody(request: IncomingMessage, refusal: BodyRefusal): Promise<BodyRefusal> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), discardTimeoutMs)
-    request.on('end', () => {
+    const timer = setTimeout(() => resolve(refusal), discardTimeoutMs)
+    const end = () => {
       clearTimeout(timer)
-      resolve(undefined)
-    })
-    request.on('error', () => resolve(undefined))
+      resolve(refusal)
+    }
+    request.on('end', end)
+    request.on('error', end)
     request.resume()
   })
 }

@@ -1,9 +1,18 @@
 import { Cancellation } from '../capability/cancellation.ts'
 import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
+import type { BodyRefusal } from './arrival.ts'
+import { type BodyAdmission, isSmallBody } from './body-admission.ts'
 import type { Handler } from './handler.ts'
+import type { ReadOptions } from './read-body.ts'
+
+/** A client that takes longer to send its body is refused. */
+const receiveTimeoutMs = 10_000
 
 /** Adapts the handler to web `Request` and `Response`, for other runtimes and frameworks. */
-export function toFetch(handler: Handler): (request: Request) => Promise<Response> {
+export function toFetch(
+  handler: Handler,
+  admission: BodyAdmission,
+): (request: Request) => Promise<Response> {
   return (request) =>
     new Promise((resolve, reject) => {
       const cancellation = new Cancellation()
@@ -12,6 +21,7 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
       )
       const url = new URL(request.url)
       const headers = Object.fromEntries(request.headers)
+      const reply = new WebReply(resolve, cancellation)
       handler(
         {
           method: request.method,
@@ -20,32 +30,68 @@ export function toFetch(handler: Handler): (request: Request) => Promise<Respons
           // A `Request` that was created in process has no Host header; its URL has the host.
           headers: { ...headers, host: headers.host ?? url.host },
           cancellation,
-          readBytes: (maxBytes) => readBytes(request, maxBytes),
+          readBytes: (maxBytes, caller) =>
+            readBytes(request, { maxBytes, caller, admission, cancellation }),
+          onEnd: (listener) => reply.onEnd(listener),
         },
-        new WebReply(resolve, cancellation),
+        reply,
       ).catch(reject)
     })
 }
 
-async function readBytes(request: Request, maxBytes: number): Promise<Buffer | undefined> {
+async function readBytes(
+  request: Request,
+  { maxBytes, caller, admission, cancellation }: ReadOptions,
+): Promise<Buffer | BodyRefusal> {
+  if (!request.body) return Buffer.alloc(0)
+  const reader = request.body.getReader()
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body ?? []) {
-    size += chunk.length
-    if (size > maxBytes) return undefined
-    chunks.push(chunk)
+  let isAdmitted = false
+  let isLate = false
+  // Slowloris: a server in front may have no time limit.
+  const timer = setTimeout(() => {
+    isLate = true
+    void reader.cancel().catch(() => {})
+  }, receiveTimeoutMs)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (isLate) return 'too_slow'
+      if (done) return Buffer.concat(chunks)
+      size += value.length
+      if (size > maxBytes) return 'too_large'
+      chunks.push(value)
+      if (isAdmitted || isSmallBody(size)) continue
+      isAdmitted = await admission.admit(caller, maxBytes, cancellation)
+      if (!isAdmitted) return 'busy'
+    }
+  } finally {
+    clearTimeout(timer)
+    if (isAdmitted) admission.release(caller, maxBytes)
   }
-  return Buffer.concat(chunks)
 }
 
 class WebReply implements HttpReply {
   readonly #resolve: (response: Response) => void
   readonly #cancellation: Cancellation
+  readonly #endListeners: (() => void)[] = []
   #headers: Headers = {}
+  #isEnded = false
 
   constructor(resolve: (response: Response) => void, cancellation: Cancellation) {
     this.#resolve = resolve
     this.#cancellation = cancellation
+  }
+
+  onEnd(listener: () => void): void {
+    if (this.#isEnded) listener()
+    else this.#endListeners.push(listener)
+  }
+
+  #end(): void {
+    this.#isEnded = true
+    for (const listener of this.#endListeners.splice(0)) listener()
   }
 
   setHeaders(headers: Headers): void {
@@ -53,6 +99,7 @@ class WebReply implements HttpReply {
   }
 
   answer(status: number, body: Body, headers?: Headers): void {
+    this.#end()
     if (body === '')
       return this.#resolve(
         new Response(null, { status, headers: { ...this.#headers, ...headers } }),
@@ -68,6 +115,7 @@ class WebReply implements HttpReply {
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined
     const close = () => {
       controller = undefined
+      this.#end()
       for (const listener of listeners.splice(0)) listener()
     }
     const body = new ReadableStream<Uint8Array>({
@@ -99,6 +147,7 @@ class WebReply implements HttpReply {
   }
 
   pipe(response: Response): void {
+    this.#end()
     for (const [name, value] of Object.entries(this.#headers)) response.headers.set(name, value)
     this.#resolve(response)
   }

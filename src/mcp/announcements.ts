@@ -16,6 +16,11 @@ const coalesceMs = 5
 /** The minimum time between two notifications about the same list or view. */
 const minIntervalMs = 100
 
+/** Listeners that are called in one turn of the event loop. */
+const batchSize = 32
+
+type AnnouncementListener = (announcement: Announcement) => void
+
 interface PendingAnnouncement {
   readonly kind: Announcement['kind']
   readonly uri: string
@@ -29,7 +34,7 @@ interface PendingAnnouncement {
  */
 export class Announcements {
   readonly #now: () => number
-  readonly #listeners = new Set<(announcement: Announcement) => void>()
+  readonly #listeners = new Set<AnnouncementListener>()
   readonly #pending = new Map<string, PendingAnnouncement>()
   /** The time of each last notification, oldest first. */
   readonly #lastSent = new Map<string, number>()
@@ -38,7 +43,7 @@ export class Announcements {
     this.#now = now
   }
 
-  subscribe(listener: (announcement: Announcement) => void): () => void {
+  subscribe(listener: AnnouncementListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -83,7 +88,15 @@ export class Announcements {
     this.#remember(key, this.#now())
     const { kind, uri, capabilities } = pending
     const announcement = kind === 'updated' ? { kind, uri, capabilities } : { kind, capabilities }
-    for (const listener of this.#listeners) listener(announcement)
+    this.#deliver([...this.#listeners], announcement)
+  }
+
+  /** In batches: to write to a thousand streams at once would block all other requests meanwhile. */
+  #deliver(listeners: readonly AnnouncementListener[], announcement: Announcement): void {
+    for (const listener of listeners.slice(0, batchSize))
+      if (this.#listeners.has(listener)) listener(announcement)
+    if (listeners.length > batchSize)
+      setImmediate(() => this.#deliver(listeners.slice(batchSize), announcement))
   }
 
   #remember(key: string, now: number): void {

@@ -1,5 +1,6 @@
+import type { FairShares } from '../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
-import { LegacySessions, type SessionLimits } from './legacy/sessions.ts'
+import { LegacySessions } from './legacy/sessions.ts'
 import { serveModern } from './modern/modern-http.ts'
 import { readInbound } from './modern/modern-request.ts'
 import { toErrorBody, toId, toRpcError } from './rpc-error.ts'
@@ -10,9 +11,9 @@ export class HttpEndpoint {
   readonly #surface: Surface
   readonly #sessions: LegacySessions
 
-  constructor(surface: Surface, now: () => number, limits?: SessionLimits) {
+  constructor(surface: Surface, now: () => number, sessionShares: FairShares) {
     this.#surface = surface
-    this.#sessions = new LegacySessions(surface, now, limits)
+    this.#sessions = new LegacySessions(surface, now, sessionShares)
   }
 
   async handle(request: HttpRequest, reply: HttpReply): Promise<void> {

@@ -78,6 +78,9 @@ export function createSdkServer(
   return server
 }
 
+/** Resource subscriptions of one 2025 session. */
+const maxSubscriptions = 1000
+
 const noMethods: ReadonlyMap<string, Method> = new Map()
 
 /** 2025 only: list changes go to every session, resource updates to those that subscribed. */
@@ -93,6 +96,8 @@ function toSubscriptionMethods(subscriptions: Map<string, Caller>): ReadonlyMap<
         const uri = toUri(params)
         if (!mayRead(surface, caller, uri))
           throw invalidParams(`Resource not found: ${brief(uri)}`, { uri: brief(uri) })
+        if (subscriptions.size >= maxSubscriptions && !subscriptions.has(uri))
+          throw invalidParams(`A session can subscribe to at most ${maxSubscriptions} resources`)
         subscriptions.set(uri, caller)
         return {}
       },

@@ -3,6 +3,7 @@ import type { Implementation, JSONObject, ServerCapabilities } from '@modelconte
 import { createCall, type Listing, type RunInner } from '../capability/call.ts'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
+import type { FairShares } from '../capability/fair-shares.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { permits } from '../governance/permits.ts'
@@ -28,6 +29,7 @@ export interface SurfaceOptions {
   readonly newId: () => string
   /** Whether callers must send a bearer token; lists must then not be cached in shared caches. */
   readonly requiresToken: boolean
+  readonly streams: FairShares
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
@@ -41,8 +43,8 @@ export class Surface {
   readonly states: RequestStates
   readonly newId: () => string
   readonly announcements = new Announcements()
-  /** The number of open subscription streams per caller. */
-  readonly openStreams = new Map<string, number>()
+  /** Open subscription streams, on all mounts. */
+  readonly streams: FairShares
   readonly #closeListeners = new Set<() => void>()
   readonly #requiresToken: boolean
   readonly #unsubscribe: () => void
@@ -57,6 +59,7 @@ export class Surface {
     this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
+    this.streams = options.streams
     this.#requiresToken = options.requiresToken
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
@@ -98,6 +101,7 @@ export class Surface {
         listener: outerCall.listener,
         traceparent: outerCall.traceparent,
         run: outerCall.run,
+        isInner: true,
       }),
     )
   }

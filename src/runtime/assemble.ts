@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../capability/call.ts'
+import { FairShares } from '../capability/fair-shares.ts'
 import type { Outcome } from '../capability/outcome.ts'
 import { Catalog } from '../catalog/catalog.ts'
 import type { Refine } from '../catalog/snapshot.ts'
@@ -9,11 +10,14 @@ import { createPipeline, type Governance, type Pipeline } from '../governance/pi
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
 import { Redactor } from '../governance/redactor.ts'
 import { limitRate } from '../governance/steps/limit-rate.ts'
+import { BodyAdmission } from '../http/body-admission.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
 import { createHandler, type Handler } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
 import { removeHidden } from '../json/hidden-characters.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
+import { sessionLimits } from '../mcp/legacy/sessions.ts'
+import { streamLimits } from '../mcp/modern/listen.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
@@ -51,8 +55,8 @@ export interface Assembly {
   readonly mounts: Mounts
   readonly routing: Routing
   readonly handler: Handler
+  readonly admission: BodyAdmission
   readonly inFlight: InFlight
-  /** For sources that call other servers. */
   /** Token gates of mounts that serve records, by path. */
   readonly tokenGates: Map<string, TokenGate>
   readonly onError: (error: unknown) => void
@@ -84,6 +88,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     inForce.policy.text === 'keep' ? declared : removeHidden(declared)
   const steadyNow = createSteadyClock()
   const inFlight = new InFlight()
+  const [sessions, streams] = [new FairShares(sessionLimits), new FairShares(streamLimits)]
   const tokenGates = new Map<string, TokenGate>()
   const requiresToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
 
@@ -149,8 +154,9 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       states: createRequestStates(requestStateKey, Date.now),
       newId: randomUUID,
       requiresToken: requiresToken(path),
+      streams,
     })
-    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now, sessions) }
   }
 
   const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'), toServed)
@@ -163,6 +169,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     surfaceAt: (mount) => mounts.at(mount).surface,
     onOperationalError,
   })
+  const admission = new BodyAdmission(steadyNow)
   const handler = createHandler({
     mounts: mounts.endpoints,
     records: {
@@ -177,7 +184,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     },
     guard: createGuard(toGuardOptions(config.http)),
     identify,
-    bodyLimit: config.http.bodyLimit,
+    body: { maxBytes: config.http.bodyLimit, maxValues: config.http.bodyValues, admission },
     approvals: {
       approvals,
       ...toApprovalAccess(config.http.tokens && identify, approver, onOperationalError),
@@ -197,6 +204,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     mounts,
     routing,
     handler,
+    admission,
     inFlight,
     tokenGates,
     onError,

@@ -182,7 +182,8 @@ export class Drawbridge {
    */
   readonly fetch = async (request: Request): Promise<Response> => {
     await this.ready
-    return toFetch(this.#parts.handler)(request)
+    const { handler, admission } = this.#parts
+    return toFetch(handler, admission)(request)
   }
 
   /**
@@ -201,14 +202,14 @@ export class Drawbridge {
    */
   async listen(address: ListenOptions = {}): Promise<{ port: number }> {
     await this.ready
-    const { config, handler, routing, onError } = this.#parts
+    const { config, handler, admission, routing, onError } = this.#parts
     const { host, port, tokens } = { ...config.http, ...address }
     if (tokens === undefined && !isLoopbackHost(host))
       throw new SetupError(
         `Other machines can reach ${host}, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one), or use 127.0.0.1.`,
       )
     checkPublic(routing.sources, tokens !== undefined)
-    this.#server = await NodeServer.listen({ host, port, handler, onError })
+    this.#server = await NodeServer.listen({ host, port, handler, admission, onError })
     await routing.serve()
     return { port: this.#server.port }
   }

@@ -1,12 +1,16 @@
 import type { Call } from '../capability/call.ts'
+import { shutdownReason } from '../capability/cancellation.ts'
 import type { Outcome } from '../capability/outcome.ts'
 
 /** Tracks running calls, so that shutdown can wait for them. */
 export class InFlight {
   readonly #calls = new Set<Call>()
   #onEmpty: (() => void) | undefined
+  #isSettling = false
 
   watch(call: Call, govern: (call: Call) => Promise<Outcome>): Promise<Outcome> {
+    // Not executed, but recorded in the audit. Open connections would otherwise delay the exit for ever.
+    if (this.#isSettling && !call.isInner) call.cancellation.cancel(shutdownReason)
     this.#calls.add(call)
     const outcome = govern(call)
     const remove = () => {
@@ -19,9 +23,9 @@ export class InFlight {
 
   /** Waits for running calls, and cancels those that run longer than `graceMs`. */
   async settle(graceMs: number): Promise<void> {
+    this.#isSettling = true
     const timer = setTimeout(() => {
-      for (const { cancellation } of this.#calls)
-        cancellation.cancel('The server is shutting down.')
+      for (const { cancellation } of this.#calls) cancellation.cancel(shutdownReason)
     }, graceMs)
     if (this.#calls.size > 0)
       await new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
-import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
+import { maxIdleMs, sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aChangingSource } from '../support/a-changing-source.ts'
 import { eventually } from '../support/eventually.ts'
 import { aClientOf2025 } from '../support/official-clients.ts'
@@ -163,9 +163,9 @@ describe('a session ends', () => {
       await initializeSession(url, ann),
     ]
 
-    vi.advanceTimersByTime(sessionLimits.idle / 2)
+    vi.advanceTimersByTime(maxIdleMs / 2)
     const duringUse = await post(url, listIn(usedSession), ann)
-    vi.advanceTimersByTime(sessionLimits.idle / 2 + 120_000)
+    vi.advanceTimersByTime(maxIdleMs / 2 + 120_000)
 
     expect(duringUse.status).toBe(200)
     expect((await post(url, listIn(usedSession), ann)).status).toBe(200)
@@ -178,7 +178,7 @@ describe('a session ends', () => {
     const session = await initializeSession(url, ann)
     await listenIn(url, session, ann)
 
-    vi.advanceTimersByTime(sessionLimits.idle + 120_000)
+    vi.advanceTimersByTime(maxIdleMs + 120_000)
 
     expect((await post(url, listIn(session), ann)).status).toBe(200)
   })

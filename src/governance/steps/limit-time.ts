@@ -1,5 +1,5 @@
 import type { Call } from '../../capability/call.ts'
-import type { Cancellation } from '../../capability/cancellation.ts'
+import { type Cancellation, shutdownReason } from '../../capability/cancellation.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
@@ -10,10 +10,10 @@ export const limitTime =
   (call, next) => {
     const timeoutMs = call.capability.rules.timeout ?? defaultTimeoutMs
     return new Promise<Outcome>((resolve, reject) => {
+      if (call.cancellation.cancelled) return resolve(cancelled(call))
       const deadline = new Deadline(call.cancellation, timeoutMs, (reason) =>
-        resolve(reason === timeoutReason ? timedOut(call, timeoutMs) : cancelled(call)),
+        resolve(toInterrupted(call, reason, timeoutMs)),
       )
-      if (call.cancellation.cancelled) return
       next(call).then(
         (outcome) => {
           deadline.lift()
@@ -65,6 +65,30 @@ class Deadline {
 
 const timeoutReason = 'The time limit was exceeded.'
 
+function toInterrupted(call: Call, reason: string, timeoutMs: number): Failed {
+  if (reason === timeoutReason) return timedOut(call, timeoutMs)
+  return reason === shutdownReason ? stopped(call) : cancelled(call)
+}
+
+/** The server stopped while the capability was running. */
+function stopped({ id, capability }: Call): Failed {
+  const { writes, repeatable } = capability.effects
+  const begin = `The server stopped while ${capability.name} was running`
+  const details = { call: id }
+  if (!writes)
+    return refused('cancelled', `${begin}. It is safe to call it again.`, { retryable: true })
+  if (repeatable)
+    return refused(
+      'outcome_unknown',
+      `${begin}, and it is unknown if it took effect. It is safe to call it again.`,
+      { details, retryable: true },
+    )
+  const advice = `Do not call it again. Find out, and have the operator settle it: drawbridge runs settle ${id}`
+  return refused('outcome_unknown', `${begin}, and it is unknown if it took effect. ${advice}`, {
+    details,
+  })
+}
+
 function timedOut({ capability }: Call, timeoutMs: number): Failed {
   const retryable = capability.effects.repeatable
   const advice = retryable
@@ -74,5 +98,9 @@ function timedOut({ capability }: Call, timeoutMs: number): Failed {
   return refused('timed_out', message, { retryable, details: { timeout: timeoutMs } })
 }
 
-export const cancelled = ({ capability }: Call): Failed =>
-  refused('cancelled', `The call of ${capability.name} was cancelled.`)
+export const cancelled = ({ capability, cancellation }: Call): Failed =>
+  cancellation.reason === shutdownReason
+    ? refused('cancelled', `The server is shutting down. ${capability.name} was not executed.`, {
+        retryable: true,
+      })
+    : refused('cancelled', `The call of ${capability.name} was cancelled.`)

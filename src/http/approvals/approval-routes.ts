@@ -6,7 +6,7 @@ import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'
 import { authenticate, type Identify } from '../callers.ts'
 import type { Gate } from '../gate.ts'
-import { type BodyOptions, readJsonBody } from '../json-body.ts'
+import { type BodyLimits, type BodyOptions, readJsonBody } from '../json-body.ts'
 
 /** The part of `Approvals` that these routes use. */
 export interface ApprovalsApi {
@@ -27,6 +27,7 @@ export interface ApprovalRouteOptions {
   readonly identify: Identify
   /** Where to find the credential, for the answer 401. */
   readonly credentialHint: string
+  readonly body: BodyLimits
 }
 
 const root = '/approvals'
@@ -37,8 +38,8 @@ const maxBodyBytes = 1024
  * CSRF: the required content type and the checked origin keep a web page from approving anything.
  */
 export function approvalRoute(options: ApprovalRouteOptions): Gate {
-  const { approvals, tokenGates, identify, credentialHint } = options
-  const bodyOptions = { maxBytes: maxBodyBytes, tokenGates, refuse: refuseBody }
+  const { approvals, tokenGates, identify, credentialHint, body } = options
+  const bodyOptions = { ...body, maxBytes: maxBodyBytes, tokenGates, refuse: refuseBody }
   return (arrival, reply) => {
     const { path } = arrival
     if (path !== root && !path.startsWith(`${root}/`)) return 'pass'
@@ -65,7 +66,7 @@ async function serveApprovals(
   if (!approval) return answer(reply, 404, { error: `There is no approval ${id}` })
   if (method === 'GET') return answer(reply, 200, approval)
   if (method !== 'POST') return answer(reply, 405, { error: 'Only GET and POST are allowed here' })
-  const body = await readJsonBody(arrival, reply, bodyOptions)
+  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
   if (!body) return
   const state = toState(body.json)
   if (!state) return refuseDecision(reply)

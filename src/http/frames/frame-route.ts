@@ -1,11 +1,11 @@
 import type { Caller } from '../../capability/caller.ts'
 import type { Cancellation } from '../../capability/cancellation.ts'
-import type { HttpReply } from '../../mcp/http-port.ts'
+import type { Headers, HttpReply } from '../../mcp/http-port.ts'
 import type { TokenGates } from '../../sources/records/grants/token-gate.ts'
 import type { Arrival } from '../arrival.ts'
 import { authenticate, type Identify } from '../callers.ts'
 import type { Gate } from '../gate.ts'
-import { type BodyOptions, readJsonBody } from '../json-body.ts'
+import { type BodyLimits, type BodyOptions, readJsonBody } from '../json-body.ts'
 
 /** Receives frames from agents of other runtimes. Every frame is answered with a frame. */
 export interface FrameEndpoint {
@@ -25,12 +25,12 @@ export interface FrameRouteOptions {
   readonly frames: Frames
   readonly tokenGates: TokenGates
   readonly identify: Identify
-  readonly bodyLimit: number
+  readonly body: BodyLimits
 }
 
 /** `POST` with one frame; the answer is one frame. */
-export function frameRoute({ frames, tokenGates, identify, bodyLimit }: FrameRouteOptions): Gate {
-  const bodyOptions = { maxBytes: bodyLimit, tokenGates, refuse }
+export function frameRoute({ frames, tokenGates, identify, body }: FrameRouteOptions): Gate {
+  const bodyOptions = { ...body, tokenGates, refuse }
   return (arrival, reply) => {
     const endpoint = frames(arrival.path)
     if (!endpoint) return 'pass'
@@ -47,11 +47,11 @@ async function serveFrame(
   reply: HttpReply,
 ): Promise<void> {
   if (arrival.method !== 'POST') return refuse(reply, 405, 'Only POST is allowed here')
-  const body = await readJsonBody(arrival, reply, bodyOptions)
+  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
   if (!body) return
   const frame = await endpoint.receive(body.json, { caller, cancellation: arrival.cancellation })
   reply.answer(200, JSON.stringify(frame))
 }
 
-const refuse = (reply: HttpReply, status: number, error: string): void =>
-  reply.answer(status, JSON.stringify({ error }))
+const refuse = (reply: HttpReply, status: number, error: string, headers?: Headers): void =>
+  reply.answer(status, JSON.stringify({ error }), headers)

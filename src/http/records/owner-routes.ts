@@ -10,6 +10,7 @@ import { ingest, intakeCapability, storeBlob } from '../../sources/records/impor
 import type { RecordSink } from '../../sources/records/record-sink.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
+import type { BodyLimits } from '../json-body.ts'
 import { requestContainsOwnerToken } from './owner-tokens.ts'
 import type { RecordsApi } from './records-api.ts'
 import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
@@ -87,7 +88,7 @@ export async function serveOwner(
   api: RecordsApi,
   { route, stream }: OwnerRouteMatch,
   arrival: Arrival,
-  bodyLimit: number,
+  { maxBytes, admission }: BodyLimits,
   { fail, refuse, sendOutcome }: RecordsReply,
 ): Promise<void> {
   const { headers, path, query, cancellation } = arrival
@@ -100,8 +101,18 @@ export async function serveOwner(
   if (!destination) return refuseOtherToken(api.tokenGates, bearer, { fail, refuse })
   const parameters = readParameters(query, route)
   if (isFault(parameters)) return fail(400, parameters.code, parameters.fault)
-  const bytes = await arrival.readBytes(bodyLimit)
-  if (!bytes) return fail(413, 'invalid_request', `The body is larger than ${bodyLimit} bytes.`)
+  admission.note(owner.subject)
+  const bytes = await arrival.readBytes(maxBytes, owner.subject)
+  switch (bytes) {
+    case 'too_large':
+      return fail(413, 'invalid_request', `The body is larger than ${maxBytes} bytes.`)
+    case 'too_slow':
+      return fail(408, 'invalid_request', 'The body was not received in time.')
+    case 'busy': {
+      const details = { retry_after_ms: admission.retryAfter(owner.subject) * 1000 }
+      return fail(503, 'rate_limited', 'Too many large requests at once. Try again later.', details)
+    }
+  }
   const mimeType = headers['content-type'] ?? 'application/octet-stream'
   const { mount, sink } = destination
   sendOutcome(

@@ -89,8 +89,11 @@ export async function introspect(
   arrival: Arrival,
   { send, fail }: RecordsReply,
 ): Promise<void> {
-  const text = (await arrival.readBytes(maxFormBytes))?.toString()
-  const token = text === undefined ? undefined : toToken(arrival.headers['content-type'], text)
+  const bytes = await arrival.readBytes(maxFormBytes, '')
+  const token =
+    typeof bytes === 'string'
+      ? undefined
+      : toToken(arrival.headers['content-type'], bytes.toString())
   if (token === undefined) return fail(400, 'invalid_request', 'The body must contain a token.')
   for (const tokenGate of tokenGates.values()) {
     const description = tokenGate.describe(token)

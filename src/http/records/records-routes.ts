@@ -13,6 +13,7 @@ import type { StoredBlob } from '../../sources/records/record-store.ts'
 import type { Arrival } from '../arrival.ts'
 import { toBearer } from '../callers.ts'
 import type { Gate } from '../gate.ts'
+import type { BodyLimits } from '../json-body.ts'
 import { findOwnerRoute, serveOwner } from './owner-routes.ts'
 import { requestContainsOwnerToken } from './owner-tokens.ts'
 import { readRoutes } from './read-routes.ts'
@@ -29,16 +30,16 @@ export const isRecordsPath = (path: string): boolean =>
 
 /** The REST API of records and its OAuth metadata. None of it exists while no mount has records. */
 export const recordsRoute =
-  (api: RecordsApi, bodyLimit: number): Gate =>
+  (api: RecordsApi, body: BodyLimits): Gate =>
   (arrival, reply) =>
     api.tokenGates.size > 0 && isRecordsPath(arrival.path)
-      ? serveRecords(api, arrival, bodyLimit, reply)
+      ? serveRecords(api, arrival, body, reply)
       : 'pass'
 
 async function serveRecords(
   api: RecordsApi,
   arrival: Arrival,
-  bodyLimit: number,
+  body: BodyLimits,
   httpReply: HttpReply,
 ): Promise<void> {
   const { method, path, headers } = arrival
@@ -57,7 +58,7 @@ async function serveRecords(
   if (path.startsWith('/.well-known/')) return serveMetadata(api, arrival, reply)
   if (path === '/introspect') return introspect(api, arrival, reply)
   const match = method === 'POST' ? findOwnerRoute(path) : undefined
-  if (match) return serveOwner(api, match, arrival, bodyLimit, reply)
+  if (match) return serveOwner(api, match, arrival, body, reply)
   return serveRead(api, arrival, reply)
 }
 

@@ -1,8 +1,6 @@
 import type { EventStore, JSONRPCMessage } from '@modelcontextprotocol/server'
 
-/** The limits of a session's replay buffer. */
 const maxEvents = 256
-const maxCharacters = 1024 * 1024
 
 interface StoredEvent {
   readonly streamId: string
@@ -12,15 +10,21 @@ interface StoredEvent {
 
 /** The last events of a 2025 session, replayed to a client that reconnects with `Last-Event-ID`. */
 export class EventLog implements EventStore {
+  readonly #maxCharacters: () => number
   readonly #events = new Map<string, StoredEvent>()
   #next = 0
   #size = 0
+
+  constructor(maxCharacters: () => number) {
+    this.#maxCharacters = maxCharacters
+  }
 
   async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
     const id = String(this.#next++)
     const size = estimateSize(message)
     this.#events.set(id, { streamId, message, size })
     this.#size += size
+    const maxCharacters = this.#maxCharacters()
     for (const [oldest, event] of this.#events) {
       if (this.#events.size <= maxEvents && this.#size <= maxCharacters) break
       this.#events.delete(oldest)

@@ -8,9 +8,11 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../../capability/caller.ts'
 import { localUser } from '../../capability/caller.ts'
+import type { FairShares, ShareLimits } from '../../capability/fair-shares.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
+import { IdsInFlight, toDuplicateMessage } from '../ids-in-flight.ts'
 import { findTarget, methods } from '../methods.ts'
 import { codes, type RpcError, toErrorBody, toId, toRpcError } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
@@ -23,32 +25,39 @@ interface Session {
   readonly server: Server
   readonly subject: string
   lastSeen: number
+  readonly ids: IdsInFlight
   /** The number of open streams. A session with one is not idle, even without requests. */
   streams: number
 }
 
-export interface SessionLimits {
-  readonly perCaller: number
-  readonly inAll: number
-  /** Milliseconds without a request or an open stream after which a session is closed. */
-  readonly idle: number
-}
+/** Sessions on all mounts. */
+export const sessionLimits: ShareLimits = { perCaller: 256, total: 4096 }
 
-export const sessionLimits: SessionLimits = { perCaller: 256, inAll: 4096, idle: 30 * 60_000 }
+/** A session without a request or an open stream for this time is closed. */
+export const maxIdleMs = 30 * 60_000
+/**
+ * After this time an idle session is closed when its caller needs the place: a client that crashes
+ * leaves sessions behind, and must be able to connect again.
+ */
+const minIdleMs = 60_000
+
+/** Characters in the replay buffers of one session, and of all sessions of one caller. */
+const maxSessionCharacters = 1024 * 1024
+const maxCallerCharacters = 16 * maxSessionCharacters
 
 /** 2025 sessions over HTTP: each has an SDK transport and server, and belongs to one caller. */
 export class LegacySessions {
   readonly #surface: Surface
   readonly #now: () => number
-  readonly #limits: SessionLimits
+  readonly #shares: FairShares
   readonly #sessions = new Map<string, Session>()
   readonly #sweeper: NodeJS.Timeout
 
-  constructor(surface: Surface, now: () => number, limits: SessionLimits = sessionLimits) {
+  constructor(surface: Surface, now: () => number, shares: FairShares) {
     this.#surface = surface
     this.#now = now
-    this.#limits = limits
-    this.#sweeper = setInterval(() => this.#sweep(), Math.min(limits.idle, 60_000)).unref()
+    this.#shares = shares
+    this.#sweeper = setInterval(() => this.#sweep(), 60_000).unref()
   }
 
   async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
@@ -68,11 +77,17 @@ export class LegacySessions {
       const body = toErrorBody(refusal, toId(request.body))
       return reply.answer(refusal.status, body, refusal.headers)
     }
-    if (request.method === 'GET') {
+    const duplicateId = session.ids.begin(request.body)
+    if (duplicateId !== undefined) {
+      const error = { code: codes.invalidRequest, message: toDuplicateMessage(duplicateId) }
+      return reply.answer(400, toErrorBody(error, duplicateId))
+    }
+    const status = await this.#forward(session, request, reply)
+    if (status !== 200) session.ids.forget(request.body)
+    else if (request.method === 'GET') {
       session.streams++
       request.cancellation.onCancel(() => session.streams--)
     }
-    await this.#forward(session, request, reply)
   }
 
   /**
@@ -103,25 +118,38 @@ export class LegacySessions {
   async #open(request: HttpRequest, reply: HttpReply): Promise<void> {
     const { caller } = request
     const { subject } = caller
-    const ownSessions = [...this.#sessions.values()].filter(
-      (session) => session.subject === subject,
-    )
-    if (ownSessions.length >= this.#limits.perCaller || this.#sessions.size >= this.#limits.inAll)
-      return refuse(reply, 429, codes.server, 'Too many open sessions')
+    if (!this.#shares.take(subject)) {
+      await this.#findIdle(subject)?.server.close()
+      if (!this.#shares.take(subject))
+        return refuse(
+          reply,
+          429,
+          codes.server,
+          'Too many open sessions. End one, or wait a minute.',
+        )
+    }
     const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
       toCaller(http?.authInfo),
     )
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomBytes(24).toString('base64url'),
-      eventStore: new EventLog() satisfies EventStore,
+      eventStore: new EventLog(() =>
+        Math.min(maxSessionCharacters, maxCallerCharacters / this.#shares.held(subject)),
+      ) satisfies EventStore,
       retryInterval: 500,
       onsessioninitialized: (id) => {
-        this.#sessions.set(id, { transport, server, subject, lastSeen: this.#now(), streams: 0 })
+        const lastSeen = this.#now()
+        this.#sessions.set(id, { transport, server, subject, ids, lastSeen, streams: 0 })
       },
     })
+    const ids = new IdsInFlight()
+    const send = transport.send.bind(transport)
+    transport.send = (message, options) => send(message, options).finally(() => ids.end(message))
     const unsubscribe = server.onclose
     server.onclose = () => {
       unsubscribe?.()
+      server.onclose = () => {}
+      this.#shares.release(subject)
       if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
     }
     await server.connect(transport)
@@ -134,7 +162,7 @@ export class LegacySessions {
     { transport, server }: Pick<Session, 'transport' | 'server'>,
     { method, headers, body, caller }: HttpRequest,
     reply: HttpReply,
-  ): Promise<void> {
+  ): Promise<number> {
     const version = server.getNegotiatedProtocolVersion()
     const request = new Request('http://localhost/', {
       method,
@@ -145,14 +173,28 @@ export class LegacySessions {
       ...(body !== undefined && { parsedBody: body }),
     })
     reply.pipe(response)
+    return response.status
+  }
+
+  /** The session of a caller that has been idle for longest, and long enough to be closed. */
+  #findIdle(subject: string): Session | undefined {
+    let found: Session | undefined
+    const idleSince = this.#now() - minIdleMs
+    for (const session of this.#sessions.values())
+      if (session.subject === subject && isIdle(session, found?.lastSeen ?? idleSince))
+        found = session
+    return found
   }
 
   #sweep(): void {
-    const idleSince = this.#now() - this.#limits.idle
-    for (const { server, lastSeen, streams } of this.#sessions.values())
-      if (streams === 0 && lastSeen < idleSince) void server.close()
+    const idleSince = this.#now() - maxIdleMs
+    for (const session of this.#sessions.values())
+      if (isIdle(session, idleSince)) void session.server.close()
   }
 }
+
+const isIdle = ({ lastSeen, streams, ids }: Session, since: number): boolean =>
+  streams === 0 && ids.size === 0 && lastSeen < since
 
 const toCaller = (authInfo: { extra?: Record<string, unknown> } | undefined): Caller =>
   (authInfo?.extra?.caller as Caller | undefined) ?? { ...localUser, scopes: new Set() }

@@ -1,5 +1,6 @@
 import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import type { Caller } from '../../capability/caller.ts'
+import type { ShareLimits } from '../../capability/fair-shares.ts'
 import { permits } from '../../governance/permits.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
@@ -10,8 +11,11 @@ import type { Surface } from '../surface.ts'
 import type { ModernRequest } from './modern-request.ts'
 
 const keepAliveIntervalMs = 15_000
-const maxStreamsPerCaller = 1024
+/** Subscription streams on all mounts. */
+export const streamLimits: ShareLimits = { perCaller: 1024, total: 8192 }
 const maxUris = 1000
+/** Characters of the URIs of one subscription, which are kept as long as it is open. */
+const maxUriCharacters = 64 * 1024
 
 /** A client's subscription filter, reduced to the notifications that this server sends. */
 interface SubscriptionFilter {
@@ -32,9 +36,9 @@ export function serveListen(
     reply.answer(200, toErrorBody({ code, message }, id))
   const filter = readFilter(params.notifications)
   if (!filter) return refuse(codes.invalidParams, 'notifications must be a subscription filter')
-  const openCount = surface.openStreams.get(caller.subject) ?? 0
-  if (openCount >= maxStreamsPerCaller) return refuse(codes.refused, 'Too many open subscriptions')
-  surface.openStreams.set(caller.subject, openCount + 1)
+  const { subject } = caller
+  if (!surface.streams.take(subject)) return refuse(codes.refused, 'Too many open subscriptions')
+  const uris = new Set(filter.resourceSubscriptions)
 
   const subscriptionMeta = { [SUBSCRIPTION_ID_META_KEY]: id }
   const stream = reply.stream()
@@ -43,7 +47,8 @@ export function serveListen(
   notify('notifications/subscriptions/acknowledged', { notifications: filter })
 
   const unsubscribe = surface.announcements.subscribe((announcement) => {
-    if (!matchesFilter(announcement, filter) || !concerns(surface, caller, announcement)) return
+    if (!matchesFilter(announcement, filter, uris) || !concerns(surface, caller, announcement))
+      return
     const { method, params } = toNotification(announcement)
     notify(method, params)
   })
@@ -57,7 +62,7 @@ export function serveListen(
     clearInterval(timer)
     unsubscribe()
     forgetStream()
-    surface.openStreams.set(caller.subject, (surface.openStreams.get(caller.subject) ?? 1) - 1)
+    surface.streams.release(subject)
   })
 }
 
@@ -68,6 +73,7 @@ function readFilter(filter: unknown): SubscriptionFilter | undefined {
     if (filter[key] !== undefined && typeof filter[key] !== 'boolean') return undefined
   if (!Array.isArray(uris) || uris.length > maxUris) return undefined
   if (!uris.every((uri): uri is string => typeof uri === 'string')) return undefined
+  if (uris.reduce((sum, uri) => sum + uri.length, 0) > maxUriCharacters) return undefined
   return dropUndefined({
     ...Object.fromEntries(flags.map((key) => [key, filter[key] || undefined])),
     resourceSubscriptions: uris.length > 0 ? uris : undefined,
@@ -76,9 +82,13 @@ function readFilter(filter: unknown): SubscriptionFilter | undefined {
 
 const flags = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 
-function matchesFilter(announcement: Announcement, filter: SubscriptionFilter): boolean {
+function matchesFilter(
+  announcement: Announcement,
+  filter: SubscriptionFilter,
+  uris: ReadonlySet<string>,
+): boolean {
   return announcement.kind === 'updated'
-    ? (filter.resourceSubscriptions?.includes(announcement.uri) ?? false)
+    ? uris.has(announcement.uri)
     : filter[`${announcement.kind}ListChanged`] === true
 }
 

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../../capability/caller.ts'
+import { IdsInFlight, toDuplicateMessage } from '../ids-in-flight.ts'
 import { findBadHandshake } from '../legacy/handshake.ts'
 import { codes, toErrorMessage } from '../rpc-error.ts'
 import { createSdkServer } from '../sdk-server.ts'
@@ -67,11 +68,16 @@ export function connectStdio(surface: Surface, options: StdioConnectionOptions):
       onError(error)
     },
   })
+  const ids = new IdsInFlight()
+  const send = transport.send.bind(transport)
+  transport.send = (message) => send(message).finally(() => ids.end(message))
   const deliver = transport.onmessage
   transport.onmessage = (message) => {
     const refusal = refuse?.(message)
-    const error = refusal ? toRefusal(message, refusal) : findBadHandshake(message)
-    if (error) transport.send(error).catch(onError)
+    const error = refusal
+      ? toRefusal(message, refusal)
+      : (findBadHandshake(message) ?? findDuplicate(ids, message))
+    if (error) send(error).catch(onError)
     // A refused notification is dropped: JSON-RPC has no response to it.
     else if (!refusal) deliver?.(message)
   }
@@ -81,6 +87,12 @@ export function connectStdio(surface: Surface, options: StdioConnectionOptions):
     settle(fatalError)
   }
   return { closed, close: () => handle.close() }
+}
+
+function findDuplicate(ids: IdsInFlight, message: JSONRPCMessage) {
+  const id = ids.begin(message)
+  if (id === undefined) return undefined
+  return toErrorMessage({ code: codes.invalidRequest, message: toDuplicateMessage(id) }, id)
 }
 
 function toRefusal(message: JSONRPCMessage, { code, message: text }: MessageRefusal) {

@@ -77,6 +77,8 @@ export interface LimitOptions {
   readonly timeout?: number
   /** Maximum size of one result, in characters of its JSON form. Default: 4,194,304. */
   readonly resultSize?: number
+  /** Maximum number of calls of one caller that run at the same time. Default: 256. */
+  readonly concurrentCalls?: number
 }
 
 /**
@@ -158,6 +160,8 @@ export interface HttpOptions {
   readonly tokens?: readonly TokenOptions[]
   /** Maximum size of one request body, in bytes. Default: 4,194,304. */
   readonly bodyLimit?: number
+  /** Maximum number of JSON values in one request body. Default: 100,000. */
+  readonly bodyValues?: number
 }
 
 /** A bearer token and its caller. `drawbridge token` creates one. */

@@ -202,6 +202,7 @@ export const configShape = z.strictObject({
             .int()
             .positive()
             .default(4 * 1024 * 1024),
+          concurrentCalls: z.number().int().positive().default(256),
         })
         .prefault({}),
     })
@@ -219,6 +220,7 @@ export const configShape = z.strictObject({
         .int()
         .positive()
         .default(4 * 1024 * 1024),
+      bodyValues: z.number().int().positive().default(100_000),
     })
     .prefault({}),
 })

@@ -3,6 +3,9 @@ import { loopbackHosts } from '../../http/host-guard.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import type { configShape } from './config-shape.ts'
 
+/** Beyond it, every caller has an equal share. */
+const totalConcurrentCalls = 2048
+
 type Config = ReturnType<typeof configShape.parse>
 
 /** Converts the windows of the configuration from seconds to milliseconds; the timeout is in milliseconds. */
@@ -12,6 +15,7 @@ export const toSettings = ({ rules, ...settings }: Config['policy']): Governance
     observeOnly: mode === 'observe',
     timeoutMs: limits.timeout,
     maxResultChars: limits.resultSize,
+    concurrency: { perCaller: limits.concurrentCalls, total: totalConcurrentCalls },
     windows: { keyMs: keys.window * 1000, duplicateMs: duplicates.window * 1000 },
     approvals: { atClientMs: approvals.asked * 1000, elsewhereMs: approvals.pending * 1000 },
     // The rules are merged into the definitions.
