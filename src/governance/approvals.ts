@@ -23,10 +23,13 @@ export class Approvals {
     return caller.scopes !== 'all' && hasScope(caller, approvalScope)
   }
 
-  /** The latest approvals: those that can be decided now, or with `all` the decided and expired ones too. */
+  /**
+   * The latest approvals. Without `all` those that can be decided now, one of each caller, then a second
+   * one, and so on: a caller with many requests does not hide the others.
+   */
   list(all: boolean, limit = 100): Approval[] {
-    const approvals = this.#ledger.read.approvals(all ? undefined : 'pending', limit)
-    return all ? approvals : approvals.filter(({ expires }) => expires > this.#now())
+    const { read } = this.#ledger
+    return all ? read.approvals(undefined, limit) : read.pendingApprovals(this.#now(), limit)
   }
 
   /** One approval by its id. */

@@ -28,6 +28,8 @@ export interface LedgerReader {
   /** A pending or approved request for the same call that has another binding. */
   outdatedApproval(request: string, binding: string, now: number): Approval | undefined
   approvals(state: Approval['state'] | undefined, limit: number): Approval[]
+  /** Approvals that can be decided: the latest of each caller first, so that none hides the others. */
+  pendingApprovals(now: number, limit: number): Approval[]
   /** Number of a caller's pending approvals. */
   countPendingApprovals(caller: string, now: number): number
 }

@@ -105,7 +105,7 @@ export class BodyAdmission {
   }
 
   #isPaced(caller: string, bodies: CallerBodies, now: number): boolean {
-    if (!bodies.isDue(now) || !this.#recentCallers.othersThan(caller, now)) return false
+    if (!bodies.isInDebt(now) || !this.#recentCallers.othersThan(caller, now)) return false
     const demand = bodies.toDemand(now)
     for (const other of this.#callers.values()) if (other.toDemand(now) > demand) return false
     return true

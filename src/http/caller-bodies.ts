@@ -1,5 +1,6 @@
-/** While others are active, the caller that sends most is limited to this rate. */
-const pacedBytesPerMs = 512
+/** While others are active, the caller that sends most is limited to this rate, after a burst. */
+const pacedBytesPerMs = 1024
+const burstBytes = 8 * 1024 * 1024
 /** To parse, validate and digest a JSON value takes as long as this many bytes of text. */
 const bytesPerValue = 40
 
@@ -55,13 +56,13 @@ export class CallerBodies {
     this.#dueAt = Math.max(this.#dueAt, now) + debtMs
   }
 
-  isDue(now: number): boolean {
-    return this.#dueAt > now
+  isInDebt(now: number): boolean {
+    return this.#toDebtMs(now) > 0
   }
 
   /** How long a body that arrives now would wait while this caller is paced. */
   toWaitMs(now: number): number {
-    return Math.max(0, this.#dueAt - now) + this.#waitingBytes / pacedBytesPerMs
+    return this.#toDebtMs(now) + this.#waitingBytes / pacedBytesPerMs
   }
 
   toDemand(now: number): number {
@@ -71,6 +72,11 @@ export class CallerBodies {
   isIdle(now: number): boolean {
     if (this.waiting.length > 0 || this.reservedBytes > 0) return false
     return this.#dueAt < now && this.#arrivedAt < now - forgetAfterMs
+  }
+
+  #toDebtMs(now: number): number {
+    const owedMs = Math.max(0, this.#dueAt - now)
+    return Math.max(0, owedMs + (this.reservedBytes - burstBytes) / pacedBytesPerMs)
   }
 
   #toDecayed(now: number): number {

@@ -70,7 +70,8 @@ function receive(
       size += chunk.length
       if (size > maxBytes) return refuse('too_large')
       chunks.push(chunk)
-      if (isAdmitted || isSmallBody(size)) return
+      if (isSmallBody(size)) return
+      if (isAdmitted) return readOn(request)
       isAdmitted = true
       void admit()
     }
@@ -101,6 +102,16 @@ function discardBody(request: IncomingMessage, refusal: BodyRefusal): Promise<Bo
     }
     request.on('end', end)
     request.on('error', end)
+    request.on('data', () => readOn(request))
     request.resume()
   })
+}
+
+/**
+ * Reads one chunk (64 KB) of a large body in each turn of the event loop. By default Node reads up to
+ * 2 MB from every socket before it serves the next one.
+ */
+function readOn(request: IncomingMessage): void {
+  request.pause()
+  setImmediate(() => request.resume())
 }

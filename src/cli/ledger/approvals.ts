@@ -31,13 +31,17 @@ export const approvals = defineCommand({
   },
 })
 
+const maxListed = 100
+
 const decisions = { approve: 'approved', deny: 'denied' } as const
 
 function list(store: OperatorStore, all: boolean, json: boolean): number {
-  const entries = store.approvals.list(all)
+  const entries = store.approvals.list(all, maxListed)
   if (json) printJson(entries)
   else if (entries.length === 0) printMessage('No call is waiting for an approval.')
   else for (const one of entries) print(toRow(one))
+  if (entries.length === maxListed)
+    printMessage(`Only ${maxListed} are listed, the latest of each caller first.`)
   return 0
 }
 

@@ -196,6 +196,21 @@ export class LedgerTables implements LedgerWriter {
     return rows.map(toApproval)
   }
 
+  pendingApprovals(now: number, limit: number): Approval[] {
+    // The subquery reads only the index approvals_waiting.
+    return this.#database
+      .prepare<ApprovalRow>(
+        `select approvals.* from (
+           select id, expires, row_number() over (partition by caller order by expires desc) as place
+           from approvals where state = 'pending' and expires > ?
+         ) as waiting
+         join approvals on approvals.id = waiting.id
+         order by waiting.place, waiting.expires desc limit ?`,
+      )
+      .all(now, limit)
+      .map(toApproval)
+  }
+
   countPendingApprovals(caller: string, now: number): number {
     const row = this.#database
       .prepare<{ pending: number }>(
