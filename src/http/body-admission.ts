@@ -68,6 +68,17 @@ export class BodyAdmission {
     this.#admitWaiting()
   }
 
+  /**
+   * Whether a refused body is received and discarded, so that the client can read the refusal. To do so
+   * for a flood would cost the others as much as to serve it.
+   */
+  mayDiscard(caller: string, bytes: number): boolean {
+    const now = this.#now()
+    return (
+      !this.#recentCallers.othersThan(caller, now) || this.#find(caller).takeDiscard(bytes, now)
+    )
+  }
+
   /** Accounts for a received body until its request is answered. */
   hold(caller: string, bytes: number): boolean {
     return this.#held.take(caller, bytes)

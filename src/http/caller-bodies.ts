@@ -24,6 +24,7 @@ export class CallerBodies {
   #arrivedAt = Number.NEGATIVE_INFINITY
   /** The time at which the debt for earlier bodies is paid. */
   #dueAt = Number.NEGATIVE_INFINITY
+  #discardsDueAt = Number.NEGATIVE_INFINITY
 
   noteArrival(bytes: number, now: number): void {
     this.#demand = this.#toDecayed(now) + bytes
@@ -54,6 +55,14 @@ export class CallerBodies {
   charge(bytes: number, values: number, now: number): void {
     const debtMs = Math.max(bytes, values * bytesPerValue) / pacedBytesPerMs
     this.#dueAt = Math.max(this.#dueAt, now) + debtMs
+  }
+
+  /** Whether a refused body may be received and discarded, at the same rate as others are admitted. */
+  takeDiscard(bytes: number, now: number): boolean {
+    const owedMs = Math.max(0, this.#discardsDueAt - now)
+    if (owedMs > burstBytes / pacedBytesPerMs) return false
+    this.#discardsDueAt = now + owedMs + bytes / pacedBytesPerMs
+    return true
   }
 
   isInDebt(now: number): boolean {

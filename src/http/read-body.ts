@@ -20,7 +20,7 @@ export function readBody(
 ): Promise<Buffer | BodyRefusal> {
   const length = request.headers['content-length']
   const declaredBytes = length === undefined ? 0 : Number(length)
-  if (declaredBytes > options.maxBytes) return discardBody(request, 'too_large')
+  if (declaredBytes > options.maxBytes) return discardBody(request, 'too_large', options)
   if (isSmallBody(declaredBytes)) return receive(request, options)
   return readLargeBody(request, declaredBytes, options)
 }
@@ -31,7 +31,8 @@ async function readLargeBody(
   options: ReadOptions,
 ): Promise<Buffer | BodyRefusal> {
   const { admission, caller, cancellation } = options
-  if (!(await admission.admit(caller, bytes, cancellation))) return discardBody(request, 'busy')
+  if (!(await admission.admit(caller, bytes, cancellation)))
+    return discardBody(request, 'busy', options)
   try {
     return await receive(request, { ...options, isAdmitted: true })
   } finally {
@@ -39,10 +40,9 @@ async function readLargeBody(
   }
 }
 
-function receive(
-  request: IncomingMessage,
-  { maxBytes, caller, admission, cancellation, isAdmitted = false }: ReceiveOptions,
-): Promise<Buffer | BodyRefusal> {
+function receive(request: IncomingMessage, options: ReceiveOptions): Promise<Buffer | BodyRefusal> {
+  const { maxBytes, caller, admission, cancellation } = options
+  let { isAdmitted = false } = options
   return new Promise((resolve, reject) => {
     // A client can disconnect while it waits; `error` is not emitted again.
     if (request.destroyed) return reject(new Error('The client disconnected.'))
@@ -56,7 +56,7 @@ function receive(
     const refuse = (refusal: BodyRefusal) => {
       settle()
       request.off('data', receiveChunk)
-      resolve(discardBody(request, refusal))
+      resolve(discardBody(request, refusal, options))
     }
     /** A body without a length turned out to be large. */
     const admit = async () => {
@@ -93,7 +93,16 @@ interface ReceiveOptions extends ReadOptions {
 }
 
 /** A client that is disconnected while it sends never reads the response: receive, and keep nothing. */
-function discardBody(request: IncomingMessage, refusal: BodyRefusal): Promise<BodyRefusal> {
+function discardBody(
+  request: IncomingMessage,
+  refusal: BodyRefusal,
+  { admission, caller, maxBytes }: ReadOptions,
+): Promise<BodyRefusal> {
+  const bytes = Number(request.headers['content-length'] ?? maxBytes)
+  if (!admission.mayDiscard(caller, bytes)) {
+    request.pause()
+    return Promise.resolve(refusal)
+  }
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(refusal), discardTimeoutMs)
     const end = () => {

@@ -173,6 +173,9 @@ async function ask(
   if (!approval) {
     const request = make()
     const { id, created: at, caller, capability } = request
+    // Also checked here, without a durable write: a flood must not cost the others a disk flush each.
+    if (ledger.read.countPendingApprovals(caller, at) >= maxPending)
+      return { ends: tooManyPending(call) }
     try {
       approval = await ledger.write((writer) => {
         voided = voidOutdatedApprovals(writer, call, bound, request.covers, at)
