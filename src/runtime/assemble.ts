@@ -67,8 +67,10 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
     keepExecutionsMs: executions.keep * 1000,
     onError,
+    onWarning: (message) => onOperationalError(new Error(message)),
   })
-  const approvals = new Approvals(ledger, Date.now)
+  const { clock } = ledger
+  const approvals = new Approvals(ledger)
 
   const mounts = new Mounts({ open: openMount, onError })
   const pipeline = createPipeline({
@@ -79,8 +81,6 @@ export function assemble(options: DrawbridgeOptions): Assembly {
         capability,
         failure: { ...failure, cause: redact(failure.cause ?? '') },
       }),
-    now: Date.now,
-    steadyNow,
     newId: randomUUID,
     compare: (name, former, present) => mounts.compare(name, former, present),
     secrets,
@@ -100,11 +100,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       catalog,
       govern,
       forbids: (caller, capability) => mode === 'enforce' && !permits(caller, capability),
-      states: createRequestStates(requestStateKey, Date.now),
+      states: createRequestStates(requestStateKey, clock.now),
       newId: randomUUID,
       requiresToken: requiresToken(path),
     })
-    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now) }
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, clock.now) }
   }
 
   const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'))

@@ -3,7 +3,7 @@ import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { toApprovalMessage } from '../governance/approval-view.ts'
 import { Approvals } from '../governance/approvals.ts'
-import type { Approval, AuditEntry, Run } from '../governance/ledger.ts'
+import type { Approval, AuditEntry, Clock, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
@@ -24,8 +24,23 @@ export interface OperatorStore {
   readonly audit: SqliteLedger['audit']
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
-  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
+  readonly clock: OperatorClock
+  settle(id: string, state: 'done' | 'failed', settlement: RunSettlement): Promise<Run | Fault>
   close(): Promise<void>
+}
+
+export interface RunSettlement {
+  readonly by: string
+  /** The operator knows that the process of an unseen run has ended. */
+  readonly processEnded: boolean
+}
+
+/** The clock of the ledger for operators. */
+export interface OperatorClock extends Pick<Clock, 'calendarNow' | 'findDoubt'> {
+  /** Wall clock minus the ledger's clock. */
+  readonly driftMs: number
+  /** Declares the wall clock right; returns the difference, 0 if there was none to confirm. */
+  confirm(by: string): Promise<number>
 }
 
 /** Opens the store of a configuration. */
@@ -42,17 +57,39 @@ export async function openStore(
     file,
     keepRunsMs: configuration.config.policy.keys.window * 1000,
     onError,
+    onWarning: onError,
+  })
+  const { clock } = ledger
+  const withDates = (run: Run): Run => ({
+    ...run,
+    started: clock.toCalendar(run.started),
+    ...(run.finished !== undefined && { finished: clock.toCalendar(run.finished) }),
   })
   return {
-    approvals: new Approvals(ledger, Date.now),
-    runs: ledger.read,
+    approvals: new Approvals(ledger),
+    runs: {
+      run: (id) => {
+        const run = ledger.read.run(id)
+        return run && withDates(run)
+      },
+      runs: (state, limit) => ledger.read.runs(state, limit).map(withDates),
+    },
     audit: ledger.audit,
     executions: new ExecutionHistory(
-      new SqliteExecutionLog(ledger, Date.now),
+      new SqliteExecutionLog(ledger),
       await readKeyRings(configuration),
     ),
     describe: ({ capability, shown }) => toApprovalMessage(capability, shown),
-    settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
+    clock: {
+      calendarNow: clock.calendarNow,
+      findDoubt: clock.findDoubt,
+      get driftMs() {
+        return clock.driftMs
+      },
+      confirm: (by) => ledger.write((writer) => clock.confirm(writer, by)),
+    },
+    settle: (id, state, settlement) =>
+      settleRun(ledger, id, state, { ...settlement, at: clock.now() }),
     close: () => ledger.close(),
   }
 }

@@ -25,7 +25,7 @@ function anApprovalSetup({ rules, ...parts }: PaymentParts = {}, options: Pipeli
   const clock = aClock()
   const pipeline = aPipeline({ now: clock.now, ...options })
   const { pay, ran } = aPayment({ ...parts, rules: { approval: true, ...rules } })
-  const approvalsApi = new Approvals(pipeline.ledger, clock.now)
+  const approvalsApi = new Approvals(pipeline.ledger)
   const call = (overrides: Partial<Call> = {}) =>
     pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...overrides }))
   /** Calls the capability and returns the id of the pending approval. */

@@ -255,7 +255,7 @@ test('a notice reports usage as text and as data', async () => {
 test('above the limit each call needs an approval, up to the stop threshold', async () => {
   const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
   const { govern, pay, ran, clock, buyMany, ledger } = aMeteredPayment({ rules })
-  const approvalsApi = new Approvals(ledger, clock.now)
+  const approvalsApi = new Approvals(ledger)
   await buyMany(10)
   const callOverBudget = (order: string) => govern(aCall({ capability: pay, input: { order } }))
   const approveAndRetry = async (order: string) => {
@@ -273,7 +273,7 @@ test('above the limit each call needs an approval, up to the stop threshold', as
 test('100 concurrent approved calls do not pass the stop threshold', async () => {
   const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
   const { govern, pay, ran, clock, buyMany, ledger } = aMeteredPayment({ rules })
-  const approvalsApi = new Approvals(ledger, clock.now)
+  const approvalsApi = new Approvals(ledger)
   await buyMany(10)
   const orders = Array.from({ length: 100 }, (_, order) => ({ over: order }))
   const callAll = () =>

@@ -11,6 +11,8 @@ import { noRules, type Rules } from '../../src/capability/rules.ts'
 import { readContract } from '../../src/contracts/read-contract.ts'
 import { createPipeline, type GovernanceSettings } from '../../src/governance/pipeline.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
+import type { SystemClocks } from '../../src/storage/ledger/judge-time.ts'
+import type { ServerProcess } from '../../src/storage/ledger/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 
 /** Throws for an invalid schema. */
@@ -87,8 +89,6 @@ export function aPipeline({
   const { govern, checks } = createPipeline({
     ledger,
     onOperatorFailure: onOperatorFailure ?? (() => {}),
-    now,
-    steadyNow: now,
     newId: randomUUID,
     compare: () => undefined,
     secrets,
@@ -111,10 +111,25 @@ export function aPipeline({
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
   new SqliteLedger({
     file,
-    processId: randomUUID(),
-    pid: process.pid,
+    process: aServerProcess(isAlive),
     keepRunsMs: 24 * 60 * 60_000,
-    now,
-    isAlive,
+    clocks: clocksAt(now),
     onError: () => {},
+    onWarning: () => {},
   })
+
+/** A process as on systems without /proc: only its PID is known. */
+export const aServerProcess = (isAlive: (pid: number) => boolean): ServerProcess => ({
+  processId: randomUUID(),
+  pid: process.pid,
+  isAlive,
+  startOf: () => undefined,
+})
+
+/** All clocks of a machine move together. */
+export const clocksAt = (now: () => number): SystemClocks => ({
+  wallMs: now,
+  steadyMs: now,
+  uptimeMs: now,
+  bootId: undefined,
+})

@@ -6,6 +6,7 @@ import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { toApprovalBinding } from '../approval-binding.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
+import { expireApproval } from '../expire-approval.ts'
 import { refused } from '../failures.ts'
 import type { Approval, Ledger } from '../ledger.ts'
 import type { Check, Verdict } from './check.ts'
@@ -27,14 +28,14 @@ const questionName = 'approval'
 export const requireApproval = (
   ledger: Ledger,
   times: ApprovalTimes,
-  { now: clock, newId }: { readonly now: () => number; readonly newId: () => string },
+  newId: () => string,
 ): Check => ({
   name: 'approval',
   decide(call, mode) {
     const { rules } = call.capability
     if (!rules.approval && call.plan.approvalReason === undefined) return { passes: call }
     const binding = toApprovalBinding(call)
-    const now = clock()
+    const now = ledger.clock.now()
     const latestApproval = ledger.read.approvalFor(binding)
     const approval = latestApproval && latestApproval.expires > now ? latestApproval : undefined
     if (approval?.state === 'approved') return useApproval(call, approval)
@@ -98,8 +99,9 @@ async function applyAnswer(
   try {
     return await ledger.write((writer): Verdict => {
       const approval = writer.approval(id)
-      if (approval?.binding !== binding || approval.expires <= now || approval.state !== 'pending')
+      if (approval?.binding !== binding || approval.state !== 'pending')
         return { ends: approvalInvalid(call) }
+      if (expireApproval(writer, approval, now)) return { ends: approvalInvalid(call) }
       const by = call.caller.subject
       writer.decideApproval(id, { state, by, at: now })
       writer.append({
@@ -133,7 +135,8 @@ async function ask(
       approval = await ledger.write((writer) => {
         // Checked again inside the transaction: a concurrent identical call may have asked already.
         const existing = writer.approvalFor(request.binding)
-        if (existing && existing.state !== 'used' && existing.expires > at) return existing
+        if (existing && existing.state !== 'used' && !expireApproval(writer, existing, at))
+          return existing
         if (writer.countPendingApprovals(caller, at) >= maxPending) return undefined
         writer.addApproval(request)
         writer.append({ event: 'asked', at, id, caller, capability })

@@ -46,6 +46,15 @@ const migrations = [
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
   `create index if not exists approvals_waiting on approvals (caller, expires)
      where state = 'pending';`,
+  `create table clock (
+     id integer primary key check (id = 1), mark integer not null, uptime real not null, boot text,
+     skew integer not null, drift integer not null, reported integer not null,
+     confirmations integer not null
+   ) strict;
+   alter table boots add column boot text;
+   alter table boots add column machine text;
+   alter table boots add column namespace text;
+   alter table boots add column start text;`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */
