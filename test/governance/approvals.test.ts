@@ -418,7 +418,7 @@ test('nothing runs before the approval, and the decision is on disk before the r
     {
       invoke: async () => {
         // A second connection sees only committed records.
-        const onDisk = aLedger(file)
+        const onDisk = aLedger(file, aClock().now)
         for (const { entry } of onDisk.audit.records(0)) auditEntries.push(entry)
         await onDisk.close()
         return done({})

@@ -70,6 +70,9 @@ export interface PipelineParts {
   readonly secrets?: string[]
   readonly file?: string
   readonly now?: () => number
+  /** Instead of `now`, for clocks that do not move together. */
+  readonly clocks?: SystemClocks
+  readonly onWarning?: (message: string) => void
   /** Whether another process that shares the file is alive. */
   readonly isAlive?: () => boolean
   readonly onOperatorFailure?: (failure: OperatorFailure) => void
@@ -81,11 +84,13 @@ export function aPipeline({
   secrets = [],
   file,
   now = Date.now,
+  clocks = clocksAt(now),
+  onWarning = () => {},
   isAlive,
   onOperatorFailure,
   settings,
 }: PipelineParts = {}) {
-  const ledger = aLedger(file, now, isAlive)
+  const ledger = openTestLedger({ file, clocks, isAlive, onWarning })
   const { govern, checks } = createPipeline({
     ledger,
     onOperatorFailure: onOperatorFailure ?? (() => {}),
@@ -109,13 +114,23 @@ export function aPipeline({
 }
 
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
+  openTestLedger({ file, clocks: clocksAt(now), isAlive, onWarning: () => {} })
+
+interface LedgerParts {
+  readonly file: string | undefined
+  readonly clocks: SystemClocks
+  readonly isAlive: (() => boolean) | undefined
+  readonly onWarning: (message: string) => void
+}
+
+const openTestLedger = ({ file, clocks, isAlive, onWarning }: LedgerParts) =>
   new SqliteLedger({
-    file,
-    process: aServerProcess(isAlive),
+    file: file ?? ':memory:',
+    process: aServerProcess(isAlive ?? (() => true)),
     keepRunsMs: 24 * 60 * 60_000,
-    clocks: clocksAt(now),
+    clocks,
     onError: () => {},
-    onWarning: () => {},
+    onWarning,
   })
 
 /** A process as on systems without /proc: only its PID is known. */

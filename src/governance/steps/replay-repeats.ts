@@ -60,7 +60,8 @@ export function findRepeat(
     idempotencyKey === undefined
       ? undefined
       : reader.runByKey(caller.subject, address, idempotencyKey)
-  if (keyedRun && isRemembered(keyedRun, windows.keyMs, now)) return toRepeat(keyedRun, digest, clock)
+  if (keyedRun && isRemembered(keyedRun, windows.keyMs, now))
+    return toRepeat(keyedRun, digest, clock)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
   if (windows.duplicateMs === 0) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)

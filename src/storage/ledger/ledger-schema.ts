@@ -46,15 +46,16 @@ const migrations = [
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
   `create index if not exists approvals_waiting on approvals (caller, expires)
      where state = 'pending';`,
-  `create table clock (
+  // `processes` replaces `boots`, which processes of an earlier version may still read.
+  `create table if not exists clock (
      id integer primary key check (id = 1), mark integer not null, uptime real not null, boot text,
      skew integer not null, drift integer not null, reported integer not null,
      confirmations integer not null
    ) strict;
-   alter table boots add column boot text;
-   alter table boots add column machine text;
-   alter table boots add column namespace text;
-   alter table boots add column start text;`,
+   create table if not exists processes (
+     id text primary key, pid integer not null, boot text, machine text, namespace text, start text
+   ) strict, without rowid;
+   insert or ignore into processes (id, pid) select id, pid from boots;`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */

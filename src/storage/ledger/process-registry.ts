@@ -55,14 +55,14 @@ export class ProcessRegistry {
     if (file !== ':memory:' && process.namespace !== undefined)
       this.#lock ??= lockProcess(file, process.processId)
     // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
-    for (const row of this.#database.prepare<ProcessRow>('select * from boots').all())
+    for (const row of this.#database.prepare<ProcessRow>('select * from processes').all())
       if (this.#judge(row) === 'dead' && (row.pid !== process.pid || row.start !== null)) {
-        this.#database.prepare('delete from boots where id = ?').run(row.id)
+        this.#database.prepare('delete from processes where id = ?').run(row.id)
         removeLock(file, row.id)
       }
     this.#database
       .prepare(
-        'insert into boots (id, pid, boot, machine, namespace, start) values (?, ?, ?, ?, ?, ?)',
+        'insert into processes (id, pid, boot, machine, namespace, start) values (?, ?, ?, ?, ?, ?)',
       )
       .run(
         process.processId,
@@ -76,7 +76,7 @@ export class ProcessRegistry {
 
   /** Runs in a transaction when the ledger closes: what still runs here will not be recorded any more. */
   unregister(): void {
-    this.#database.prepare('delete from boots where id = ?').run(this.ownId)
+    this.#database.prepare('delete from processes where id = ?').run(this.ownId)
   }
 
   releaseLock(): void {
@@ -91,7 +91,7 @@ export class ProcessRegistry {
   stateOf(processId: string): ProcessState {
     if (processId === this.ownId) return 'alive'
     const row = this.#database
-      .prepare<ProcessRow>('select * from boots where id = ?')
+      .prepare<ProcessRow>('select * from processes where id = ?')
       .get(processId)
     return row ? this.#judge(row) : 'dead'
   }
