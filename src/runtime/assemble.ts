@@ -104,7 +104,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       newId: randomUUID,
       requiresToken: requiresToken(path),
     })
-    return { catalog, surface, endpoint: new HttpEndpoint(surface, clock.now) }
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, steadyNow) }
   }
 
   const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'))

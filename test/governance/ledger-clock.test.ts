@@ -79,6 +79,7 @@ test('an approval does not live longer by the time that the machine slept', asyn
   await approvals.decide(id, 'approved', 'eve')
 
   machine.sleep(2 * hour)
+  machine.pass(second)
 
   expect(await call()).toBe('approval_required')
   expect(approvals.find(id)?.state).toBe('expired')
@@ -95,6 +96,7 @@ test('a wall clock that is set while the process runs is reported once, and agai
     ledger.clock.now()
   }
   machine.setWallClock(-25 * hour)
+  machine.pass(second)
   ledger.clock.now()
 
   const entries = await readAudit()

@@ -4,10 +4,8 @@ import { type ClockRow, ClockTable } from './clock-table.ts'
 import { judgeTime, type SystemClocks, toleranceMs } from './judge-time.ts'
 import { toDuration } from './to-duration.ts'
 
-/** Interval of the comparison with the uptime, which costs a system call. */
-const examineIntervalMs = 1000
-/** A larger change between wall clock and steady clock is examined at once. */
-const stepMs = 500
+/** Interval of the comparison with uptime and wall clock, which costs several system calls. */
+const examineIntervalMs = 100
 /** The steady clock is corrected by a larger difference from the uptime: the machine has slept. */
 const sleepMs = 2000
 /** The mark is stored with commits, at most this often. */
@@ -36,8 +34,6 @@ export class LedgerClock implements Clock {
   /** The ledger time at an uptime. */
   #anchor = { time: 0, uptime: 0 }
   #latest = 0
-  /** Wall clock minus steady clock. */
-  #wallOffset = 0
   #examinedAt = 0
   #storedAt = Number.NEGATIVE_INFINITY
   /** True until the wall clock agrees again, or an operator confirms it. */
@@ -59,11 +55,7 @@ export class LedgerClock implements Clock {
 
   readonly now = (): number => {
     const steady = this.#clocks.steadyMs()
-    if (
-      Math.abs(this.#clocks.wallMs() - steady - this.#wallOffset) > stepMs ||
-      Math.abs(steady - this.#examinedAt) > examineIntervalMs
-    )
-      this.#examine()
+    if (Math.abs(steady - this.#examinedAt) > examineIntervalMs) this.#examine()
     const now = Math.floor(steady + this.#offset)
     if (now > this.#latest) this.#latest = now
     return this.#latest
@@ -173,11 +165,10 @@ export class LedgerClock implements Clock {
 
   /** Compares the steady clock with the uptime, and both with the wall clock. */
   #examine(): void {
-    const { steadyMs, wallMs, uptimeMs } = this.#clocks
+    const { steadyMs, uptimeMs } = this.#clocks
     const steady = steadyMs()
     const slept = this.#anchor.time + uptimeMs() - this.#anchor.uptime - (steady + this.#offset)
     if (Math.abs(slept) > sleepMs) this.#offset += slept
-    this.#wallOffset = wallMs() - steady
     this.#examinedAt = steady
     if (this.#isSuspicious) this.#judge()
     const { driftMs } = this
