@@ -9,11 +9,15 @@ export const fillLedger = async (file, count) => {
   const at = Date.now()
   const ledger = new SqliteLedger({
     file,
-    processId: 'filled',
-    pid: process.pid,
+    process: {
+      processId: 'filled',
+      pid: process.pid,
+      isAlive: () => false,
+      startOf: () => undefined,
+    },
     keepRunsMs: 1e12,
-    now: () => at,
-    isAlive: () => false,
+    clocks: { wallMs: () => at, steadyMs: () => at, uptimeMs: () => 0 },
+    onWarning: () => {},
     onError: (error) => {
       throw error
     },

@@ -23,6 +23,7 @@ const verbs = {
   approvals: async () => (await import('./ledger/approvals.ts')).approvals,
   runs: async () => (await import('./ledger/runs.ts')).runs,
   executions: async () => (await import('./ledger/executions.ts')).executions,
+  clock: async () => (await import('./ledger/clock.ts')).clock,
   audit: async () => (await import('./ledger/audit.ts')).audit,
   records: async () => (await import('./records/records.ts')).records,
   grants: async () => (await import('./records/grants.ts')).grants,

@@ -2,6 +2,7 @@ import { approvalScope, type Caller } from '../capability/caller.ts'
 import type { Fault } from '../capability/fault.ts'
 import { isSameSubject } from '../capability/same-subject.ts'
 import { StorageError } from '../capability/storage-error.ts'
+import { expireApproval } from './expire-approval.ts'
 import type { Approval, Ledger } from './ledger.ts'
 import { hasScope } from './permits.ts'
 
@@ -11,11 +12,9 @@ export type ApprovalResult = { readonly approval: Approval } | Fault
 /** Lists and decides approvals: behind the CLI, the HTTP routes and the library. */
 export class Approvals {
   readonly #ledger: Ledger
-  readonly #now: () => number
 
-  constructor(ledger: Ledger, now: () => number) {
+  constructor(ledger: Ledger) {
     this.#ledger = ledger
-    this.#now = now
   }
 
   /** True when this caller may see and decide approvals. The local user may not: it makes the calls. */
@@ -28,13 +27,17 @@ export class Approvals {
    * one, and so on: a caller with many requests does not hide the others.
    */
   list(all: boolean, limit = 100): Approval[] {
-    const { read } = this.#ledger
-    return all ? read.approvals(undefined, limit) : read.pendingApprovals(this.#now(), limit)
+    const { read, clock } = this.#ledger
+    const approvals = all
+      ? read.approvals(undefined, limit)
+      : read.pendingApprovals(clock.now(), limit)
+    return approvals.map((approval) => this.#withDates(approval))
   }
 
   /** One approval by its id. */
   find(id: string): Approval | undefined {
-    return this.#ledger.read.approval(id)
+    const approval = this.#ledger.read.approval(id)
+    return approval && this.#withDates(approval)
   }
 
   /**
@@ -42,23 +45,38 @@ export class Approvals {
    * the rule says `approvers: self`, and if `by` is not among the listed approvers.
    */
   async decide(id: string, state: 'approved' | 'denied', by: string): Promise<ApprovalResult> {
-    const at = this.#now()
+    const { clock } = this.#ledger
+    const at = clock.now()
+    const doubt = state === 'approved' ? clock.findDoubt() : undefined
+    if (doubt !== undefined) return { fault: doubt }
     try {
       return await this.#ledger.write((writer): ApprovalResult => {
         const approval = writer.approval(id)
         if (!approval) return { fault: `There is no approval ${id}.` }
         if (approval.state !== 'pending') return { fault: `${id} is already ${approval.state}.` }
-        if (approval.expires <= at) return { fault: `${id} has expired.` }
+        if (expireApproval(writer, approval, at)) return { fault: `${id} has expired.` }
         const approverFault = findApproverFault(approval, by)
         if (approverFault !== undefined) return { fault: approverFault }
         writer.decideApproval(id, { state, by, at })
         const { caller, capability } = approval
         writer.append({ event: state, at, id, caller, capability, by })
-        return { approval: { ...approval, state, decidedBy: by, decidedAt: at } }
+        return { approval: this.#withDates({ ...approval, state, decidedBy: by, decidedAt: at }) }
       })
     } catch (error) {
       if (error instanceof StorageError) return { fault: error.message }
       throw error
+    }
+  }
+
+  /** Ledger times as dates, for people. */
+  #withDates(approval: Approval): Approval {
+    const { toCalendar } = this.#ledger.clock
+    const { created, expires, decidedAt } = approval
+    return {
+      ...approval,
+      created: toCalendar(created),
+      expires: toCalendar(expires),
+      ...(decidedAt !== undefined && { decidedAt: toCalendar(decidedAt) }),
     }
   }
 }

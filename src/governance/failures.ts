@@ -20,6 +20,7 @@ export const governanceFailures = {
   cancelled: 'model',
   result_too_large: 'model',
   ledger_unavailable: 'operator',
+  clock_uncertain: 'operator',
   invalid_output: 'operator',
   internal: 'operator',
 } as const satisfies FailureTable

@@ -5,6 +5,7 @@ import type { Approvers } from '../capability/rules.ts'
 /** The durable memory of governance. A write is on disk when its promise resolves. */
 export interface Ledger {
   readonly read: LedgerReader
+  readonly clock: Clock
   /**
    * Atomic. Group commit: concurrent writes share one transaction and one fsync; work that throws
    * is rolled back alone. Rejects with `StorageError` when the ledger cannot be written.
@@ -15,6 +16,18 @@ export interface Ledger {
   close(): Promise<void>
 }
 
+/** The time that expiry, windows, purging and budgets use. */
+export interface Clock {
+  /** Ledger time, in epoch milliseconds. It never runs backwards and ignores changes of the wall clock. */
+  readonly now: () => number
+  /** Ledger time as a date: differs from `now` after an operator has confirmed another wall clock. */
+  readonly calendarNow: () => number
+  /** A ledger time as a date. */
+  readonly toCalendar: (time: number) => number
+  /** Why the present time is uncertain, with the next step; `undefined` when it is not. */
+  readonly findDoubt: () => string | undefined
+}
+
 export interface LedgerReader {
   runByKey(caller: string, capability: string, key: string): Run | undefined
   /** The latest run with the same arguments, with any key or none. */
@@ -23,7 +36,7 @@ export interface LedgerReader {
   runs(state: Run['state'] | undefined, limit: number): Run[]
   spent(account: string, window: string): number
   approval(id: string): Approval | undefined
-  /** The approval with this binding that expires last; a used one only if there is no other. */
+  /** The approval with this binding that expires last; a used or expired one only if there is no other. */
   approvalFor(binding: string): Approval | undefined
   /** A pending or approved request for the same call that has another binding. */
   outdatedApproval(request: string, binding: string, now: number): Approval | undefined
@@ -49,7 +62,8 @@ export interface LedgerWriter extends LedgerReader {
 export interface AuditEntry {
   /**
    * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written.
+   * approvals and runs; `lost` counts entries that could not be written; `clock` reports that the
+   * wall clock was set, or confirmed by an operator.
    */
   readonly event:
     | 'begin'
@@ -60,7 +74,8 @@ export interface AuditEntry {
     | 'approval_void'
     | 'settled'
     | 'lost'
-  /** Milliseconds since the epoch. */
+    | 'clock'
+  /** Milliseconds since the epoch, by the ledger's clock: it steps back only after a `clock` entry. */
   readonly at: number
   /** Id of the call or the approval. */
   readonly id?: string
@@ -92,12 +107,16 @@ export interface AuditEntry {
   readonly changed?: readonly string[]
   /** Number of `lost` entries. */
   readonly count?: number
+  /** Seconds by which the wall clock is ahead of the ledger's clock, in a `clock` entry. */
+  readonly seconds?: number
 }
 
 /** One execution of a capability that is recorded in the ledger. */
 export interface Run extends NewRun {
   /** `unknown`: the run was interrupted, and its outcome is not known. */
   readonly state: 'running' | 'done' | 'failed' | 'unknown'
+  /** Its process is in another container or on another machine, and may have ended without a trace. */
+  readonly isUnseen?: true
   readonly finished?: number
   readonly outcome?: Outcome
 }
@@ -140,8 +159,11 @@ export interface Approval {
   readonly caller: string
   /** Served name of the capability. */
   readonly capability: string
-  /** `used`: the approved call has run. `void`: what would run has changed since the request. */
-  readonly state: 'pending' | 'approved' | 'denied' | 'used' | 'void'
+  /**
+   * `used`: the approved call has run. `void`: what would run has changed since the request.
+   * `expired`: it was refused as too old, and stays so.
+   */
+  readonly state: 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
   /** Time of the request. */
   readonly created: number
   /** Time at which it can no longer be decided or used. */
@@ -173,7 +195,7 @@ export interface ApprovalView {
 }
 
 export interface ApprovalDecision {
-  readonly state: 'approved' | 'denied' | 'used' | 'void'
+  readonly state: 'approved' | 'denied' | 'used' | 'void' | 'expired'
   readonly by?: string
   readonly at: number
 }

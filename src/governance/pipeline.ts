@@ -5,6 +5,7 @@ import type { Redactor } from './redactor.ts'
 import { beginEffect } from './steps/begin-effect.ts'
 import { catchEverything } from './steps/catch-everything.ts'
 import { type Check, toStep } from './steps/check.ts'
+import { checkClock } from './steps/check-clock.ts'
 import { type CompareDefinitions, checkDefinition } from './steps/check-definition.ts'
 import { checkInput } from './steps/check-input.ts'
 import { checkOutput } from './steps/check-output.ts'
@@ -22,10 +23,6 @@ import type { Next, Step } from './steps/step.ts'
 export interface Governance {
   readonly ledger: Ledger
   readonly onOperatorFailure: OnOperatorFailure
-  /** Wall clock, in milliseconds since the epoch. */
-  readonly now: () => number
-  /** Like `now`, but monotonic: setting the system clock does not move it. */
-  readonly steadyNow: () => number
   readonly newId: () => string
   readonly compare: CompareDefinitions
   /** Whether the files of the code with this digest are still the ones that were loaded. */
@@ -59,7 +56,9 @@ export interface Pipeline {
 }
 
 export function createPipeline(governance: Governance): Pipeline {
-  const { ledger, now, steadyNow, newId, settings, onOperatorFailure } = governance
+  const { ledger, newId, settings, onOperatorFailure } = governance
+  const { clock } = ledger
+  const { now } = clock
   const { windows, observeOnly } = settings
   /** Every call passes these top to bottom; its outcome comes back bottom to top. */
   const steps: readonly (Step | Check)[] = [
@@ -72,17 +71,17 @@ export function createPipeline(governance: Governance): Pipeline {
     checkDefinition(governance.compare),
     checkInput,
     requireKey,
-    replayRepeats(ledger, windows, now), // a replay is not charged and needs no second approval
-    spendBudget(ledger, steadyNow), // before the approval, which a budget may require
+    replayRepeats(ledger, windows), // a replay is not charged and needs no second approval
+    checkClock(clock, windows), // after replays, which are safe at any time
+    spendBudget(ledger), // before the approval, which a budget may require
     requireApproval({
       ledger,
       times: settings.approvals,
       policyDigest: settings.policyDigest,
       isCodeCurrent: governance.isCodeCurrent,
-      now,
       newId,
     }),
-    beginEffect(ledger, windows, now), // checks all of it again, in the transaction that records it
+    beginEffect(ledger, windows), // checks all of it again, in the transaction that records it
     onlyForWrites(redactSecrets(governance.redactor)), // stored outcomes are redacted too
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
     checkOutput(settings.maxResultChars),

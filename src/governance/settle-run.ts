@@ -7,6 +7,8 @@ import type { Ledger, Run } from './ledger.ts'
 export interface Settlement {
   readonly by: string
   readonly at: number
+  /** The operator knows that the process of an unseen run has ended. */
+  readonly processEnded?: boolean
   /** The actual outcome, when known. */
   readonly outcome?: Done | Failed
 }
@@ -22,7 +24,11 @@ export const settleRun = (
     const { by, at } = settlement
     const run = writer.run(id)
     if (!run) return { fault: `There is no run ${id}.` }
-    if (run.state !== 'unknown')
+    if (run.isUnseen && !settlement.processEnded)
+      return {
+        fault: `${id} is running in a process that cannot be seen from here: in another container, or on another machine. If you know that this process has ended, add --process-ended.`,
+      }
+    if (run.state !== 'unknown' && !run.isUnseen)
       return { fault: `${id} is ${run.state}: there is nothing to settle.` }
     const message = `Settled by ${by}: it ${state === 'done' ? 'took effect' : 'did not take effect'}.`
     const outcome =
@@ -35,5 +41,6 @@ export const settleRun = (
       for (const { account, window, amount } of run.charges) writer.charge(account, window, -amount)
     const { caller, capability } = run
     writer.append({ event: 'settled', at, id, caller, capability, outcome: state, by })
-    return { ...run, state, finished: at, outcome }
+    const { isUnseen, ...seen } = run
+    return { ...seen, state, finished: at, outcome }
   })

@@ -96,11 +96,13 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     file: options.store ?? ':memory:',
     ...toRetention(config.policy),
     onError,
+    onWarning: (message) => onOperationalError(new Error(message)),
   })
   for (const { message } of options.store ? findStoreProblems(options.store, 'store') : [])
     onOperationalError(new Error(message))
+  const { clock } = ledger
   const requestStateKey = readRequestStateKey(ledger, onOperationalError)
-  const approvals = new Approvals(ledger, Date.now)
+  const approvals = new Approvals(ledger)
   const approver = openApproverCredential(options.store, onOperationalError)
   // A tool that reads files must not give the credential to a model, which could then decide.
   const secrets = [
@@ -119,13 +121,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
         capability,
         failure: { ...failure, cause: redact(failure.cause ?? '') },
       }),
-    now: Date.now,
-    steadyNow,
     newId: randomUUID,
     compare: (name, former, present) => mounts.compare(name, former, present),
     isCodeCurrent,
     redactor,
-    limitRate: limitRate(steadyNow),
+    limitRate: limitRate(clock.now),
   }
   const toPolicyInForce = (policy: Config['policy']): PolicyInForce => ({
     policy,
@@ -151,12 +151,12 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       govern,
       forbids: (caller, capability) =>
         inForce.policy.mode === 'enforce' && !permits(caller, capability),
-      states: createRequestStates(requestStateKey, Date.now),
+      states: createRequestStates(requestStateKey, clock.now),
       newId: randomUUID,
       requiresToken: requiresToken(path),
       streams,
     })
-    return { catalog, surface, endpoint: new HttpEndpoint(surface, Date.now, sessions) }
+    return { catalog, surface, endpoint: new HttpEndpoint(surface, steadyNow, sessions) }
   }
 
   const identity = () => toIdentity(options, mounts.snapshots.get('/mcp'), toServed)

@@ -48,7 +48,6 @@ export interface ResumeParts {
   readonly history: ExecutionHistory
   readonly sources: readonly ResumableSource[]
   readonly ledger: Ledger
-  readonly now: () => number
 }
 
 /** The resumed execution, or why it cannot be resumed. */
@@ -56,7 +55,7 @@ export type ResumeResult = { readonly execution: LoggedExecution } | Fault
 
 /** Resumes an interrupted execution, and settles the run that belongs to it. */
 export async function resumeAndSettle(
-  { history, sources, ledger, now }: ResumeParts,
+  { history, sources, ledger }: ResumeParts,
   id: string,
   by: string,
 ): Promise<ResumeResult> {
@@ -66,6 +65,6 @@ export async function resumeAndSettle(
   if (isFault(resumed)) return resumed
   const { routed, outcome } = resumed
   if (routed.state !== 'unknown' && outcome.kind !== 'asking')
-    await settleRun(ledger, id, routed.state, { by, at: now(), outcome })
+    await settleRun(ledger, id, routed.state, { by, at: ledger.clock.now(), outcome })
   return { execution: history.find(id) ?? execution }
 }

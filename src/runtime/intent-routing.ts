@@ -39,7 +39,7 @@ export class Routing {
 
   constructor(parts: RoutingParts) {
     this.#parts = parts
-    this.#log = new SqliteExecutionLog(parts.ledger, Date.now)
+    this.#log = new SqliteExecutionLog(parts.ledger)
   }
 
   get sources(): readonly PlacedIntents[] {
@@ -68,7 +68,7 @@ export class Routing {
   resume(id: string, by: string): Promise<ResumeResult> {
     const sources = this.#sources.map(({ source }) => source)
     const { ledger } = this.#parts
-    return resumeAndSettle({ history: this.executions, sources, ledger, now: Date.now }, id, by)
+    return resumeAndSettle({ history: this.executions, sources, ledger }, id, by)
   }
 
   /** Diagnostics for NATS servers that cannot be reached now. */

@@ -1,24 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { type LedgerOptions, SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import { createServerProcess } from './server-process.ts'
+import { createSystemClocks } from './system-clocks.ts'
 
+/** Opens a ledger with the clocks and the identity of this process; its time is `ledger.clock`. */
 export const openLedger = (
-  options: Pick<LedgerOptions, 'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError'>,
+  options: Pick<
+    LedgerOptions,
+    'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError' | 'onWarning'
+  >,
 ): SqliteLedger =>
-  new SqliteLedger({
-    ...options,
-    processId: randomUUID(),
-    pid: process.pid,
-    now: Date.now,
-    isAlive,
-  })
-
-/** Signal 0 checks whether a process exists without sending it a signal. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: the process exists, but belongs to another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
+  new SqliteLedger({ ...options, process: createServerProcess(), clocks: createSystemClocks() })

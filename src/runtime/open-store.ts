@@ -4,7 +4,7 @@ import type { Fault } from '../capability/fault.ts'
 import { SetupError } from '../capability/setup-error.ts'
 import { toApprovalMessage } from '../governance/approval-view.ts'
 import { type ApprovalResult, Approvals, findCallerFault } from '../governance/approvals.ts'
-import type { Approval, AuditEntry, Run } from '../governance/ledger.ts'
+import type { Approval, AuditEntry, Clock, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import { readApproverSecret } from '../storage/approver-secret.ts'
@@ -33,8 +33,23 @@ export interface OperatorStore {
     state: 'approved' | 'denied',
     { by, user }: { readonly by: string; readonly user: string | undefined },
   ): Promise<ApprovalResult>
-  settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
+  readonly clock: OperatorClock
+  settle(id: string, state: 'done' | 'failed', settlement: RunSettlement): Promise<Run | Fault>
   close(): Promise<void>
+}
+
+export interface RunSettlement {
+  readonly by: string
+  /** The operator knows that the process of an unseen run has ended. */
+  readonly processEnded: boolean
+}
+
+/** The clock of the ledger for operators. */
+export interface OperatorClock extends Pick<Clock, 'calendarNow' | 'findDoubt'> {
+  /** Wall clock minus the ledger's clock. */
+  readonly driftMs: number
+  /** Declares the wall clock right; returns the difference, 0 if there was none to confirm. */
+  confirm(by: string): Promise<number>
 }
 
 /** Opens the store of a configuration. */
@@ -51,14 +66,27 @@ export async function openStore(
     file,
     keepRunsMs: configuration.config.policy.keys.window * 1000,
     onError,
+    onWarning: onError,
   })
-  const approvals = new Approvals(ledger, Date.now)
+  const { clock } = ledger
+  const withDates = (run: Run): Run => ({
+    ...run,
+    started: clock.toCalendar(run.started),
+    ...(run.finished !== undefined && { finished: clock.toCalendar(run.finished) }),
+  })
+  const approvals = new Approvals(ledger)
   return {
     approvals,
-    runs: ledger.read,
+    runs: {
+      run: (id) => {
+        const run = ledger.read.run(id)
+        return run && withDates(run)
+      },
+      runs: (state, limit) => ledger.read.runs(state, limit).map(withDates),
+    },
     audit: ledger.audit,
     executions: new ExecutionHistory(
-      new SqliteExecutionLog(ledger, Date.now),
+      new SqliteExecutionLog(ledger),
       await readKeyRings(configuration),
     ),
     describe: ({ capability, shown }) => toApprovalMessage(capability, shown),
@@ -70,7 +98,16 @@ export async function openStore(
       const fault = approval && isPerson ? findCallerFault(approval, user) : undefined
       return fault === undefined ? approvals.decide(id, state, by) : { fault }
     },
-    settle: (id, state, by) => settleRun(ledger, id, state, { by, at: Date.now() }),
+    clock: {
+      calendarNow: clock.calendarNow,
+      findDoubt: clock.findDoubt,
+      get driftMs() {
+        return clock.driftMs
+      },
+      confirm: (by) => ledger.write((writer) => clock.confirm(writer, by)),
+    },
+    settle: (id, state, settlement) =>
+      settleRun(ledger, id, state, { ...settlement, at: clock.now() }),
     close: () => ledger.close(),
   }
 }

@@ -280,6 +280,7 @@ describe('a store with history', () => {
       'input',
       'key',
       'repeats',
+      'clock',
       'budget',
       'approval',
     ]

@@ -28,7 +28,7 @@ function anApprovalSetup({ rules, ...parts }: PaymentParts = {}, options: Pipeli
   const clock = aClock()
   const pipeline = aPipeline({ now: clock.now, ...options })
   const { pay, ran } = aPayment({ ...parts, rules: { approval: true, ...rules } })
-  const approvalsApi = new Approvals(pipeline.ledger, clock.now)
+  const approvalsApi = new Approvals(pipeline.ledger)
   const call = (overrides: Partial<Call> = {}) =>
     pipeline.govern(aCall({ capability: pay, input: { amount: 10 }, ...overrides }))
   /** Calls the capability and returns the id of the pending approval. */
@@ -560,7 +560,7 @@ test('nothing runs before the approval, and the decision is on disk before the r
     {
       invoke: async () => {
         // A second connection sees only committed records.
-        const onDisk = aLedger(file)
+        const onDisk = aLedger(file, aClock().now)
         for (const { entry } of onDisk.audit.records(0)) auditEntries.push(entry)
         await onDisk.close()
         return done({})

@@ -171,7 +171,7 @@ test('an approval is audited from request to run', async () => {
   const { pay } = aPayment({ rules: { approval: true } })
   const refusal = await govern(aCall({ capability: pay }))
   const id = String(detailsOf(refusal).approval)
-  await new Approvals(ledger, clock.now).decide(id, 'approved', 'eve')
+  await new Approvals(ledger).decide(id, 'approved', 'eve')
   await govern(aCall({ capability: pay }))
 
   expect(await readAudit()).toMatchObject([

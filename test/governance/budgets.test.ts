@@ -254,8 +254,8 @@ test('a notice reports usage as text and as data', async () => {
 
 test('above the limit each call needs an approval, up to the stop threshold', async () => {
   const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
-  const { govern, pay, ran, clock, buyMany, ledger } = aMeteredPayment({ rules })
-  const approvalsApi = new Approvals(ledger, clock.now)
+  const { govern, pay, ran, buyMany, ledger } = aMeteredPayment({ rules })
+  const approvalsApi = new Approvals(ledger)
   await buyMany(10)
   const callOverBudget = (order: string) => govern(aCall({ capability: pay, input: { order } }))
   const approveAndRetry = async (order: string) => {
@@ -272,8 +272,8 @@ test('above the limit each call needs an approval, up to the stop threshold', as
 
 test('100 concurrent approved calls do not pass the stop threshold', async () => {
   const rules = { budgets: [aBudget({ limit: 10, thresholds: defaultThresholds })] }
-  const { govern, pay, ran, clock, buyMany, ledger } = aMeteredPayment({ rules })
-  const approvalsApi = new Approvals(ledger, clock.now)
+  const { govern, pay, ran, buyMany, ledger } = aMeteredPayment({ rules })
+  const approvalsApi = new Approvals(ledger)
   await buyMany(10)
   const orders = Array.from({ length: 100 }, (_, order) => ({ over: order }))
   const callAll = () =>
@@ -368,7 +368,7 @@ test('a call across midnight is charged to the day it started', async () => {
   expect([spent('2026-03-10'), spent('2026-03-11')]).toEqual([3, 0])
 })
 
-test('after a restart with the clock set back, earlier spending on that day counts', async () => {
+test('after a restart with the clock set back, an operator must confirm, and earlier spending counts', async () => {
   const file = path.join(await aProject({}), 'ledger.db')
   const rules = { budgets: [aBudget({ limit: 1 })] }
   const clock = aClock()
@@ -381,11 +381,12 @@ test('after a restart with the clock set back, earlier spending on that day coun
   clock.pass(-day)
   const restarted = aMeteredPayment({ rules }, { file, now: clock.now })
 
-  const outcome = await restarted.govern(
-    aCall({ capability: restarted.pay, input: { order: 'new' } }),
-  )
+  const callAgain = () =>
+    restarted.govern(aCall({ capability: restarted.pay, input: { order: 'new' } }))
 
-  expect(verdictOf(outcome)).toBe('budget_exceeded')
+  expect(verdictOf(await callAgain())).toBe('clock_uncertain')
+  await restarted.ledger.write((writer) => restarted.ledger.clock.confirm(writer, 'olga'))
+  expect(verdictOf(await callAgain())).toBe('budget_exceeded')
 })
 
 test('the steady clock ignores system clock changes', () => {

@@ -394,7 +394,7 @@ test('a missing permission consumes no key', async () => {
 test('pending and denied approvals consume no key', async () => {
   const { pay, ran } = aPayment({ rules: { approval: true } })
   const { govern, ledger } = aPipeline()
-  const approvalsApi = new Approvals(ledger, Date.now)
+  const approvalsApi = new Approvals(ledger)
   const call = (amount: number) =>
     aCall({ capability: pay, idempotencyKey: 'k', input: { amount } })
 

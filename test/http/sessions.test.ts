@@ -156,7 +156,7 @@ describe('a session ends', () => {
   })
 
   test('after half an hour without use', async () => {
-    vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
     const { url } = await serveHere(guardedOptions)
     const [usedSession, idleSession] = [
       await initializeSession(url, ann),
@@ -173,7 +173,7 @@ describe('a session ends', () => {
   })
 
   test('not while its stream is open', async () => {
-    vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
+    vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
     const { url } = await serveHere(guardedOptions)
     const session = await initializeSession(url, ann)
     await listenIn(url, session, ann)

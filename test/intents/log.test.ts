@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isFault } from '../../src/capability/fault.ts'
@@ -24,7 +23,7 @@ import {
   resolveAfter,
 } from '../support/agents.ts'
 import { atMost } from '../support/amount.ts'
-import { aLedger } from '../support/builders.ts'
+import { aLedger, aServerProcess, clocksAt } from '../support/builders.ts'
 import { startScript } from '../support/child-script.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -36,7 +35,7 @@ const aStore = async () => path.join(await aProject({}), 'store.db')
 /** Routes the given number of payments and returns the log. */
 async function aWrittenLog(file: string, payments = 5) {
   const ledger = aLedger(file)
-  const log = new SqliteExecutionLog(ledger, Date.now)
+  const log = new SqliteExecutionLog(ledger)
   const { route } = aRouter({ agents: [aPayer('a')], log })
   for (let number = 0; number < payments; number++)
     await route(anEnvelope({ intent: pay, payload: { number } }))
@@ -104,15 +103,14 @@ describe('the execution log', () => {
     const file = await aStore()
     const ledger = new SqliteLedger({
       file,
-      processId: randomUUID(),
-      pid: process.pid,
+      process: aServerProcess(() => true),
       keepRunsMs: day,
       keepExecutionsMs: 3 * day,
-      now: clock.now,
-      isAlive: () => true,
+      clocks: clocksAt(clock.now),
       onError: () => {},
+      onWarning: () => {},
     })
-    const log = new SqliteExecutionLog(ledger, clock.now)
+    const log = new SqliteExecutionLog(ledger)
     const { route } = aRouter({ agents: [anAgent('a')], log, now: clock.now })
     for (let hours = 0; hours < 24 * 10; hours += 6) {
       await route(anEnvelope(), { id: `at ${hours}` })
@@ -179,7 +177,7 @@ describe('the execution log', () => {
 
   test('groups concurrent writes into one commit', async () => {
     const ledger = aLedger(await aStore())
-    const log = new SqliteExecutionLog(ledger, Date.now)
+    const log = new SqliteExecutionLog(ledger)
     const { route } = aRouter({ agents: [aPayer('a')], log })
     const startedAt = performance.now()
 
@@ -307,7 +305,7 @@ describe('bridge.resume', () => {
       const { intentSource } = await import('${new URL('../../dist/index.js', import.meta.url)}')
       const store = ledger(args[0])
       const source = intentSource([{ name: 'a', capabilities: [${capability}], handle: () => { process.kill(process.pid, 'SIGKILL'); return new Promise(() => {}) } }])
-      source.connect({ log: new SqliteExecutionLog(store, Date.now), now: Date.now })
+      source.connect({ log: new SqliteExecutionLog(store), now: Date.now })
       const { capabilities: [one] } = await source.read()
       const { Cancellation } = await import('${new URL('../../dist/capability/cancellation.js', import.meta.url)}')
       if (!one.effects.writes) await store.write(() => {})
@@ -381,7 +379,7 @@ describe('guarantees of the router', () => {
     'never throws: %s is returned as a response with the log enabled',
     async (code) => {
       const ledger = aLedger()
-      const log = new SqliteExecutionLog(ledger, Date.now)
+      const log = new SqliteExecutionLog(ledger)
       const agent = anAgent('a', { handle: () => new AgentError(code, 'no') })
       const { route } = aRouter({ agents: [agent], log })
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
@@ -7,6 +6,7 @@ import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day } from '../support/a-clock.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, aRouter } from '../support/agents.ts'
+import { aServerProcess, clocksAt } from '../support/builders.ts'
 
 const pay = { name: 'Pay', version: '1.0' }
 
@@ -14,16 +14,15 @@ const pay = { name: 'Pay', version: '1.0' }
 function aProcess(file: string, { pid = process.pid, clock = aClock() } = {}) {
   const ledger = new SqliteLedger({
     file,
-    processId: randomUUID(),
-    pid,
+    process: { ...aServerProcess((candidate) => candidate === process.pid), pid },
     keepRunsMs: day,
     keepExecutionsMs: day,
-    now: clock.now,
-    isAlive: (candidate) => candidate === process.pid,
+    clocks: clocksAt(clock.now),
     onError: () => {},
+    onWarning: () => {},
   })
   onTestFinished(() => ledger.close())
-  const log = new SqliteExecutionLog(ledger, clock.now)
+  const log = new SqliteExecutionLog(ledger)
   const agents = [anAgent('a'), aPayer('b')]
   const { route } = aRouter({ agents, log, now: clock.now })
   return { ledger, log, route, ids: () => log.read.list({ limit: 1000 }).map(({ id }) => id) }

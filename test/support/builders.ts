@@ -13,6 +13,8 @@ import { createPipeline, type GovernanceSettings } from '../../src/governance/pi
 import { Redactor } from '../../src/governance/redactor.ts'
 import { limitRate } from '../../src/governance/steps/limit-rate.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
+import type { SystemClocks } from '../../src/storage/ledger/judge-time.ts'
+import type { ServerProcess } from '../../src/storage/ledger/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 
 /** Throws for an invalid schema. */
@@ -71,6 +73,9 @@ export interface PipelineParts {
   readonly secrets?: string[]
   readonly file?: string
   readonly now?: () => number
+  /** Instead of `now`, for clocks that do not move together. */
+  readonly clocks?: SystemClocks
+  readonly onWarning?: (message: string) => void
   /** Whether another process that shares the file is alive. */
   readonly isAlive?: () => boolean
   readonly onOperatorFailure?: (failure: OperatorFailure) => void
@@ -82,16 +87,16 @@ export function aPipeline({
   secrets = [],
   file,
   now = Date.now,
+  clocks = clocksAt(now),
+  onWarning = () => {},
   isAlive,
   onOperatorFailure,
   settings,
 }: PipelineParts = {}) {
-  const ledger = aLedger(file, now, isAlive)
+  const ledger = openTestLedger({ file, clocks, isAlive, onWarning })
   const { govern, checks } = createPipeline({
     ledger,
     onOperatorFailure: onOperatorFailure ?? (() => {}),
-    now,
-    steadyNow: now,
     newId: randomUUID,
     compare: () => undefined,
     isCodeCurrent: async () => true,
@@ -116,12 +121,37 @@ export function aPipeline({
 }
 
 export const aLedger = (file = ':memory:', now = Date.now, isAlive = () => true) =>
+  openTestLedger({ file, clocks: clocksAt(now), isAlive, onWarning: () => {} })
+
+interface LedgerParts {
+  readonly file: string | undefined
+  readonly clocks: SystemClocks
+  readonly isAlive: (() => boolean) | undefined
+  readonly onWarning: (message: string) => void
+}
+
+const openTestLedger = ({ file, clocks, isAlive, onWarning }: LedgerParts) =>
   new SqliteLedger({
-    file,
-    processId: randomUUID(),
-    pid: process.pid,
+    file: file ?? ':memory:',
+    process: aServerProcess(isAlive ?? (() => true)),
     keepRunsMs: 24 * 60 * 60_000,
-    now,
-    isAlive,
+    clocks,
     onError: () => {},
+    onWarning,
   })
+
+/** A process as on systems without /proc: only its PID is known. */
+export const aServerProcess = (isAlive: (pid: number) => boolean): ServerProcess => ({
+  processId: randomUUID(),
+  pid: process.pid,
+  isAlive,
+  startOf: () => undefined,
+})
+
+/** All clocks of a machine move together. */
+export const clocksAt = (now: () => number): SystemClocks => ({
+  wallMs: now,
+  steadyMs: now,
+  uptimeMs: now,
+  bootId: undefined,
+})

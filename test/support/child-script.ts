@@ -8,7 +8,7 @@ export function startScript(code: string, scriptArgs: readonly string[] = []): S
   const ledgerModule = pathToFileURL(`${repository}/dist/runtime/open-ledger.js`)
   const preamble = `
     import { openLedger } from ${JSON.stringify(ledgerModule.href)}
-    const ledger = (file) => openLedger({ file, keepRunsMs: 86400000, onError: console.error })
+    const ledger = (file) => openLedger({ file, keepRunsMs: 86400000, onError: console.error, onWarning: console.error })
     const args = process.argv.slice(1)
   `
   const program = `${preamble}${code}`

@@ -15,14 +15,17 @@ export interface StartedProcess {
 export interface ProcessOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A command that starts Node, such as `unshare`. */
+  readonly prefix?: readonly string[]
 }
 
 /** Starts a Node process and collects its output. */
 export function startProcess(
   args: readonly string[],
-  { cwd = os.tmpdir(), env = {} }: ProcessOptions = {},
+  { cwd = os.tmpdir(), env = {}, prefix = [] }: ProcessOptions = {},
 ): StartedProcess {
-  const child = spawn(process.execPath, args, { cwd, env: toEnvironment(env) })
+  const [command = process.execPath, ...rest] = [...prefix, process.execPath, ...args]
+  const child = spawn(command, rest, { cwd, env: toEnvironment(env) })
   killAtExit(child)
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

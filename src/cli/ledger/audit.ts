@@ -95,7 +95,8 @@ const toItem = ({ number, hash, entry }: AuditRecord) => {
 }
 
 function toLine({ number, entry }: AuditRecord): string {
-  const { at, event, caller = '-', capability = '-', outcome = '', code = '', duration, by } = entry
+  const { at, event, caller = '-', capability = '-', outcome = '', code = '' } = entry
+  const { duration, seconds, by } = entry
   const words = [
     String(number).padStart(6),
     new Date(at).toISOString(),
@@ -105,6 +106,7 @@ function toLine({ number, entry }: AuditRecord): string {
     outcome,
     code,
     ...(duration === undefined ? [] : [`${duration} ms`]),
+    ...(seconds === undefined ? [] : [`${seconds} s`]),
     ...(by === undefined ? [] : [`by ${by}`]),
     ...(entry.decisions ?? []).map(({ step, decision, note }) => `${step}:${note ?? decision}`),
   ]

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
-import type { OperatorStore, Run } from '../../runtime/open-store.ts'
+import type { OperatorStore, Run, RunSettlement } from '../../runtime/open-store.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -24,14 +24,20 @@ export const runs = defineCommand({
       type: 'string',
       description: 'settle: "effect" if the run took effect, "none" if it did not',
     },
+    'process-ended': {
+      type: 'boolean',
+      description: 'settle: the process of the run has ended, though it cannot be seen from here',
+    },
   },
-  async run({ args: { action: word, id, what, as, state, took, json = false } }) {
+  async run({ args: { action: word, id, what, as, state, took, json = false, ...flags } }) {
     const action = readAction(actions, word)
     return withStore(what, (store) => {
       if (action === 'list') return list(store, readState(states, state), json)
       const runId = requireId('runs', action, id)
       if (action === 'show') return show(store, runId)
-      return settle(store, { id: runId, state: toState(took), by: toOperator(as), json })
+      const processEnded = flags['process-ended'] ?? false
+      const settlement = { by: toOperator(as), processEnded }
+      return settle(store, { id: runId, state: toState(took), settlement, json })
     })
   },
 })
@@ -59,12 +65,15 @@ function toState(took: string | undefined): 'done' | 'failed' {
 interface Settlement {
   readonly id: string
   readonly state: 'done' | 'failed'
-  readonly by: string
+  readonly settlement: RunSettlement
   readonly json: boolean
 }
 
-async function settle(store: OperatorStore, { id, state, by, json }: Settlement): Promise<number> {
-  const settled = await store.settle(id, state, by)
+async function settle(
+  store: OperatorStore,
+  { id, state, settlement, json }: Settlement,
+): Promise<number> {
+  const settled = await store.settle(id, state, settlement)
   if (isFault(settled)) return fail(settled.fault)
   if (json) printJson(settled)
   else print(`${id} is settled. Calls with its key now get this result.`)

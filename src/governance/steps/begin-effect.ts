@@ -2,8 +2,9 @@ import type { Call } from '../../capability/call.ts'
 import type { Done, Failed, Outcome } from '../../capability/outcome.ts'
 import { roundAmount } from '../budget.ts'
 import { digestArguments } from '../digest.ts'
+import { expireApproval } from '../expire-approval.ts'
 import { refused } from '../failures.ts'
-import type { Ledger, LedgerWriter, RunEnd } from '../ledger.ts'
+import type { Clock, Ledger, LedgerWriter, RunEnd } from '../ledger.ts'
 import { internalError } from './catch-everything.ts'
 import { cancelled } from './limit-time.ts'
 import { toBeginEntry } from './record-audit.ts'
@@ -17,20 +18,20 @@ import type { Next, Step } from './step.ts'
  * entry. The capability runs only after the commit; its outcome is committed before it is sent.
  */
 export const beginEffect =
-  (ledger: Ledger, windows: RepeatWindows, now: () => number): Step =>
+  (ledger: Ledger, windows: RepeatWindows): Step =>
   (call, next) =>
-    needsLedger(call) ? runRecorded(ledger, windows, now, call, next) : next(call)
+    needsLedger(call) ? runRecorded(ledger, windows, call, next) : next(call)
 
 async function runRecorded(
   ledger: Ledger,
   windows: RepeatWindows,
-  now: () => number,
   call: Call,
   next: Next,
 ): Promise<Outcome> {
+  const { now } = ledger.clock
   let earlyOutcome: Outcome | undefined
   try {
-    earlyOutcome = await ledger.write((writer) => begin(writer, call, windows, now()))
+    earlyOutcome = await ledger.write((writer) => begin(writer, call, windows, ledger.clock))
   } catch (error) {
     return ledgerUnavailable(error)
   }
@@ -58,10 +59,11 @@ function begin(
   writer: LedgerWriter,
   call: Call,
   windows: RepeatWindows,
-  at: number,
+  clock: Clock,
 ): Outcome | undefined {
+  const at = clock.now()
   const { id, caller, capability, idempotencyKey, plan } = call
-  const repeat = capability.effects.writes ? findRepeat(writer, call, windows, at) : undefined
+  const repeat = capability.effects.writes ? findRepeat(writer, call, windows, clock) : undefined
   if (repeat) return repeat
   const charges = plan.charges ?? []
   for (const { account, window, amount, unit, ceiling } of charges) {
@@ -73,7 +75,8 @@ function begin(
   }
   if (plan.approvalId !== undefined) {
     const approval = writer.approval(plan.approvalId)
-    if (approval?.state !== 'approved' || approval.expires <= at) return approvalInvalid(call)
+    if (approval?.state !== 'approved' || expireApproval(writer, approval, at))
+      return approvalInvalid(call)
     writer.decideApproval(plan.approvalId, { state: 'used', at })
   }
   writer.beginRun({

@@ -2,7 +2,7 @@ import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { digestArguments } from '../digest.ts'
 import { refused } from '../failures.ts'
-import type { Ledger, LedgerReader, Run } from '../ledger.ts'
+import type { Clock, Ledger, LedgerReader, Run } from '../ledger.ts'
 import type { Check } from './check.ts'
 
 export interface RepeatWindows {
@@ -15,11 +15,7 @@ export interface RepeatWindows {
 const maxKeyLength = 255
 
 /** Replays the outcome of a used idempotency key, and refuses likely duplicates. */
-export const replayRepeats = (
-  ledger: Ledger,
-  windows: RepeatWindows,
-  now: () => number,
-): Check => ({
+export const replayRepeats = (ledger: Ledger, windows: RepeatWindows): Check => ({
   name: 'repeats',
   enforcedWhenObserving: true,
   decide(call) {
@@ -35,7 +31,7 @@ export const replayRepeats = (
           `An idempotency key has 1 to ${maxKeyLength} characters.`,
         ),
       }
-    const repeat = findRepeat(ledger.read, call, windows, now())
+    const repeat = findRepeat(ledger.read, call, windows, ledger.clock)
     return repeat ? { ends: repeat } : { passes: call }
   },
 })
@@ -55,8 +51,9 @@ export function findRepeat(
   reader: LedgerReader,
   call: Call,
   windows: RepeatWindows,
-  now: number,
+  clock: Clock,
 ): Outcome | undefined {
+  const now = clock.now()
   const { caller, capability, address, idempotencyKey } = call
   const digest = digestArguments(call)
   const keyedRun =
@@ -64,7 +61,7 @@ export function findRepeat(
       ? undefined
       : reader.runByKey(caller.subject, address, idempotencyKey)
   if (keyedRun && isRemembered(keyedRun, windows.keyMs, now))
-    return toRepeat(keyedRun, call, digest)
+    return toRepeat(keyedRun, call, digest, clock)
   if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
   if (windows.duplicateMs === 0) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)
@@ -80,7 +77,7 @@ export function findRepeat(
 const isRemembered = (run: Run, windowMs: number, now: number): boolean =>
   run.state === 'running' || run.state === 'unknown' || now - run.started < windowMs
 
-function toRepeat(run: Run, call: Call, digest: string): Outcome {
+function toRepeat(run: Run, call: Call, digest: string, clock: Clock): Outcome {
   const details = { call: run.id }
   if (run.digest !== digest)
     return refused(
@@ -106,14 +103,15 @@ function toRepeat(run: Run, call: Call, digest: string): Outcome {
       )
     case 'done':
     case 'failed':
-      return replay(run, call)
+      return replay(run, call, clock)
   }
 }
 
-function replay({ id, outcome, started, fingerprint }: Run, call: Call): Outcome {
+function replay(run: Run, call: Call, { toCalendar }: Clock): Outcome {
+  const { id, outcome, started, fingerprint } = run
   if (!outcome || outcome.kind === 'asking')
     return refused('outcome_unknown', `The outcome of call ${id} was not stored.`)
-  const at = new Date(started).toISOString()
+  const at = new Date(toCalendar(started)).toISOString()
   const hasChanged = fingerprint !== '' && fingerprint !== call.fingerprint
   const change = hasChanged ? ` The definition of ${call.capability.name} has changed since.` : ''
   const text = `This is the stored result of call ${id} from ${at}; it was not run again.${change}`

@@ -12,6 +12,7 @@ import {
   toApprovalCoverage,
 } from '../approval-binding.ts'
 import { toApprovalMessage, toApprovalView } from '../approval-view.ts'
+import { expireApproval } from '../expire-approval.ts'
 import { refused } from '../failures.ts'
 import type { Approval, Ledger } from '../ledger.ts'
 import { type VoidApproval, voidApproval, voidOutdatedApprovals } from '../void-approval.ts'
@@ -37,7 +38,6 @@ export interface ApprovalOptions {
   readonly policyDigest: string
   /** Whether the files of the code with this digest are still the ones that were loaded. */
   readonly isCodeCurrent: (code: string) => Promise<boolean>
-  readonly now: () => number
   readonly newId: () => string
 }
 
@@ -45,11 +45,11 @@ export interface ApprovalOptions {
 export const requireApproval = (options: ApprovalOptions): Check => ({
   name: 'approval',
   decide(call, mode) {
-    const { ledger, times, policyDigest, now: clock, newId } = options
+    const { ledger, times, policyDigest, newId } = options
     const { rules } = call.capability
     if (!rules.approval && call.plan.approvalReason === undefined) return { passes: call }
     const bound = toApprovalBinding(call, policyDigest)
-    const now = clock()
+    const now = ledger.clock.now()
     const latestApproval = ledger.read.approvalFor(bound.binding)
     const approval = latestApproval && latestApproval.expires > now ? latestApproval : undefined
     if (approval?.state === 'approved')
@@ -78,14 +78,16 @@ export const requireApproval = (options: ApprovalOptions): Check => ({
 
 /** Code that is imported only during a call would be read from the changed files. */
 async function useCurrent(
-  { ledger, isCodeCurrent, now }: ApprovalOptions,
+  { ledger, isCodeCurrent }: ApprovalOptions,
   call: Call,
   approval: Approval,
 ): Promise<Verdict> {
   const { code } = call.capability
   if (code === undefined || (await isCodeCurrent(code))) return useApproval(call, approval)
   try {
-    await ledger.write((writer) => voidApproval(writer, call, approval, ['code'], now()))
+    await ledger.write((writer) =>
+      voidApproval(writer, call, approval, ['code'], ledger.clock.now()),
+    )
   } catch (error) {
     return { ends: ledgerUnavailable(error) }
   }
@@ -134,8 +136,8 @@ async function applyAnswer(
   try {
     const answered = await ledger.write((writer): Approval | Verdict => {
       const approval = writer.approval(id)
-      if (!approval || approval.expires <= now || approval.state !== 'pending')
-        return { ends: approvalInvalid(call) }
+      if (!approval || approval.state !== 'pending') return { ends: approvalInvalid(call) }
+      if (expireApproval(writer, approval, now)) return { ends: approvalInvalid(call) }
       if (approval.binding !== binding) {
         if (approval.request !== request) return { ends: approvalInvalid(call) }
         const changed = findChangedParts(approval.covers, toApprovalCoverage(call, policyDigest))
@@ -181,7 +183,8 @@ async function ask(
         voided = voidOutdatedApprovals(writer, call, bound, request.covers, at)
         // Checked again inside the transaction: a concurrent identical call may have asked already.
         const existing = writer.approvalFor(request.binding)
-        if (existing && existing.state !== 'used' && existing.expires > at) return existing
+        if (existing && existing.state !== 'used' && !expireApproval(writer, existing, at))
+          return existing
         if (writer.countPendingApprovals(caller, at) >= maxPending) return undefined
         writer.addApproval(request)
         writer.append({ event: 'asked', at, id, caller, capability })

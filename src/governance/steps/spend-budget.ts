@@ -10,12 +10,12 @@ import type { Check, CheckMode, Verdict } from './check.ts'
  * a human must approve; above the stop threshold it is refused. `beginEffect` checks again and
  * charges, in one transaction.
  */
-export const spendBudget = (ledger: Ledger, budgetNow: () => number): Check => ({
+export const spendBudget = (ledger: Ledger): Check => ({
   name: 'budget',
   decide(call, mode) {
     const { budgets } = call.capability.rules
     if (budgets.length === 0) return { passes: call }
-    const now = budgetNow()
+    const now = ledger.clock.calendarNow()
     const balances = budgets.flatMap((budget) => {
       const charge = toCharge(budget, call, now)
       if (!charge) return []

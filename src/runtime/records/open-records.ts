@@ -9,6 +9,7 @@ import { instructions, localRecordSource as toSource } from '../../sources/recor
 import { openRecordCatalog } from '../../storage/records/record-catalog.ts'
 import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
+import { createCalendarClock } from '../clock.ts'
 import type { OpenedSource, PlacedSource } from '../placed-source.ts'
 import { findStoreProblems } from '../store-diagnostics.ts'
 import { BackgroundWriter } from './background-writer.ts'
@@ -27,13 +28,14 @@ export interface OpenedRecords {
 /** A source over a records store, and the gate for its tokens. The file may be created later. */
 export function openRecords(store: string, folder = '.', id = store): OpenedRecords {
   const file = path.resolve(folder, store)
+  const now = createCalendarClock()
   let records: SqliteRecords | undefined
   let report: (error: unknown) => void = () => {}
   const onError = (cause: unknown) =>
     report(new Error(`Reads cannot be logged in ${file}`, { cause }))
   const find = (): ReaderOptions | undefined => {
-    if (!records && existsSync(file)) records = new SqliteRecords(file, Date.now, onError)
-    return records && { store: records, now: Date.now }
+    if (!records && existsSync(file)) records = new SqliteRecords(file, now, onError)
+    return records && { store: records, now }
   }
   let sink: StoreSink | undefined
   const gate = createTokenGate(find, () => {

@@ -52,6 +52,16 @@ const migrations = [
    create index approvals_by_request on approvals (request) where state in ('pending', 'approved');`,
   // Text in base64url.
   `create table if not exists shared_secrets (name text primary key, value text not null) strict, without rowid;`,
+  // `processes` replaces `boots`, which processes of an earlier version may still read.
+  `create table if not exists clock (
+     id integer primary key check (id = 1), mark integer not null, uptime real not null, boot text,
+     skew integer not null, drift integer not null, reported integer not null,
+     confirmations integer not null
+   ) strict;
+   create table if not exists processes (
+     id text primary key, pid integer not null, boot text, machine text, namespace text, start text
+   ) strict, without rowid;
+   insert or ignore into processes (id, pid) select id, pid from boots;`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */

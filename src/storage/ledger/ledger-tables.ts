@@ -166,7 +166,7 @@ export class LedgerTables implements LedgerWriter {
       .prepare<ApprovalRow>(
         // Sorted by expiry, not by creation: a clock set back must not hide an approval that is still valid.
         `select * from approvals where binding = ?
-         order by state = 'used', expires desc limit 1`,
+         order by state in ('used', 'expired'), expires desc limit 1`,
       )
       .get(binding)
     return row && toApproval(row)
@@ -256,8 +256,8 @@ export class LedgerTables implements LedgerWriter {
 
   #toRun(row: RunRow): Run {
     // The process of an orphaned run is dead, so how the run ended will never be known.
-    const isOrphan = row.state === 'running' && this.#processes.isOrphan(row.boot)
-    const state = isOrphan ? 'unknown' : row.state
+    const processState = row.state === 'running' ? this.#processes.stateOf(row.boot) : 'alive'
+    const state = processState === 'dead' ? 'unknown' : row.state
     return dropUndefined({
       id: row.id,
       caller: row.caller,
@@ -265,6 +265,7 @@ export class LedgerTables implements LedgerWriter {
       digest: row.digest,
       fingerprint: row.fingerprint,
       state,
+      isUnseen: processState === 'unseen' ? (true as const) : undefined,
       started: row.started,
       charges: JSON.parse(row.charges) as Charge[],
       key: row.key ?? undefined,

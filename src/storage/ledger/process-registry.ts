@@ -1,45 +1,115 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
+import { holdsLock, lockProcess, type ProcessLock, removeLock } from './process-lock.ts'
 
-/** This process, and a test whether another one is alive. */
+/** This process, and what the operating system says about others. */
 export interface ServerProcess {
+  /** Random: identifies this process among all that ever share the file. */
   readonly processId: string
+  /** Means nothing in another PID namespace, on another machine, or after a restart of the machine. */
   readonly pid: number
+  /** The PID namespace, such as `pid:[4026531836]`; `undefined` where there are none. */
+  readonly namespace?: string | undefined
+  /** Identifies the machine across its restarts. */
+  readonly machine?: string | undefined
   readonly isAlive: (pid: number) => boolean
+  /** When a process of this namespace started, in any unit; `undefined` if unknown. Detects PID reuse. */
+  readonly startOf: (pid: number) => string | undefined
+}
+
+interface ProcessRow {
+  readonly id: string
+  readonly pid: number
+  readonly boot: string | null
+  readonly machine: string | null
+  readonly namespace: string | null
+  readonly start: string | null
+}
+
+/** `unseen`: in another container or on another machine, and nothing tells whether it lives. */
+export type ProcessState = 'alive' | 'dead' | 'unseen'
+
+export interface RegistryOptions {
+  /** The file of the store. */
+  readonly file: string
+  readonly process: ServerProcess
+  readonly bootId: string | undefined
 }
 
 /** The processes that share a file, each with an id of its own besides its PID. */
 export class ProcessRegistry {
   readonly #database: Sqlite
-  readonly #options: ServerProcess
+  readonly #options: RegistryOptions
+  #lock: ProcessLock | undefined
 
-  constructor(database: Sqlite, options: ServerProcess) {
+  constructor(database: Sqlite, options: RegistryOptions) {
     this.#database = database
     this.#options = options
   }
 
   get ownId(): string {
-    return this.#options.processId
+    return this.#options.process.processId
   }
 
   register(): void {
-    const { processId, pid, isAlive } = this.#options
+    const { file, bootId, process } = this.#options
+    if (file !== ':memory:' && process.namespace !== undefined)
+      this.#lock ??= lockProcess(file, process.processId)
     // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
-    for (const row of this.#database
-      .prepare<{ id: string; pid: number }>('select * from boots')
-      .all())
-      if (row.pid !== pid && !isAlive(row.pid))
-        this.#database.prepare('delete from boots where id = ?').run(row.id)
-    this.#database.prepare('insert into boots (id, pid) values (?, ?)').run(processId, pid)
+    for (const row of this.#database.prepare<ProcessRow>('select * from processes').all())
+      if (this.#judge(row) === 'dead' && (row.pid !== process.pid || row.start !== null)) {
+        this.#database.prepare('delete from processes where id = ?').run(row.id)
+        removeLock(file, row.id)
+      }
+    this.#database
+      .prepare(
+        'insert into processes (id, pid, boot, machine, namespace, start) values (?, ?, ?, ?, ?, ?)',
+      )
+      .run(
+        process.processId,
+        process.pid,
+        bootId ?? null,
+        process.machine ?? null,
+        process.namespace ?? null,
+        process.startOf(process.pid) ?? null,
+      )
+  }
+
+  /** Runs in a transaction when the ledger closes: what still runs here will not be recorded any more. */
+  unregister(): void {
+    this.#database.prepare('delete from processes where id = ?').run(this.ownId)
+  }
+
+  releaseLock(): void {
+    this.#lock?.release()
   }
 
   /** True when the process is dead, so that its runs will never end. */
   isOrphan(processId: string): boolean {
-    const { processId: ownId, pid, isAlive } = this.#options
-    if (processId === ownId) return false
+    return this.stateOf(processId) === 'dead'
+  }
+
+  stateOf(processId: string): ProcessState {
+    if (processId === this.ownId) return 'alive'
     const row = this.#database
-      .prepare<{ pid: number }>('select pid from boots where id = ?')
+      .prepare<ProcessRow>('select * from processes where id = ?')
       .get(processId)
-    // PID reuse: in a container we are always PID 1, so a row with our own PID belongs to a dead process.
-    return !row || row.pid === pid || !isAlive(row.pid)
+    return row ? this.#judge(row) : 'dead'
+  }
+
+  #judge(row: ProcessRow): ProcessState {
+    const { file, bootId, process } = this.#options
+    if (row.boot !== null && bootId !== undefined) {
+      if (row.boot !== bootId)
+        return row.machine !== null && row.machine === process.machine ? 'dead' : 'unseen'
+      if (row.namespace !== (process.namespace ?? null)) return toState(holdsLock(file, row.id))
+    }
+    if (!process.isAlive(row.pid)) return 'dead'
+    const start = process.startOf(row.pid)
+    if (row.start !== null && start !== undefined) return row.start === start ? 'alive' : 'dead'
+    // PID reuse: without start times, a row with our own PID belongs to a dead process.
+    return row.pid === process.pid ? 'dead' : 'alive'
   }
 }
+
+const toState = (holdsItsLock: boolean | undefined): ProcessState =>
+  holdsItsLock === undefined ? 'unseen' : holdsItsLock ? 'alive' : 'dead'

@@ -16,7 +16,7 @@ export function purgeRuns(database: Sqlite, before: number): number {
 /** Deletes expired approvals; returns the largest number of any state. */
 export function purgeApprovals(database: Sqlite, before: number): number {
   let max = 0
-  for (const state of ['pending', 'approved', 'denied', 'used', 'void']) {
+  for (const state of ['pending', 'approved', 'denied', 'used', 'void', 'expired']) {
     const { changes } = database
       .prepare(
         `delete from approvals where id in (

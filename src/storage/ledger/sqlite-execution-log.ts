@@ -12,15 +12,13 @@ import type { SqliteLedger } from './sqlite-ledger.ts'
 export class SqliteExecutionLog implements ExecutionLog {
   readonly read: ExecutionReader
   readonly #ledger: SqliteLedger
-  readonly #now: () => number
   readonly #decisionTexts = new WeakMap<object, string>()
   #pending: SerializedEvent[] = []
   #batch: Promise<void> | undefined
   #isSynced = false
 
-  constructor(ledger: SqliteLedger, now: () => number) {
+  constructor(ledger: SqliteLedger) {
     this.#ledger = ledger
-    this.#now = now
     this.read = ledger.executions
   }
 
@@ -85,6 +83,6 @@ export class SqliteExecutionLog implements ExecutionLog {
     this.#pending = []
     this.#batch = undefined
     this.#isSynced = false
-    if (events.length > 0) this.#ledger.executions.append(events, this.#now())
+    if (events.length > 0) this.#ledger.executions.append(events, this.#ledger.clock.now())
   }
 }

@@ -3,25 +3,26 @@ import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../gover
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
+import type { SystemClocks } from './judge-time.ts'
+import { LedgerClock } from './ledger-clock.ts'
 import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
-import { ProcessRegistry } from './process-registry.ts'
+import { ProcessRegistry, type ServerProcess } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
 import { readOrCreateSharedSecret } from './shared-secrets.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
   readonly file: string
-  /** Identifies this process among those that share the file. */
-  readonly processId: string
-  readonly pid: number
+  readonly process: ServerProcess
   /** How long ended runs are kept, in milliseconds. */
   readonly keepRunsMs: number
   /** How long executions are kept, in milliseconds; for ever when absent. */
   readonly keepExecutionsMs?: number
-  readonly now: () => number
-  readonly isAlive: (pid: number) => boolean
+  readonly clocks: SystemClocks
   readonly onError: (error: unknown) => void
+  /** Receives what the operator has to know about the clock. */
+  readonly onWarning: (message: string) => void
 }
 
 /** Delay before audit entries without a waiting caller are written, so that many share a commit. */
@@ -52,6 +53,8 @@ export class SqliteLedger implements Ledger {
   readonly #database: Sqlite
   readonly audit: ChainTable<AuditEntry>
   readonly executions: ExecutionTable
+  readonly clock: LedgerClock
+  readonly #processes: ProcessRegistry
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
@@ -78,19 +81,30 @@ export class SqliteLedger implements Ledger {
       this.#database.close()
       throw error
     }
-    const processes = new ProcessRegistry(this.#database, options)
+    const { file, process, clocks } = options
+    const processes = new ProcessRegistry(this.#database, {
+      file,
+      process,
+      bootId: clocks.bootId,
+    })
+    this.#processes = processes
     this.audit = new ChainTable(this.#database, 'audit')
     this.executions = new ExecutionTable(this.#database, processes)
     const tables = new LedgerTables(this.#database, processes, (entry) =>
-      this.#entries.push(JSON.stringify(entry)),
+      this.#entries.push(this.#serialize(entry)),
     )
     this.read = tables
     this.#writer = tables
     try {
+      this.clock = new LedgerClock(this.#database, clocks, {
+        record: (entry) => this.record(() => entry),
+        warn: (message) => queueMicrotask(() => options.onWarning(message)),
+      })
       this.#commit(() => processes.register(), true)
     } catch (error) {
+      processes.releaseLock()
       this.#database.close()
-      throw unusable(options.file, error)
+      throw unusable(file, error)
     }
   }
 
@@ -140,12 +154,14 @@ export class SqliteLedger implements Ledger {
     this.#isClosed = true
     clearTimeout(this.#timer)
     try {
+      this.#commit(() => this.#processes.unregister(), false)
       // One of the drivers does not checkpoint the write-ahead log when it closes.
       this.#database.exec('pragma wal_checkpoint(truncate)')
     } catch {
       // Another process holds the lock; the last one to close checkpoints.
     }
     this.#database.close()
+    this.#processes.releaseLock()
   }
 
   #runJobs(): void {
@@ -208,11 +224,17 @@ export class SqliteLedger implements Ledger {
   #serializeEntries(): void {
     const factories = this.#entryFactories
     this.#entryFactories = []
-    for (const make of factories) this.#entries.push(JSON.stringify(make()))
+    for (const make of factories) this.#entries.push(this.#serialize(make()))
     const excess = this.#entries.length - maxPendingEntries
     if (excess <= 0) return
     this.#entries.splice(0, excess)
     this.#droppedCount += excess
+  }
+
+  /** Entries carry dates, not ledger time. */
+  #serialize(entry: AuditEntry): string {
+    const at = this.clock.toCalendar(entry.at)
+    return JSON.stringify(at === entry.at ? entry : { ...entry, at })
   }
 
   /** Writes pending entries now. */
@@ -244,6 +266,7 @@ export class SqliteLedger implements Ledger {
     try {
       work()
       this.#appendEntries()
+      this.clock.store()
       this.#database.exec('commit')
     } catch (error) {
       this.#entries.length = Math.min(pendingCount, this.#entries.length)
@@ -268,19 +291,20 @@ export class SqliteLedger implements Ledger {
 
   #appendEntries(): void {
     if (this.#entries.length === 0) return
-    const at = this.#options.now()
+    const at = this.clock.now()
     const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
-    const gaps = this.#droppedCount > 0 ? [JSON.stringify(gap)] : []
+    const gaps = this.#droppedCount > 0 ? [this.#serialize(gap)] : []
     this.audit.append([...gaps, ...this.#entries], at)
   }
 
   get #isPurgeDue(): boolean {
-    return this.#options.now() - this.#purgedAt >= purgeIntervalMs
+    return this.clock.now() - this.#purgedAt >= purgeIntervalMs
   }
 
   #purge(): void {
-    if (!this.#isPurgeDue) return
-    const now = this.#options.now()
+    // While the time is uncertain, nothing is old enough to be forgotten.
+    if (!this.#isPurgeDue || this.clock.isSuspicious) return
+    const now = this.clock.now()
     const { keepRunsMs, keepExecutionsMs } = this.#retention
     const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
     const runs = purgeRuns(this.#database, now - keepRunsMs)
