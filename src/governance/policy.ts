@@ -1,6 +1,7 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Budget, Cost, Rate, Rules } from '../capability/rules.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { toGlob } from '../patterns/glob.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
 export interface PolicyRule {
@@ -48,13 +49,9 @@ const getCompletion = (capability: Capability & { completion?: Capability }) =>
   capability.completion
 
 function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
-  const patterns = match.map(
-    (name) =>
-      new RegExp(`^${name.replaceAll(/[\\^$.+?()[\]{}|]/g, '\\$&').replaceAll('*', '.*')}$`),
-  )
+  const globs = match.map(toGlob)
   return ({ name, effects }) =>
-    (writes === undefined || writes === effects.writes) &&
-    patterns.some((pattern) => pattern.test(name))
+    (writes === undefined || writes === effects.writes) && globs.some((matches) => matches(name))
 }
 
 /** The stricter value wins, except for `approvers` and `cost`: there, the last matching rule does. */
