@@ -45,7 +45,7 @@ const quantifier = fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{0,3}', '{
 const { pattern } = fc.letrec<{ pattern: string; item: string; group: string }>((tie) => ({
   pattern: fc.array(tie('item'), { minLength: 1, maxLength: 4 }).map((items) => items.join('')),
   item: fc
-    .tuple(fc.oneof({ depthSize: 'small' }, atom, tie('group')), quantifier)
+    .tuple(fc.oneof({ maxDepth: 2 }, atom, tie('group')), quantifier)
     .map(([one, times]) => (/^(?:\\b|\^|\$)$/.test(one) ? one : one + times)),
   group: fc
     .tuple(fc.constantFrom('(', '(?:'), tie('pattern'), fc.option(tie('pattern')))
@@ -54,7 +54,9 @@ const { pattern } = fc.letrec<{ pattern: string; item: string; group: string }>(
 
 const lookahead = fc.constantFrom('', '', '', '^(?=.*[A-Z])', '^(?!.*--)', '^(?=a)(?!ab)')
 const text = fc
-  .array(fc.constantFrom('a', 'b', 'c', 'A', 'é', '😀', '1', ' ', '-', '\n', '\ud83d', '_', '.'))
+  .array(fc.constantFrom('a', 'b', 'c', 'A', 'é', '😀', '1', ' ', '-', '\n', '\ud83d', '_', '.'), {
+    maxLength: 7,
+  })
   .map((characters) => characters.join(''))
 
 test('matches what V8 matches', () => {
@@ -132,6 +134,7 @@ test('a dangerous pattern in code gets a warning with its pointer', async () => 
   const tool = defineTool({
     name: 'find',
     description: 'Finds.',
+    category: 'read',
     schema: z.object({ items: z.array(z.object({ id: z.string().regex(/^(a+)+$/) })) }),
     outputSchema: z.object({ text: z.string().regex(/\s+$/) }),
     execute: () => ({ text: ' ' }),
