@@ -71,8 +71,12 @@ export class Automaton {
 
   #step(state: State, symbol: SymbolClass, limit: WorkLimit): State {
     const { operations, next, argument, start } = this.#program
-    const { characters, matches } = this.#close(state.targets, state.previous, symbol.context)
-    limit.spend(8 + state.targets.length + characters.length)
+    const { characters, matches, visits } = this.#close(
+      state.targets,
+      state.previous,
+      symbol.context,
+    )
+    limit.spend(8 + 4 * visits)
     if (matches) return matched
     const generation = ++this.#generation
     const targets: number[] = []
@@ -99,9 +103,11 @@ export class Automaton {
     const characters: number[] = []
     const stack = [...targets]
     let matches = false
+    let visits = 0
     for (let one = stack.pop(); one !== undefined; one = stack.pop()) {
       if (this.#marks[one] === generation) continue
       this.#marks[one] = generation
+      visits++
       const operation = operations[one]
       if (operation === 'character') characters.push(one)
       else if (operation === 'match') matches = true
@@ -109,7 +115,7 @@ export class Automaton {
       else if (holds[operation as keyof typeof holds](previous, following))
         stack.push(next[one] as number)
     }
-    return { characters, matches }
+    return { characters, matches, visits }
   }
 
   #cache(targets: readonly number[], previous: Context): State {
@@ -171,6 +177,8 @@ interface SymbolClass {
 interface Closure {
   readonly characters: readonly number[]
   readonly matches: boolean
+  /** The number of instructions that were followed. */
+  readonly visits: number
 }
 
 /** A neighbour of a position in the text: the end of the text, a word character, or another one. */

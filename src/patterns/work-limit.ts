@@ -43,7 +43,7 @@ export class WorkLimit {
 }
 
 /** Below 20, because the first steps and the last are not measured. */
-const maxMs = 16
+const maxMs = 12
 /** At most about half a millisecond. */
 export const stepsBetweenChecks = 20_000
 

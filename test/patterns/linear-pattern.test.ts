@@ -146,9 +146,9 @@ test('a dangerous pattern in code gets a warning with its pointer', async () => 
     {
       severity: 'warning',
       code: 'pattern_slow',
-      pointer: '/0/schema/properties/items/items/properties/id',
+      pointer: '/default/0/schema/properties/items/items/properties/id',
       message: expect.stringMatching(/exponential/),
     },
-    { code: 'pattern_slow', pointer: '/0/outputSchema/properties/text' },
+    { code: 'pattern_slow', pointer: '/default/0/outputSchema/properties/text' },
   ])
 })

@@ -42,7 +42,7 @@ test('no value of a key field outside the grant is in any answer, and ids can be
   const page = await call('query_records', { stream: 'people', limit: 1 })
   const [first] = listOf(page.data)
   const nextCursor = (page.data.data as { next_cursor: string }).next_cursor
-  const search = await call('search', { query: 'walnut' })
+  const search = await call('search', { q: 'walnut' })
   const [hit] = search.data.results as { id: string }[]
   const document = await call('fetch', { id: String(hit?.id) })
   const record = (await get(`streams/people/records/${first?.id}`)) as { id: string }
