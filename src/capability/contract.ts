@@ -24,5 +24,18 @@ export interface Issue {
 
 /** A contract, or why the schema cannot be used. Remarks are warnings for the operator. */
 export type ContractReading =
-  | { readonly contract: Contract; readonly remarks: readonly string[] }
+  | {
+      readonly contract: Contract
+      readonly remarks: readonly string[]
+      readonly slowPatterns?: readonly SlowPattern[]
+    }
   | Fault
+
+/** A regular expression on which V8 can take very long (ReDoS). */
+export interface SlowPattern {
+  /** JSON pointer into the schema. */
+  readonly pointer: string
+  readonly pattern: string
+  /** How the time can grow with the length of the text. */
+  readonly growth: 'exponential' | 'polynomial'
+}

@@ -1,8 +1,12 @@
-import { createRequire } from 'node:module'
-import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
-import type { ContractReading, Issue } from '../capability/contract.ts'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import type { ContractReading, Issue, Parsed } from '../capability/contract.ts'
 import type { JsonObject } from '../capability/json.ts'
+import { findPatternFault } from '../patterns/linear-pattern.ts'
+import { WorkExceeded } from '../patterns/work-limit.ts'
+import { boundedAjv } from './bounded-ajv.ts'
+import { copyJson, validationWork } from './bounded-keywords.ts'
 import type { Direction } from './read-contract.ts'
+import { listPatterns } from './schema-patterns.ts'
 
 /**
  * Serves JSON Schema unchanged. Checked against its meta-schema at load time, compiled at the first
@@ -14,24 +18,66 @@ export function contractFromJsonSchema(schema: JsonObject, direction: Direction)
     return {
       fault: `the schema dialect ${JSON.stringify($schema)} is not supported; use JSON Schema 2020-12`,
     }
-  if (!ajv().validateSchema(body))
-    return { fault: `the schema is not valid: ${formatErrors(ajv().errors)}` }
-  const hasDefaults = direction === 'input' && JSON.stringify(schema).includes('"default":')
-  let validate: ValidateFunction | undefined
+  const ajv = boundedAjv()
+  if (!ajv.validateSchema(body))
+    return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
+  for (const { source, pointer } of listPatterns(body)) {
+    const fault = findPatternFault(source)
+    if (fault !== undefined) return { fault: `${pointer} ${fault}` }
+  }
+  const text = JSON.stringify(schema)
+  const hasDefaults = direction === 'input' && text.includes('"default":')
+  const compile = (): ValidateFunction => ajv.compile(body)
+  let validate = text.length > maxLazyLength ? compileLarge(compile) : undefined
+  if (validate === 'overflow')
+    return { fault: 'the schema has too many branches in one place to be validated' }
   return {
     contract: {
       schema,
       parse(value) {
-        validate ??= ajv().compile(body)
-        // Ajv writes defaults into the value it validates: validate a copy.
-        const candidate = hasDefaults ? structuredClone(value) : value
-        return validate(candidate)
-          ? { ok: true, value: candidate }
-          : { ok: false, issues: (validate.errors ?? []).map(toIssue) }
+        validate ??= compile()
+        return runBounded(validate as ValidateFunction, value, hasDefaults)
       },
     },
     remarks: [],
   }
+}
+
+const maxLazyLength = 16_384
+
+/** Compiled while loading: compiling would delay a call, and the code may overflow V8's stack. */
+function compileLarge(compile: () => ValidateFunction): ValidateFunction | 'overflow' {
+  try {
+    const validate = compile()
+    validate(undefined) // V8 compiles a function when it is first called.
+    return validate
+  } catch (error) {
+    if (error instanceof RangeError) return 'overflow'
+    throw error
+  }
+}
+
+/** Invalid when validation takes too long: a call must not block those of other callers. */
+function runBounded(validate: ValidateFunction, value: unknown, hasDefaults: boolean): Parsed {
+  try {
+    return validationWork.run(() => {
+      // Ajv writes defaults into the value it validates: validate a copy.
+      const candidate = hasDefaults ? copyJson(value) : value
+      return validate(candidate)
+        ? { ok: true, value: candidate }
+        : { ok: false, issues: (validate.errors ?? []).map(toIssue) }
+    })
+  } catch (error) {
+    // A RangeError is a stack overflow: the value is too deep.
+    if (!(error instanceof WorkExceeded || error instanceof RangeError)) throw error
+    return { ok: false, issues: [tooMuchWork] }
+  }
+}
+
+const tooMuchWork: Issue = {
+  pointer: '',
+  message:
+    'the value was not checked completely, because that takes longer than 20 ms; send shorter strings or fewer items',
 }
 
 const dialects = new Set([
@@ -40,23 +86,6 @@ const dialects = new Set([
   'http://json-schema.org/draft/2020-12/schema',
   'http://json-schema.org/draft/2020-12/schema#',
 ])
-
-let sharedAjv: Ajv2020 | undefined
-
-/** Loaded with the first JSON Schema: a server with only Zod tools starts without Ajv. */
-function ajv(): Ajv2020 {
-  if (!sharedAjv) {
-    const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js')
-    sharedAjv = new Ajv2020({
-      strict: false,
-      useDefaults: true,
-      validateFormats: false,
-      // Ajv rejects a second schema with the same `$id`; two tools may share one.
-      addUsedSchema: false,
-    }) as Ajv2020
-  }
-  return sharedAjv
-}
 
 const formatErrors = (errors: readonly ErrorObject[] | null | undefined): string =>
   (errors ?? []).map((error) => `${error.instancePath || '/'} ${error.message}`).join('; ')

@@ -2,6 +2,8 @@ import type { Contract, ContractReading, Parsed } from '../capability/contract.t
 import type { JsonObject } from '../capability/json.ts'
 import { toPointer } from '../json/to-pointer.ts'
 import type { Direction } from './read-contract.ts'
+import { listPatterns } from './schema-patterns.ts'
+import { findSlowPatterns } from './slow-patterns.ts'
 
 /** The part of Standard Schema (https://standardschema.dev) that contracts need. */
 export interface StandardSchema {
@@ -35,7 +37,13 @@ export function contractFromStandardSchema(
   if (!jsonSchema)
     return { fault: `${vendor} schemas cannot be converted to JSON Schema. ${toRemedy(vendor)}` }
   const { $schema, ...body } = jsonSchema[direction]({ target: 'draft-2020-12' })
-  return { contract: { schema: body as JsonObject, parse: toParse(schema) }, remarks: [] }
+  return {
+    contract: { schema: body as JsonObject, parse: toParse(schema) },
+    remarks: [],
+    slowPatterns: listPatterns(body as JsonObject).flatMap(({ source, pointer }) =>
+      findSlowPatterns(new RegExp(source, 'u'), pointer),
+    ),
+  }
 }
 
 const toRemedy = (vendor: string): string =>

@@ -1,14 +1,17 @@
 import { z } from 'zod'
-import type { ContractReading } from '../capability/contract.ts'
+import type { ContractReading, SlowPattern } from '../capability/contract.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import { toPointer } from '../json/to-pointer.ts'
 import { toParse } from './contract-from-standard-schema.ts'
 import type { Direction } from './read-contract.ts'
+import { findSlowPatterns } from './slow-patterns.ts'
 
 type Zod = z.core.$ZodType
 
 export function contractFromZod(schema: Zod, direction: Direction): ContractReading {
   const remarks: string[] = []
+  const slowPatterns: SlowPattern[] = []
   const { $schema, ...body } = z.toJSONSchema(schema, {
     io: direction,
     unrepresentable: 'any',
@@ -17,6 +20,8 @@ export function contractFromZod(schema: Zod, direction: Direction): ContractRead
       if (type === 'date') Object.assign(jsonSchema, { type: 'string', format: 'date-time' })
       else if (notJson.has(type))
         remarks.push(`/${path.join('/')} (${type}) has no JSON representation`)
+      for (const pattern of listPatterns(zodSchema))
+        slowPatterns.push(...findSlowPatterns(pattern, toPointer(path)))
       dropImpliedKeywords(jsonSchema)
     },
   })
@@ -28,8 +33,18 @@ export function contractFromZod(schema: Zod, direction: Direction): ContractRead
       parse: revive ? (value) => parse(revive(value)) : parse,
     },
     remarks,
+    slowPatterns,
   }
 }
+
+/** The patterns of `.regex()`; those of formats such as `z.email()` are Zod's own. */
+const listPatterns = (schema: Zod): readonly RegExp[] =>
+  (schema._zod.def.checks ?? []).flatMap((check) => {
+    const { format, pattern } = check._zod.def as z.core.$ZodCheckStringFormatDef & {
+      check: string
+    }
+    return format === 'regex' && pattern ? [pattern] : []
+  })
 
 export const isZod = (value: unknown): value is Zod =>
   typeof value === 'object' && value !== null && '_zod' in value

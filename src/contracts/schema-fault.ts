@@ -1,6 +1,7 @@
 import type { JsonObject } from '../capability/json.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import type { Direction } from './read-contract.ts'
+import { dataKeywords } from './schema-patterns.ts'
 
 const maxDepth = 64
 const maxLength = 256 * 1024
@@ -22,9 +23,6 @@ export function findSchemaFault(schema: JsonObject, direction: Direction): strin
     ? undefined
     : `$ref ${JSON.stringify(dangling)} points to nothing inside the schema; external references are not fetched`
 }
-
-/** Keywords whose content is data, not a subschema. */
-const dataKeywords = new Set(['const', 'default', 'enum', 'examples'])
 
 interface Links {
   readonly ids: Set<string>

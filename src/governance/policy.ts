@@ -1,6 +1,7 @@
 import type { Capability } from '../capability/capability.ts'
 import type { Approvers, Budget, Cost, Rate, Rules } from '../capability/rules.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { toGlob } from '../patterns/glob.ts'
 
 /** A rule that the operator adds to all capabilities it matches. */
 export interface PolicyRule {
@@ -48,17 +49,13 @@ const getCompletion = (capability: Capability & { completion?: Capability }) =>
   capability.completion
 
 function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
-  const patterns = match.map(toPattern)
+  const globs = match.map(toGlob)
   return ({ name, effects }) =>
-    (writes === undefined || writes === effects.writes) &&
-    patterns.some((pattern) => pattern.test(name))
+    (writes === undefined || writes === effects.writes) && globs.some((matches) => matches(name))
 }
 
 /** Whether a pattern of a rule, in which `*` matches any characters, matches a name. */
-export const matchesName = (pattern: string, name: string): boolean => toPattern(pattern).test(name)
-
-const toPattern = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.replaceAll(/[\\^$.+?()[\]{}|]/g, '\\$&').replaceAll('*', '.*')}$`)
+export const matchesName = (pattern: string, name: string): boolean => toGlob(pattern)(name)
 
 /** The stricter value wins, except for `cost`: there, the last matching rule does. */
 function tighten(rules: Rules, policy: PolicyRule): Rules {

@@ -1,10 +1,9 @@
-import {
-  type ListPromptsResult,
-  type ListResourcesResult,
-  type ListResourceTemplatesResult,
-  type ListToolsResult,
-  type Tool,
-  UriTemplate,
+import type {
+  ListPromptsResult,
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ListToolsResult,
+  Tool,
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../capability/caller.ts'
 import type { Capability, View } from '../capability/capability.ts'
@@ -14,6 +13,7 @@ import { toParamHeaders } from './modern/param-headers.ts'
 import { toPrompt } from './to-prompt.ts'
 import { toResource, toTemplate } from './to-resource.ts'
 import { toTool } from './to-tool.ts'
+import { UriTemplate } from './uri-template.ts'
 
 /** How long a client may cache a list without listening for changes. */
 const listTtlMs = 30_000
@@ -101,7 +101,7 @@ export class Projection {
     const view = this.snapshot.views.get(uri)
     if (view) return { entry: view, variables: {} }
     for (const { entry, pattern } of this.#templates) {
-      const variables = matchSafely(pattern, uri)
+      const variables = pattern.match(uri)
       if (variables) return { entry, variables }
     }
     return undefined
@@ -150,15 +150,6 @@ function toProjected(entry: Entry<Capability>): ProjectedTool {
     projectedTools.set(entry, tool)
   }
   return tool
-}
-
-/** The SDK throws on URIs that are too long; these match no view. */
-function matchSafely(pattern: UriTemplate, uri: string) {
-  try {
-    return pattern.match(uri)
-  } catch {
-    return null
-  }
 }
 
 const entriesOf = (snapshot: Snapshot): Entry<Capability>[] => [

@@ -148,7 +148,7 @@ function toTyped(field: Field | undefined, value: string): unknown {
 }
 
 /** Restores the plus sign of a time zone offset: an unescaped `+` in a query string is a space. */
-const toZoned = (time: string): string => time.replace(/(T.+) (\d{2}:?\d{2})$/, '$1+$2')
+const toZoned = (time: string): string => time.replace(/(T[\d:.,]+) (\d{2}:?\d{2})$/, '$1+$2')
 
 /** Decodes a path segment; a malformed one stays as it is. */
 export function decodeName(segment: string): string {

@@ -16,6 +16,7 @@ import {
 import { ambiguousConnection, findAllScopes } from '../../sources/records/reading/find-scope.ts'
 import { toFields } from '../../sources/records/reading/project-fields.ts'
 import { recordDisclosure } from '../../sources/records/reading/record-disclosure.ts'
+import { fromServedKey } from '../../sources/records/reading/record-key.ts'
 import { needsConnection, pick, type ReadRoute, toClampWarnings, toLimit } from './read-route.ts'
 import type { QueryParameters } from './records-parameters.ts'
 
@@ -55,7 +56,7 @@ export const streamRoutes: readonly ReadRoute[] = [
         recordDisclosure(reader, page.scope, {
           tool: 'v1/records',
           fields: page.fields,
-          records: page.records.map(({ id }) => id),
+          records: page.keys,
         })
         pages.push({ ...page, records: page.records.map(withBlobUrl) as RecordPage['records'] })
       }
@@ -70,14 +71,18 @@ export const streamRoutes: readonly ReadRoute[] = [
     path: /^\/v1\/streams\/([^/]+)\/records\/([^/]+)$/,
     tool: 'fetch',
     parameters: ['fields', 'expand', 'expand_limit'],
-    async read(reader, { one, many, limits }, [stream = '', key = '']) {
+    async read(reader, { one, many, limits }, [stream = '', servedKey = '']) {
       const scopes = findAllScopes(reader, { stream, connection: one('connection_id') })
       if (isFailed(scopes)) return scopes
-      const matches = scopes.filter((scope) => reader.store.find(scope, key))
-      const [scope, ...others] = matches
-      if (others.length > 0) return ambiguousConnection(matches)
-      const row = scope && reader.store.find(scope, key)
-      if (!row) return noRecord()
+      const matches = scopes.flatMap((scope) => {
+        const key = fromServedKey(scope, servedKey)
+        const row = key === undefined ? undefined : reader.store.find(scope, key)
+        return row ? [{ scope, row }] : []
+      })
+      const [match, ...others] = matches
+      if (others.length > 0) return ambiguousConnection(matches.map(({ scope }) => scope))
+      if (!match) return noRecord()
+      const { scope, row } = match
       const fields = toFields(scope, { fields: many('fields') })
       if (isFailed(fields)) return fields
       const expansions = toExpansions(reader, scope, {
@@ -85,7 +90,7 @@ export const streamRoutes: readonly ReadRoute[] = [
         expandLimit: limits,
       })
       if (isFailed(expansions)) return expansions
-      recordDisclosure(reader, scope, { tool: 'v1/record', fields, records: [key] })
+      recordDisclosure(reader, scope, { tool: 'v1/record', fields, records: [row.key] })
       const record = {
         ...toRecord(scope, fields, row),
         connector_key: scope.source.connection.connector,

@@ -6,6 +6,7 @@ import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import { noRules } from '../../capability/rules.ts'
 import { readContract } from '../../contracts/read-contract.ts'
+import { toSlowPatternMessage } from '../../contracts/slow-patterns.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { toPointer } from '../../json/to-pointer.ts'
 import { toContext } from './to-context.ts'
@@ -122,6 +123,17 @@ export function toCapability(candidate: unknown, origin: Origin): ToolReading {
       '/schema',
       `${quotedName}: ${remark}; clients see no type for it.`,
     )
+  for (const [field, reading] of [
+    ['/schema', input],
+    ['/outputSchema', output],
+  ] as const)
+    for (const slow of reading?.slowPatterns ?? [])
+      report(
+        'warning',
+        'pattern_slow',
+        field + slow.pointer,
+        toSlowPatternMessage(quotedName, slow),
+      )
   if (!/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(tool.name))
     report('info', 'name_style', '/name', `${quotedName} is not snake_case.`)
   if (tool.status === 'deprecated')

@@ -18,12 +18,8 @@ export const localReads = (reader: Reader): Reads => ({
   async query(query) {
     const page = await queryRecords(reader, query)
     if (isFailed(page)) return page
-    const { scope, fields, records } = page
-    recordDisclosure(reader, scope, {
-      tool: 'query_records',
-      fields,
-      records: records.map(({ id }) => id),
-    })
+    const { scope, fields, keys } = page
+    recordDisclosure(reader, scope, { tool: 'query_records', fields, records: keys })
     return toPageAnswer(page)
   },
   async aggregate(query) {

@@ -3,6 +3,7 @@ import type { Contract } from '../../../capability/contract.ts'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { readContract } from '../../../contracts/read-contract.ts'
+import { toSlowPatternMessage } from '../../../contracts/slow-patterns.ts'
 import { digestJson } from '../../../json/digest-json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
@@ -125,7 +126,17 @@ export function readOffers(
     ): Contract | undefined | Fault => {
       if (capability[key] === undefined) return undefined
       const reading = readContract(capability[key], direction)
-      if (!isFault(reading)) return reading.contract
+      if (!isFault(reading)) {
+        for (const slow of reading.slowPatterns ?? [])
+          diagnostics.push({
+            code: 'pattern_slow',
+            severity: 'warning',
+            message: toSlowPatternMessage(`The intent ${label}`, slow),
+            source,
+            pointer: `${pointer}/${key}${slow.pointer}`,
+          })
+        return reading.contract
+      }
       const message = `The intent ${label} is ignored: ${reading.fault}.`
       diagnostics.push({
         code: 'schema_unusable',

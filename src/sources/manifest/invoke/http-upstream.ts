@@ -77,7 +77,7 @@ const noCredential = async () => undefined
 function toUrl(endpoint: URL, capability: string): URL | undefined {
   const url = new URL(endpoint)
   const lastSegment = `/${encodeURIComponent(capability)}`
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${lastSegment}`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}${lastSegment}`
   // The URL parser normalises `.` and `..`, which would call another path.
   return url.pathname.endsWith(lastSegment) ? url : undefined
 }

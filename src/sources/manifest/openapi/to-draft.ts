@@ -199,8 +199,8 @@ function toEndpoint({ root }: OpenApiDocument, addReview: (message: string) => v
   const variables = (server?.variables ?? {}) as Readonly<Record<string, Fields | undefined>>
   const url = template
     .replaceAll(/\{([^}]*)\}/g, (_, name: string) => String(variables[name]?.default ?? name))
-    .replace(/\/+$/, '')
-  if (url !== template.replace(/\/+$/, ''))
+    .replace(/(?<!\/)\/+$/, '')
+  if (url !== template.replace(/(?<!\/)\/+$/, ''))
     addReview(`${template} with the defaults of its variables.`)
   // Removes `user:password@` from the URL.
   const withoutUserinfo = url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1')

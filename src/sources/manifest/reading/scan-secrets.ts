@@ -29,11 +29,11 @@ const secretPatterns: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['a Slack token', /\bxox[abeoprs]-[\w-]{8,}/],
   ['a Google key', /\bAIza[\w-]{30,}/],
   ['an npm token', /\bnpm_[A-Za-z0-9]{30,}/],
-  ['a bearer token', /\bBearer\s+(?!token\b)[\w.~+/-]{16,}/i],
-  ['a password in an address', /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i],
+  ['a bearer token', /\bBearer\s{1,9}(?!token\b)[\w.~+/-]{16,}/i],
+  ['a password in an address', /\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@]*:[^\s/@]+@/i],
   [
     'a password',
-    /\b(?:password|passwd|secret|api[ _-]?key|access[ _-]?key|token)\s*[:=]\s*["']?[^\s"']{6,}/i,
+    /\b(?:password|passwd|secret|api[ _-]?key|access[ _-]?key|token)\s{0,9}[:=]\s{0,9}["']?[^\s"']{6,}/i,
   ],
 ]
 

@@ -4,6 +4,7 @@ import type { Done } from '../../../capability/outcome.ts'
 import { toAuthoredAt, toTitle } from '../fetch/title.ts'
 import { toRecordId, toUrl } from '../model/record-id.ts'
 import type { Warning } from '../query/record-page.ts'
+import { toServedKey } from '../reading/record-key.ts'
 import { quoteName } from '../schema/stream-features.ts'
 import type { Hit, SearchPage } from '../search/search-records.ts'
 import { toSnippet } from '../search/snippet.ts'
@@ -153,12 +154,13 @@ export function toSearchResult({
   const [best] = matchedFields
   const matchedText = best && data[best.name]
   const authoredAt = toAuthoredAt(stream.consentTimeField, data)
+  const key = toServedKey(scope, row.key)
   return {
-    id: toRecordId(connection.id, stream.name, row.key),
-    title: toTitle(scope, data, row),
-    url: toUrl({ connection: connection.id, stream: stream.name, key: row.key }, data),
+    id: toRecordId(connection.id, stream.name, key),
+    title: toTitle(scope, data, { key, emittedAt: row.emittedAt }),
+    url: toUrl({ connection: connection.id, stream: stream.name, key }, data),
     stream: stream.name,
-    record_id: row.key,
+    record_id: key,
     connection_id: connection.id,
     connector_key: connection.connector,
     display_name: connection.label,

@@ -8,6 +8,7 @@ import type { Field } from '../model/stream.ts'
 import { findScope } from '../reading/find-scope.ts'
 import { toFields } from '../reading/project-fields.ts'
 import type { Reader } from '../reading/reader.ts'
+import { fromServedKey, toServedKey } from '../reading/record-key.ts'
 import type { Row } from '../record-store.ts'
 import { toAuthoredAt, toTitle } from './title.ts'
 
@@ -59,18 +60,19 @@ export function toDocument(
   const offset = Math.min(query.offset ?? 0, text.length)
   const end = toBoundary(text, Math.min(text.length, offset + maxTextLength))
   const authoredAt = toAuthoredAt(stream.consentTimeField, data)
-  const name = { connection: connection.id, stream: stream.name, key: row.key }
+  const key = toServedKey(scope, row.key)
+  const name = { connection: connection.id, stream: stream.name, key }
   const isPart = offset > 0 || end < text.length
   return {
-    id: toRecordId(connection.id, stream.name, row.key),
-    title: toTitle(scope, data, row),
+    id: toRecordId(connection.id, stream.name, key),
+    title: toTitle(scope, data, { key, emittedAt: row.emittedAt }),
     text: text.slice(offset, end),
     url: toUrl(name, data),
     metadata: {
       connection_id: connection.id,
       connector_key: connection.connector,
       stream: stream.name,
-      record_id: row.key,
+      record_id: key,
       display_name: connection.label,
       emitted_at: row.emittedAt,
       authored_at: authoredAt,
@@ -89,12 +91,13 @@ function findRecord(
 ): { readonly scope: Scope; readonly row: Row } | Failed {
   const target = resolveRecordId(reader, query)
   if (isFailed(target)) return target
-  const { scope, key } = target
-  const row = reader.store.find(scope, key)
+  const { scope } = target
+  const key = fromServedKey(scope, target.key)
+  const row = key === undefined ? undefined : reader.store.find(scope, key)
   return row ? { scope, row } : noRecord()
 }
 
-/** Resolves an id to a scope and a key. Reads nothing from the store. */
+/** Resolves an id to a scope and a served key. Reads nothing from the store. */
 export function resolveRecordId(
   reader: Pick<Reader, 'scopes'>,
   { id, connection }: Pick<FetchQuery, 'id' | 'connection'>,

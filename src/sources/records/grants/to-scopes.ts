@@ -8,6 +8,7 @@ import { toComparable } from '../model/to-comparable.ts'
 export function toScopes(
   { grants }: GrantPackage,
   sources: readonly RecordSource[],
+  idKey?: Uint8Array,
 ): readonly Scope[] {
   const byName = new Map(
     sources.map((source) => [`${source.connection.id}\n${source.stream.name}`, source]),
@@ -17,12 +18,17 @@ export function toScopes(
     .flatMap((grant) =>
       grant.streams.flatMap((terms) => {
         const source = byName.get(`${grant.connection}\n${terms.stream}`)
-        return source ? [toScope(grant.id, terms, source)] : []
+        return source ? [toScope(grant.id, terms, source, idKey)] : []
       }),
     )
 }
 
-function toScope(grant: string, terms: StreamTerms, source: RecordSource): Scope {
+function toScope(
+  grant: string,
+  terms: StreamTerms,
+  source: RecordSource,
+  idKey: Uint8Array | undefined,
+): Scope {
   const { fields, resources } = terms
   const grantedFields = new Set(fields)
   return dropUndefined({
@@ -35,6 +41,7 @@ function toScope(grant: string, terms: StreamTerms, source: RecordSource): Scope
     ),
     window: toWindow(terms, source),
     keys: resources,
+    idKey: source.stream.primaryKey.every((name) => grantedFields.has(name)) ? undefined : idKey,
   })
 }
 

@@ -13,6 +13,8 @@ export interface Scope {
   readonly window?: Window
   /** Record keys, when the grant is restricted to certain records. */
   readonly keys?: readonly string[]
+  /** Seals record ids; present when the primary key includes fields outside the grant. */
+  readonly idKey?: Uint8Array
 }
 
 /** A time range on one field in milliseconds: `from` inclusive, `to` exclusive. */

@@ -7,6 +7,7 @@ import { type Field, isScalar, type Relation } from '../model/stream.ts'
 import { toComparable } from '../model/to-comparable.ts'
 import { type Reader, yieldRepeatedly } from '../reading/reader.ts'
 import { recordDisclosure } from '../reading/record-disclosure.ts'
+import { toServedKey } from '../reading/record-key.ts'
 import type { Position, Row } from '../record-store.ts'
 import type { RecordsQuery, ServedRecord, Warning } from './record-page.ts'
 
@@ -136,7 +137,7 @@ function* expandEach(
 const toList = (target: Scope, rows: readonly Row[], hasMore: boolean): JsonObject => ({
   object: 'list',
   data: rows.map(({ key, body }) => ({
-    id: key,
+    id: toServedKey(target, key),
     data: toData(body, [...target.fields.values()]) as JsonObject,
   })),
   has_more: hasMore,

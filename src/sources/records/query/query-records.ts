@@ -56,6 +56,7 @@ export async function queryRecords(
     scope,
     fields,
     records,
+    keys: rows.map(({ key }) => key),
     hasMore: end !== undefined,
     nextCursor,
     count,

@@ -5,6 +5,7 @@ import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import { type CursorBinding, openCursor, sealCursor } from '../reading/cursor.ts'
 import { type Reader, yieldAndCheck } from '../reading/reader.ts'
+import { toServedKey } from '../reading/record-key.ts'
 import type { ChangesQuery, RecordChange } from '../record-store.ts'
 import {
   invalidCursor,
@@ -49,6 +50,7 @@ export async function readChanges(
     records: page.map((change) =>
       'row' in change ? toRecord(scope, fields, change.row) : toTombstone(scope, change.removed),
     ),
+    keys: page.map((change) => ('row' in change ? change.row.key : change.removed.key)),
     hasMore,
     ...(hasMore
       ? { nextCursor: sealPage(reader, scope, changesSince, [last, end ?? last]) }
@@ -166,13 +168,13 @@ const findMark = (store: Reader['store'], after: number): number | null =>
 
 /** The change feed's entry for a deleted record. */
 const toTombstone = (
-  { source }: Scope,
+  scope: Scope,
   { key, at }: { readonly key: string; readonly at: string },
 ): ServedRecord => ({
   object: 'record',
-  id: key,
-  stream: source.stream.name,
-  connection_id: source.connection.id,
+  id: toServedKey(scope, key),
+  stream: scope.source.stream.name,
+  connection_id: scope.source.connection.id,
   emitted_at: at,
   deleted: true,
   deleted_at: at,

@@ -6,6 +6,7 @@ import type { Scope } from '../model/scope.ts'
 import type { Field } from '../model/stream.ts'
 import type { SourceSelector } from '../reading/find-scope.ts'
 import type { RecordProjection } from '../reading/project-fields.ts'
+import { toServedKey } from '../reading/record-key.ts'
 import type { Row } from '../record-store.ts'
 
 export interface RecordsQuery extends SourceSelector, RecordProjection {
@@ -34,6 +35,8 @@ export interface RecordPage {
   readonly scope: Scope
   readonly fields: readonly Field[]
   readonly records: readonly ServedRecord[]
+  /** The stored keys of the records, for the disclosure log; never served. */
+  readonly keys: readonly string[]
   readonly hasMore: boolean
   readonly nextCursor?: string | undefined
   readonly nextChangesSince?: string | undefined
@@ -55,15 +58,15 @@ export const toPageSize = ({ limit }: RecordsQuery): number =>
   Math.min(limit ?? defaultLimit, maxRecords)
 
 export const toRecord = (
-  { source }: Scope,
+  scope: Scope,
   fields: readonly Field[],
   { key, emittedAt, body }: Row,
 ): ServedRecord => ({
   object: 'record',
-  id: key,
-  stream: source.stream.name,
-  connection_id: source.connection.id,
-  display_name: source.connection.label,
+  id: toServedKey(scope, key),
+  stream: scope.source.stream.name,
+  connection_id: scope.source.connection.id,
+  display_name: scope.source.connection.label,
   emitted_at: emittedAt,
   data: toData(body, fields) as JsonObject,
 })

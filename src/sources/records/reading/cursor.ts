@@ -4,7 +4,7 @@ import { byCodeUnit } from '../../../json/by-code-unit.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
 
 /** The kind of read a cursor continues. A cursor of another kind is rejected. */
-export type CursorKind = 'page' | 'bookmark' | 'changes' | 'search'
+export type CursorKind = 'page' | 'bookmark' | 'changes' | 'search' | 'record'
 
 /** Everything that must be unchanged when the cursor is used. */
 export interface CursorBinding {

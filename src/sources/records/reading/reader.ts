@@ -47,7 +47,7 @@ export function openReader(
   return {
     store,
     package: livePackage,
-    ...toVisible(livePackage, sources),
+    ...toVisible(livePackage, sources, store.key),
     deadline: now() + timeoutMs,
     now,
   }
@@ -122,12 +122,16 @@ type Visible = Pick<Reader, 'scopes' | 'fingerprint'>
 /** Cached by object identity: stores return the same objects while grants and sources are unchanged. */
 const cache = new WeakMap<GrantPackage, { sources: readonly RecordSource[]; visible: Visible }>()
 
-function toVisible(grantPackage: GrantPackage, sources: readonly RecordSource[]): Visible {
+function toVisible(
+  grantPackage: GrantPackage,
+  sources: readonly RecordSource[],
+  idKey: Uint8Array,
+): Visible {
   const cached = cache.get(grantPackage)
   if (cached?.sources === sources) return cached.visible
   const liveGrants = listLive(grantPackage)
   const visible: Visible = {
-    scopes: toScopes(grantPackage, sources),
+    scopes: toScopes(grantPackage, sources, idKey),
     fingerprint: hash('sha256', JSON.stringify([grantPackage.id, liveGrants]), 'base64url'),
   }
   cache.set(grantPackage, { sources, visible })

@@ -27,6 +27,7 @@ export function readPage(
     scope,
     fields,
     records,
+    keys: [],
     hasMore: body.has_more === true,
     nextCursor: toText(body.next_cursor),
     nextChangesSince: toText(body.next_changes_since),

@@ -51,7 +51,7 @@ export class RemoteServer {
   }
 
   get address(): string {
-    return this.#options.server.replace(/\/+$/, '')
+    return this.#options.server.replace(/(?<!\/)\/+$/, '')
   }
 
   async get(

@@ -85,6 +85,7 @@ function toHead({ source: { stream }, fields }: Scope): JsonObject {
     name: stream.name,
     title: stream.title,
     primary_key: stream.primaryKey.every(isGranted) ? stream.primaryKey : undefined,
+    record_ids: stream.primaryKey.every(isGranted) ? undefined : 'opaque',
     cursor_field: isGranted(stream.cursorField) ? stream.cursorField : undefined,
     consent_time_field: isGranted(stream.consentTimeField) ? stream.consentTimeField : undefined,
   }

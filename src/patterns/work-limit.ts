@@ -1,0 +1,53 @@
+/** Thrown when an input would occupy the event loop for too long. */
+export class WorkExceeded extends Error {}
+
+/**
+ * Stops a synchronous computation before it has occupied the event loop for 20 ms. Steps are counted
+ * and the clock is read rarely, so that small inputs never depend on the speed of the machine.
+ */
+export class WorkLimit {
+  /** Public, so that generated code can count without a call. */
+  uncheckedSteps = 0
+  #startedAt: number | undefined
+  #cpuAtStart = 0
+  #isRunning = false
+
+  run<T>(compute: () => T): T {
+    this.uncheckedSteps = 0
+    this.#startedAt = undefined
+    this.#isRunning = true
+    try {
+      return compute()
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  spend(steps: number): void {
+    this.uncheckedSteps += steps
+    if (this.uncheckedSteps >= stepsBetweenChecks) this.check()
+  }
+
+  check(): void {
+    this.uncheckedSteps = 0
+    if (!this.#isRunning) return
+    const now = performance.now()
+    if (this.#startedAt === undefined) {
+      this.#startedAt = now
+      this.#cpuAtStart = cpuMs()
+    } else if (now - this.#startedAt > maxMs && cpuMs() - this.#cpuAtStart > maxMs) {
+      // CPU time too: on a busy machine, waiting for a core must not fail a call.
+      throw new WorkExceeded()
+    }
+  }
+}
+
+/** Below 20, because the first steps and the last are not measured. */
+const maxMs = 12
+/** At most about half a millisecond. */
+export const stepsBetweenChecks = 20_000
+
+const cpuMs = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
