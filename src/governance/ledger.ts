@@ -44,9 +44,20 @@ export interface LedgerWriter extends LedgerReader {
 export interface AuditEntry {
   /**
    * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written.
+   * approvals and runs; `lost` counts entries that could not be written; `purged` counts old events
+   * deleted from the execution log; `restored` and `repaired` start a new generation of the ledger.
    */
-  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  readonly event:
+    | 'begin'
+    | 'end'
+    | 'asked'
+    | 'approved'
+    | 'denied'
+    | 'settled'
+    | 'lost'
+    | 'purged'
+    | 'restored'
+    | 'repaired'
   /** Milliseconds since the epoch. */
   readonly at: number
   /** Id of the call or the approval. */
@@ -75,8 +86,10 @@ export interface AuditEntry {
   readonly cost?: number
   /** Person who approved, denied or settled. */
   readonly by?: string
-  /** Number of `lost` entries. */
+  /** Number of `lost` entries or `purged` events. */
   readonly count?: number
+  /** `purged`: the first event that is left. */
+  readonly first?: number
 }
 
 /** One execution of a capability that is recorded in the ledger. */

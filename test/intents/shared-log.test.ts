@@ -7,6 +7,7 @@ import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day } from '../support/a-clock.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, aRouter } from '../support/agents.ts'
+import { removeSeals } from '../support/remove-seals.ts'
 
 const pay = { name: 'Pay', version: '1.0' }
 
@@ -136,6 +137,7 @@ test('a store of an earlier schema version is migrated with its executions', asy
   oldProcess.ids()
   await oldProcess.ledger.close()
   const database = openSqlite(file)
+  removeSeals(database)
   database.exec("delete from chain_anchors where chain = 'executions'")
   database.exec('pragma user_version = 2')
   database.close()

@@ -46,6 +46,14 @@ const migrations = [
      (select next from chain_anchors where chain = 'execution_events'), 0), '');`,
   `create index if not exists approvals_waiting on approvals (caller, expires)
      where state = 'pending';`,
+  // Seals of chains: HMACs with a key outside the database. Null in blocks of earlier versions.
+  `alter table audit add column seal text;
+   alter table execution_events add column seal text;
+   alter table chain_anchors add column seal text;
+   create table chain_gaps (
+     chain text not null, first integer not null, next integer not null, digest text not null,
+     seal text not null, primary key (chain, first)
+   ) strict, without rowid;`,
 ]
 
 /** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */

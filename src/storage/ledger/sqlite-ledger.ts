@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { isFault } from '../../capability/fault.ts'
 import { StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
+import { readOrCreateSecret, toCompanionFile } from '../companion-files.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
 import { ExecutionTable } from './execution-table.ts'
@@ -7,6 +10,7 @@ import { prepareLedger, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
 import { ProcessRegistry } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
+import { toKey } from './seal.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
@@ -51,6 +55,8 @@ export class SqliteLedger implements Ledger {
   readonly #database: Sqlite
   readonly audit: ChainTable<AuditEntry>
   readonly executions: ExecutionTable
+  /** The secret beside the store, from which keys are derived. */
+  readonly secret: string
   readonly #writer: LedgerWriter
   readonly #options: LedgerOptions
   #jobs: Job[] = []
@@ -76,15 +82,21 @@ export class SqliteLedger implements Ledger {
       throw error
     }
     const processes = new ProcessRegistry(this.#database, options)
-    this.audit = new ChainTable(this.#database, 'audit')
-    this.executions = new ExecutionTable(this.#database, processes)
+    this.secret = readLedgerSecret(options.file)
+    const chainKey = toKey(this.secret, 'chain seals')
+    this.audit = new ChainTable(this.#database, 'audit', chainKey)
+    this.executions = new ExecutionTable(this.#database, processes, chainKey)
     const tables = new LedgerTables(this.#database, processes, (entry) =>
       this.#entries.push(JSON.stringify(entry)),
     )
     this.read = tables
     this.#writer = tables
     try {
-      this.#commit(() => processes.register(), true)
+      this.#commit(() => {
+        processes.register()
+        this.audit.startSealing()
+        this.executions.events.startSealing()
+      }, true)
     } catch (error) {
       this.#database.close()
       throw unusable(options.file, error)
@@ -269,10 +281,30 @@ export class SqliteLedger implements Ledger {
     if (!this.#isPurgeDue) return
     const now = this.#options.now()
     const { keepRunsMs, keepExecutionsMs } = this.#options
-    const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
+    const hasMore = keepExecutionsMs !== undefined && this.#purgeExecutions(now - keepExecutionsMs)
     const runs = purgeRuns(this.#database, now - keepRunsMs)
     const approvals = purgeApprovals(this.#database, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
+
+  /** Returns whether there is more to delete. */
+  #purgeExecutions(before: number): boolean {
+    const purged = this.executions.purge(before)
+    if (purged === undefined) return false
+    if (isFault(purged)) {
+      this.#options.onError(new StorageError(purged.fault))
+      return false
+    }
+    const { first, count, hasMore } = purged
+    const entry: AuditEntry = { event: 'purged', at: this.#options.now(), first, count }
+    this.#entries.push(JSON.stringify(entry))
+    return hasMore
+  }
 }
+
+/** A store in memory has a secret of its own, which ends with it. */
+const readLedgerSecret = (file: string): string =>
+  file === ':memory:'
+    ? randomBytes(32).toString('base64url')
+    : readOrCreateSecret(toCompanionFile(file, 'key'))
