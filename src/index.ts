@@ -47,7 +47,10 @@ export type { About, Change, Reading, Source } from './capability/source.ts'
 export { readContract } from './contracts/read-contract.ts'
 export type {
   ApprovalOptions,
+  AuditOptions,
   BudgetOptions,
+  CheckpointOptions,
+  CheckpointTarget,
   DuplicateOptions,
   ExecutionOptions,
   HttpOptions,

@@ -15,6 +15,7 @@ import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import { type CheckpointTimer, startCheckpoints } from './audit-checkpoints.ts'
 import { createSteadyClock } from './clock.ts'
 import { checkOptions } from './config/check-options.ts'
 import type { Config } from './config/config-shape.ts'
@@ -33,6 +34,7 @@ export interface Assembly {
   readonly config: Config
   readonly ledger: SqliteLedger
   readonly approvals: Approvals
+  readonly checkpoints: CheckpointTimer | undefined
   readonly pipeline: Pipeline
   readonly mounts: Mounts
   readonly routing: Routing
@@ -69,6 +71,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     onError,
   })
   const approvals = new Approvals(ledger, Date.now)
+  const checkpoints = startCheckpoints(config.audit.checkpoints, {
+    ledger,
+    now: Date.now,
+    onError: onOperationalError,
+  })
 
   const mounts = new Mounts({ open: openMount, onError })
   const pipeline = createPipeline({
@@ -140,6 +147,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     config,
     ledger,
     approvals,
+    checkpoints,
     pipeline,
     mounts,
     routing,

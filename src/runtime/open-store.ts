@@ -6,15 +6,22 @@ import { Approvals } from '../governance/approvals.ts'
 import type { Approval, AuditEntry, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
+import type { ChainName } from '../storage/ledger/chain-block.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
+import { CheckpointSigner } from '../storage/ledger/checkpoint.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import {
+  type CheckpointFile,
+  type LedgerVerification,
+  verifyLedger,
+} from '../storage/ledger/verify-ledger.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
 
-export type { Approval, Run }
+export type { Approval, ChainName, LedgerVerification, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
 
 /** The ledger for operators. */
@@ -22,6 +29,10 @@ export interface OperatorStore {
   readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
+  /** Public key that verifies checkpoints of this store. */
+  readonly publicKey: string
+  /** Verifies a chain, also against checkpoints that were received elsewhere. */
+  verify(chain: ChainName, checkpoints?: CheckpointFile): LedgerVerification
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
   settle(id: string, state: 'done' | 'failed', by: string): Promise<Run | Fault>
@@ -47,6 +58,8 @@ export async function openStore(
     approvals: new Approvals(ledger, Date.now),
     runs: ledger.read,
     audit: ledger.audit,
+    publicKey: new CheckpointSigner(ledger.secret).publicKey,
+    verify: (chain, checkpoints) => verifyLedger(ledger, chain, checkpoints),
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
       await readKeyRings(configuration),

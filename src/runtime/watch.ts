@@ -106,7 +106,15 @@ async function reload(
   }
 }
 
-const partsThatNeedARestart = ['name', 'version', 'http', 'policy', 'mounts', 'store'] as const
+const partsThatNeedARestart = [
+  'name',
+  'version',
+  'http',
+  'policy',
+  'audit',
+  'mounts',
+  'store',
+] as const
 
 const rejection = 'Not reloaded; the previous version is still served.'
 

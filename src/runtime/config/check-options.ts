@@ -12,6 +12,7 @@ const optionNames = Object.keys({
   sources: true,
   mounts: true,
   policy: true,
+  audit: true,
   http: true,
   store: true,
   secrets: true,
@@ -36,8 +37,8 @@ export function checkOptions(options: DrawbridgeOptions): Config {
   if (!Array.isArray(options.sources))
     throw new SetupError('The option "sources" must be an array.')
   options.sources.forEach(checkSource)
-  const { mounts = {}, policy = {}, http = {} } = options
-  const { data, error } = configShape.safeParse({ mounts, policy, http })
+  const { mounts = {}, policy = {}, audit = {}, http = {} } = options
+  const { data, error } = configShape.safeParse({ mounts, policy, audit, http })
   if (error) {
     const problems = error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
     throw new SetupError(`Invalid options: ${problems.join('; ')}`)

@@ -40,7 +40,7 @@ const maxAttempts = 1000
  */
 export class ChainTable<Entry> {
   readonly #database: Sqlite
-  readonly #name: ChainName
+  readonly name: ChainName
   readonly #key: KeyObject
   readonly marks: ChainMarks
   /** The end of the chain as this process last saw it. */
@@ -50,7 +50,7 @@ export class ChainTable<Entry> {
 
   constructor(database: Sqlite, name: ChainName, key: KeyObject) {
     this.#database = database
-    this.#name = name
+    this.name = name
     this.#key = key
     this.marks = new ChainMarks(database, name, key)
   }
@@ -72,7 +72,7 @@ export class ChainTable<Entry> {
       this.#cachedEnd = undefined
     }
     throw new StorageError(
-      `Could not append to ${this.#name}: lost ${maxAttempts} consecutive write conflicts to other processes.`,
+      `Could not append to ${this.name}: lost ${maxAttempts} consecutive write conflicts to other processes.`,
     )
   }
 
@@ -99,7 +99,7 @@ export class ChainTable<Entry> {
   #readEnd(): ChainEnd {
     const last = this.#database
       .prepare<Pick<BlockRow, 'first' | 'count' | 'head'>>(
-        `select first, count, cast(head as blob) as head from ${this.#name}
+        `select first, count, cast(head as blob) as head from ${this.name}
          order by first desc limit 1`,
       )
       .get()
@@ -109,11 +109,11 @@ export class ChainTable<Entry> {
   /** Inserts nothing if another process has used the number, even if it has purged that record since. */
   #insert(first: number, count: number, at: number, { head, text }: Lines): boolean {
     this.#insertStatement ??= this.#database.prepare(
-      `insert into ${this.#name} (first, count, at, head, lines, seal) select ?, ?, ?, ?, ?, ?
-       where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
+      `insert into ${this.name} (first, count, at, head, lines, seal) select ?, ?, ?, ?, ?, ?
+       where not exists (select 1 from chain_anchors where chain = '${this.name}' and next > ?)
        on conflict do nothing`,
     )
-    const seal = toBlockSeal(this.#key, this.#name, { first, count, at, head })
+    const seal = toBlockSeal(this.#key, this.name, { first, count, at, head })
     return this.#insertStatement.run(first, count, at, head, text, seal, first).changes === 1
   }
 
@@ -125,7 +125,7 @@ export class ChainTable<Entry> {
     const oldest = this.#database
       .prepare<Omit<BlockRow, 'lines'>>(
         `select first, count, at, cast(head as blob) as head, cast(seal as blob) as seal
-         from ${this.#name} order by first limit ${maxPurgedBlocks}`,
+         from ${this.name} order by first limit ${maxPurgedBlocks}`,
       )
       .all()
     const firstKept = oldest.findIndex(({ at }) => at >= before)
@@ -136,17 +136,17 @@ export class ChainTable<Entry> {
     // A changed time must not make this process delete records, and then vouch for the deletion.
     if (last.first >= sealedFrom && !this.hasValidSeal({ ...last, head, seal: toSealText(last) }))
       return {
-        fault: `Block ${last.first} of ${this.#name} was changed, so old records are not deleted. Run "drawbridge audit --verify".`,
+        fault: `Block ${last.first} of ${this.name} was changed, so old records are not deleted. Run "drawbridge audit --verify".`,
       }
     const { next: first } = this.marks.anchor
     this.marks.anchor = { next, head }
-    this.#database.prepare(`delete from ${this.#name} where first < ?`).run(next)
+    this.#database.prepare(`delete from ${this.name} where first < ?`).run(next)
     const hasMore = firstKept < 0 && oldest.length === maxPurgedBlocks
     return { first: next, count: next - first, hasMore }
   }
 
   hasValidSeal(block: Omit<ChainBlock, 'lines'>): boolean {
-    return block.seal === toBlockSeal(this.#key, this.#name, block)
+    return block.seal === toBlockSeal(this.#key, this.name, block)
   }
 
   /** The records from a number on, oldest first. */
@@ -169,8 +169,8 @@ export class ChainTable<Entry> {
     const statement = this.#database.prepare<BlockRow>(
       `select first, count, at, cast(head as blob) as head, cast(seal as blob) as seal,
          cast(lines as blob) as lines
-       from ${this.#name}
-       where first >= (select coalesce(max(first), 0) from ${this.#name} where first <= ?)
+       from ${this.name}
+       where first >= (select coalesce(max(first), 0) from ${this.name} where first <= ?)
        and first > ?
        order by first limit 100`,
     )

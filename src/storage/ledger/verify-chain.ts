@@ -30,6 +30,8 @@ export interface ChainVerification {
   readonly unsealed?: number
   /** Ranges that `store repair` recorded as lost: first record and the one after the last. */
   readonly lost?: readonly (readonly [first: number, next: number])[]
+  /** Restores and repairs, and how many records of earlier generations are not here, as far as pins tell. */
+  readonly restarts?: readonly (Restart & { readonly missing: number })[]
   readonly broken?: ChainBreak
 }
 
@@ -61,9 +63,21 @@ export function verifyChain(
     count: Math.min(walk.next, broken?.number ?? walk.next),
     ...(unsealed > 0 && { unsealed }),
     ...(gaps.length > 0 && { lost: gaps.map(({ first, next }) => [first, next] as const) }),
+    ...(restarts.length > 0 && { restarts: restarts.map((one) => countMissing(one, pins)) }),
     ...(broken && { broken }),
   }
 }
+
+const countMissing = (restart: Restart, pins: readonly ChainPin[]) => ({
+  ...restart,
+  missing: pins
+    .filter((pin) => isSuperseded(pin, restart))
+    .reduce((most, { count }) => Math.max(most, count - restart.number), 0),
+})
+
+/** A pin beyond a restart tells about records that the restore or repair has left behind. */
+const isSuperseded = (pin: ChainPin, restart: Restart): boolean =>
+  restart.generation > pin.generation && restart.number < pin.count
 
 const brokenAt = (number: number, reason: string): ChainVerification => ({
   count: number,
@@ -150,11 +164,9 @@ function findDisagreement(
   pins: readonly ChainPin[],
   restarts: readonly Restart[],
 ): ChainBreak | undefined {
-  const breaks = pins.flatMap(({ count, head, generation, source }): ChainBreak[] => {
-    const isSuperseded = restarts.some(
-      (restart) => restart.generation > generation && restart.number < count,
-    )
-    if (isSuperseded || count < walk.start) return []
+  const breaks = pins.flatMap((pin): ChainBreak[] => {
+    const { count, head, source } = pin
+    if (count < walk.start || restarts.some((restart) => isSuperseded(pin, restart))) return []
     if (count > walk.next)
       return [
         {
