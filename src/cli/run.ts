@@ -24,6 +24,7 @@ const verbs = {
   runs: async () => (await import('./ledger/runs.ts')).runs,
   executions: async () => (await import('./ledger/executions.ts')).executions,
   audit: async () => (await import('./ledger/audit.ts')).audit,
+  store: async () => (await import('./store/store.ts')).store,
   records: async () => (await import('./records/records.ts')).records,
   grants: async () => (await import('./records/grants.ts')).grants,
   token: async () => (await import('./token.ts')).token,

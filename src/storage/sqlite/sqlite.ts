@@ -30,8 +30,19 @@ interface Driver {
 }
 
 /** Uses `node:sqlite` where Node has it, else libsql, which ships prebuilt binaries. */
-export function openSqlite(file: string): Sqlite {
-  const driver = openDriver(file)
+export const openSqlite = (file: string): Sqlite => toSqlite(openDriver(file))
+
+/** Opens an existing file and changes none of its bytes: neither writes nor checkpoints the WAL. */
+export function openReadOnly(file: string): Sqlite {
+  if (!existsSync(file)) throw new SetupError(`There is no store ${file}.`)
+  const database = toSqlite(openDriver(file, { readOnly: true }))
+  // libsql has no read-only mode, and does not checkpoint when it closes.
+  database.exec('pragma query_only = 1')
+  database.exec('pragma busy_timeout = 5000')
+  return database
+}
+
+function toSqlite(driver: Driver): Sqlite {
   const statements = new Map<string, Statement<unknown>>()
   return {
     prepare<Row>(sql: string): Statement<Row> {
@@ -52,15 +63,15 @@ export function openSqlite(file: string): Sqlite {
 
 const maxStatements = 1000
 
-function openDriver(file: string): Driver {
+function openDriver(file: string, options: { readonly readOnly?: boolean } = {}): Driver {
   const load = createRequire(import.meta.url)
   try {
     if (file !== ':memory:') createPrivateFile(file)
     if (process.getBuiltinModule?.('node:sqlite')) {
       const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
-        DatabaseSync: new (file: string) => Driver
+        DatabaseSync: new (file: string, options: object) => Driver
       }
-      return new DatabaseSync(file)
+      return new DatabaseSync(file, options)
     }
     const Database = load('libsql') as new (file: string) => Driver
     return new Database(file)
