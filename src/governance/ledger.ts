@@ -44,9 +44,19 @@ export interface LedgerWriter extends LedgerReader {
 export interface AuditEntry {
   /**
    * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written.
+   * approvals and runs; `lost` counts entries that could not be written; `restored` and `repaired` start
+   * a new generation of the ledger.
    */
-  readonly event: 'begin' | 'end' | 'asked' | 'approved' | 'denied' | 'settled' | 'lost'
+  readonly event:
+    | 'begin'
+    | 'end'
+    | 'asked'
+    | 'approved'
+    | 'denied'
+    | 'settled'
+    | 'lost'
+    | 'restored'
+    | 'repaired'
   /** Milliseconds since the epoch. */
   readonly at: number
   /** Id of the call or the approval. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { StorageError } from '../../capability/storage-error.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
+import type { ChainPosition } from './ledger-state.ts'
 
 /** The head before the first record: as long as a SHA-256 in base64url. */
 const genesis = '0'.repeat(43)
@@ -85,6 +86,11 @@ export class ChainTable<Entry> {
   /** Drops the cached end after a rollback. */
   forget(): void {
     this.#cachedEnd = undefined
+  }
+
+  /** The end of the chain. */
+  get end(): ChainPosition {
+    return this.#end
   }
 
   /** The number of the next record. */

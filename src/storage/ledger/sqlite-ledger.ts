@@ -1,12 +1,19 @@
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
-import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain-table.ts'
+import { DamageGuard } from './damage-guard.ts'
 import { ExecutionTable } from './execution-table.ts'
-import { prepareLedger, unusable } from './ledger-schema.ts'
+import { guardReader } from './guarded-reader.ts'
+import { rollBack, unusable } from './ledger-schema.ts'
+import type { ChainPosition } from './ledger-state.ts'
 import { LedgerTables } from './ledger-tables.ts'
+import { openLedgerFile } from './open-ledger-file.ts'
 import { ProcessRegistry } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
+import type { RowSeals } from './row-seals.ts'
+import { openSealedRows, type SealedRows } from './sealed-rows.ts'
+import { SeenKeys } from './seen-keys.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
@@ -21,6 +28,8 @@ export interface LedgerOptions {
   readonly now: () => number
   readonly isAlive: (pid: number) => boolean
   readonly onError: (error: unknown) => void
+  /** Damage of the file, and audit entries that were lost to it. */
+  readonly onDamage?: (error: StorageError) => void
 }
 
 /** Delay before audit entries without a waiting caller are written, so that many share a commit. */
@@ -51,7 +60,10 @@ export class SqliteLedger implements Ledger {
   readonly #database: Sqlite
   readonly audit: ChainTable<AuditEntry>
   readonly executions: ExecutionTable
-  readonly #writer: LedgerWriter
+  readonly #tables: LedgerTables
+  readonly #rows: SealedRows
+  readonly #seals: RowSeals
+  readonly #guard: DamageGuard
   readonly #options: LedgerOptions
   #jobs: Job[] = []
   /** Audit entries of this turn of the event loop, not serialized yet. */
@@ -68,27 +80,45 @@ export class SqliteLedger implements Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options
-    this.#database = openSqlite(options.file)
-    try {
-      prepareLedger(this.#database, options.file)
-    } catch (error) {
-      this.#database.close()
-      throw error
-    }
+    const seenKeys = new SeenKeys(options.keepRunsMs, options.now)
+    const ledgerFile = openLedgerFile(options.file, (run) => seenKeys.add(run))
+    this.#database = ledgerFile.database
+    this.#seals = ledgerFile.seals
+    this.#rows = openSealedRows(this.#database, this.#seals)
+    this.#guard = new DamageGuard(ledgerFile, { ...options, onDamage: this.#onDamage })
     const processes = new ProcessRegistry(this.#database, options)
     this.audit = new ChainTable(this.#database, 'audit')
     this.executions = new ExecutionTable(this.#database, processes)
-    const tables = new LedgerTables(this.#database, processes, (entry) =>
-      this.#entries.push(JSON.stringify(entry)),
-    )
-    this.read = tables
-    this.#writer = tables
+    this.#tables = new LedgerTables({
+      database: this.#database,
+      rows: this.#rows,
+      processes,
+      seenKeys,
+      onMissingKey: () => this.#guard.verify(),
+      append: (entry) => this.#entries.push(JSON.stringify(entry)),
+    })
+    this.read = guardReader(this.#tables, this.#guard)
+    if (this.damage) return
     try {
-      this.#commit(() => processes.register(), true)
+      this.#commit(() => {
+        processes.register()
+        this.#guard.openWitness(options.processId, (id) => processes.isOrphan(id))
+      }, true)
     } catch (error) {
+      if (error instanceof DamageError) return
       this.#database.close()
       throw unusable(options.file, error)
     }
+  }
+
+  readonly #onDamage = (error: StorageError): void => {
+    const { onError, onDamage = onError } = this.#options
+    onDamage(error)
+  }
+
+  /** Why the ledger refuses to be read and written; `undefined` while it is sound. */
+  get damage(): DamageError | undefined {
+    return this.#guard.damage
   }
 
   write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
@@ -106,6 +136,7 @@ export class SqliteLedger implements Ledger {
     options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
+    if (this.damage) return Promise.reject(this.damage)
     return new Promise<T>((resolve, reject) => {
       this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
@@ -126,13 +157,30 @@ export class SqliteLedger implements Ledger {
     this.#writeEntries()
     this.#isClosed = true
     clearTimeout(this.#timer)
+    this.#reportUnrecorded()
+    this.#guard.close(!this.damage && this.#checkpoint())
+    this.#database.close()
+  }
+
+  /** One of the drivers does not checkpoint when it closes. Returns whether all commits are on disk. */
+  #checkpoint(): boolean {
     try {
-      // One of the drivers does not checkpoint the write-ahead log when it closes.
-      this.#database.exec('pragma wal_checkpoint(truncate)')
+      const result = this.#database
+        .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
+        .get()
+      return result?.busy === 0
     } catch {
       // Another process holds the lock; the last one to close checkpoints.
+      return false
     }
-    this.#database.close()
+  }
+
+  #reportUnrecorded(): void {
+    const count = this.#entries.length + this.#droppedCount
+    if (!this.damage || count === 0) return
+    this.#onDamage(
+      new StorageError(`${count} audit entries were not recorded, because the ledger is damaged.`),
+    )
   }
 
   #runJobs(): void {
@@ -141,7 +189,8 @@ export class SqliteLedger implements Ledger {
     if (jobs.length === 0) return
     this.#jobs = []
     const [first] = jobs
-    if (first?.single && jobs.length === 1 && !this.#isPurgeDue) return this.#runAlone(first)
+    const isAlone = jobs.length === 1 && !this.#isPurgeDue
+    if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
     const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -150,37 +199,42 @@ export class SqliteLedger implements Ledger {
         this.#purge()
       }, durable)
     } catch (error) {
-      const reason = new StorageError('The ledger cannot be written', { cause: error })
+      const reason = toRejection(error)
       for (const job of jobs) job.reject(reason)
       return
     }
     for (const settle of settlements) settle()
   }
 
-  #runAlone({ work, durable, resolve, reject }: Job): void {
+  /** Without a transaction: not confirmed in the witness. */
+  #runAlone({ work, resolve, reject }: Job): void {
     try {
-      this.#setDurability(durable)
-      resolve(work(this.#writer))
+      this.#setDurability(false)
+      resolve(this.#guard.attempt(() => work(this.#tables)))
       // Catch up in small steps, so that no call waits for many events at once.
       if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
-      reject(new StorageError('The ledger cannot be written', { cause: error }))
+      reject(toRejection(error))
     }
   }
 
   /** A job that throws is rolled back alone. */
   #runInSavepoint({ work, resolve, reject }: Job): () => void {
     const entryCount = this.#entries.length
+    const { change } = this.#seals
     this.#database.exec('savepoint job')
     try {
-      const value = work(this.#writer)
+      const value = work(this.#tables)
       this.#database.exec('release job')
       return () => resolve(value)
     } catch (error) {
+      // A damaged ledger rolls back the whole transaction.
+      if (error instanceof DamageError) throw error
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
       this.#entries.length = entryCount
+      this.#seals.reset(change)
       this.#forget()
       return () => reject(error)
     }
@@ -188,6 +242,7 @@ export class SqliteLedger implements Ledger {
 
   /** Drops cached state after a rollback. */
   #forget(): void {
+    this.#tables.forget()
     this.audit.forget()
     this.executions.forget()
   }
@@ -211,7 +266,7 @@ export class SqliteLedger implements Ledger {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#serializeEntries()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.damage) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
       if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp(), false)
@@ -226,22 +281,23 @@ export class SqliteLedger implements Ledger {
   #commit(work: () => void, durable: boolean): void {
     this.#serializeEntries()
     const pendingCount = this.#entries.length
-    this.#setDurability(durable)
-    this.#database.exec('begin immediate')
-    try {
-      work()
-      this.#appendEntries()
-      this.#database.exec('commit')
-    } catch (error) {
-      this.#entries.length = Math.min(pendingCount, this.#entries.length)
-      this.#forget()
+    this.#guard.attempt(() => {
+      this.#guard.checkFiles()
+      this.#setDurability(durable)
+      this.#database.exec('begin immediate')
       try {
-        this.#database.exec('rollback')
-      } catch {
-        // SQLite has rolled back already.
+        work()
+        this.#guard.advance(this.#appendEntries())
+        this.#database.exec('commit')
+      } catch (error) {
+        this.#entries.length = Math.min(pendingCount, this.#entries.length)
+        this.#forget()
+        this.#guard.forget()
+        rollBack(this.#database)
+        throw error
       }
-      throw error
-    }
+      this.#guard.confirm(durable)
+    })
     this.#entries = []
     this.#droppedCount = 0
   }
@@ -253,12 +309,14 @@ export class SqliteLedger implements Ledger {
     this.#isDurable = durable
   }
 
-  #appendEntries(): void {
-    if (this.#entries.length === 0) return
+  /** Returns the new end of the chain. */
+  #appendEntries(): ChainPosition | undefined {
+    if (this.#entries.length === 0) return undefined
     const at = this.#options.now()
     const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
     const gaps = this.#droppedCount > 0 ? [JSON.stringify(gap)] : []
     this.audit.append([...gaps, ...this.#entries], at)
+    return this.audit.end
   }
 
   get #isPurgeDue(): boolean {
@@ -270,9 +328,14 @@ export class SqliteLedger implements Ledger {
     const now = this.#options.now()
     const { keepRunsMs, keepExecutionsMs } = this.#options
     const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
-    const runs = purgeRuns(this.#database, now - keepRunsMs)
-    const approvals = purgeApprovals(this.#database, now - keepRunsMs)
+    const runs = purgeRuns(this.#rows, now - keepRunsMs)
+    const approvals = purgeApprovals(this.#rows, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
 }
+
+const toRejection = (error: unknown): StorageError =>
+  error instanceof DamageError
+    ? error
+    : new StorageError('The ledger cannot be written', { cause: error })
