@@ -86,10 +86,16 @@ export interface AuditEntry {
   readonly cost?: number
   /** Person who approved, denied or settled. */
   readonly by?: string
-  /** Number of `lost` entries or `purged` events. */
+  /** Number of `lost` entries, of `purged` events, or of rows that a repair could not save. */
   readonly count?: number
   /** `purged`: the first event that is left. */
   readonly first?: number
+  /** `restored`, `repaired`: the generation that starts here. */
+  readonly generation?: number
+  /** `restored`, `repaired`: number of events in the execution log. */
+  readonly executions?: number
+  /** `restored`: time from which effects may be missing, in milliseconds since the epoch. */
+  readonly from?: number
 }
 
 /** One execution of a capability that is recorded in the ledger. */

@@ -55,12 +55,16 @@ export class CheckpointTimer {
   async #sendNew(): Promise<void> {
     try {
       const { audit, executions } = this.#parts.ledger
-      const chains = [audit, executions.events].map(({ name, end }) => ({ name, ...end }))
+      const chains = [audit, executions.events].map((chain) => ({
+        name: chain.name,
+        ...chain.readEnd(),
+      }))
       const grown = chains.filter(
         ({ name, next, head }) => next > 0 && this.#sentHeads.get(name) !== head,
       )
       if (grown.length === 0) return
-      const [at, generation] = [this.#parts.now(), 0]
+      const at = this.#parts.now()
+      const { generation } = this.#parts.ledger
       const lines = grown.map(({ name, next, head }) =>
         this.#signer.sign({ generation, chain: name, count: next, head, at }),
       )

@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { checkStore, type StoreCheck } from '../storage/maintenance/check-store.ts'
 import { type Backup, backupStore } from '../storage/maintenance/backup-store.ts'
+import { checkStore, type StoreCheck } from '../storage/maintenance/check-store.ts'
 import { type Repaired, repairStore } from '../storage/maintenance/repair-store.ts'
 import { type Restored, restoreStore } from '../storage/maintenance/restore-store.ts'
 import { findConfig, toStore } from './config/find-config.ts'

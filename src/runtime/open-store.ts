@@ -5,10 +5,12 @@ import { toApprovalMessage } from '../governance/approval-view.ts'
 import { Approvals } from '../governance/approvals.ts'
 import type { Approval, AuditEntry, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import type { ChainName } from '../storage/ledger/chain-block.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
 import { CheckpointSigner } from '../storage/ledger/checkpoint.ts'
+import { readWitnessOf } from '../storage/ledger/open-ledger-file.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import {
@@ -59,7 +61,13 @@ export async function openStore(
     runs: ledger.read,
     audit: ledger.audit,
     publicKey: new CheckpointSigner(ledger.secret).publicKey,
-    verify: (chain, checkpoints) => verifyLedger(ledger, chain, checkpoints),
+    verify(chain, checkpoints) {
+      const { audit, secret, damage } = ledger
+      const { events } = ledger.executions
+      const chains = { audit, events, secret, witness: readWitnessOf(file) }
+      const verification = verifyLedger(chains, chain, checkpoints)
+      return { ...verification, ...dropUndefined({ damage: damage?.message }) }
+    },
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger, Date.now),
       await readKeyRings(configuration),

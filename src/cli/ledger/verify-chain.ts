@@ -26,7 +26,7 @@ export async function verifyChain(
   const result = store.verify(chain, checkpoints)
   if (json) printJson(result)
   else for (const line of toReport(result, nouns[chain], file)) print(line)
-  return result.broken || result.invalid ? 1 : 0
+  return result.broken || result.invalid || result.damage !== undefined ? 1 : 0
 }
 
 const readText = (file: string): Promise<string> =>
@@ -41,6 +41,7 @@ function* toReport(
 ): Generator<string> {
   const label = `${noun[0]?.toUpperCase()}${noun.slice(1)}`
   for (const { line, reason } of result.invalid ?? []) yield `Line ${line} of ${file} ${reason}.`
+  if (result.damage !== undefined) yield result.damage
   if (broken)
     yield `${label} ${broken.number}: ${broken.reason}. The ${count} ${noun}s before it are intact.`
   else yield `${toCount(count, noun)}, all intact.`

@@ -47,7 +47,9 @@ export const store = defineCommand({
   async run({ args: { action: word, file, as, force = false, json = false, ...name } }) {
     const action = readAction(actions, word)
     if (file !== undefined && (action === 'check' || action === 'repair'))
-      throw new UsageError(`Unexpected argument ${JSON.stringify(file)}. Name the store with --store.`)
+      throw new UsageError(
+        `Unexpected argument ${JSON.stringify(file)}. Name the store with --store.`,
+      )
     switch (action) {
       case 'check':
         return report(await checkStores(name, process.env), json, toCheckReport, isSound)
@@ -70,8 +72,7 @@ export const store = defineCommand({
 })
 
 function requireFile(action: string, file: string | undefined): string {
-  if (file === undefined)
-    throw new UsageError(`Name the backup: drawbridge store ${action} FILE`)
+  if (file === undefined) throw new UsageError(`Name the backup: drawbridge store ${action} FILE`)
   return file
 }
 

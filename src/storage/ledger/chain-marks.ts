@@ -75,6 +75,14 @@ export class ChainMarks {
       .run(this.#chain, gap.first, gap.next, gap.digest, this.#toGapSeal(gap))
   }
 
+  /** Removes all marks that need the key; the anchor stays, without a seal. */
+  remove(): void {
+    this.#database
+      .prepare('delete from chain_anchors where chain = ?')
+      .run(this.#toRowName('sealed'))
+    this.#database.prepare('delete from chain_gaps where chain = ?').run(this.#chain)
+  }
+
   #read(kind: MarkKind): ChainMark | undefined {
     const row = this.#database
       .prepare<{ next: number; head: Uint8Array; seal: Uint8Array | null }>(

@@ -81,22 +81,29 @@ export class ChainTable<Entry> {
     this.#cachedEnd = undefined
   }
 
-  /** The end of the chain, with the records of other processes. */
+  /** The end of the chain as this process last saw it. */
   get end(): ChainEnd {
-    return this.#readEnd()
+    return this.#end
   }
 
   /** Seals blocks from now on. Runs inside a transaction, once for each file. */
   startSealing(): void {
-    if (!this.marks.sealedFrom) this.marks.startSealing(this.#readEnd())
+    if (!this.marks.sealedFrom) this.marks.startSealing(this.readEnd())
+  }
+
+  /** Gives up all seals, because their key is lost. `startSealing` starts again. */
+  removeSeals(): void {
+    this.#database.exec(`update ${this.name} set seal = null`)
+    this.marks.remove()
   }
 
   get #end(): ChainEnd {
-    this.#cachedEnd ??= this.#readEnd()
+    this.#cachedEnd ??= this.readEnd()
     return this.#cachedEnd
   }
 
-  #readEnd(): ChainEnd {
+  /** The end of the chain, with the records of other processes. */
+  readEnd(): ChainEnd {
     const last = this.#database
       .prepare<Pick<BlockRow, 'first' | 'count' | 'head'>>(
         `select first, count, cast(head as blob) as head from ${this.name}

@@ -146,7 +146,7 @@ export class ExecutionTable implements ExecutionReader {
 
   /** Reads see the events of other processes, too. */
   #catchUpBeforeRead(): void {
-    if (this.#nextEvent() === this.events.end.next) return
+    if (this.#nextEvent() === this.events.readEnd().next) return
     this.#database.exec('begin immediate')
     try {
       this.catchUp()

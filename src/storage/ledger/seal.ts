@@ -1,9 +1,10 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** A key for one purpose, derived from the secret beside the store (HKDF, RFC 5869). */
-export const toKey = (secret: string, purpose: string): KeyObject =>
-  createSecretKey(Buffer.from(toKeyBytes(secret, purpose)))
+/** The key that seals the blocks and marks of chains. */
+export const toChainKey = (secret: string): KeyObject =>
+  createSecretKey(Buffer.from(toKeyBytes(secret, 'chain seals')))
 
+/** A key for one purpose, derived from the secret beside the store (HKDF, RFC 5869). */
 export const toKeyBytes = (secret: string, purpose: string): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', secret, '', `drawbridge ${purpose}`, 32))
 

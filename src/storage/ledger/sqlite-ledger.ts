@@ -1,16 +1,21 @@
-import { randomBytes } from 'node:crypto'
 import { isFault } from '../../capability/fault.ts'
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
-import { readOrCreateSecret, toCompanionFile } from '../companion-files.ts'
-import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { ChainEnd } from './chain-block.ts'
 import { ChainTable } from './chain-table.ts'
+import { DamageGuard } from './damage-guard.ts'
 import { ExecutionTable } from './execution-table.ts'
-import { prepareLedger, unusable } from './ledger-schema.ts'
+import { guardReader } from './guarded-reader.ts'
+import { rollBack, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
+import { openLedgerFile } from './open-ledger-file.ts'
 import { ProcessRegistry } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
-import { toKey } from './seal.ts'
+import type { RowSeals } from './row-seals.ts'
+import { toChainKey } from './seal.ts'
+import { openSealedRows, type SealedRows } from './sealed-rows.ts'
+import { SeenKeys } from './seen-keys.ts'
 
 export interface LedgerOptions {
   /** A path, or `:memory:`. */
@@ -25,6 +30,8 @@ export interface LedgerOptions {
   readonly now: () => number
   readonly isAlive: (pid: number) => boolean
   readonly onError: (error: unknown) => void
+  /** Damage of the file, and audit entries that were lost to it. */
+  readonly onDamage?: (error: StorageError) => void
 }
 
 /** Delay before audit entries without a waiting caller are written, so that many share a commit. */
@@ -57,7 +64,10 @@ export class SqliteLedger implements Ledger {
   readonly executions: ExecutionTable
   /** The secret beside the store, from which keys are derived. */
   readonly secret: string
-  readonly #writer: LedgerWriter
+  readonly #tables: LedgerTables
+  readonly #rows: SealedRows
+  readonly #seals: RowSeals
+  readonly #guard: DamageGuard
   readonly #options: LedgerOptions
   #jobs: Job[] = []
   /** Audit entries of this turn of the event loop, not serialized yet. */
@@ -74,33 +84,52 @@ export class SqliteLedger implements Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options
-    this.#database = openSqlite(options.file)
-    try {
-      prepareLedger(this.#database, options.file)
-    } catch (error) {
-      this.#database.close()
-      throw error
-    }
+    const seenKeys = new SeenKeys(options.keepRunsMs, options.now)
+    const ledgerFile = openLedgerFile(options.file, (run) => seenKeys.add(run))
+    this.#database = ledgerFile.database
+    this.#seals = ledgerFile.seals
+    this.#rows = openSealedRows(this.#database, this.#seals)
+    this.#guard = new DamageGuard(ledgerFile, { ...options, onDamage: this.#onDamage })
     const processes = new ProcessRegistry(this.#database, options)
-    this.secret = readLedgerSecret(options.file)
-    const chainKey = toKey(this.secret, 'chain seals')
+    this.secret = ledgerFile.secret
+    const chainKey = toChainKey(this.secret)
     this.audit = new ChainTable(this.#database, 'audit', chainKey)
     this.executions = new ExecutionTable(this.#database, processes, chainKey)
-    const tables = new LedgerTables(this.#database, processes, (entry) =>
-      this.#entries.push(JSON.stringify(entry)),
-    )
-    this.read = tables
-    this.#writer = tables
+    this.#tables = new LedgerTables({
+      database: this.#database,
+      rows: this.#rows,
+      processes,
+      seenKeys,
+      onMissingKey: () => this.#guard.verify(),
+      append: (entry) => this.#entries.push(JSON.stringify(entry)),
+    })
+    this.read = guardReader(this.#tables, this.#guard)
+    if (this.damage) return
     try {
       this.#commit(() => {
         processes.register()
-        this.audit.startSealing()
-        this.executions.events.startSealing()
+        this.#guard.openWitness(options.processId, (id) => processes.isOrphan(id))
       }, true)
     } catch (error) {
+      if (error instanceof DamageError) return
       this.#database.close()
       throw unusable(options.file, error)
     }
+  }
+
+  readonly #onDamage = (error: StorageError): void => {
+    const { onError, onDamage = onError } = this.#options
+    onDamage(error)
+  }
+
+  /** Why the ledger refuses to be read and written; `undefined` while it is sound. */
+  get damage(): DamageError | undefined {
+    return this.#guard.damage
+  }
+
+  /** Grows with every restore or repair of the store. */
+  get generation(): number {
+    return this.#guard.generation
   }
 
   write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
@@ -118,6 +147,7 @@ export class SqliteLedger implements Ledger {
     options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
+    if (this.damage) return Promise.reject(this.damage)
     return new Promise<T>((resolve, reject) => {
       this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
@@ -138,13 +168,30 @@ export class SqliteLedger implements Ledger {
     this.#writeEntries()
     this.#isClosed = true
     clearTimeout(this.#timer)
+    this.#reportUnrecorded()
+    this.#guard.close(!this.damage && this.#checkpoint())
+    this.#database.close()
+  }
+
+  /** One of the drivers does not checkpoint when it closes. Returns whether all commits are on disk. */
+  #checkpoint(): boolean {
     try {
-      // One of the drivers does not checkpoint the write-ahead log when it closes.
-      this.#database.exec('pragma wal_checkpoint(truncate)')
+      const result = this.#database
+        .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
+        .get()
+      return result?.busy === 0
     } catch {
       // Another process holds the lock; the last one to close checkpoints.
+      return false
     }
-    this.#database.close()
+  }
+
+  #reportUnrecorded(): void {
+    const count = this.#entries.length + this.#droppedCount
+    if (!this.damage || count === 0) return
+    this.#onDamage(
+      new StorageError(`${count} audit entries were not recorded, because the ledger is damaged.`),
+    )
   }
 
   #runJobs(): void {
@@ -153,7 +200,8 @@ export class SqliteLedger implements Ledger {
     if (jobs.length === 0) return
     this.#jobs = []
     const [first] = jobs
-    if (first?.single && jobs.length === 1 && !this.#isPurgeDue) return this.#runAlone(first)
+    const isAlone = jobs.length === 1 && !this.#isPurgeDue
+    if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
     const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -162,37 +210,42 @@ export class SqliteLedger implements Ledger {
         this.#purge()
       }, durable)
     } catch (error) {
-      const reason = new StorageError('The ledger cannot be written', { cause: error })
+      const reason = toRejection(error)
       for (const job of jobs) job.reject(reason)
       return
     }
     for (const settle of settlements) settle()
   }
 
-  #runAlone({ work, durable, resolve, reject }: Job): void {
+  /** Without a transaction: not confirmed in the witness. */
+  #runAlone({ work, resolve, reject }: Job): void {
     try {
-      this.#setDurability(durable)
-      resolve(work(this.#writer))
+      this.#setDurability(false)
+      resolve(this.#guard.attempt(() => work(this.#tables)))
       // Catch up in small steps, so that no call waits for many events at once.
       if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
-      reject(new StorageError('The ledger cannot be written', { cause: error }))
+      reject(toRejection(error))
     }
   }
 
   /** A job that throws is rolled back alone. */
   #runInSavepoint({ work, resolve, reject }: Job): () => void {
     const entryCount = this.#entries.length
+    const { change } = this.#seals
     this.#database.exec('savepoint job')
     try {
-      const value = work(this.#writer)
+      const value = work(this.#tables)
       this.#database.exec('release job')
       return () => resolve(value)
     } catch (error) {
+      // A damaged ledger rolls back the whole transaction.
+      if (error instanceof DamageError) throw error
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
       this.#entries.length = entryCount
+      this.#seals.reset(change)
       this.#forget()
       return () => reject(error)
     }
@@ -200,6 +253,7 @@ export class SqliteLedger implements Ledger {
 
   /** Drops cached state after a rollback. */
   #forget(): void {
+    this.#tables.forget()
     this.audit.forget()
     this.executions.forget()
   }
@@ -223,7 +277,7 @@ export class SqliteLedger implements Ledger {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#serializeEntries()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.damage) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
       if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp(), false)
@@ -238,22 +292,23 @@ export class SqliteLedger implements Ledger {
   #commit(work: () => void, durable: boolean): void {
     this.#serializeEntries()
     const pendingCount = this.#entries.length
-    this.#setDurability(durable)
-    this.#database.exec('begin immediate')
-    try {
-      work()
-      this.#appendEntries()
-      this.#database.exec('commit')
-    } catch (error) {
-      this.#entries.length = Math.min(pendingCount, this.#entries.length)
-      this.#forget()
+    this.#guard.attempt(() => {
+      this.#guard.checkFiles()
+      this.#setDurability(durable)
+      this.#database.exec('begin immediate')
       try {
-        this.#database.exec('rollback')
-      } catch {
-        // SQLite has rolled back already.
+        work()
+        this.#guard.advance({ audit: this.#appendEntries(), events: this.executions.events.end })
+        this.#database.exec('commit')
+      } catch (error) {
+        this.#entries.length = Math.min(pendingCount, this.#entries.length)
+        this.#forget()
+        this.#guard.forget()
+        rollBack(this.#database)
+        throw error
       }
-      throw error
-    }
+      this.#guard.confirm(durable)
+    })
     this.#entries = []
     this.#droppedCount = 0
   }
@@ -265,12 +320,14 @@ export class SqliteLedger implements Ledger {
     this.#isDurable = durable
   }
 
-  #appendEntries(): void {
-    if (this.#entries.length === 0) return
+  /** Returns the new end of the chain. */
+  #appendEntries(): ChainEnd | undefined {
+    if (this.#entries.length === 0) return undefined
     const at = this.#options.now()
     const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
     const gaps = this.#droppedCount > 0 ? [JSON.stringify(gap)] : []
     this.audit.append([...gaps, ...this.#entries], at)
+    return this.audit.end
   }
 
   get #isPurgeDue(): boolean {
@@ -282,8 +339,8 @@ export class SqliteLedger implements Ledger {
     const now = this.#options.now()
     const { keepRunsMs, keepExecutionsMs } = this.#options
     const hasMore = keepExecutionsMs !== undefined && this.#purgeExecutions(now - keepExecutionsMs)
-    const runs = purgeRuns(this.#database, now - keepRunsMs)
-    const approvals = purgeApprovals(this.#database, now - keepRunsMs)
+    const runs = purgeRuns(this.#rows, now - keepRunsMs)
+    const approvals = purgeApprovals(this.#rows, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
@@ -303,8 +360,7 @@ export class SqliteLedger implements Ledger {
   }
 }
 
-/** A store in memory has a secret of its own, which ends with it. */
-const readLedgerSecret = (file: string): string =>
-  file === ':memory:'
-    ? randomBytes(32).toString('base64url')
-    : readOrCreateSecret(toCompanionFile(file, 'key'))
+const toRejection = (error: unknown): StorageError =>
+  error instanceof DamageError
+    ? error
+    : new StorageError('The ledger cannot be written', { cause: error })

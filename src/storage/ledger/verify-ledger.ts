@@ -2,9 +2,10 @@ import { isFault } from '../../capability/fault.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { type ChainName, splitLine } from './chain-block.ts'
+import type { ChainTable } from './chain-table.ts'
 import { CheckpointSigner, readCheckpoint } from './checkpoint.ts'
-import type { SqliteLedger } from './sqlite-ledger.ts'
 import type { ChainPin, ChainVerification, Restart } from './verify-chain.ts'
+import type { WitnessReading } from './witness.ts'
 
 /** Checkpoints that were received elsewhere: one per line. */
 export interface CheckpointFile {
@@ -15,25 +16,42 @@ export interface CheckpointFile {
 export interface LedgerVerification extends ChainVerification {
   /** Checkpoints of this chain that were compared. */
   readonly checkpoints?: number
+  /** Why the ledger as a whole cannot be used. */
+  readonly damage?: string
   /** Lines of the file that are no valid checkpoints of this store. */
   readonly invalid?: readonly { readonly line: number; readonly reason: string }[]
 }
 
-/** Verifies a chain of a ledger against the key of the store and received checkpoints. */
+export interface LedgerChains {
+  readonly audit: ChainTable<unknown>
+  readonly events: ChainTable<unknown>
+  readonly secret: string
+  /** Read before the chains: a commit in between is no loss. */
+  readonly witness: WitnessReading
+}
+
+/** Verifies a chain against the key of the store, its witness, and received checkpoints. */
 export function verifyLedger(
-  ledger: SqliteLedger,
+  { audit, events, secret, witness }: LedgerChains,
   chain: ChainName,
   file?: CheckpointFile,
 ): LedgerVerification {
   const { pins, invalid } = file
-    ? readPins(file, chain, new CheckpointSigner(ledger.secret).publicKey)
+    ? readPins(file, chain, new CheckpointSigner(secret).publicKey)
     : { pins: [], invalid: [] }
-  const table = chain === 'audit' ? ledger.audit : ledger.executions.events
+  const table = chain === 'audit' ? audit : events
   return {
-    ...table.verify(pins, findRestarts(ledger, chain)),
+    ...table.verify([...pins, ...toPins(witness, chain)], findRestarts(audit, chain)),
     ...(file && { checkpoints: pins.length }),
     ...(invalid.length > 0 && { invalid }),
   }
+}
+
+function toPins(witness: WitnessReading, chain: ChainName): readonly ChainPin[] {
+  if (witness.kind !== 'records') return []
+  const { generation, audit, events } = witness.latest
+  const { next, head } = chain === 'audit' ? audit : events
+  return [{ count: next, head, generation, source: 'the witness file' }]
 }
 
 function readPins({ name, text }: CheckpointFile, chain: ChainName, publicKey: string) {
@@ -50,7 +68,7 @@ function readPins({ name, text }: CheckpointFile, chain: ChainName, publicKey: s
 }
 
 /** Both chains restart with the same record of the audit. */
-function findRestarts({ audit }: SqliteLedger, chain: ChainName): Restart[] {
+function findRestarts(audit: ChainTable<unknown>, chain: ChainName): Restart[] {
   const restarts: Restart[] = []
   for (const { first, lines } of audit.blocks(0))
     for (const [index, line] of lines.entries()) {

@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
+import { writeWitness } from '../ledger/start-generation.ts'
 import { openSqlite } from '../sqlite/sqlite.ts'
 import { type BackupManifest, toManifestFile } from './backup-manifest.ts'
 import { digestFile } from './file-digest.ts'
@@ -27,7 +36,9 @@ export interface Backup extends BackupManifest {
 export function backupStore({ file, target, force, now }: BackupOptions): Backup {
   const kind = requireKind(file)
   if (!force && existsSync(target))
-    throw new SetupError(`${target} exists already. Choose another name, or replace it with --force.`)
+    throw new SetupError(
+      `${target} exists already. Choose another name, or replace it with --force.`,
+    )
   if (existsSync(target) && realpathSync(target) === realpathSync(file))
     throw new SetupError('A store cannot be its own backup.')
   const draft = `${target}.draft-${randomBytes(6).toString('hex')}`
@@ -36,6 +47,7 @@ export function backupStore({ file, target, force, now }: BackupOptions): Backup
     const at = now()
     copyDatabase(file, draft)
     if (existsSync(`${file}.key`)) copyPrivately(`${file}.key`, `${draft}.key`)
+    if (kind === 'ledger') writeWitness(draft)
     const manifest = { kind, at, bytes: statSync(draft).size, sha256: digestFile(draft) }
     writeFileSync(toManifestFile(draft), `${JSON.stringify(manifest)}\n`, { mode: 0o600 })
     syncFile(toManifestFile(draft))

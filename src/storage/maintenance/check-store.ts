@@ -34,7 +34,8 @@ const damageStep =
 function checkContent(file: string, kind: StoreKind | undefined): Finding[] {
   const findings: Finding[] = []
   try {
-    if (!existsSync(file)) throw new StorageError('the database is missing, but its companions exist')
+    if (!existsSync(file))
+      throw new StorageError('the database is missing, but its companions exist')
     if (kind === undefined)
       throw new StorageError('it is not a store, or its schema cannot be read')
     if (kind === 'ledger') findings.push(...checkLedgerStore(file))

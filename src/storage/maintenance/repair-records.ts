@@ -1,5 +1,5 @@
-import { parseJson } from '../../json/parse-json.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
+import { parseJson } from '../../json/parse-json.ts'
 import type { RecordSource } from '../../sources/records/model/stream.ts'
 import { toContent } from '../../sources/records/model/to-content.ts'
 import { SegmentWriter } from '../records/columns/segment-writer.ts'
@@ -38,11 +38,15 @@ const listTables = (fresh: Sqlite): readonly string[] =>
     .all()
     .map(({ name }) => name)
 
-function repairRecordTable({ damaged, fresh, onLost, onSaved }: Repair, source: RecordSource): void {
+function repairRecordTable(
+  { damaged, fresh, onLost, onSaved }: Repair,
+  source: RecordSource,
+): void {
   const { n, stream } = source
   const table = recordTable(n).text
   const records = new RecordTable(fresh, n, stream)
   const words = new WordIndex(fresh, n, stream)
+  let pending = 0
   for (const { id, key, seq, at, body } of salvageTable(damaged, toLayout(table), onLost)) {
     const data = parseJson(String(body))
     if (!isPlainObject(data)) {
@@ -53,13 +57,16 @@ function repairRecordTable({ damaged, fresh, onLost, onSaved }: Repair, source: 
       const content = toContent(stream, data, String(body))
       records.add(Number(id), Number(seq), { key: String(key), emittedAt: String(at) }, content)
       words.add(Number(id), content.texts)
-      words.flush()
+      if (++pending % pageLength === 0) words.flush()
       onSaved(table)
     } catch (error) {
       onLost({ table, key: String(key), reason: (error as Error).message })
     }
   }
+  words.flush()
 }
+
+const pageLength = 1000
 
 /** The columns that do not depend on the declaration. */
 const toLayout = (table: string) => ({

@@ -1,5 +1,5 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { type LostRow, readLayout, salvageTable, type SavedRow } from './salvage-table.ts'
+import { type LostRow, readLayout, type SavedRow, salvageTable } from './salvage-table.ts'
 
 /** The parts of a repair: rows are copied from a damaged database into a fresh one. */
 export interface Repair {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Sqlite, Value } from '../sqlite/sqlite.ts'
-import { findReadableOrdinal, toOrdinal, toText as ordinalToText } from './key-ordinals.ts'
+import { findReadableOrdinal, toText as ordinalToText, toOrdinal } from './key-ordinals.ts'
 
 /** A row, or a range of rows, that could not be saved as it was. */
 export interface LostRow {
@@ -90,7 +90,8 @@ class TableScan {
       }
       if (page) {
         const [first] = page
-        if (this.#gapStart !== undefined && first) this.#reportGap(` and before ${this.#name(first)}`)
+        if (this.#gapStart !== undefined && first)
+          this.#reportGap(` and before ${this.#name(first)}`)
         for (const raw of page) {
           this.#position = this.#toKey(raw)
           yield* this.#decode(raw)

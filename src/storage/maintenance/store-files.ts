@@ -40,21 +40,24 @@ export function publish(draft: string, file: string, force: boolean): void {
       unlinkSync(draft)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      throw new SetupError(`${file} exists already. Choose another name, or replace it with --force.`)
+      throw new SetupError(
+        `${file} exists already. Choose another name, or replace it with --force.`,
+      )
     }
   syncFile(path.dirname(file))
 }
 
-/** Moves the files of a store to another name; the database goes last. Returns their new names. */
-export function moveStore(file: string, target: string): readonly string[] {
-  const moved: string[] = []
-  for (const suffix of storeSuffixes.toReversed()) {
-    if (!existsSync(file + suffix)) continue
-    renameSync(file + suffix, target + suffix)
-    moved.push(target + suffix)
-  }
+/**
+ * Moves a database to another name, with copies of its companions. The companions stay: without a database
+ * beside them, an interruption is found as damage, and no empty store is created. Returns the new names.
+ */
+export function setAside(file: string, target: string): readonly string[] {
+  const present = storeSuffixes.filter((suffix) => existsSync(file + suffix))
+  for (const suffix of present.toReversed())
+    if (suffix.startsWith('.')) copyPrivately(file + suffix, target + suffix)
+    else renameSync(file + suffix, target + suffix)
   syncFile(path.dirname(file))
-  return moved
+  return present.map((suffix) => target + suffix)
 }
 
 /** A date for file names: `2026-11-18T07-05-09Z`. */

@@ -175,3 +175,7 @@ function buildSegments(database: Sqlite): void {
       database.exec('commit')
     }
 }
+
+/** True when the header of a database names our application id. */
+export const isRecordsHeader = (header: Buffer): boolean =>
+  header.readUInt32BE(68) === applicationId

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 
 /** The subset of SQLite in use. Only this file knows the drivers. */
 export interface Sqlite {
@@ -115,6 +115,24 @@ function attempt<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw new StorageError((error as Error).message, { cause: error })
+    const ErrorClass = isDamage(error as DriverError) ? DamageError : StorageError
+    throw new ErrorClass((error as Error).message, { cause: error })
   }
 }
+
+interface DriverError extends Error {
+  /** Result code of SQLite, as `node:sqlite` names it. */
+  readonly errcode?: number
+  /** Result code of SQLite, as libsql names it. */
+  readonly rawCode?: number
+  readonly code?: string
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes: ReadonlySet<number> = new Set([11, 26])
+
+/** Damage also shows as a table that is not there, or as an integer that no number can hold. */
+const isDamage = ({ errcode, rawCode = errcode ?? 0, code, message }: DriverError): boolean =>
+  damageCodes.has(rawCode & 0xff) ||
+  code === 'ERR_OUT_OF_RANGE' ||
+  /^no such (table|column)|^malformed database schema/.test(message)

@@ -1,0 +1,58 @@
+import { type Stats, statSync } from 'node:fs'
+import { DamageError } from '../../capability/storage-error.ts'
+
+/**
+ * Notices changes of the database file and its write-ahead log by anything but SQLite. Uses `stat` only: a
+ * descriptor that is closed drops the POSIX locks of SQLite.
+ */
+export class FileWatch {
+  readonly #file: string
+  readonly #inodes: readonly Inode[]
+  #stamp: string
+  #walStamp: string
+
+  /** Starts after the first commit: then all three files exist. */
+  constructor(file: string, witness: string) {
+    this.#file = file
+    const paths = [file, `${file}-wal`, witness]
+    this.#inodes = paths.map((path) => ({ path, inode: statSync(path).ino }))
+    this.#stamp = toStamp(statSync(file))
+    this.#walStamp = toStamp(statSync(`${file}-wal`))
+  }
+
+  /** After a commit of this process, which may have included a checkpoint. */
+  remember(): void {
+    this.#stamp = toStamp(this.#stat(this.#file))
+    this.#walStamp = toStamp(this.#stat(`${this.#file}-wal`))
+  }
+
+  /** State of the database file after the last commit of this process. */
+  get stamp(): string {
+    return this.#stamp
+  }
+
+  /** Throws when a file was deleted or replaced. Returns which files have changed since `remember`. */
+  findChanges(): { readonly database?: string; readonly hasWalChanged: boolean } {
+    for (const { path, inode } of this.#inodes)
+      if (this.#stat(path).ino !== inode)
+        throw new DamageError(`${path} was replaced while it was open`)
+    const stamp = toStamp(this.#stat(this.#file))
+    return {
+      ...(stamp !== this.#stamp && { database: stamp }),
+      hasWalChanged: toStamp(this.#stat(`${this.#file}-wal`)) !== this.#walStamp,
+    }
+  }
+
+  #stat(path: string): Stats {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (!stats) throw new DamageError(`${path} was deleted while it was open`)
+    return stats
+  }
+}
+
+interface Inode {
+  readonly path: string
+  readonly inode: number
+}
+
+const toStamp = ({ size, mtimeMs }: Stats): string => `${size}:${mtimeMs}`
