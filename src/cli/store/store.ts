@@ -107,10 +107,14 @@ function* toBackupReport({ files, bytes, at }: Backup): Generator<string> {
 }
 
 function* toRestoreReport(restored: Restored): Generator<string> {
-  const { file, from, to, generation, replaced } = restored
+  const { kind, file, from, to, generation, kept = {}, lost = [], replaced } = restored
   yield `${file} is restored from the backup of ${toTime(from)}${generation === undefined ? '' : ` as generation ${generation}`}.`
-  if (restored.kind === 'ledger')
-    yield `Effects between ${toTime(from)} and ${toTime(to)} are not in it: a call with a key of that time runs again. Compare with the systems it called${restored.runsAfterBackup === undefined ? '' : `; the replaced store has ${count(restored.runsAfterBackup, 'run')} of that time`}.`
+  for (const { table, key, reason } of lost) yield `lost    ${table} ${key}: ${reason}`
+  for (const [table, rows] of Object.entries(kept))
+    yield `kept    ${table}: ${count(rows, 'row')} of the replaced store`
+  if (kind === 'records') yield `Records written after ${toTime(from)} are not in it.`
+  else if (lost.length > 0)
+    yield `Effects between ${toTime(from)} and ${toTime(to)} may be missing: a call with a key of that time may run again. Compare with the systems that were called.`
   for (const name of replaced) yield `Kept aside: ${name}`
 }
 

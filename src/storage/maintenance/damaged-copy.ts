@@ -3,16 +3,16 @@ import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 
 /**
  * Opens a copy of a damaged database: SQLite may change a file while it recovers its write-ahead log. A
- * database that cannot be opened at all counts as empty, and is reported.
+ * database that cannot be opened at all is reported.
  */
 export function openDamagedCopy(
   file: string,
   copy: string,
   onUnreadable: (reason: string) => void,
-): Sqlite {
+): Sqlite | undefined {
   if (!existsSync(file)) {
     onUnreadable('the file is missing')
-    return openSqlite(':memory:')
+    return undefined
   }
   for (const suffix of ['', '-wal'])
     if (existsSync(file + suffix)) copyFileSync(file + suffix, copy + suffix)
@@ -24,7 +24,7 @@ export function openDamagedCopy(
       return openReadable(copy)
     } catch {
       onUnreadable((error as Error).message)
-      return openSqlite(':memory:')
+      return undefined
     }
   }
 }

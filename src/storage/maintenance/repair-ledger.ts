@@ -12,15 +12,22 @@ export interface RepairKey {
   readonly isVerifiable: boolean
 }
 
-/**
- * Copies what can be read of a ledger into a new one. A run that is not trusted is kept with an unknown
- * outcome, so that its call is not repeated; an approval that is not trusted is dropped.
- */
+/** Copies what can be read of a ledger into a new one. */
 export function repairLedger(repair: Repair, { secret, isVerifiable }: RepairKey): void {
-  const seals = isVerifiable ? new RowSeals(secret) : undefined
   copyRows(repair, 'ledger_state')
+  copySealedRows(repair, isVerifiable ? new RowSeals(secret) : undefined)
+  for (const name of ['audit', 'execution_events'] as const)
+    repairChain(repair, { name, key: toChainKey(secret), isVerifiable })
+}
+
+/**
+ * Copies runs, approvals and spending, without seals: the new generation seals them. A run that is not
+ * trusted is kept with an unknown outcome, so that its call is not repeated; an approval that is not trusted
+ * is dropped. Without `seals` every row is trusted, because the key is lost.
+ */
+export function copySealedRows(repair: Repair, seals: RowSeals | undefined): void {
   copyRows(repair, 'runs', (row) => {
-    if (isIntact('runs', row, seals)) return toFresh(row, seals)
+    if (isIntact('runs', row, seals)) return { ...row, seal: null }
     repair.onLost({
       table: 'runs',
       key: String(row.id),
@@ -30,27 +37,23 @@ export function repairLedger(repair: Repair, { secret, isVerifiable }: RepairKey
   })
   rebuildRuns(repair)
   copyRows(repair, 'approvals', (row) => {
-    if (isIntact('approvals', row, seals)) return toFresh(row, seals)
+    if (isIntact('approvals', row, seals)) return { ...row, seal: null }
     repair.onLost({ table: 'approvals', key: String(row.id), reason: 'its seal does not match' })
     return undefined
   })
   copyRows(repair, 'spending', (row) => {
-    if (isIntact('spending', row, seals)) return toFresh(row, seals)
-    repair.onLost({
-      table: 'spending',
-      key: `${row.account} ${row.window}`,
-      reason: `its seal does not match; kept with the amount ${row.spent}`,
-    })
+    if (!isIntact('spending', row, seals))
+      repair.onLost({
+        table: 'spending',
+        key: `${row.account} ${row.window}`,
+        reason: `its seal does not match; kept with the amount ${row.spent}`,
+      })
     return { ...row, seal: null }
   })
-  for (const name of ['audit', 'execution_events'] as const)
-    repairChain(repair, { name, key: toChainKey(secret), isVerifiable })
 }
 
-function isIntact(table: string, { seal, ...row }: SavedRow, seals: RowSeals | undefined): boolean {
-  return seals === undefined || seals.sealRow(table, Object.values(row) as Value[]) === seal
-}
-
-/** Rows without a seal are sealed with the present key when the new generation starts. */
-const toFresh = (row: SavedRow, seals: RowSeals | undefined): SavedRow =>
-  seals ? row : { ...row, seal: null }
+const isIntact = (
+  table: string,
+  { seal, ...row }: SavedRow,
+  seals: RowSeals | undefined,
+): boolean => seals === undefined || seals.sealRow(table, Object.values(row) as Value[]) === seal

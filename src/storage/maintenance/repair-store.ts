@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readSync, renameSync, rmSync } from 'n
 import path from 'node:path'
 import { SetupError } from '../../capability/setup-error.ts'
 import { readOrCreateSecret, readSecret } from '../companion-files.ts'
-import { migrate, prepareLedger } from '../ledger/ledger-schema.ts'
+import { latestVersion, migrate, prepareLedger, readVersion } from '../ledger/ledger-schema.ts'
 import { startGeneration } from '../ledger/start-generation.ts'
 import { isRecordsHeader, prepareRecords } from '../records/record-schema.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
@@ -50,16 +50,17 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
     const damaged = openDamagedCopy(file, copy, (reason) =>
       lost.push({ table: '*', key: 'the whole database', reason }),
     )
-    fillFresh(kind, {
-      file,
-      damaged,
-      fresh,
-      onLost: (row) => lost.push(row),
-      onSaved: (table) => {
-        saved[table] = (saved[table] ?? 0) + 1
-      },
-    })
-    damaged.close()
+    if (damaged)
+      fillFresh(kind, {
+        file,
+        damaged,
+        fresh,
+        onLost: (row) => lost.push(row),
+        onSaved: (table) => {
+          saved[table] = (saved[table] ?? 0) + 1
+        },
+      })
+    damaged?.close()
     fresh.exec('pragma journal_mode = delete')
     fresh.close()
     syncFile(draft)
@@ -92,10 +93,19 @@ function fillFresh(kind: StoreKind, repair: Repair & { readonly file: string }):
         reason: 'the key is missing: no seal was verified',
       })
     }
-    const isVerifiable = secret !== undefined
+    const isVerifiable = secret !== undefined && hasSeals(repair.damaged)
     repairLedger(repair, { secret: secret ?? readOrCreateSecret(keyFile), isVerifiable })
   }
   fresh.exec('commit')
+}
+
+/** False for a store of an earlier version. */
+function hasSeals(damaged: Sqlite): boolean {
+  try {
+    return readVersion(damaged) === latestVersion
+  } catch {
+    return true
+  }
 }
 
 function tryReadSecret(file: string): string | undefined {

@@ -1,5 +1,11 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { type LostRow, readLayout, type SavedRow, salvageTable } from './salvage-table.ts'
+import {
+  type LostRow,
+  readLayout,
+  type SavedRow,
+  salvageTable,
+  type TableLayout,
+} from './salvage-table.ts'
 
 /** The parts of a repair: rows are copied from a damaged database into a fresh one. */
 export interface Repair {
@@ -15,7 +21,7 @@ export function copyRows(
   table: string,
   accept: (row: SavedRow) => SavedRow | undefined = (row) => row,
 ): void {
-  const layout = readLayout(fresh, table)
+  const layout = toCommonLayout(readLayout(fresh, table), damaged)
   const names = layout.columns.map(({ name }) => name)
   const insert = fresh.prepare(
     `insert or replace into ${table} (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
@@ -30,5 +36,16 @@ export function copyRows(
       const key = layout.key.map((name) => row[name]).join(' ')
       onLost({ table, key, reason: (error as Error).message })
     }
+  }
+}
+
+/** A store of an earlier version has fewer columns; they stay null in the fresh one. */
+function toCommonLayout(layout: TableLayout, damaged: Sqlite): TableLayout {
+  try {
+    const known = new Set(readLayout(damaged, layout.table).columns.map(({ name }) => name))
+    if (known.size === 0) return layout
+    return { ...layout, columns: layout.columns.filter(({ name }) => known.has(name)) }
+  } catch {
+    return layout
   }
 }

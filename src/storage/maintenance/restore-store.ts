@@ -2,12 +2,13 @@ import { existsSync, renameSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SetupError } from '../../capability/setup-error.ts'
 import { startGeneration } from '../ledger/start-generation.ts'
-import { openReadOnly } from '../sqlite/sqlite.ts'
 import { type BackupManifest, readManifest } from './backup-manifest.ts'
 import { checkStore } from './check-store.ts'
 import { digestFile } from './file-digest.ts'
+import { keepEffects } from './keep-effects.ts'
 import { recognizeStore } from './recognize-store.ts'
 import { refuseOpenStore } from './refuse-open-store.ts'
+import type { LostRow } from './salvage-table.ts'
 import { copyPrivately, setAside, syncFile, toFileDate } from './store-files.ts'
 
 export interface RestoreOptions {
@@ -26,30 +27,45 @@ export interface Restored {
   readonly to: number
   /** The new generation of a ledger. */
   readonly generation?: number
-  /** Runs in the replaced ledger that started after the backup, if it could be read. */
-  readonly runsAfterBackup?: number
+  /** Rows of the replaced ledger that were kept, by table: effects and approvals since the backup. */
+  readonly kept?: Readonly<Record<string, number>>
+  /** What could not be kept; everything since the backup when the replaced ledger cannot be read. */
+  readonly lost?: readonly LostRow[]
   /** Where the replaced files are now. */
   readonly replaced: readonly string[]
 }
 
-/** Replaces a store by a backup, which is verified first. The replaced files are kept. */
+/**
+ * Replaces a store by a backup, which is verified first. The replaced files are kept, and so are the effects
+ * and approvals of the replaced ledger, as far as they can be read: they happened, whatever is restored.
+ */
 export function restoreStore({ file, backup, by, now }: RestoreOptions): Restored {
   const { kind, at: from } = verifyBackup(backup)
   refuseOpenStore(file)
   refuseOtherKind(file, kind)
   const to = now()
-  const runsAfterBackup = kind === 'ledger' ? countRuns(file, from) : undefined
+  const replacedCheck = checkStore(file)
   const draft = `${file}.restoring`
   copyPrivately(backup, draft)
   if (existsSync(`${backup}.key`)) copyPrivately(`${backup}.key`, `${draft}.key`)
-  const replaced = setAside(file, `${file}.replaced-${toFileDate(to)}`)
+  const aside = `${file}.replaced-${toFileDate(to)}`
+  const replaced = setAside(file, aside)
   if (existsSync(`${draft}.key`)) renameSync(`${draft}.key`, `${file}.key`)
   renameSync(draft, file)
   syncFile(path.dirname(file))
   const result = { kind, file, from, to, replaced }
   if (kind === 'records') return result
-  const { generation } = startGeneration(file, { event: 'restored', by, at: to, from })
-  return { ...result, generation, ...(runsAfterBackup !== undefined && { runsAfterBackup }) }
+  const { kept, lost } = keepEffects(file, aside)
+  for (const { severity, where, message } of replacedCheck.findings)
+    if (severity === 'error') lost.push({ table: '*', key: where, reason: message })
+  const isLost = lost.length > 0
+  const { generation } = startGeneration(file, {
+    event: 'restored',
+    by,
+    at: to,
+    ...(isLost && { from, count: lost.length }),
+  })
+  return { ...result, generation, kept, lost }
 }
 
 function verifyBackup(backup: string): BackupManifest {
@@ -76,18 +92,3 @@ function refuseOtherKind(file: string, kind: BackupManifest['kind']): void {
 
 const toName = (kind: BackupManifest['kind']): string =>
   kind === 'records' ? 'records store' : kind
-
-function countRuns(file: string, from: number): number | undefined {
-  try {
-    const database = openReadOnly(file)
-    try {
-      return database
-        .prepare<{ runs: number }>('select count(*) as runs from runs where started >= ?')
-        .get(from)?.runs
-    } finally {
-      database.close()
-    }
-  } catch {
-    return undefined
-  }
-}
