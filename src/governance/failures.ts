@@ -19,6 +19,7 @@ export const governanceFailures = {
   cancelled: 'model',
   result_too_large: 'model',
   ledger_unavailable: 'operator',
+  ledger_damaged: 'operator',
   invalid_output: 'operator',
   internal: 'operator',
 } as const satisfies FailureTable

@@ -69,6 +69,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     keepRunsMs: Math.max(keys.window, duplicates.window) * 1000,
     keepExecutionsMs: executions.keep * 1000,
     onError,
+    onDamage: onOperationalError,
   })
   const approvals = new Approvals(ledger, Date.now)
   const checkpoints = startCheckpoints(config.audit.checkpoints, {
@@ -139,7 +140,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     frames: (path) => routing.frames(path),
     health: () => {
       const { name, version } = identity()
-      return { status: 'ok', name, version }
+      return { status: ledger.damage ? 'ledger_damaged' : 'ok', name, version }
     },
   })
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type LedgerOptions, SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 
 export const openLedger = (
-  options: Pick<LedgerOptions, 'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError'>,
+  options: Pick<LedgerOptions, 'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError' | 'onDamage'>,
 ): SqliteLedger =>
   new SqliteLedger({
     ...options,

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { toCompanionFile } from '../../src/storage/companion-files.ts'
 import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
@@ -136,11 +138,13 @@ test('a store of an earlier schema version is migrated with its executions', asy
   await oldProcess.route(anEnvelope(), { id: 'old' })
   oldProcess.ids()
   await oldProcess.ledger.close()
-  removeSeals(file)
   const database = openSqlite(file)
   database.exec("delete from chain_anchors where chain = 'executions'")
+  removeSeals(database)
   database.exec('pragma user_version = 2')
   database.close()
+  // Versions before the seals had neither file.
+  for (const companion of ['witness', 'key'] as const) rmSync(toCompanionFile(file, companion))
 
   const newProcess = aProcess(file)
   await newProcess.route(anEnvelope(), { id: 'new' })

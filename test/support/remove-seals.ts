@@ -1,21 +1,16 @@
-import { rmSync } from 'node:fs'
-import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import type { Sqlite } from '../../src/storage/sqlite/sqlite.ts'
 
-/** Brings a ledger to schema version 4, which had no seals, no key and no witness. */
-export function removeSeals(file: string): void {
-  const database = openSqlite(file)
-  database.exec(
-    `alter table audit drop column seal;
-     alter table execution_events drop column seal;
-     delete from chain_anchors where chain like '%:sealed';
-     alter table chain_anchors drop column seal;
-     drop table chain_gaps;
-     alter table runs drop column seal;
-     alter table approvals drop column seal;
-     alter table spending drop column seal;
-     drop table ledger_state;
-     pragma user_version = 4;`,
-  )
-  database.close()
-  for (const companion of ['key', 'witness']) rmSync(`${file}.${companion}`, { force: true })
+/** Undoes the migration that seals rows and chains, to get a file of an earlier version. */
+export function removeSeals(database: Sqlite): void {
+  database.exec("delete from chain_anchors where chain like '%:sealed'")
+  for (const table of [
+    'runs',
+    'approvals',
+    'spending',
+    'audit',
+    'execution_events',
+    'chain_anchors',
+  ])
+    database.exec(`alter table ${table} drop column seal`)
+  database.exec('drop table chain_gaps; drop table ledger_state')
 }

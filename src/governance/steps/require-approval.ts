@@ -1,6 +1,6 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
@@ -200,6 +200,7 @@ export const approvalInvalid = ({ capability }: Call): Failed =>
 
 export const ledgerUnavailable = (cause: unknown): Failed => {
   if (!(cause instanceof StorageError)) throw cause
+  if (cause instanceof DamageError) return ledgerDamaged(cause)
   return refused(
     'ledger_unavailable',
     'Nothing was executed, because the ledger cannot be written.',
@@ -209,3 +210,11 @@ export const ledgerUnavailable = (cause: unknown): Failed => {
     },
   )
 }
+
+/** Side effects could run twice: an earlier call may be missing in the ledger. */
+const ledgerDamaged = ({ message }: DamageError): Failed =>
+  refused('ledger_damaged', 'Nothing was executed, because the ledger is damaged.', {
+    cause: message,
+    advice:
+      'The ledger is damaged and nothing was executed: run "drawbridge store check", then "drawbridge store restore" or "drawbridge store repair".',
+  })

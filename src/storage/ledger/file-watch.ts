@@ -1,4 +1,4 @@
-import { type Stats, statSync } from 'node:fs'
+import { realpathSync, type Stats, statSync } from 'node:fs'
 import { DamageError } from '../../capability/storage-error.ts'
 
 /**
@@ -13,11 +13,12 @@ export class FileWatch {
 
   /** Starts after the first commit: then all three files exist. */
   constructor(file: string, witness: string) {
-    this.#file = file
-    const paths = [file, `${file}-wal`, witness]
-    this.#inodes = paths.map((path) => ({ path, inode: statSync(path).ino }))
-    this.#stamp = toStamp(statSync(file))
-    this.#walStamp = toStamp(statSync(`${file}-wal`))
+    // SQLite puts the log beside the target of a symbolic link.
+    this.#file = realpathSync(file)
+    const paths = [this.#file, `${this.#file}-wal`, witness]
+    this.#inodes = paths.map((path) => ({ path, inode: this.#stat(path).ino }))
+    this.#stamp = toStamp(this.#stat(this.#file))
+    this.#walStamp = toStamp(this.#stat(`${this.#file}-wal`))
   }
 
   /** After a commit of this process, which may have included a checkpoint. */

@@ -72,7 +72,8 @@ export const latestVersion = migrations.length
 
 /** Sets the pragmas. A new file gets its first page here. */
 export function prepareLedger(database: Sqlite): void {
-  database.exec('pragma busy_timeout = 5000')
+  // Longer than while serving: several processes may start, check and migrate the file together.
+  database.exec('pragma busy_timeout = 15000')
   database.exec('pragma journal_mode = wal')
   // A page cache of 16 MB: keys are random, so reads are spread over the whole file.
   database.exec('pragma cache_size = -16384')

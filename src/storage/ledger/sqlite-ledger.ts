@@ -110,6 +110,7 @@ export class SqliteLedger implements Ledger {
         processes.register()
         this.#guard.openWitness(options.processId, (id) => processes.isOrphan(id))
       }, true)
+      this.#database.exec('pragma busy_timeout = 5000')
     } catch (error) {
       if (error instanceof DamageError) return
       this.#database.close()

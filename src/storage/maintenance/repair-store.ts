@@ -11,7 +11,7 @@ import { openDamagedCopy } from './damaged-copy.ts'
 import { recognizeStore, type StoreKind } from './recognize-store.ts'
 import { refuseOpenStore } from './refuse-open-store.ts'
 import type { Repair } from './repair.ts'
-import { repairLedger } from './repair-ledger.ts'
+import { type RepairKey, repairLedger } from './repair-ledger.ts'
 import { repairRecords } from './repair-records.ts'
 import type { LostRow } from './salvage-table.ts'
 import { setAside, syncFile, toFileDate } from './store-files.ts'
@@ -50,9 +50,10 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
     const damaged = openDamagedCopy(file, copy, (reason) =>
       lost.push({ table: '*', key: 'the whole database', reason }),
     )
+    const key = prepareKey(file, kind, (row) => lost.push(row))
     if (damaged)
       fillFresh(kind, {
-        file,
+        key: { ...key, isVerifiable: key.isVerifiable && hasSeals(damaged) },
         damaged,
         fresh,
         onLost: (row) => lost.push(row),
@@ -77,26 +78,23 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
   }
 }
 
-function fillFresh(kind: StoreKind, repair: Repair & { readonly file: string }): void {
-  const { fresh, file } = repair
+function fillFresh(kind: StoreKind, repair: Repair & { readonly key: RepairKey }): void {
+  const { fresh } = repair
   fresh.exec('begin immediate')
   if (kind === 'records') repairRecords(repair)
-  else {
-    const keyFile = `${file}.key`
-    const secret = tryReadSecret(keyFile)
-    if (secret === undefined) {
-      // A key file that is not a key is kept beside the damaged database.
-      if (existsSync(keyFile)) renameSync(keyFile, `${keyFile}.damaged`)
-      repair.onLost({
-        table: '*',
-        key: keyFile,
-        reason: 'the key is missing: no seal was verified',
-      })
-    }
-    const isVerifiable = secret !== undefined && hasSeals(repair.damaged)
-    repairLedger(repair, { secret: secret ?? readOrCreateSecret(keyFile), isVerifiable })
-  }
+  else repairLedger(repair, repair.key)
   fresh.exec('commit')
+}
+
+/** Replaces a lost or malformed key. Records stores have none. */
+function prepareKey(file: string, kind: StoreKind, onLost: Repair['onLost']): RepairKey {
+  if (kind === 'records') return { secret: '', isVerifiable: false }
+  const keyFile = `${file}.key`
+  const secret = tryReadSecret(keyFile)
+  if (secret !== undefined) return { secret, isVerifiable: true }
+  if (existsSync(keyFile)) renameSync(keyFile, `${keyFile}.damaged`)
+  onLost({ table: '*', key: keyFile, reason: 'the key is missing: no seal was verified' })
+  return { secret: readOrCreateSecret(keyFile), isVerifiable: false }
 }
 
 /** False for a store of an earlier version. */
