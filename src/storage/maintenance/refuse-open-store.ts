@@ -2,9 +2,16 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
 import { openSqlite } from '../sqlite/sqlite.ts'
 
-/** Throws while another process has the store open: it would go on with the files that are moved away. */
+/**
+ * Throws while another process has the store open: it would go on with the files that are moved away. Call it
+ * before this process opens the store.
+ */
 export function refuseOpenStore(file: string): void {
-  if (existsSync(file) && (isLockedForSqlite(file) || hasPosixLock(file)))
+  if (!existsSync(file)) return
+  const holders = listLockHolders(file)
+  const isOpenElsewhere = holders.some((pid) => pid !== process.pid)
+  // One of the drivers keeps the lock of a closed connection of this process until garbage collection.
+  if (isOpenElsewhere || (isLockedForSqlite(file) && !holders.includes(process.pid)))
     throw new SetupError(
       `The store ${file} is open in another process. Stop the servers that use it, and try again.`,
     )
@@ -26,14 +33,15 @@ function isLockedForSqlite(file: string): boolean {
   }
 }
 
-/** SQLite does not try to lock a file whose header is damaged. The kernel of Linux lists all locks. */
-function hasPosixLock(file: string): boolean {
+/** Linux lists the holders of locks, also for a file whose header is damaged, which SQLite does not lock. */
+function listLockHolders(file: string): readonly number[] {
   const { ino } = statSync(file)
   try {
     return readFileSync('/proc/locks', 'utf8')
       .split('\n')
-      .some((line) => line.includes(`:${ino} `) && !line.includes(` ${process.pid} `))
+      .filter((line) => line.includes(`:${ino} `))
+      .map((line) => Number(/ (\d+) \S+:\d+ /.exec(line)?.[1]))
   } catch {
-    return false
+    return []
   }
 }

@@ -38,8 +38,8 @@ export interface Repaired {
 
 /** Saves what can be read of a damaged store into a new file, and puts it in its place. */
 export function repairStore({ file, by, now }: RepairOptions): Repaired {
-  const kind = requireDamagedKind(file)
   refuseOpenStore(file)
+  const kind = requireDamagedKind(file)
   const at = now()
   const saved: Record<string, number> = {}
   const lost: LostRow[] = []

@@ -128,11 +128,9 @@ class TableScan {
     const order = this.#layout.key.map((name) => `${name} desc`).join(', ')
     let end: readonly Value[] | undefined
     for (;;) {
-      const where = end ? `where ${this.#compare('<')}` : ''
+      const where = end ? `where ${this.#compare('<', end)}` : ''
       const page = this.#attempt(() =>
-        this.#database
-          .prepare<RawRow>(`${this.#select} ${where} order by ${order} limit 1`)
-          .all(...(end ?? [])),
+        this.#database.prepare<RawRow>(`${this.#select} ${where} order by ${order} limit 1`).all(),
       )
       const [raw] = page ?? []
       if (!raw) break
@@ -159,19 +157,12 @@ class TableScan {
       return this.#database
         .prepare<RawRow>(`${this.#select} where ${key[0]} >= ? ${order}`)
         .all(this.#start)
-    const where = this.#position ? `where ${this.#compare('>')}` : ''
-    return this.#database
-      .prepare<RawRow>(`${this.#select} ${where} ${order}`)
-      .all(...(this.#position ?? []))
+    const where = this.#position ? `where ${this.#compare('>', this.#position)}` : ''
+    return this.#database.prepare<RawRow>(`${this.#select} ${where} ${order}`).all()
   }
 
-  /** Keys are bound as bytes and cast to text: they may be invalid UTF-8. */
-  #compare(operator: '<' | '>'): string {
-    const { key, columns } = this.#layout
-    const parameters = key.map((name) =>
-      columns.find((column) => column.name === name)?.type === 'TEXT' ? 'cast(? as text)' : '?',
-    )
-    return `(${key.join(', ')}) ${operator} (${parameters.join(', ')})`
+  #compare(operator: '<' | '>', key: readonly Value[]): string {
+    return `(${this.#layout.key.join(', ')}) ${operator} (${key.map(toLiteral).join(', ')})`
   }
 
   #toKey(raw: RawRow): readonly Value[] {
@@ -207,6 +198,12 @@ function toBytes(value: unknown): Uint8Array | undefined {
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
   return value instanceof Uint8Array ? value : undefined
 }
+
+/** Text as hexadecimal digits: it may be invalid UTF-8, which cannot be bound. */
+const toLiteral = (part: Value): string =>
+  part instanceof Uint8Array
+    ? `cast(x'${Buffer.from(part).toString('hex')}' as text)`
+    : String(Number(part))
 
 const toKeyText = (key: readonly Value[]): string =>
   key.map((part) => (part instanceof Uint8Array ? Buffer.from(part).toString() : part)).join(' ')
