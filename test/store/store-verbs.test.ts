@@ -13,7 +13,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { createRandom, type Random } from '../fuzz/random.ts'
-import { aPayingBridge, aStoreFolder, payInto } from '../support/a-paying-bridge.ts'
+import { aPayingBridge, aStoreFolder, copyLedger, payInto } from '../support/a-paying-bridge.ts'
 import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
 import { drawbridge } from '../support/run-cli.ts'
@@ -23,7 +23,7 @@ const toKeys = (length: number, prefix = 'k') => Array.from({ length }, (_, n) =
 /** Content and time of change of every file of a store. */
 const takeSnapshot = (file: string) =>
   readdirSync(path.dirname(file))
-    .filter((name) => name.startsWith(path.basename(file)) && !name.endsWith('-shm'))
+    .filter((name) => name.startsWith(path.basename(file)) && !/-shm$|\.paying/.test(name))
     .map((name) => path.join(path.dirname(file), name))
     .filter((name) => statSync(name).size > 0)
     .map((name) => [name, hash('sha256', readFileSync(name)), statSync(name).mtimeMs])
@@ -282,7 +282,7 @@ test('no acknowledged key runs again after the repair of a randomly damaged ledg
   await payInto(original, keys)
   for (let seed = 1; seed <= amount(4, 60); seed++) {
     const { folder, file } = await aStoreFolder()
-    for (const suffix of ['', '.key', '.witness']) copyFileSync(original + suffix, file + suffix)
+    copyLedger(original, file)
     damage(file, createRandom(seed))
 
     const { code, stdout, stderr } = await drawbridge(['store', 'repair', '--json'], {

@@ -1,11 +1,9 @@
+import { copyFileSync, existsSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { createDrawbridge, defineTool, definitionSource, z } from '../../src/index.ts'
 import type { DrawbridgeOptions } from '../../src/runtime/drawbridge-options.ts'
 import { aProject } from './a-project.ts'
-import { repository } from './spawn-server.ts'
-import { startProcess } from './start-process.ts'
 
 /** A folder with a configuration whose store is `ledger.db`. */
 export async function aStoreFolder(): Promise<{ folder: string; file: string }> {
@@ -42,23 +40,20 @@ export function aPayingBridge(store: string, options: Partial<DrawbridgeOptions>
 }
 
 /**
- * Pays for each key in a process of its own: libsql keeps the lock of a closed file until its statements are
- * collected, and a store that is locked can be neither restored nor repaired.
+ * Pays for each key in a copy of a ledger, and puts it in place. libsql keeps the lock of a closed file until
+ * its statements are collected, and a store that is locked can be neither restored nor repaired.
  */
 export async function payInto(store: string, keys: readonly string[]): Promise<void> {
-  const library = pathToFileURL(`${repository}/dist/index.js`)
-  const program = `
-    import { createDrawbridge, definitionSource, defineTool, z } from ${JSON.stringify(library.href)}
-    const [store, ...keys] = process.argv.slice(1)
-    const schema = z.object({ order: z.string() })
-    const execute = ({ order }) => ({ paid: order })
-    const pay = defineTool({ name: 'pay', description: 'Pays.', category: 'write', schema, execute })
-    const bridge = createDrawbridge({ store, sources: [definitionSource([pay])] })
-    const call = (key) => bridge.call('pay', { order: key }, { idempotencyKey: key })
-    for (const key of keys) await call(key)
-    await bridge.close()
-  `
-  const args = ['--no-warnings', '--input-type=module', '-e', program, store, ...keys]
-  const { exited, stderr } = startProcess(args, { cwd: repository })
-  if ((await exited) !== 0) throw new Error(stderr())
+  const copy = `${store}.paying`
+  copyLedger(store, copy)
+  const { pay, close } = aPayingBridge(copy)
+  for (const key of keys) await pay(key)
+  await close()
+  copyLedger(copy, store)
+}
+
+/** Copies a closed ledger with its key and its witness. */
+export function copyLedger(from: string, to: string): void {
+  for (const suffix of ['', '.key', '.witness'])
+    if (existsSync(from + suffix)) copyFileSync(from + suffix, to + suffix)
 }
