@@ -34,7 +34,7 @@ export function checkLedger(
 function checkStructure(database: Sqlite): void {
   const [problem] = database
     .prepare<{ text: Uint8Array }>(
-      'select cast(integrity_check as blob) as text from pragma_integrity_check(1)',
+      'select cast(integrity_check as blob) as text from pragma_integrity_check limit 1',
     )
     .all()
   const text = problem ? toText(problem.text) : 'no answer'

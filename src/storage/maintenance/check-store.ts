@@ -61,7 +61,7 @@ function checkRecordsStore(file: string): Finding[] {
 function checkStructure(database: Sqlite): void {
   const problems = database
     .prepare<{ text: Uint8Array }>(
-      'select cast(integrity_check as blob) as text from pragma_integrity_check(10)',
+      'select cast(integrity_check as blob) as text from pragma_integrity_check limit 10',
     )
     .all()
     .map(({ text }) => Buffer.from(text).toString())
