@@ -83,6 +83,8 @@ class TableScan {
   *forward(): Generator<SavedRow> {
     for (let limit = pageLength; ; ) {
       const page = this.#attempt(() => this.#readPage(limit))
+      // Damaged pointers between pages may lead back to keys that were read already.
+      if (page?.some((raw) => !this.#isNew(raw))) return
       if (page?.length === 0) {
         this.isAtEnd = true
         if (this.#gapStart !== undefined) this.#reportGap(' up to the end')
@@ -120,7 +122,10 @@ class TableScan {
       (candidate) => this.#attempt(() => statement?.get(toKey(candidate))) !== undefined,
     )
     if (ordinal === undefined) return false
-    this.#start = toKey(ordinal)
+    // The key may be far behind: if its row cannot be read either, the search goes on from there.
+    const found = this.#attempt(() => statement?.get(toKey(ordinal)))?.key
+    const foundKey = toBytes(found) ?? (found as Value)
+    this.#start = toKey(Math.max(ordinal, toOrdinal(foundKey)))
     return true
   }
 
@@ -133,11 +138,17 @@ class TableScan {
         this.#database.prepare<RawRow>(`${this.#select} ${where} order by ${order} limit 1`).all(),
       )
       const [raw] = page ?? []
-      if (!raw) break
-      end = this.#toKey(raw)
+      if (!raw || !this.#isNew(raw)) break
+      const key = this.#toKey(raw)
+      if (end && compareKeys(key, end) >= 0) break
+      end = key
       yield* this.#decode(raw)
     }
     this.#reportGap(end ? ` and before ${toKeyText(end)}` : ' up to the end')
+  }
+
+  #isNew(raw: RawRow): boolean {
+    return !this.#position || compareKeys(this.#toKey(raw), this.#position) > 0
   }
 
   #reportGap(end: string): void {
@@ -197,6 +208,18 @@ class TableScan {
 function toBytes(value: unknown): Uint8Array | undefined {
   if (value instanceof ArrayBuffer) return new Uint8Array(value)
   return value instanceof Uint8Array ? value : undefined
+}
+
+function compareKeys(a: readonly Value[], b: readonly Value[]): number {
+  for (const [index, part] of a.entries()) {
+    const other = b[index] ?? null
+    const order =
+      part instanceof Uint8Array && other instanceof Uint8Array
+        ? Buffer.compare(part, other)
+        : Number(part) - Number(other)
+    if (order !== 0) return order
+  }
+  return 0
 }
 
 /** Text as hexadecimal digits: it may be invalid UTF-8, which cannot be bound. */
