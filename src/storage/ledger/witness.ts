@@ -23,7 +23,7 @@ const recordBytes = 512
 const recordsPerSlot = 2
 
 /** The witness may be this much older than the database after a power failure. */
-const syncIntervalMs = 100
+const syncIntervalMs = 200
 
 export type WitnessReading =
   /** `founding`: the first commit was not confirmed yet. */
