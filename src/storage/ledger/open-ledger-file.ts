@@ -9,7 +9,7 @@ import { type Migration, migrate, prepareLedger, unusable } from './ledger-schem
 import { StateRow } from './ledger-state.ts'
 import { RowSeals } from './row-seals.ts'
 import { openSealedRows, type RunRow } from './sealed-rows.ts'
-import { foundWitness, readWitness, type WitnessReading } from './witness.ts'
+import { foundWitness, readWitness } from './witness.ts'
 
 export interface LedgerFile {
   readonly database: Sqlite
@@ -37,12 +37,6 @@ export function openLedgerFile(file: string, onRun: (run: RunRow) => void = () =
     database?.close()
     throw error instanceof SetupError ? error : unusable(file, error)
   }
-}
-
-/** Reads the witness of a store, with the key beside it. */
-export function readWitnessOf(file: string): WitnessReading {
-  const secret = readSecret(toCompanionFile(file, 'key')) ?? ''
-  return readWitness(toCompanionFile(file, 'witness'), new RowSeals(secret))
 }
 
 function openInMemory(): LedgerFile {
