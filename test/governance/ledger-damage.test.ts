@@ -154,7 +154,7 @@ test(`${runningDamageCount} random damages under a running process never repeat 
 })
 
 test(`${restartCount} restarts after kill -9 under load, with two processes, raise no false alarm`, {
-  timeout: 60_000 + restartCount * 10_000,
+  timeout: 60_000 + restartCount * 30_000,
 }, async () => {
   const random = createRandom(fuzzSeed + 2)
   const store = path.join(await aProject({}), storeName)

@@ -82,11 +82,9 @@ export class DamageGuard {
     const now = this.#options.now()
     if (!this.#files || Math.abs(now - this.#watchedAt) < watchIntervalMs) return
     this.#watchedAt = now
-    const { database, hasWalChanged } = this.#files.findChanges()
-    if (database === undefined && !hasWalChanged) return
-    const isExplained =
-      this.#state.hasForeignCommit() && (database === undefined || this.#isWitnessed(database))
-    if (!isExplained) this.verify()
+    const stamp = this.#files.findChange()
+    if (stamp === undefined) return
+    if (!this.#isWitnessed(stamp)) this.verify()
     this.#files.remember()
   }
 

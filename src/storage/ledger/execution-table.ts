@@ -11,6 +11,7 @@ import type {
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable, type PurgedRecords } from './chain-table.ts'
 import type { ProcessRegistry } from './process-registry.ts'
+import { toText } from './sealed-table.ts'
 
 interface ExecutionRow {
   readonly id: string
@@ -90,12 +91,12 @@ export class ExecutionTable implements ExecutionReader {
   list({ state, intent, limit }: ExecutionFilter): readonly ExecutionSummary[] {
     this.#catchUpBeforeRead()
     const executions: ExecutionSummary[] = []
-    const page = this.#database.prepare<ExecutionRow>(
-      `select * from executions where (? is null or intent = ?)
+    const page = this.#database.prepare<RawExecutionRow>(
+      `select ${executionColumns} from executions where (? is null or intent = ?)
        and first < ? order by first desc limit 200`,
     )
     for (let before = Number.MAX_SAFE_INTEGER; executions.length < limit; ) {
-      const rows = page.all(intent ?? null, intent ?? null, before)
+      const rows = page.all(intent ?? null, intent ?? null, before).map(toExecutionRow)
       const oldest = rows.at(-1)
       if (!oldest) break
       before = oldest.first
@@ -197,7 +198,10 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   #findRow(id: string): ExecutionRow | undefined {
-    return this.#database.prepare<ExecutionRow>('select * from executions where id = ?').get(id)
+    const row = this.#database
+      .prepare<RawExecutionRow>(`select ${executionColumns} from executions where id = ?`)
+      .get(id)
+    return row && toExecutionRow(row)
   }
 
   #toSummary(row: ExecutionRow): ExecutionSummary {
@@ -208,6 +212,24 @@ export class ExecutionTable implements ExecutionReader {
     return finished === null ? summary : { ...summary, finished }
   }
 }
+
+/** Text is read as bytes: one of the drivers aborts the process on invalid UTF-8. */
+type RawExecutionRow = { readonly [Name in keyof ExecutionRow]: number | Uint8Array | null }
+
+const executionColumns = [
+  ...['id', 'boot', 'intent', 'version', 'caller', 'state'].map(
+    (name) => `cast(${name} as blob) as ${name}`,
+  ),
+  ...['started', 'finished', 'first', 'last'].map((name) => `cast(${name} as integer) as ${name}`),
+].join(', ')
+
+const toExecutionRow = (raw: RawExecutionRow): ExecutionRow =>
+  Object.fromEntries(
+    Object.entries(raw).map(([name, value]) => [
+      name,
+      typeof value === 'number' || value === null ? value : toText(value),
+    ]),
+  ) as unknown as ExecutionRow
 
 /** An event and its text in the chain. */
 export interface SerializedEvent {

@@ -2,14 +2,13 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { DamageError } from '../../capability/storage-error.ts'
 
 /**
- * Notices changes of the database file and its write-ahead log by anything but SQLite. Uses `stat` only: a
- * descriptor that is closed drops the POSIX locks of SQLite.
+ * Notices a database file that changes without a checkpoint, and files that are deleted or replaced. Uses
+ * `stat` only: closing a descriptor of the database drops the POSIX locks of SQLite.
  */
 export class FileWatch {
   readonly #file: string
   readonly #inodes: readonly Inode[]
   #stamp: string
-  #walStamp: string
 
   /** Starts after the first commit: then all three files exist. */
   constructor(file: string, witness: string) {
@@ -18,13 +17,11 @@ export class FileWatch {
     const paths = [this.#file, `${this.#file}-wal`, witness]
     this.#inodes = paths.map((path) => ({ path, inode: this.#stat(path).ino }))
     this.#stamp = toStamp(this.#stat(this.#file))
-    this.#walStamp = toStamp(this.#stat(`${this.#file}-wal`))
   }
 
   /** After a commit of this process, which may have included a checkpoint. */
   remember(): void {
     this.#stamp = toStamp(this.#stat(this.#file))
-    this.#walStamp = toStamp(this.#stat(`${this.#file}-wal`))
   }
 
   /** State of the database file after the last commit of this process. */
@@ -32,16 +29,13 @@ export class FileWatch {
     return this.#stamp
   }
 
-  /** Throws when a file was deleted or replaced. Returns which files have changed since `remember`. */
-  findChanges(): { readonly database?: string; readonly hasWalChanged: boolean } {
+  /** Throws when a file was deleted or replaced. Returns the state of the database file if it has changed. */
+  findChange(): string | undefined {
     for (const { path, inode } of this.#inodes)
       if (this.#stat(path).ino !== inode)
         throw new DamageError(`${path} was replaced while it was open`)
     const stamp = toStamp(this.#stat(this.#file))
-    return {
-      ...(stamp !== this.#stamp && { database: stamp }),
-      hasWalChanged: toStamp(this.#stat(`${this.#file}-wal`)) !== this.#walStamp,
-    }
+    return stamp === this.#stamp ? undefined : stamp
   }
 
   #stat(path: string): Stats {

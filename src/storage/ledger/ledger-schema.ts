@@ -80,7 +80,9 @@ export function prepareLedger(database: Sqlite): void {
 }
 
 export const unusable = (file: string, error: unknown): SetupError =>
-  new SetupError(`The store ${file} cannot be used: ${(error as Error).message}.`)
+  new SetupError(
+    `The store ${file} cannot be used: ${(error as Error).message}. The file was not changed. "drawbridge store check" examines it.`,
+  )
 
 export interface Migration {
   /** Version of the file before: 0 for a new file. */

@@ -1,5 +1,5 @@
 import { DamageError } from '../../capability/storage-error.ts'
-import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 import type { ChainEnd as ChainPosition } from './chain-block.ts'
 import { addToSum, emptySum, isSeal, type RowSeals, type Seal } from './row-seals.ts'
 import { toText } from './sealed-table.ts'
@@ -31,6 +31,7 @@ export class StateRow {
   #known: KnownState | undefined
   /** The same, without the transaction that is open. */
   #committed: KnownState | undefined
+  #replaceStatement: Statement<never> | undefined
 
   constructor(database: Sqlite, seals: RowSeals) {
     this.#database = database
@@ -102,13 +103,6 @@ export class StateRow {
     })
   }
 
-  /** True when another process has committed since this one did. */
-  hasForeignCommit(): boolean {
-    const former = this.#committed?.record
-    this.read()
-    return this.#known?.record !== former
-  }
-
   /** The transaction was committed. */
   confirm(): void {
     this.#committed = this.#known
@@ -143,10 +137,10 @@ export class StateRow {
   }
 
   #replace(former: string, record: string): boolean {
-    const { changes } = this.#database
-      .prepare('update ledger_state set record = ? where id = 1 and record = ?')
-      .run(record, former)
-    return changes === 1
+    this.#replaceStatement ??= this.#database.prepare(
+      'update ledger_state set record = ? where id = 1 and record = ?',
+    )
+    return this.#replaceStatement.run(record, former).changes === 1
   }
 }
 

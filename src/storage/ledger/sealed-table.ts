@@ -25,7 +25,10 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   readonly #names: readonly (keyof Row & string)[]
   readonly #select: string
   readonly #keyCondition: string
-  readonly #statements = new Map<string, Statement<RawRow>>()
+  /** By the part that callers choose: hashing the whole text of a statement takes longer than sealing. */
+  readonly #selects = new Map<string, Statement<RawRow>>()
+  readonly #updates = new Map<string, Statement<never>>()
+  #insertStatement: Statement<never> | undefined
 
   constructor(database: Sqlite, shape: TableShape<Row>, seals: RowSeals) {
     this.#database = database
@@ -38,12 +41,12 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
 
   /** The first row that the rest of a `select` statement finds. */
   get(rest: string, ...values: Value[]): Sealed<Row> | undefined {
-    const row = this.#prepare(this.#select + rest).get(...values)
+    const row = this.#prepareSelect(rest).get(...values)
     return row && this.#open(row)
   }
 
   all(rest: string, ...values: Value[]): Sealed<Row>[] {
-    return this.#prepare(this.#select + rest)
+    return this.#prepareSelect(rest)
       .all(...values)
       .map((row) => this.#open(row))
   }
@@ -51,10 +54,11 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   insert(row: Row): Sealed<Row> {
     const values = this.#toValues(row)
     const seal = this.#seals.sealRow(this.#shape.name, values)
-    const { name } = this.#shape
-    this.#prepare(
-      `insert into ${name} (${this.#names.join(', ')}, seal) values (${'?, '.repeat(values.length)}?)`,
-    ).run(...values, seal)
+    this.#insertStatement ??= this.#database.prepare(
+      `insert into ${this.#shape.name} (${this.#names.join(', ')}, seal)
+       values (${'?, '.repeat(values.length)}?)`,
+    )
+    this.#insertStatement.run(...values, seal)
     this.#seals.add(seal)
     return { ...row, seal }
   }
@@ -64,10 +68,7 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
     const changed = { ...row, ...changes }
     const seal = this.#seals.sealRow(this.#shape.name, this.#toValues(changed))
     const names = Object.keys(changes) as (keyof Row & string)[]
-    const { changes: count } = this.#prepare(
-      `update ${this.#shape.name} set ${names.map((name) => `${name} = ?, `).join('')}seal = ?
-       where ${this.#keyCondition} and seal = ?`,
-    ).run(
+    const { changes: count } = this.#prepareUpdate(names).run(
       ...names.map((name) => (changed as Row)[name] as Cell),
       seal,
       ...this.#toKey(row),
@@ -81,9 +82,11 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
 
   /** Deletes the rows that the rest of a `delete` statement finds; returns their number. */
   delete(rest: string, ...values: Value[]): number {
-    const deleted = this.#prepare(
-      `delete from ${this.#shape.name} ${rest} returning cast(seal as blob) as seal`,
-    ).all(...values)
+    const deleted = this.#database
+      .prepare<RawRow>(
+        `delete from ${this.#shape.name} ${rest} returning cast(seal as blob) as seal`,
+      )
+      .all(...values)
     for (const { seal } of deleted) this.#seals.remove(this.#toSeal(seal))
     return deleted.length
   }
@@ -104,10 +107,10 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   /** Seals the rows of earlier versions, which have no seal yet. */
   sealAll(): void {
     const { name } = this.#shape
-    const setSeal = this.#prepare(
+    const setSeal = this.#database.prepare(
       `update ${name} set seal = ? where ${this.#keyCondition} and seal is null`,
     )
-    for (const raw of this.#prepare(`${this.#select}where seal is null`).all()) {
+    for (const raw of this.#prepareSelect('where seal is null').all()) {
       const row = this.#decode(raw)
       const seal = this.#seals.sealRow(name, this.#toValues(row))
       setSeal.run(seal, ...this.#toKey(row))
@@ -116,7 +119,7 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   }
 
   removeSeals(): void {
-    this.#prepare(`update ${this.#shape.name} set seal = null`).run()
+    this.#database.prepare(`update ${this.#shape.name} set seal = null`).run()
   }
 
   #open(raw: RawRow): Sealed<Row> {
@@ -146,21 +149,36 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
 
   /** Unpaired surrogates are replaced, as they are by the drivers. */
   #toValues(row: Row): Cell[] {
-    return this.#names.map((name) => {
+    const values: Cell[] = []
+    for (const name of this.#names) {
       const value: Cell = row[name]
-      return typeof value === 'string' ? value.toWellFormed() : value
-    })
+      values.push(typeof value === 'string' ? value.toWellFormed() : value)
+    }
+    return values
   }
 
   #toKey(row: Row): Cell[] {
     return this.#shape.primaryKey.map((name) => row[name])
   }
 
-  #prepare(sql: string): Statement<RawRow> {
-    let statement = this.#statements.get(sql)
+  #prepareSelect(rest: string): Statement<RawRow> {
+    let statement = this.#selects.get(rest)
     if (!statement) {
-      statement = this.#database.prepare<RawRow>(sql)
-      this.#statements.set(sql, statement)
+      statement = this.#database.prepare<RawRow>(this.#select + rest)
+      this.#selects.set(rest, statement)
+    }
+    return statement
+  }
+
+  #prepareUpdate(names: readonly string[]): Statement<never> {
+    const key = names.join()
+    let statement = this.#updates.get(key)
+    if (!statement) {
+      const assignments = names.map((name) => `${name} = ?, `).join('')
+      statement = this.#database.prepare(
+        `update ${this.#shape.name} set ${assignments}seal = ? where ${this.#keyCondition} and seal = ?`,
+      )
+      this.#updates.set(key, statement)
     }
     return statement
   }

@@ -23,7 +23,7 @@ const recordBytes = 512
 const recordsPerSlot = 2
 
 /** The witness may be this much older than the database after a power failure. */
-const syncIntervalMs = 100
+const syncIntervalMs = 200
 
 export type WitnessReading =
   /** `founding`: the first commit was not confirmed yet. */
@@ -35,7 +35,6 @@ export type WitnessReading =
 export interface WitnessRecords {
   readonly kind: 'records'
   readonly latest: LedgerState
-  readonly latestRecord: string
   readonly owners: readonly (string | undefined)[]
   /** States of the database file after the checkpoints of each process. */
   readonly stamps: ReadonlySet<string>
@@ -49,7 +48,6 @@ export function readWitness(file: string, seals: RowSeals): WitnessReading {
   const owners: (string | undefined)[] = []
   const stamps = new Set<string>()
   let latest: LedgerState | undefined
-  let latestRecord = ''
   for (let at = 0; at < bytes.length; at += recordBytes) {
     const { record, owner, stamp } = parseLine(bytes.toString('latin1', at, at + recordBytes))
     const state = parseState(record, seals)
@@ -58,9 +56,8 @@ export function readWitness(file: string, seals: RowSeals): WitnessReading {
     if (state) stamps.add(stamp)
     if (!state || (latest && isOlder(state, latest))) continue
     latest = state
-    latestRecord = record
   }
-  return latest ? { kind: 'records', latest, latestRecord, owners, stamps } : { kind: 'unreadable' }
+  return latest ? { kind: 'records', latest, owners, stamps } : { kind: 'unreadable' }
 }
 
 function readBytes(file: string): Buffer | undefined {
@@ -126,10 +123,6 @@ export class Witness {
     this.#buffer.write(toLine(record, this.#owner, stamp), 'latin1')
     writeSync(this.#descriptor, this.#buffer, 0, length, index * recordBytes)
     this.#syncTimer ??= setTimeout(() => this.#startSync(), syncIntervalMs).unref()
-  }
-
-  syncNow(): void {
-    fdatasyncSync(this.#descriptor)
   }
 
   close(): void {
