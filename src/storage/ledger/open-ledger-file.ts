@@ -11,7 +11,7 @@ import { StateRow } from './ledger-state.ts'
 import { RowSeals } from './row-seals.ts'
 import { toChainKey } from './seal.ts'
 import { openSealedRows, type RunRow } from './sealed-rows.ts'
-import { foundWitness, readWitness } from './witness.ts'
+import { foundWitness, readWitness, type WitnessReading } from './witness.ts'
 
 export interface LedgerFile {
   readonly database: Sqlite
@@ -42,6 +42,12 @@ export function openLedgerFile(file: string, onRun: (run: RunRow) => void = () =
     database?.close()
     throw error instanceof SetupError ? error : unusable(file, error)
   }
+}
+
+/** Reads the witness of a store, with the key beside it. */
+export function readWitnessOf(file: string): WitnessReading {
+  const secret = readSecret(toCompanionFile(file, 'key')) ?? ''
+  return readWitness(toCompanionFile(file, 'witness'), new RowSeals(secret))
 }
 
 function openInMemory(): LedgerFile {
