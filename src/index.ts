@@ -48,7 +48,10 @@ export type { About, Change, Reading, Source } from './capability/source.ts'
 export { readContract } from './contracts/read-contract.ts'
 export type {
   ApprovalOptions,
+  AuditOptions,
   BudgetOptions,
+  CheckpointOptions,
+  CheckpointTarget,
   DuplicateOptions,
   EgressOptions,
   ExecutionOptions,

@@ -21,6 +21,8 @@ export interface Failure {
   readonly retryable: boolean
   /** Technical cause for the log; never leaves the process. */
   readonly cause?: string
+  /** Next step for the operator, added to the neutral message: a command, without paths or causes. */
+  readonly advice?: string
 }
 
 /** A closed set of failure codes, each with the party that can fix it. */
@@ -34,6 +36,8 @@ export interface FailureOptions {
   readonly retryable?: boolean
   /** Technical cause for the log; never sent. */
   readonly cause?: string
+  /** Next step for the operator, which the caller may read. */
+  readonly advice?: string
 }
 
 /**
@@ -59,5 +63,6 @@ export const failureSet =
       retryable: options.retryable ?? false,
       ...(options.details && { details: options.details }),
       ...(options.cause !== undefined && { cause: options.cause }),
+      ...(options.advice !== undefined && { advice: options.advice }),
     },
   })

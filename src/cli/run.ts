@@ -25,6 +25,7 @@ const verbs = {
   executions: async () => (await import('./ledger/executions.ts')).executions,
   clock: async () => (await import('./ledger/clock.ts')).clock,
   audit: async () => (await import('./ledger/audit.ts')).audit,
+  store: async () => (await import('./store/store.ts')).store,
   records: async () => (await import('./records/records.ts')).records,
   grants: async () => (await import('./records/grants.ts')).grants,
   token: async () => (await import('./token.ts')).token,

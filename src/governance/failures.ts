@@ -21,6 +21,7 @@ export const governanceFailures = {
   result_too_large: 'model',
   ledger_unavailable: 'operator',
   clock_uncertain: 'operator',
+  ledger_damaged: 'operator',
   invalid_output: 'operator',
   internal: 'operator',
 } as const satisfies FailureTable

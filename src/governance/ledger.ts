@@ -62,8 +62,9 @@ export interface LedgerWriter extends LedgerReader {
 export interface AuditEntry {
   /**
    * `begin` is committed before an effect, `end` follows every call; `asked` to `settled` concern
-   * approvals and runs; `lost` counts entries that could not be written; `clock` reports that the
-   * wall clock was set, or confirmed by an operator.
+   * approvals and runs; `lost` counts entries that could not be written; `purged` counts old events
+   * deleted from the execution log; `restored` and `repaired` start a new generation of the ledger;
+   * `clock` reports that the wall clock was set, or confirmed by an operator.
    */
   readonly event:
     | 'begin'
@@ -74,6 +75,9 @@ export interface AuditEntry {
     | 'approval_void'
     | 'settled'
     | 'lost'
+    | 'purged'
+    | 'restored'
+    | 'repaired'
     | 'clock'
   /** Milliseconds since the epoch, by the ledger's clock: it steps back only after a `clock` entry. */
   readonly at: number
@@ -105,8 +109,16 @@ export interface AuditEntry {
   readonly by?: string
   /** The parts that changed since the approval was requested, for `approval_void`. */
   readonly changed?: readonly string[]
-  /** Number of `lost` entries. */
+  /** Number of `lost` entries, of `purged` events, or of rows that a repair could not save. */
   readonly count?: number
+  /** `purged`: the first event that is left. */
+  readonly first?: number
+  /** `restored`, `repaired`: the generation that starts here. */
+  readonly generation?: number
+  /** `restored`, `repaired`: number of events in the execution log. */
+  readonly executions?: number
+  /** `restored`: time from which effects may be missing, in milliseconds since the epoch. */
+  readonly from?: number
   /** Seconds by which the wall clock is ahead of the ledger's clock, in a `clock` entry. */
   readonly seconds?: number
 }

@@ -58,14 +58,19 @@ function toErrorResult({ failure, content }: Failed, callId: string): CallToolRe
     case 'client':
       throw toProtocolError(failure)
     case 'operator': {
-      const { code, retryable } = failure
-      const message = `Error: the tool is temporarily unavailable. The operator of this server can look up the reference ${callId}.`
+      const { code, retryable, advice } = failure
+      const nextStep = advice === undefined ? '' : ` ${advice}`
+      const message = `Error: the tool is temporarily unavailable. The operator of this server can look up the reference ${callId}.${nextStep}`
       return {
         isError: true,
         content: [{ type: 'text', text: message }],
         _meta: {
           [resultMeta.callId]: callId,
-          [resultMeta.failure]: { code, message: 'temporarily unavailable', retryable },
+          [resultMeta.failure]: {
+            code,
+            message: `temporarily unavailable${nextStep && `.${nextStep}`}`,
+            retryable,
+          },
         },
       }
     }
@@ -77,11 +82,17 @@ const toFailureMeta = ({ code, message, details, retryable }: Failure) =>
 
 /** A JSON-RPC error, for results without `isError`: reading a view, rendering a prompt, a forbidden call. */
 export function toProtocolError(failure: Failure, callId?: string): RpcError {
-  const { code, message, fixedBy, details } = failure
-  if (fixedBy === 'operator')
-    return new RpcError(codes.internal, `Temporarily unavailable. Reference: ${callId}.`, {
-      data: { code },
-    })
+  const { code, message, fixedBy, details, advice } = failure
+  if (fixedBy === 'operator') {
+    const nextStep = advice === undefined ? '' : ` ${advice}`
+    return new RpcError(
+      codes.internal,
+      `Temporarily unavailable. Reference: ${callId}.${nextStep}`,
+      {
+        data: { code },
+      },
+    )
+  }
   if (fixedBy === 'model')
     return new RpcError(codes.invalidParams, message, { data: { code, ...details } })
   const scopes = Array.isArray(details?.missing) ? details.missing.join(' ') : undefined

@@ -29,6 +29,7 @@ import {
   openApproverCredential,
   toApprovalAccess,
 } from './approver-credential.ts'
+import { type CheckpointTimer, startCheckpoints } from './audit-checkpoints.ts'
 import { createSteadyClock } from './clock.ts'
 import { checkOptions, checkPolicy } from './config/check-options.ts'
 import type { Config } from './config/config-shape.ts'
@@ -51,6 +52,7 @@ export interface Assembly {
   readonly ledger: SqliteLedger
   readonly approvals: Approvals
   readonly approver: ApproverCredential
+  readonly checkpoints: CheckpointTimer | undefined
   readonly inForce: PolicyInForce
   readonly mounts: Mounts
   readonly routing: Routing
@@ -97,6 +99,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     ...toRetention(config.policy),
     onError,
     onWarning: (message) => onOperationalError(new Error(message)),
+    onDamage: onOperationalError,
   })
   for (const { message } of options.store ? findStoreProblems(options.store, 'store') : [])
     onOperationalError(new Error(message))
@@ -104,6 +107,11 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const requestStateKey = readRequestStateKey(ledger, onOperationalError)
   const approvals = new Approvals(ledger)
   const approver = openApproverCredential(options.store, onOperationalError)
+  const checkpoints = startCheckpoints(config.audit.checkpoints, {
+    ledger,
+    now: clock.calendarNow,
+    onError: onOperationalError,
+  })
   // A tool that reads files must not give the credential to a model, which could then decide.
   const secrets = [
     ...(options.secrets ?? []),
@@ -192,7 +200,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     frames: (path) => routing.frames(path),
     health: () => {
       const { name, version } = identity()
-      return { status: 'ok', name, version }
+      return { status: ledger.damage ? 'ledger_damaged' : 'ok', name, version }
     },
   })
 
@@ -201,6 +209,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     ledger,
     approvals,
     approver,
+    checkpoints,
     mounts,
     routing,
     handler,

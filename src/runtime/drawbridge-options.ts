@@ -2,10 +2,15 @@ import type { Readable, Writable } from 'node:stream'
 import type { Caller } from '../capability/caller.ts'
 import type { Source } from '../capability/source.ts'
 import type { OnOperatorFailure } from '../governance/steps/record-audit.ts'
-import type { HttpOptions, MountOptions, PolicyOptions } from './config/config-options.ts'
+import type {
+  AuditOptions,
+  HttpOptions,
+  MountOptions,
+  PolicyOptions,
+} from './config/config-options.ts'
 import type { PlacedSource } from './placed-source.ts'
 
-/** Options of `createDrawbridge`. `mounts`, `policy` and `http` have the shape they have in `drawbridge.yaml`. */
+/** Options of `createDrawbridge`. `mounts`, `policy`, `audit` and `http` have the shape they have in `drawbridge.yaml`. */
 export interface DrawbridgeOptions {
   /** Name of the server. Default: the name that its only source declares, or `drawbridge`. */
   readonly name?: string
@@ -23,6 +28,8 @@ export interface DrawbridgeOptions {
   readonly policy?: PolicyOptions
   /** Address, allowed hosts and origins, bearer tokens and body limit of the HTTP server. */
   readonly http?: HttpOptions
+  /** Where signed checkpoints of the audit are sent. */
+  readonly audit?: AuditOptions
   /** File of the ledger (audit, approvals, runs). Default: in memory, lost when the process ends. */
   readonly store?: string
   /** Values that are redacted from results, diagnostics and the causes of operator failures. Default: none. */

@@ -354,7 +354,7 @@ export class Drawbridge {
   /** Waits up to `graceMs` for running calls, cancels the rest, and closes everything. */
   async close(graceMs = 5000): Promise<void> {
     await this.ready.catch(() => {})
-    const { routing, mounts, inFlight, ledger } = this.#parts
+    const { routing, mounts, inFlight, checkpoints, ledger } = this.#parts
     this.#server?.refuse()
     routing.stop()
     mounts.closeSurfaces()
@@ -363,6 +363,7 @@ export class Drawbridge {
     await mounts.closeEndpoints()
     await this.#server?.close()
     await mounts.closeCatalogs()
+    await checkpoints?.close()
     await ledger.close()
   }
 

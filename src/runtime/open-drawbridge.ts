@@ -4,6 +4,7 @@ import { dropUndefined } from '../json/drop-undefined.ts'
 import { Egress } from '../upstream/egress/egress.ts'
 import type { HttpOptions, PolicyOptions } from './config/config-options.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
+import { toAuditOptions } from './config/to-settings.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { type Library, ModuleLoader } from './load-modules.ts'
@@ -54,6 +55,7 @@ export async function openDrawbridge(
     sources,
     mounts: config.mounts,
     policy: config.policy as PolicyOptions,
+    audit: toAuditOptions(configuration),
     http: { ...config.http, ...dropUndefined({ host }) } as HttpOptions,
     secrets: [...secrets, ...config.sources.flatMap(literalTokens), ...findSecrets(environment)],
   })

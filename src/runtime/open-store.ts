@@ -6,18 +6,27 @@ import { toApprovalMessage } from '../governance/approval-view.ts'
 import { type ApprovalResult, Approvals, findCallerFault } from '../governance/approvals.ts'
 import type { Approval, AuditEntry, Clock, Run } from '../governance/ledger.ts'
 import { settleRun } from '../governance/settle-run.ts'
+import { dropUndefined } from '../json/drop-undefined.ts'
 import { type KeyRing, toKeyRing } from '../sources/intents/crypto/key-ring.ts'
 import { readApproverSecret } from '../storage/approver-secret.ts'
+import type { ChainName } from '../storage/ledger/chain-block.ts'
 import type { ChainRecord } from '../storage/ledger/chain-table.ts'
+import { CheckpointSigner } from '../storage/ledger/checkpoint.ts'
+import { readWitnessOf } from '../storage/ledger/open-ledger-file.ts'
 import { SqliteExecutionLog } from '../storage/ledger/sqlite-execution-log.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import {
+  type CheckpointFile,
+  type LedgerVerification,
+  verifyLedger,
+} from '../storage/ledger/verify-ledger.ts'
 import { isDanglingLink } from '../storage/private-file.ts'
 import { type Configuration, findConfig, toStore } from './config/find-config.ts'
 import { ExecutionHistory } from './execution-history.ts'
 import { readKeys, toMapping } from './intent-keys.ts'
 import { openLedger } from './open-ledger.ts'
 
-export type { Approval, Run }
+export type { Approval, ChainName, LedgerVerification, Run }
 export type AuditRecord = ChainRecord<AuditEntry>
 
 /** The ledger for operators. */
@@ -25,6 +34,10 @@ export interface OperatorStore {
   readonly approvals: Approvals
   readonly runs: Pick<SqliteLedger['read'], 'run' | 'runs'>
   readonly audit: SqliteLedger['audit']
+  /** Public key that verifies checkpoints of this store. */
+  readonly publicKey: string
+  /** Verifies a chain, also against checkpoints that were received elsewhere. */
+  verify(chain: ChainName, checkpoints?: CheckpointFile): LedgerVerification
   readonly executions: ExecutionHistory
   describe(approval: Approval): string
   /** Needs the credential of approvers. `user` must not have made the call either, whatever `by` says. */
@@ -85,6 +98,14 @@ export async function openStore(
       runs: (state, limit) => ledger.read.runs(state, limit).map(withDates),
     },
     audit: ledger.audit,
+    publicKey: new CheckpointSigner(ledger.secret).publicKey,
+    verify(chain, checkpoints) {
+      const { audit, secret, damage } = ledger
+      const { events } = ledger.executions
+      const chains = { audit, events, secret, witness: readWitnessOf(file) }
+      const verification = verifyLedger(chains, chain, checkpoints)
+      return { ...verification, ...dropUndefined({ damage: damage?.message }) }
+    },
     executions: new ExecutionHistory(
       new SqliteExecutionLog(ledger),
       await readKeyRings(configuration),

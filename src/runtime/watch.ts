@@ -113,7 +113,7 @@ async function reload(
   }
 }
 
-const partsThatNeedARestart = ['name', 'version', 'http', 'mounts', 'store'] as const
+const partsThatNeedARestart = ['name', 'version', 'http', 'audit', 'mounts', 'store'] as const
 
 const rejection = 'Not reloaded; the previous version is still served.'
 

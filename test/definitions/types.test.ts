@@ -2,6 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
 import {
+  type AuditOptions,
   ask,
   content,
   definePrompt,
@@ -231,6 +232,7 @@ type Plain<T> = T extends object
 test('the documented option types accept exactly what the configuration schema accepts', () => {
   type Config = Plain<Required<ConfigInput>>
   expectTypeOf<Plain<PolicyOptions>>().toEqualTypeOf<Config['policy']>()
+  expectTypeOf<Plain<AuditOptions>>().toEqualTypeOf<Config['audit']>()
   expectTypeOf<Plain<HttpOptions>>().toEqualTypeOf<Config['http']>()
   expectTypeOf<Readonly<Record<string, Plain<MountOptions>>>>().toEqualTypeOf<Config['mounts']>()
   expectTypeOf<Plain<RoutingOptions>>().toEqualTypeOf<Plain<RoutingInput>>()

@@ -410,17 +410,18 @@ describe('a damaged store', () => {
   })
 
   test.each(Object.entries(damages))(
-    'that %s is rejected and left unchanged',
+    'that %s refuses effects with the next step, allows reads and is left unchanged',
     async (_, damage) => {
       const site = await aSite()
       const file = path.join(site.folder, store)
       const damaged = damage(intactBytes)
       writeFileSync(file, damaged)
 
-      const { code, stdout, stderr } = await site.run('serve', '--port', '0')
+      const { code, stdout, stderr } = await site.run('call', 'note', '{"order":"b"}')
+      const read = await site.run('call', 'look', '{"order":"b"}')
 
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/cannot be (used|opened): ./)
+      expect({ code, reads: read.code }).toEqual({ code: 1, reads: 0 })
+      expect(stdout).toContain('drawbridge store check')
       expect(stderr).toContain(file)
       expect(stderr).not.toMatch(/\n\s+at /)
       expect(readFileSync(file).equals(damaged)).toBe(true)

@@ -204,9 +204,14 @@ async function aTrail() {
   const database = openSqlite(file)
   const blocks = () =>
     database
-      .prepare<{ first: number; count: number; head: string; hex: string }>(
-        'select first, count, head, hex(lines) as hex from audit order by first',
-      )
+      .prepare<{
+        first: number
+        count: number
+        at: number
+        head: string
+        hex: string
+        seal: string
+      }>('select first, count, at, head, hex(lines) as hex, seal from audit order by first')
       .all()
   return { ledger, database, blocks, total: ledger.audit.verify().count }
 }
@@ -257,14 +262,14 @@ test('a changed hash or count is reported at the last record of its block', asyn
 test('a deleted block is reported where it is missing', async () => {
   const { ledger, database, blocks } = await aTrail()
   // The last block is excluded: no later block references it.
-  for (const { first, count, head, hex } of blocks().slice(0, -1)) {
+  for (const { first, count, at, head, hex, seal } of blocks().slice(0, -1)) {
     database.exec(`delete from audit where first = ${first}`)
     expect(ledger.audit.verify()).toEqual({
       count: first,
       broken: { number: first, reason: 'records are missing here' },
     })
     database.exec(
-      `insert into audit values (${first}, ${count}, 0, '${head}', cast(x'${hex}' as text))`,
+      `insert into audit values (${first}, ${count}, ${at}, '${head}', cast(x'${hex}' as text), '${seal}')`,
     )
   }
   expect(ledger.audit.verify().broken).toBeUndefined()

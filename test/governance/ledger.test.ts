@@ -225,15 +225,29 @@ const damages: readonly [string, (bytes: Buffer) => Buffer][] = [
   ],
 ]
 test.each(damages)(
-  'a damaged file is rejected with its path and left unchanged: %s',
+  'a damaged file refuses effects with its path and the next step, allows reads and is left unchanged: %s',
   async (_, damage) => {
     const { file, bytes } = await aSoundFile()
     const damaged = damage(bytes)
     writeFileSync(file, damaged)
+    const { govern, ledger } = aPipeline({ file })
+    const { pay, ran } = aPayment()
+    const read = aCapability({ invoke: async () => done('read') })
 
-    expect(() => aLedger(file)).toThrow(SetupError)
-    expect(() => aLedger(file)).toThrow(file)
+    const outcomes = [
+      await govern(aCall({ capability: pay, idempotencyKey: 'k' })),
+      await govern(aCall({ capability: read })),
+    ]
+    await ledger.close()
 
+    expect(outcomes.map(verdictOf)).toEqual(['ledger_damaged', 'done'])
+    expect(outcomes[0]).toMatchObject({
+      failure: {
+        cause: expect.stringContaining(file),
+        advice: expect.stringContaining('drawbridge store check'),
+      },
+    })
+    expect(ran).toEqual([])
     expect(readFileSync(file).equals(damaged)).toBe(true)
   },
 )
@@ -354,7 +368,7 @@ test('a store that breaks at runtime refuses effects before they happen and allo
     await govern(aCall({ capability: read })),
   ]
 
-  expect(outcomes.map(verdictOf)).toEqual(['ledger_unavailable', 'ledger_unavailable', 'done'])
+  expect(outcomes.map(verdictOf)).toEqual(['ledger_damaged', 'ledger_damaged', 'done'])
   expect(ran).toHaveLength(1)
 })
 

@@ -3,6 +3,7 @@ import { defineCommand } from 'citty'
 import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { isOutputClosed, print, printJson, printJsonLine, printMessage } from '../terminal/print.ts'
+import { checkpointsFlag, verifyChain } from './verify-chain.ts'
 import { withStore } from './with-store.ts'
 
 const pollIntervalMs = 250
@@ -24,6 +25,11 @@ export const audit = defineCommand({
       type: 'boolean',
       description: 'verify the hash chain: that no record was changed or removed',
     },
+    checkpoints: checkpointsFlag,
+    'public-key': {
+      type: 'boolean',
+      description: 'print the public key that verifies checkpoints of this store',
+    },
     caller: { type: 'string', description: 'only calls of this caller' },
     capability: { type: 'string', description: 'only calls of this tool' },
     outcome: { type: 'string', description: 'only calls with this outcome: done, failed, asking' },
@@ -36,18 +42,18 @@ export const audit = defineCommand({
   },
   run({ args }) {
     const { what, json = false } = args
-    if (args.verify) return withStore(what, (store) => verify(store, json))
+    if (args['public-key']) return withStore(what, printPublicKey)
+    if (args.verify || args.checkpoints !== undefined)
+      return withStore(what, (store) =>
+        verifyChain(store, { chain: 'audit', file: args.checkpoints, json }),
+      )
     return withStore(what, (store) => list(store, args))
   },
 })
 
-function verify(store: OperatorStore, json: boolean): number {
-  const { count, broken } = store.audit.verify()
-  if (json) printJson({ count, ...(broken && { broken }) })
-  else if (broken)
-    print(`Record ${broken.number}: ${broken.reason}. The ${count} records before it are intact.`)
-  else print(`${count} records, all intact.`)
-  return broken ? 1 : 0
+function printPublicKey({ publicKey }: OperatorStore): number {
+  print(publicKey)
+  return 0
 }
 
 interface ListFlags {

@@ -13,6 +13,7 @@ import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { toDetails, toReport } from './show-execution.ts'
+import { checkpointsFlag, verifyChain } from './verify-chain.ts'
 import { storeArguments, toOperator, withStore } from './with-store.ts'
 
 const actions = ['list', 'show', 'rerun', 'resume'] as const
@@ -42,12 +43,16 @@ export const executions = defineCommand({
       type: 'boolean',
       description: 'verify the hash chain: that no event was changed or removed',
     },
+    checkpoints: checkpointsFlag,
     again: { type: 'boolean', description: 'rerun a call that has side effects' },
   },
   async run({ args }) {
     const { what, json = false } = args
     const action = readAction(actions, args.action)
-    if (args.verify) return withStore(what, (store) => verify(store, json))
+    if (args.verify || args.checkpoints !== undefined)
+      return withStore(what, (store) =>
+        verifyChain(store, { chain: 'execution_events', file: args.checkpoints, json }),
+      )
     if (action === 'list') return withStore(what, (store) => list(store, args))
     const target = { what, id: requireId('executions', action, args.id), json }
     switch (action) {
@@ -92,15 +97,6 @@ function readLimit(text: string): number {
   if (!Number.isInteger(limit) || limit < 1)
     throw new UsageError(`--limit must be a positive integer, not "${text}"`)
   return limit
-}
-
-function verify({ executions }: OperatorStore, json: boolean): number {
-  const { count, broken } = executions.verify()
-  if (json) printJson({ count, ...(broken && { broken }) })
-  else if (broken)
-    print(`Event ${broken.number}: ${broken.reason}. The ${count} events before it are intact.`)
-  else print(`${count} events, all intact.`)
-  return broken ? 1 : 0
 }
 
 function show({ executions }: OperatorStore, { id, json }: Target): number {

@@ -1,4 +1,6 @@
 import os from 'node:os'
+import { SetupError } from '../../capability/setup-error.ts'
+import { StorageError } from '../../capability/storage-error.ts'
 import { type OperatorStore, openStore } from '../../runtime/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { printMessage } from '../terminal/print.ts'
@@ -42,6 +44,8 @@ export async function withStore(
   const store = await openStore(what, process.env, (error) => printMessage(String(error)))
   try {
     return await work(store)
+  } catch (error) {
+    throw error instanceof StorageError ? new SetupError(error.message) : error
   } finally {
     await store.close()
   }

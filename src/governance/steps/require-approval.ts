@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import type { Rules } from '../../capability/rules.ts'
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
@@ -136,7 +136,7 @@ async function applyAnswer(
   try {
     const answered = await ledger.write((writer): Approval | Verdict => {
       const approval = writer.approval(id)
-      if (!approval || approval.state !== 'pending') return { ends: approvalInvalid(call) }
+      if (approval?.state !== 'pending') return { ends: approvalInvalid(call) }
       if (expireApproval(writer, approval, now)) return { ends: approvalInvalid(call) }
       if (approval.binding !== binding) {
         if (approval.request !== request) return { ends: approvalInvalid(call) }
@@ -277,6 +277,7 @@ export const approvalInvalid = ({ capability }: Call): Failed =>
 
 export const ledgerUnavailable = (cause: unknown): Failed => {
   if (!(cause instanceof StorageError)) throw cause
+  if (cause instanceof DamageError) return ledgerDamaged(cause)
   return refused(
     'ledger_unavailable',
     'Nothing was executed, because the ledger cannot be written.',
@@ -286,3 +287,11 @@ export const ledgerUnavailable = (cause: unknown): Failed => {
     },
   )
 }
+
+/** Side effects could run twice: an earlier call may be missing in the ledger. */
+const ledgerDamaged = ({ message }: DamageError): Failed =>
+  refused('ledger_damaged', 'Nothing was executed, because the ledger is damaged.', {
+    cause: message,
+    advice:
+      'The ledger is damaged and nothing was executed: run "drawbridge store check", then "drawbridge store restore" or "drawbridge store repair".',
+  })

@@ -13,6 +13,7 @@ const optionNames = Object.keys({
   sources: true,
   mounts: true,
   policy: true,
+  audit: true,
   http: true,
   store: true,
   secrets: true,
@@ -37,8 +38,8 @@ export function checkOptions(options: DrawbridgeOptions): Config {
   if (!Array.isArray(options.sources))
     throw new SetupError('The option "sources" must be an array.')
   options.sources.forEach(checkSource)
-  const { mounts = {}, policy = {}, http = {} } = options
-  return parse({ mounts, policy, http })
+  const { mounts = {}, policy = {}, audit = {}, http = {} } = options
+  return parse({ mounts, policy, audit, http })
 }
 
 export const checkPolicy = (policy: PolicyOptions): Config['policy'] => parse({ policy }).policy

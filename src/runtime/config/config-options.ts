@@ -146,6 +146,37 @@ export interface RateOptions {
   readonly seconds: number
 }
 
+/** The audit, as under `audit` in `drawbridge.yaml`. */
+export interface AuditOptions {
+  /** Signed checkpoints that are sent elsewhere. Default: none. */
+  readonly checkpoints?: CheckpointOptions
+}
+
+/** Signed copies of the end of the audit: they reveal later edits, even by someone with the store's key. */
+export interface CheckpointOptions {
+  /** Seconds between checkpoints; none is sent while nothing is recorded. Default: 60. */
+  readonly every?: number
+  /** Where they are sent. */
+  readonly to: CheckpointTarget
+}
+
+/** A file, to which lines are appended; a program, which reads a line from standard input; or a URL to post to. */
+export type CheckpointTarget =
+  | {
+      /** Path of the file. */
+      readonly file: string
+    }
+  | {
+      /** The program and its arguments, run without a shell. */
+      readonly command: readonly string[]
+    }
+  | {
+      /** An HTTPS address, or one on this machine. Redirects are not followed. */
+      readonly url: string
+      /** Bearer token. Default: none. */
+      readonly token?: string
+    }
+
 /** The HTTP server, as under `http` in `drawbridge.yaml`. */
 export interface HttpOptions {
   /** Address to listen on. Default: `127.0.0.1`. */

@@ -166,6 +166,21 @@ const egressRule = (read: typeof readEgressRule) =>
 
 const seconds = (fallback: number) => z.number().min(0).default(fallback)
 
+/** Where checkpoints of the audit are sent. */
+const checkpointTarget = z.union(
+  [
+    z.strictObject({ file: z.string().min(1) }),
+    z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
+    z.strictObject({
+      url: z
+        .url({ protocol: /^https?$/ })
+        .refine(isHttpsOrLoopback, 'must be https://, or on this machine'),
+      token: z.string().min(1).optional(),
+    }),
+  ],
+  { error: 'must be { file }, { command: [program, …] } or { url, token }' },
+)
+
 /** The shape of `drawbridge.yaml`, described in `docs/configuration.md`. */
 export const configShape = z.strictObject({
   name: z.string().min(1).optional(),
@@ -208,6 +223,13 @@ export const configShape = z.strictObject({
     })
     .prefault({}),
   store: z.string().optional(),
+  audit: z
+    .strictObject({
+      checkpoints: z
+        .strictObject({ every: z.number().min(1).default(60), to: checkpointTarget })
+        .optional(),
+    })
+    .prefault({}),
   http: z
     .strictObject({
       host: z.string().default('127.0.0.1'),

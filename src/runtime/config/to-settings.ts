@@ -1,7 +1,11 @@
+import path from 'node:path'
 import type { GovernanceSettings } from '../../governance/pipeline.ts'
 import { loopbackHosts } from '../../http/host-guard.ts'
 import { digestJson } from '../../json/digest-json.ts'
+import { dropUndefined } from '../../json/drop-undefined.ts'
+import type { AuditOptions } from './config-options.ts'
 import type { configShape } from './config-shape.ts'
+import type { Configuration } from './find-config.ts'
 
 /** Beyond it, every caller has an equal share. */
 const totalConcurrentCalls = 2048
@@ -28,3 +32,12 @@ export const toGuardOptions = ({ host, hosts, origins }: Config['http']) => ({
   hosts: [...loopbackHosts, host, ...hosts],
   origins,
 })
+
+/** Paths in the configuration are relative to its folder. */
+export function toAuditOptions({ config, folder }: Configuration): AuditOptions {
+  const { checkpoints } = config.audit
+  if (!checkpoints) return {}
+  const { every, to } = checkpoints
+  const target = 'file' in to ? { file: path.resolve(folder, to.file) } : dropUndefined(to)
+  return { checkpoints: { every, to: target } }
+}

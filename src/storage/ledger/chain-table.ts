@@ -1,9 +1,17 @@
-import { hash } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import type { Fault } from '../../capability/fault.ts'
 import { StorageError } from '../../capability/storage-error.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
-
-/** The head before the first record: as long as a SHA-256 in base64url. */
-const genesis = '0'.repeat(43)
+import {
+  type ChainBlock,
+  type ChainEnd,
+  type ChainName,
+  splitLine,
+  toBlockSeal,
+  toHash,
+} from './chain-block.ts'
+import { ChainMarks } from './chain-marks.ts'
+import { type ChainPin, type ChainVerification, type Restart, verifyChain } from './verify-chain.ts'
 
 export interface ChainRecord<Entry> {
   readonly number: number
@@ -11,54 +19,40 @@ export interface ChainRecord<Entry> {
   readonly entry: Entry
 }
 
-/** The first record at which verification fails. */
-export interface ChainBreak {
-  readonly number: number
-  readonly reason: string
-}
-
 /** Text is read as bytes: one of the drivers aborts the process on invalid UTF-8. */
 interface BlockRow {
   readonly first: number
   readonly count: number
+  readonly at: number
   readonly head: Uint8Array
+  readonly seal: Uint8Array | null
   readonly lines: Uint8Array
 }
-
-interface Block {
-  readonly first: number
-  readonly count: number
-  readonly head: string
-  readonly lines: readonly string[]
-}
-
-/** A position in the chain: the number of the next record, and the digest of the one before it. */
-interface ChainEnd {
-  readonly next: number
-  readonly head: string
-}
-
-/** The tables that hold a chain. */
-export type ChainName = 'audit' | 'execution_events'
 
 const maxPurgedBlocks = 200
 const maxAttempts = 1000
 
 /**
  * A hash chain: each record carries the digest of all records before it. Records are written in blocks, one
- * row per batch, because a row per record would cost as much as a call.
+ * row per batch, because a row per record would cost as much as a call. Each block is sealed: an HMAC of its
+ * head, with a key outside the database. The head is a digest of every record before it, so one HMAC per
+ * commit authenticates them all, at a third of the cost of one per record.
  */
 export class ChainTable<Entry> {
   readonly #database: Sqlite
-  readonly #name: ChainName
+  readonly name: ChainName
+  readonly #key: KeyObject
+  readonly marks: ChainMarks
   /** The end of the chain as this process last saw it. */
   #cachedEnd: ChainEnd | undefined
   /** Kept here: it runs so often that a lookup in the statement cache counts. */
   #insertStatement: Statement<never> | undefined
 
-  constructor(database: Sqlite, name: ChainName) {
+  constructor(database: Sqlite, name: ChainName, key: KeyObject) {
     this.#database = database
-    this.#name = name
+    this.name = name
+    this.#key = key
+    this.marks = new ChainMarks(database, name, key)
   }
 
   /**
@@ -78,7 +72,7 @@ export class ChainTable<Entry> {
       this.#cachedEnd = undefined
     }
     throw new StorageError(
-      `Could not append to ${this.#name}: lost ${maxAttempts} consecutive write conflicts to other processes.`,
+      `Could not append to ${this.name}: lost ${maxAttempts} consecutive write conflicts to other processes.`,
     )
   }
 
@@ -87,120 +81,128 @@ export class ChainTable<Entry> {
     this.#cachedEnd = undefined
   }
 
-  /** The number of the next record. */
-  get next(): number {
-    return this.#readEnd().next
+  /** The end of the chain as this process last saw it. */
+  get end(): ChainEnd {
+    return this.#end
+  }
+
+  /** Seals blocks from now on. Runs inside a transaction, once for each file. */
+  startSealing(): void {
+    if (!this.marks.sealedFrom) this.marks.startSealing(this.readEnd())
+  }
+
+  /** Gives up all seals, because their key is lost. `startSealing` starts again. */
+  removeSeals(): void {
+    this.#database.exec(`update ${this.name} set seal = null`)
+    this.marks.remove()
   }
 
   get #end(): ChainEnd {
-    this.#cachedEnd ??= this.#readEnd()
+    this.#cachedEnd ??= this.readEnd()
     return this.#cachedEnd
   }
 
-  #readEnd(): ChainEnd {
+  /** The end of the chain, with the records of other processes. */
+  readEnd(): ChainEnd {
     const last = this.#database
-      .prepare<Omit<BlockRow, 'lines'>>(
-        `select first, count, cast(head as blob) as head from ${this.#name}
+      .prepare<Pick<BlockRow, 'first' | 'count' | 'head'>>(
+        `select first, count, cast(head as blob) as head from ${this.name}
          order by first desc limit 1`,
       )
       .get()
-    return last ? { next: last.first + last.count, head: toText(last.head) } : this.#anchor
+    return last ? { next: last.first + last.count, head: toText(last.head) } : this.marks.anchor
   }
 
   /** Inserts nothing if another process has used the number, even if it has purged that record since. */
   #insert(first: number, count: number, at: number, { head, text }: Lines): boolean {
     this.#insertStatement ??= this.#database.prepare(
-      `insert into ${this.#name} (first, count, at, head, lines) select ?, ?, ?, ?, ?
-       where not exists (select 1 from chain_anchors where chain = '${this.#name}' and next > ?)
+      `insert into ${this.name} (first, count, at, head, lines, seal) select ?, ?, ?, ?, ?, ?
+       where not exists (select 1 from chain_anchors where chain = '${this.name}' and next > ?)
        on conflict do nothing`,
     )
-    return this.#insertStatement.run(first, count, at, head, text, first).changes === 1
+    const seal = toBlockSeal(this.#key, this.name, { first, count, at, head })
+    return this.#insertStatement.run(first, count, at, head, text, seal, first).changes === 1
   }
 
   /**
    * Deletes whole blocks from the beginning, a bounded number at a time. Returns the new first record;
    * `undefined` when nothing was old enough.
    */
-  purge(before: number): { readonly first: number; readonly hasMore: boolean } | undefined {
+  purge(before: number): PurgedRecords | Fault | undefined {
     const oldest = this.#database
-      .prepare<Omit<BlockRow, 'lines'> & { readonly at: number }>(
-        `select first, count, at, cast(head as blob) as head from ${this.#name}
-         order by first limit ${maxPurgedBlocks}`,
+      .prepare<Omit<BlockRow, 'lines'>>(
+        `select first, count, at, cast(head as blob) as head, cast(seal as blob) as seal
+         from ${this.name} order by first limit ${maxPurgedBlocks}`,
       )
       .all()
     const firstKept = oldest.findIndex(({ at }) => at >= before)
     const last = oldest.slice(0, firstKept < 0 ? oldest.length : firstKept).at(-1)
     if (!last) return undefined
-    const next = last.first + last.count
-    this.#database
-      .prepare(
-        `insert into chain_anchors (chain, next, head) values (?, ?, ?)
-         on conflict do update set next = excluded.next, head = excluded.head`,
-      )
-      .run(this.#name, next, toText(last.head))
-    this.#database.prepare(`delete from ${this.#name} where first < ?`).run(next)
-    return { first: next, hasMore: firstKept < 0 && oldest.length === maxPurgedBlocks }
+    const [head, next] = [toText(last.head), last.first + last.count]
+    const sealedFrom = this.marks.sealedFrom?.next ?? 0
+    // A changed time must not make this process delete records, and then vouch for the deletion.
+    if (last.first >= sealedFrom && !this.hasValidSeal({ ...last, head, seal: toSealText(last) }))
+      return {
+        fault: `Block ${last.first} of ${this.name} was changed, so old records are not deleted. Run "drawbridge audit --verify".`,
+      }
+    const { next: first } = this.marks.anchor
+    this.marks.anchor = { next, head }
+    this.#database.prepare(`delete from ${this.name} where first < ?`).run(next)
+    const hasMore = firstKept < 0 && oldest.length === maxPurgedBlocks
+    return { first: next, count: next - first, hasMore }
+  }
+
+  hasValidSeal(block: Omit<ChainBlock, 'lines'>): boolean {
+    return block.seal === toBlockSeal(this.#key, this.name, block)
   }
 
   /** The records from a number on, oldest first. */
   *records(from: number): Generator<ChainRecord<Entry>> {
-    for (const { first, lines } of this.#blocks(from))
+    for (const { first, lines } of this.blocks(from))
       for (const [index, line] of lines.entries()) {
         if (first + index < from) continue
-        const space = line.indexOf(' ')
-        const entry = JSON.parse(line.slice(space + 1)) as Entry
-        yield { number: first + index, hash: line.slice(0, space), entry }
+        const [hash, text] = splitLine(line)
+        yield { number: first + index, hash, entry: JSON.parse(text) as Entry }
       }
   }
 
-  /** Recomputes the whole chain; `broken` is the first record that does not match. */
-  verify(): { readonly count: number; readonly broken?: ChainBreak } {
-    let { head, next } = this.#anchor
-    for (const block of this.#blocks(0)) {
-      const { lines } = block
-      if (block.first !== next)
-        return { count: next, broken: { number: next, reason: 'records are missing here' } }
-      for (const line of lines) {
-        const space = line.indexOf(' ')
-        head = toHash(head, line.slice(space + 1))
-        if (head !== line.slice(0, space))
-          return { count: next, broken: { number: next, reason: 'this record was changed' } }
-        next++
-      }
-      if (lines.length !== block.count || block.head !== head)
-        return { count: next, broken: { number: next - 1, reason: 'this record was changed' } }
-    }
-    return { count: next }
-  }
-
-  /** The start of the chain: after the purged records. */
-  get #anchor(): ChainEnd {
-    const row = this.#database
-      .prepare<{ next: number; head: Uint8Array }>(
-        'select next, cast(head as blob) as head from chain_anchors where chain = ?',
-      )
-      .get(this.#name)
-    return row ? { next: row.next, head: toText(row.head) } : { next: 0, head: genesis }
+  /** Recomputes the whole chain, and compares it with copies of its end that were kept elsewhere. */
+  verify(pins: readonly ChainPin[] = [], restarts: readonly Restart[] = []): ChainVerification {
+    return verifyChain(this, pins, restarts)
   }
 
   /** Reads page by page (keyset pagination): the chain may be larger than the memory. */
-  *#blocks(from: number): Generator<Block> {
+  *blocks(from: number): Generator<ChainBlock> {
     const statement = this.#database.prepare<BlockRow>(
-      `select first, count, cast(head as blob) as head, cast(lines as blob) as lines
-       from ${this.#name}
-       where first >= (select coalesce(max(first), 0) from ${this.#name} where first <= ?)
+      `select first, count, at, cast(head as blob) as head, cast(seal as blob) as seal,
+         cast(lines as blob) as lines
+       from ${this.name}
+       where first >= (select coalesce(max(first), 0) from ${this.name} where first <= ?)
        and first > ?
        order by first limit 100`,
     )
     for (let last = -1, page: BlockRow[]; ; ) {
       page = statement.all(from, last)
-      for (const { first, count, head, lines } of page)
-        yield { first, count, head: toText(head), lines: toText(lines).split('\n') }
+      for (const row of page)
+        yield {
+          ...row,
+          head: toText(row.head),
+          seal: toSealText(row),
+          lines: toText(row.lines).split('\n'),
+        }
       const end = page.at(-1)
       if (!end) return
       last = end.first
     }
   }
+}
+
+export interface PurgedRecords {
+  /** The first record that is left. */
+  readonly first: number
+  /** Number of deleted records. */
+  readonly count: number
+  readonly hasMore: boolean
 }
 
 interface Lines {
@@ -221,5 +223,5 @@ function toLines(previousHead: string, entries: readonly string[]): Lines {
 
 const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
-const toHash = (previous: string, text: string): string =>
-  hash('sha256', `${previous}\n${text}`, 'base64url')
+const toSealText = ({ seal }: Pick<BlockRow, 'seal'>): string | undefined =>
+  seal === null ? undefined : toText(seal)

@@ -1,5 +1,6 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import type { ClockMark } from './judge-time.ts'
+import { toText } from './sealed-table.ts'
 
 /** The one row of the table `clock`. */
 export interface ClockRow extends ClockMark {
@@ -17,7 +18,14 @@ export class ClockTable {
   }
 
   read(): ClockRow | undefined {
-    return this.#database.prepare<ClockRow>('select * from clock').get()
+    const row = this.#database
+      .prepare<Omit<ClockRow, 'boot'> & { readonly boot: Uint8Array | null }>(
+        // Text is read as bytes: one of the drivers aborts the process on invalid UTF-8.
+        `select mark, uptime, cast(boot as blob) as boot, skew, drift, reported, confirmations
+         from clock`,
+      )
+      .get()
+    return row && { ...row, boot: row.boot && toText(row.boot) }
   }
 
   write({ mark, uptime, boot, skew, drift, reported, confirmations }: ClockRow): void {

@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto'
+import { type Fault, isFault } from '../../capability/fault.ts'
 import type {
   ExecutionEvent,
   ExecutionFilter,
@@ -7,8 +9,9 @@ import type {
   LoggedExecution,
 } from '../../sources/intents/log/execution-log.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { ChainTable } from './chain-table.ts'
+import { ChainTable, type PurgedRecords } from './chain-table.ts'
 import type { ProcessRegistry } from './process-registry.ts'
+import { toText } from './sealed-table.ts'
 
 interface ExecutionRow {
   readonly id: string
@@ -31,14 +34,14 @@ interface ExecutionRow {
 export class ExecutionTable implements ExecutionReader {
   readonly #database: Sqlite
   readonly #processes: ProcessRegistry
-  readonly #events: ChainTable<ExecutionEvent>
+  readonly events: ChainTable<ExecutionEvent>
   /** Events written by this process that are not in the table yet. */
   #recent: NumberedEvent[] = []
 
-  constructor(database: Sqlite, processes: ProcessRegistry) {
+  constructor(database: Sqlite, processes: ProcessRegistry, key: KeyObject) {
     this.#database = database
     this.#processes = processes
-    this.#events = new ChainTable(database, 'execution_events')
+    this.events = new ChainTable(database, 'execution_events', key)
   }
 
   /** The id of this process in the events it writes. */
@@ -49,7 +52,7 @@ export class ExecutionTable implements ExecutionReader {
   /** One statement, in a transaction or alone. */
   append(events: readonly SerializedEvent[], at: number): void {
     const texts = events.map(({ text }) => text)
-    let number = this.#events.append(texts, at)
+    let number = this.events.append(texts, at)
     for (const { event } of events) this.#recent.push({ number: number++, event })
   }
 
@@ -60,7 +63,7 @@ export class ExecutionTable implements ExecutionReader {
 
   /** Drops cached state after a rollback. */
   forget(): void {
-    this.#events.forget()
+    this.events.forget()
     this.#recent = []
   }
 
@@ -76,7 +79,7 @@ export class ExecutionTable implements ExecutionReader {
     }
     for (const recent of this.#recent) if (recent.number === next) apply(recent)
     // Events of other processes, running or dead, come from the chain.
-    for (const { number, entry } of this.#events.records(next)) apply({ number, event: entry })
+    for (const { number, entry } of this.events.records(next)) apply({ number, event: entry })
     for (const [id, change] of changes) this.#put(id, change)
     if (next > from)
       this.#database
@@ -88,12 +91,12 @@ export class ExecutionTable implements ExecutionReader {
   list({ state, intent, limit }: ExecutionFilter): readonly ExecutionSummary[] {
     this.#catchUpBeforeRead()
     const executions: ExecutionSummary[] = []
-    const page = this.#database.prepare<ExecutionRow>(
-      `select * from executions where (? is null or intent = ?)
+    const page = this.#database.prepare<RawExecutionRow>(
+      `select ${executionColumns} from executions where (? is null or intent = ?)
        and first < ? order by first desc limit 200`,
     )
     for (let before = Number.MAX_SAFE_INTEGER; executions.length < limit; ) {
-      const rows = page.all(intent ?? null, intent ?? null, before)
+      const rows = page.all(intent ?? null, intent ?? null, before).map(toExecutionRow)
       const oldest = rows.at(-1)
       if (!oldest) break
       before = oldest.first
@@ -111,7 +114,7 @@ export class ExecutionTable implements ExecutionReader {
     const row = this.#findRow(id)
     if (!row) return undefined
     const events: ExecutionEvent[] = []
-    for (const { number, entry } of this.#events.records(row.first)) {
+    for (const { number, entry } of this.events.records(row.first)) {
       if (number > row.last) break
       if (entry.event !== 'setup' && entry.id === id) events.push(entry)
     }
@@ -119,7 +122,7 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   verify(): ReturnType<ExecutionReader['verify']> {
-    return this.#events.verify()
+    return this.events.verify()
   }
 
   /** Runs inside a transaction, so that only one process gets an interrupted execution. */
@@ -133,18 +136,18 @@ export class ExecutionTable implements ExecutionReader {
     return true
   }
 
-  /** Runs inside a transaction. Returns whether there may be more to delete. */
-  purge(before: number): boolean {
+  /** Runs inside a transaction. Returns what was deleted, if anything. */
+  purge(before: number): PurgedRecords | Fault | undefined {
     this.catchUp()
-    const result = this.#events.purge(before)
-    if (!result) return false
-    this.#database.prepare('delete from executions where first < ?').run(result.first)
-    return result.hasMore
+    const purged = this.events.purge(before)
+    if (purged && !isFault(purged))
+      this.#database.prepare('delete from executions where first < ?').run(purged.first)
+    return purged
   }
 
   /** Reads see the events of other processes, too. */
   #catchUpBeforeRead(): void {
-    if (this.#nextEvent() === this.#events.next) return
+    if (this.#nextEvent() === this.events.readEnd().next) return
     this.#database.exec('begin immediate')
     try {
       this.catchUp()
@@ -195,7 +198,10 @@ export class ExecutionTable implements ExecutionReader {
   }
 
   #findRow(id: string): ExecutionRow | undefined {
-    return this.#database.prepare<ExecutionRow>('select * from executions where id = ?').get(id)
+    const row = this.#database
+      .prepare<RawExecutionRow>(`select ${executionColumns} from executions where id = ?`)
+      .get(id)
+    return row && toExecutionRow(row)
   }
 
   #toSummary(row: ExecutionRow): ExecutionSummary {
@@ -206,6 +212,24 @@ export class ExecutionTable implements ExecutionReader {
     return finished === null ? summary : { ...summary, finished }
   }
 }
+
+/** Text is read as bytes: one of the drivers aborts the process on invalid UTF-8. */
+type RawExecutionRow = { readonly [Name in keyof ExecutionRow]: number | Uint8Array | null }
+
+const executionColumns = [
+  ...['id', 'boot', 'intent', 'version', 'caller', 'state'].map(
+    (name) => `cast(${name} as blob) as ${name}`,
+  ),
+  ...['started', 'finished', 'first', 'last'].map((name) => `cast(${name} as integer) as ${name}`),
+].join(', ')
+
+const toExecutionRow = (raw: RawExecutionRow): ExecutionRow =>
+  Object.fromEntries(
+    Object.entries(raw).map(([name, value]) => [
+      name,
+      typeof value === 'number' || value === null ? value : toText(value),
+    ]),
+  ) as unknown as ExecutionRow
 
 /** An event and its text in the chain. */
 export interface SerializedEvent {

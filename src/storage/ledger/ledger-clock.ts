@@ -24,7 +24,8 @@ export interface ClockListener {
  * an operator's confirmation changes: so a confirmation cannot revive what has expired.
  */
 export class LedgerClock implements Clock {
-  readonly #table: ClockTable
+  /** Absent for a damaged file. */
+  readonly #table: ClockTable | undefined
   readonly #clocks: SystemClocks
   readonly #listener: ClockListener
   /** The stored row, as this process last read or wrote it. */
@@ -41,11 +42,11 @@ export class LedgerClock implements Clock {
   /** The drift that was last reported. */
   #reportedMs = 0
 
-  constructor(database: Sqlite, clocks: SystemClocks, listener: ClockListener) {
-    this.#table = new ClockTable(database)
+  constructor(database: Sqlite | undefined, clocks: SystemClocks, listener: ClockListener) {
+    this.#table = database && new ClockTable(database)
     this.#clocks = clocks
     this.#listener = listener
-    this.#row = this.#table.read() ?? this.#toFirstRow()
+    this.#row = this.#table?.read() ?? this.#toFirstRow()
     this.#reportedMs = this.#row.reported
     this.#judge()
     this.#examine()
@@ -67,7 +68,7 @@ export class LedgerClock implements Clock {
 
   readonly findDoubt = (): string | undefined => {
     if (!this.#isSuspicious) return undefined
-    const stored = this.#table.read()
+    const stored = this.#table?.read()
     if (stored) this.#adopt(stored)
     this.#examine()
     return this.#isSuspicious ? toDoubt(this.driftMs) : undefined
@@ -89,7 +90,7 @@ export class LedgerClock implements Clock {
     const steady = steadyMs()
     if (Math.abs(steady - this.#storedAt) < storeIntervalMs) return
     this.#storedAt = steady
-    const stored = this.#table.read()
+    const stored = this.#table?.read()
     if (stored) this.#adopt(stored)
     const mark = this.now()
     // Under suspicion, the last mark of another boot stays the one that the wall clock is compared with.
@@ -97,7 +98,7 @@ export class LedgerClock implements Clock {
     const row = { ...(stored ?? this.#row), mark, reported: Math.round(this.#reportedMs) }
     const drift = Math.round(this.driftMs)
     this.#row = isReference ? { ...row, uptime: uptimeMs(), boot: bootId ?? null, drift } : row
-    this.#table.write(this.#row)
+    this.#table?.write(this.#row)
   }
 
   /**
@@ -106,7 +107,7 @@ export class LedgerClock implements Clock {
    * the difference in milliseconds; 0 if there was none to confirm.
    */
   confirm(writer: LedgerWriter, by: string): number {
-    const stored = this.#table.read()
+    const stored = this.#table?.read()
     if (stored) this.#adopt(stored)
     const now = this.now()
     const driftMs = Math.round(this.driftMs)
@@ -124,7 +125,7 @@ export class LedgerClock implements Clock {
       reported: 0,
       confirmations: this.#row.confirmations + 1,
     }
-    this.#table.write(this.#row)
+    this.#table?.write(this.#row)
     this.#isSuspicious = false
     this.#reportedMs = 0
     writer.append({ ...this.#toEntry('clock_confirmed', driftMs), by })
@@ -133,7 +134,7 @@ export class LedgerClock implements Clock {
 
   /** A store that was written before the table existed: its last audit entry is the mark. */
   #toFirstRow(): ClockRow {
-    const mark = this.#table.lastAuditTime() ?? Math.floor(this.#clocks.wallMs())
+    const mark = this.#table?.lastAuditTime() ?? Math.floor(this.#clocks.wallMs())
     return { mark, uptime: 0, boot: null, skew: 0, drift: 0, reported: 0, confirmations: 0 }
   }
 

@@ -64,40 +64,86 @@ const migrations = [
    insert or ignore into processes (id, pid) select id, pid from boots;`,
 ]
 
-/** Opens the file for use: sets the pragmas, checks its integrity, migrates it. */
-export function prepareLedger(database: Sqlite, file: string): void {
-  try {
-    database.exec('pragma busy_timeout = 5000')
-    database.exec('pragma journal_mode = wal')
-    // A page cache of 16 MB: keys are random, so reads are spread over the whole file.
-    database.exec('pragma cache_size = -16384')
-    const [problem] = database.prepare<{ quick_check: string }>('pragma quick_check(1)').all()
-    if (problem && problem.quick_check !== 'ok') throw new Error(problem.quick_check)
-    migrate(database)
-  } catch (error) {
-    throw unusable(file, error)
-  }
+/**
+ * Rows and blocks of chains are sealed, and the state of the ledger is a row: see `row-seals.ts`,
+ * `chain-marks.ts` and `ledger-state.ts`. Blocks of earlier versions keep a null.
+ */
+const sealMigration = `
+  alter table audit add column seal text;
+  alter table execution_events add column seal text;
+  alter table chain_anchors add column seal text;
+  create table chain_gaps (
+    chain text not null, first integer not null, next integer not null, digest text not null,
+    seal text not null, primary key (chain, first)
+  ) strict, without rowid;
+  alter table runs add column seal text;
+  alter table approvals add column seal text;
+  alter table spending add column seal text;
+  create table ledger_state (id integer primary key, record text not null) strict;`
+
+migrations.push(sealMigration)
+
+/** The version of files that this program writes. */
+export const latestVersion = migrations.length
+
+/** Sets the pragmas. A new file gets its first page here. */
+export function prepareLedger(database: Sqlite): void {
+  // Longer than while serving: several processes may start, check and migrate the file together.
+  database.exec('pragma busy_timeout = 15000')
+  database.exec('pragma journal_mode = wal')
+  // A page cache of 16 MB: keys are random, so reads are spread over the whole file.
+  database.exec('pragma cache_size = -16384')
 }
 
 export const unusable = (file: string, error: unknown): SetupError =>
   new SetupError(
-    `The store ${file} cannot be used: ${(error as Error).message}. The file was not changed. Restore it from a backup, or move it away to start with an empty one.`,
+    `The store ${file} cannot be used: ${(error as Error).message}. The file was not changed. "drawbridge store check" examines it.`,
   )
 
-function migrate(database: Sqlite): void {
-  const version = () =>
-    database.prepare<{ user_version: number }>('pragma user_version').get()?.user_version ?? 0
-  if (version() > migrations.length)
-    throw new Error(`it was written by a later version of Drawbridge (schema ${version()})`)
-  if (version() === migrations.length) return
+export interface Migration {
+  /** Version of the file before: 0 for a new file. */
+  readonly version: number
+  /** True when its rows were not sealed before. */
+  readonly addsSeals: boolean
+}
+
+/**
+ * Brings a file to the present version. `before` and `after` run in the same transaction, before and after
+ * the schema changes.
+ */
+export function migrate(
+  database: Sqlite,
+  before: (migration: Migration) => void,
+  after: (migration: Migration) => void,
+): void {
+  if (readVersion(database) === migrations.length) return
   database.exec('begin immediate')
   try {
-    // Read again inside the transaction: another process may have migrated the file meanwhile.
-    for (const migration of migrations.slice(version())) database.exec(migration)
-    database.exec(`pragma user_version = ${migrations.length}`)
+    // Read inside the transaction: another process may have migrated the file meanwhile.
+    const version = readVersion(database)
+    if (version > migrations.length)
+      throw new Error(`it was written by a later version of Drawbridge (schema ${version})`)
+    if (version < migrations.length) {
+      const addsSeals = version <= migrations.indexOf(sealMigration)
+      before({ version, addsSeals })
+      for (const migration of migrations.slice(version)) database.exec(migration)
+      after({ version, addsSeals })
+      database.exec(`pragma user_version = ${migrations.length}`)
+    }
     database.exec('commit')
   } catch (error) {
-    database.exec('rollback')
+    rollBack(database)
     throw error
   }
 }
+
+export function rollBack(database: Sqlite): void {
+  try {
+    database.exec('rollback')
+  } catch {
+    // SQLite has rolled back already.
+  }
+}
+
+export const readVersion = (database: Sqlite): number =>
+  database.prepare<{ user_version: number }>('pragma user_version').get()?.user_version ?? 0

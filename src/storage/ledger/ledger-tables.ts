@@ -1,4 +1,5 @@
 import type { Outcome } from '../../capability/outcome.ts'
+import { DamageError } from '../../capability/storage-error.ts'
 import type {
   Approval,
   ApprovalDecision,
@@ -11,73 +12,68 @@ import type {
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import type { ProcessRegistry } from './process-registry.ts'
+import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './sealed-rows.ts'
+import type { SeenKeys } from './seen-keys.ts'
 
-interface RunRow {
-  readonly id: string
-  readonly boot: string
-  readonly caller: string
-  readonly capability: string
-  readonly key: string | null
-  readonly digest: string
-  readonly fingerprint: string
-  readonly state: Run['state']
-  readonly started: number
-  readonly finished: number | null
-  readonly charges: string
-  readonly outcome: string | null
-}
-
-interface ApprovalRow {
-  readonly id: string
-  readonly binding: string
-  readonly request: string
-  readonly covers: string
-  readonly caller: string
-  readonly capability: string
-  readonly state: Approval['state']
-  readonly created: number
-  readonly expires: number
-  readonly decided_by: string | null
-  readonly decided_at: number | null
-  readonly approvers: string | null
-  readonly shown: string
+export interface TableOptions {
+  readonly database: Sqlite
+  readonly rows: SealedRows
+  readonly processes: ProcessRegistry
+  readonly seenKeys: SeenKeys
+  /** Called when a key that was seen is not in the database. Throws if the database is damaged. */
+  readonly onMissingKey: () => void
+  readonly append: LedgerWriter['append']
 }
 
 /** Runs, spending and approvals. */
 export class LedgerTables implements LedgerWriter {
   readonly append: LedgerWriter['append']
-  readonly #database: Sqlite
-  readonly #processes: ProcessRegistry
+  readonly #options: TableOptions
+  readonly #rows: SealedRows
+  /** Runs of this process that have not ended: their end needs the whole row for its seal. */
+  readonly #begun = new Map<string, SealedRun>()
 
-  constructor(database: Sqlite, processes: ProcessRegistry, append: LedgerWriter['append']) {
-    this.#database = database
-    this.#processes = processes
-    this.append = append
+  constructor(options: TableOptions) {
+    this.#options = options
+    this.#rows = options.rows
+    this.append = options.append
+  }
+
+  /** Drops cached rows after a rollback. */
+  forget(): void {
+    this.#begun.clear()
   }
 
   runByKey(caller: string, capability: string, key: string): Run | undefined {
-    const row = this.#database
-      .prepare<RunRow>(
-        `select * from runs where caller = ? and capability = ? and key = ?
-         order by started desc limit 1`,
-      )
-      .get(caller, capability, key)
-    return row && this.#toRun(row)
+    const row = this.#rows.runs.get(
+      'where caller = ? and capability = ? and key = ? order by started desc limit 1',
+      caller,
+      capability,
+      key,
+    )
+    if (row) return this.#toRun(row)
+    const { seenKeys, onMissingKey } = this.#options
+    const runKey = { caller, capability, key }
+    if (!seenKeys.has(runKey)) return undefined
+    onMissingKey()
+    // Another process has purged it.
+    seenKeys.delete(runKey)
+    return undefined
   }
 
   runByDigest(caller: string, capability: string, digest: string): Run | undefined {
-    const row = this.#database
-      .prepare<RunRow>(
-        `select * from runs
-         where caller = ? and capability = ? and digest = ? and state != 'failed'
-         order by started desc limit 1`,
-      )
-      .get(caller, capability, digest)
+    const row = this.#rows.runs.get(
+      `where caller = ? and capability = ? and digest = ? and state != 'failed'
+       order by started desc limit 1`,
+      caller,
+      capability,
+      digest,
+    )
     return row && this.#toRun(row)
   }
 
   run(id: string): Run | undefined {
-    const row = this.#database.prepare<RunRow>('select * from runs where id = ?').get(id)
+    const row = this.#findRun(id)
     return row && this.#toRun(row)
   }
 
@@ -89,130 +85,129 @@ export class LedgerTables implements LedgerWriter {
   }
 
   #runRows(state: Run['state'] | undefined, limit: number): RunRow[] {
-    const select = 'select * from runs'
+    const { runs } = this.#rows
     const latest = 'order by started desc'
     switch (state) {
       case undefined:
-        return this.#database.prepare<RunRow>(`${select} ${latest} limit ?`).all(limit)
+        return runs.all(`${latest} limit ?`, limit)
       case 'done':
       case 'failed':
-        return this.#database
-          .prepare<RunRow>(`${select} where state = ? ${latest} limit ?`)
-          .all(state, limit)
+        return runs.all(`where state = ? ${latest} limit ?`, state, limit)
       case 'running':
       case 'unknown':
         // Filtered by the caller: whether a run is orphaned depends on which processes are alive.
-        return this.#database
-          .prepare<RunRow>(`${select} where state in ('running', 'unknown') ${latest}`)
-          .all()
+        return runs.all(`where state in ('running', 'unknown') ${latest}`)
     }
   }
 
   beginRun(run: NewRun): void {
     const { id, caller, capability, key, digest, fingerprint, started, charges } = run
-    this.#database
-      .prepare(
-        `insert into runs
-           (id, boot, caller, capability, key, digest, fingerprint, state, started, charges)
-         values (?, ?, ?, ?, ?, ?, ?, 'running', ?, ?)`,
-      )
-      .run(
-        id,
-        this.#processes.ownId,
-        caller,
-        capability,
-        key ?? null,
-        digest,
-        fingerprint,
-        started,
-        JSON.stringify(charges),
-      )
+    const row = this.#rows.runs.insert({
+      id,
+      boot: this.#options.processes.ownId,
+      caller,
+      capability,
+      key: key ?? null,
+      digest,
+      state: 'running',
+      started,
+      finished: null,
+      charges: JSON.stringify(charges),
+      outcome: null,
+      fingerprint,
+    })
+    this.#begun.set(id, row)
+    this.#options.seenKeys.add(row)
   }
 
   endRun(id: string, { state, finished, outcome }: RunEnd): void {
-    this.#database
-      .prepare('update runs set state = ?, finished = ?, outcome = ? where id = ?')
-      .run(state, finished, outcome === undefined ? null : JSON.stringify(outcome), id)
+    const end = {
+      state,
+      finished,
+      outcome: outcome === undefined ? null : JSON.stringify(outcome),
+    }
+    const { runs } = this.#rows
+    const begun = this.#begun.get(id)
+    this.#begun.delete(id)
+    if (begun && runs.update(begun, end)) return
+    const row = this.#findRun(id)
+    if (row) runs.update(row, end)
   }
 
   forgetRun(id: string): void {
-    this.#database.prepare('delete from runs where id = ?').run(id)
+    const row = this.#findRun(id)
+    if (!row) return
+    this.#begun.delete(id)
+    this.#rows.runs.delete('where id = ?', id)
+    this.#options.seenKeys.delete(row)
+  }
+
+  #findRun(id: string): SealedRun | undefined {
+    return this.#rows.runs.get('where id = ?', id)
   }
 
   spent(account: string, window: string): number {
-    return (
-      this.#database
-        .prepare<{ spent: number }>('select spent from spending where account = ? and window = ?')
-        .get(account, window)?.spent ?? 0
-    )
+    return this.#rows.spending.get('where account = ? and window = ?', account, window)?.spent ?? 0
   }
 
   charge(account: string, window: string, amount: number): void {
-    this.#database
-      .prepare(
-        `insert into spending (account, window, spent) values (?, ?, max(0, ?))
-         on conflict do update set spent = max(0, spent + ?)`,
-      )
-      .run(account, window, amount, amount)
+    const { spending } = this.#rows
+    const row = spending.get('where account = ? and window = ?', account, window)
+    if (row) spending.update(row, { spent: Math.max(0, row.spent + amount) })
+    else spending.insert({ account, window, spent: Math.max(0, amount) })
   }
 
   approval(id: string): Approval | undefined {
-    const row = this.#database.prepare<ApprovalRow>('select * from approvals where id = ?').get(id)
+    const row = this.#rows.approvals.get('where id = ?', id)
     return row && toApproval(row)
   }
 
   approvalFor(binding: string): Approval | undefined {
-    const row = this.#database
-      .prepare<ApprovalRow>(
-        // Sorted by expiry, not by creation: a clock set back must not hide an approval that is still valid.
-        `select * from approvals where binding = ?
-         order by state in ('used', 'expired'), expires desc limit 1`,
-      )
-      .get(binding)
+    const row = this.#rows.approvals.get(
+      // Sorted by expiry, not by creation: a clock set back must not hide an approval that is still valid.
+      `where binding = ? order by state in ('used', 'expired'), expires desc limit 1`,
+      binding,
+    )
     return row && toApproval(row)
   }
 
   outdatedApproval(request: string, binding: string, now: number): Approval | undefined {
-    const row = this.#database
-      .prepare<ApprovalRow>(
-        `select * from approvals where request = ? and binding != ?
-         and state in ('pending', 'approved') and expires > ?
-         order by state = 'pending', created desc limit 1`,
-      )
-      .get(request, binding, now)
+    const row = this.#rows.approvals.get(
+      `where request = ? and binding != ? and state in ('pending', 'approved') and expires > ?
+       order by state = 'pending', created desc limit 1`,
+      request,
+      binding,
+      now,
+    )
     return row && toApproval(row)
   }
 
   approvals(state: Approval['state'] | undefined, limit: number): Approval[] {
+    const { approvals } = this.#rows
     const rows = state
-      ? this.#database
-          .prepare<ApprovalRow>(
-            'select * from approvals where state = ? order by created desc limit ?',
-          )
-          .all(state, limit)
-      : this.#database
-          .prepare<ApprovalRow>('select * from approvals order by created desc limit ?')
-          .all(limit)
+      ? approvals.all('where state = ? order by created desc limit ?', state, limit)
+      : approvals.all('order by created desc limit ?', limit)
     return rows.map(toApproval)
   }
 
   pendingApprovals(now: number, limit: number): Approval[] {
     // The subquery reads only the index approvals_waiting.
-    return this.#database
-      .prepare<ApprovalRow>(
-        `select approvals.* from (
-           select id, expires, row_number() over (partition by caller order by expires desc) as place
+    return this.#rows.approvals
+      .all(
+        `join (
+           select id as waiting_id,
+             row_number() over (partition by caller order by expires desc) as place
            from approvals where state = 'pending' and expires > ?
-         ) as waiting
-         join approvals on approvals.id = waiting.id
-         order by waiting.place, waiting.expires desc limit ?`,
+         ) on id = waiting_id
+         order by place, expires desc limit ?`,
+        now,
+        limit,
       )
-      .all(now, limit)
       .map(toApproval)
   }
 
   countPendingApprovals(caller: string, now: number): number {
-    const row = this.#database
+    const row = this.#options.database
       .prepare<{ pending: number }>(
         `select count(*) as pending from approvals
          where caller = ? and state = 'pending' and expires > ?`,
@@ -222,41 +217,33 @@ export class LedgerTables implements LedgerWriter {
   }
 
   addApproval(approval: Approval): void {
-    this.#database
-      .prepare(
-        `insert into approvals
-           (id, binding, request, covers, caller, capability, state, created, expires,
-            approvers, shown)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .run(
-        approval.id,
-        approval.binding,
-        approval.request,
-        JSON.stringify(approval.covers),
-        approval.caller,
-        approval.capability,
-        approval.state,
-        approval.created,
-        approval.expires,
-        approval.approvers === undefined ? null : JSON.stringify(approval.approvers),
-        JSON.stringify(approval.shown),
-      )
+    this.#rows.approvals.insert({
+      id: approval.id,
+      binding: approval.binding,
+      caller: approval.caller,
+      capability: approval.capability,
+      state: approval.state,
+      created: approval.created,
+      expires: approval.expires,
+      decided_by: null,
+      decided_at: null,
+      approvers: approval.approvers === undefined ? null : JSON.stringify(approval.approvers),
+      shown: JSON.stringify(approval.shown),
+      request: approval.request,
+      covers: JSON.stringify(approval.covers),
+    })
   }
 
   decideApproval(id: string, { state, by, at }: ApprovalDecision): void {
-    this.#database
-      .prepare(
-        `update approvals
-         set state = ?, decided_by = coalesce(?, decided_by), decided_at = ?
-         where id = ?`,
-      )
-      .run(state, by ?? null, at, id)
+    const { approvals } = this.#rows
+    const row = approvals.get('where id = ?', id)
+    if (row) approvals.update(row, { state, decided_by: by ?? row.decided_by, decided_at: at })
   }
 
   #toRun(row: RunRow): Run {
     // The process of an orphaned run is dead, so how the run ended will never be known.
-    const processState = row.state === 'running' ? this.#processes.stateOf(row.boot) : 'alive'
+    const processState =
+      row.state === 'running' ? this.#options.processes.stateOf(row.boot) : 'alive'
     const state = processState === 'dead' ? 'unknown' : row.state
     return dropUndefined({
       id: row.id,
@@ -267,10 +254,10 @@ export class LedgerTables implements LedgerWriter {
       state,
       isUnseen: processState === 'unseen' ? (true as const) : undefined,
       started: row.started,
-      charges: JSON.parse(row.charges) as Charge[],
+      charges: parseCell<Charge[]>(row.charges),
       key: row.key ?? undefined,
       finished: row.finished ?? undefined,
-      outcome: row.outcome === null ? undefined : (JSON.parse(row.outcome) as Outcome),
+      outcome: row.outcome === null ? undefined : parseCell<Outcome>(row.outcome),
     })
   }
 }
@@ -288,6 +275,18 @@ const toApproval = (row: ApprovalRow): Approval =>
     expires: row.expires,
     decidedBy: row.decided_by ?? undefined,
     decidedAt: row.decided_at ?? undefined,
-    approvers: row.approvers === null ? undefined : JSON.parse(row.approvers),
-    shown: JSON.parse(row.shown) as Approval['shown'],
+    approvers:
+      row.approvers === null
+        ? undefined
+        : parseCell<NonNullable<Approval['approvers']>>(row.approvers),
+    shown: parseCell<Approval['shown']>(row.shown),
   })
+
+/** A row of an earlier version was sealed as it was found: its JSON may have been damaged before. */
+function parseCell<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T
+  } catch (error) {
+    throw new DamageError('a column does not contain JSON', { cause: error })
+  }
+}

@@ -1,5 +1,6 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { holdsLock, lockProcess, type ProcessLock, removeLock } from './process-lock.ts'
+import { toText } from './sealed-table.ts'
 
 /** This process, and what the operating system says about others. */
 export interface ServerProcess {
@@ -23,6 +24,11 @@ interface ProcessRow {
   readonly machine: string | null
   readonly namespace: string | null
   readonly start: string | null
+}
+
+type RawRow = { readonly [Name in Exclude<keyof ProcessRow, 'id' | 'pid'>]: Uint8Array | null } & {
+  readonly id: Uint8Array
+  readonly pid: number
 }
 
 /** `unseen`: in another container or on another machine, and nothing tells whether it lives. */
@@ -55,7 +61,7 @@ export class ProcessRegistry {
     if (file !== ':memory:' && process.namespace !== undefined)
       this.#lock ??= lockProcess(file, process.processId)
     // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
-    for (const row of this.#database.prepare<ProcessRow>('select * from processes').all())
+    for (const row of this.#rows())
       if (this.#judge(row) === 'dead' && (row.pid !== process.pid || row.start !== null)) {
         this.#database.prepare('delete from processes where id = ?').run(row.id)
         removeLock(file, row.id)
@@ -90,10 +96,27 @@ export class ProcessRegistry {
 
   stateOf(processId: string): ProcessState {
     if (processId === this.ownId) return 'alive'
-    const row = this.#database
-      .prepare<ProcessRow>('select * from processes where id = ?')
-      .get(processId)
+    const [row] = this.#rows('where id = ?', processId)
     return row ? this.#judge(row) : 'dead'
+  }
+
+  /** Text is read as bytes: one of the drivers aborts the process on invalid UTF-8. */
+  #rows(condition = '', ...values: string[]): ProcessRow[] {
+    return this.#database
+      .prepare<RawRow>(
+        `select cast(id as blob) as id, cast(pid as integer) as pid, cast(boot as blob) as boot,
+           cast(machine as blob) as machine, cast(namespace as blob) as namespace,
+           cast(start as blob) as start from processes ${condition}`,
+      )
+      .all(...values)
+      .map(({ id, pid, boot, machine, namespace, start }) => ({
+        id: toText(id),
+        pid,
+        boot: boot && toText(boot),
+        machine: machine && toText(machine),
+        namespace: namespace && toText(namespace),
+        start: start && toText(start),
+      }))
   }
 
   #judge(row: ProcessRow): ProcessState {

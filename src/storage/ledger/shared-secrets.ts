@@ -1,4 +1,5 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
+import { toText } from './sealed-table.ts'
 
 /**
  * A secret that all processes on one file share, by name. Race-free: the first insert wins, and every
@@ -9,9 +10,15 @@ export function readOrCreateSharedSecret(
   name: string,
   create: () => string,
 ): string {
-  const read = () =>
-    database.prepare<{ value: string }>('select value from shared_secrets where name = ?').get(name)
-      ?.value
+  const read = () => {
+    // Text is read as bytes: one of the drivers aborts the process on invalid UTF-8.
+    const row = database
+      .prepare<{ value: Uint8Array }>(
+        'select cast(value as blob) as value from shared_secrets where name = ?',
+      )
+      .get(name)
+    return row && toText(row.value)
+  }
   const existing = read()
   if (existing !== undefined) return existing
   const value = create()

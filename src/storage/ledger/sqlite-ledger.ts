@@ -1,14 +1,23 @@
-import { StorageError } from '../../capability/storage-error.ts'
+import { isFault } from '../../capability/fault.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
-import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { ChainEnd } from './chain-block.ts'
 import { ChainTable } from './chain-table.ts'
+import { DamageGuard } from './damage-guard.ts'
 import { ExecutionTable } from './execution-table.ts'
+import { guardReader } from './guarded-reader.ts'
 import type { SystemClocks } from './judge-time.ts'
 import { LedgerClock } from './ledger-clock.ts'
-import { prepareLedger, unusable } from './ledger-schema.ts'
+import { rollBack, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
+import { openLedgerFile } from './open-ledger-file.ts'
 import { ProcessRegistry, type ServerProcess } from './process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
+import type { RowSeals } from './row-seals.ts'
+import { toChainKey } from './seal.ts'
+import { openSealedRows, type SealedRows } from './sealed-rows.ts'
+import { SeenKeys } from './seen-keys.ts'
 import { readOrCreateSharedSecret } from './shared-secrets.ts'
 
 export interface LedgerOptions {
@@ -23,6 +32,8 @@ export interface LedgerOptions {
   readonly onError: (error: unknown) => void
   /** Receives what the operator has to know about the clock. */
   readonly onWarning: (message: string) => void
+  /** Damage of the file, and audit entries that were lost to it. */
+  readonly onDamage?: (error: StorageError) => void
 }
 
 /** Delay before audit entries without a waiting caller are written, so that many share a commit. */
@@ -54,8 +65,13 @@ export class SqliteLedger implements Ledger {
   readonly audit: ChainTable<AuditEntry>
   readonly executions: ExecutionTable
   readonly clock: LedgerClock
+  /** The secret beside the store, from which keys are derived. */
+  readonly secret: string
   readonly #processes: ProcessRegistry
-  readonly #writer: LedgerWriter
+  readonly #tables: LedgerTables
+  readonly #rows: SealedRows
+  readonly #seals: RowSeals
+  readonly #guard: DamageGuard
   readonly #options: LedgerOptions
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
   #jobs: Job[] = []
@@ -74,38 +90,62 @@ export class SqliteLedger implements Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options
     this.#retention = options
-    this.#database = openSqlite(options.file)
-    try {
-      prepareLedger(this.#database, options.file)
-    } catch (error) {
-      this.#database.close()
-      throw error
-    }
     const { file, process, clocks } = options
-    const processes = new ProcessRegistry(this.#database, {
-      file,
-      process,
-      bootId: clocks.bootId,
-    })
+    const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
+    const ledgerFile = openLedgerFile(file, (run) => seenKeys.add(run))
+    this.#database = ledgerFile.database
+    this.#seals = ledgerFile.seals
+    this.#rows = openSealedRows(this.#database, this.#seals)
+    const onDamage = this.#onDamage
+    this.#guard = new DamageGuard(ledgerFile, { file, now: clocks.steadyMs, onDamage })
+    const { bootId } = clocks
+    const processes = new ProcessRegistry(this.#database, { file, process, bootId })
     this.#processes = processes
-    this.audit = new ChainTable(this.#database, 'audit')
-    this.executions = new ExecutionTable(this.#database, processes)
-    const tables = new LedgerTables(this.#database, processes, (entry) =>
-      this.#entries.push(this.#serialize(entry)),
-    )
-    this.read = tables
-    this.#writer = tables
+    this.secret = ledgerFile.secret
+    const chainKey = toChainKey(this.secret)
+    this.audit = new ChainTable(this.#database, 'audit', chainKey)
+    this.executions = new ExecutionTable(this.#database, processes, chainKey)
+    this.#tables = new LedgerTables({
+      database: this.#database,
+      rows: this.#rows,
+      processes,
+      seenKeys,
+      onMissingKey: () => this.#guard.verify(),
+      append: (entry) => this.#entries.push(this.#serialize(entry)),
+    })
+    this.read = guardReader(this.#tables, this.#guard)
+    this.clock = new LedgerClock(this.damage ? undefined : this.#database, clocks, {
+      record: (entry) => this.record(() => entry),
+      warn: (message) => queueMicrotask(() => options.onWarning(message)),
+    })
+    if (this.damage) return
     try {
-      this.clock = new LedgerClock(this.#database, clocks, {
-        record: (entry) => this.record(() => entry),
-        warn: (message) => queueMicrotask(() => options.onWarning(message)),
-      })
-      this.#commit(() => processes.register(), true)
+      this.#commit(() => {
+        processes.register()
+        this.#guard.openWitness(process.processId, (id) => processes.isOrphan(id))
+      }, true)
+      this.#database.exec('pragma busy_timeout = 5000')
     } catch (error) {
       processes.releaseLock()
+      if (error instanceof DamageError) return
       this.#database.close()
       throw unusable(file, error)
     }
+  }
+
+  readonly #onDamage = (error: StorageError): void => {
+    const { onError, onDamage = onError } = this.#options
+    onDamage(error)
+  }
+
+  /** Why the ledger refuses to be read and written; `undefined` while it is sound. */
+  get damage(): DamageError | undefined {
+    return this.#guard.damage
+  }
+
+  /** Grows with every restore or repair of the store. */
+  get generation(): number {
+    return this.#guard.generation
   }
 
   /** Changes how long ended runs and executions are kept, in milliseconds. */
@@ -128,6 +168,7 @@ export class SqliteLedger implements Ledger {
     options: Pick<Job, 'durable' | 'single'>,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
+    if (this.damage) return Promise.reject(this.damage)
     return new Promise<T>((resolve, reject) => {
       this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
@@ -153,15 +194,32 @@ export class SqliteLedger implements Ledger {
     this.#writeEntries()
     this.#isClosed = true
     clearTimeout(this.#timer)
-    try {
-      this.#commit(() => this.#processes.unregister(), false)
-      // One of the drivers does not checkpoint the write-ahead log when it closes.
-      this.#database.exec('pragma wal_checkpoint(truncate)')
-    } catch {
-      // Another process holds the lock; the last one to close checkpoints.
-    }
+    this.#reportUnrecorded()
+    this.#guard.close(!this.damage && this.#checkpoint())
     this.#database.close()
     this.#processes.releaseLock()
+  }
+
+  /** One of the drivers does not checkpoint when it closes. Returns whether all commits are on disk. */
+  #checkpoint(): boolean {
+    try {
+      this.#commit(() => this.#processes.unregister(), false)
+      const result = this.#database
+        .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
+        .get()
+      return result?.busy === 0
+    } catch {
+      // Another process holds the lock; the last one to close checkpoints.
+      return false
+    }
+  }
+
+  #reportUnrecorded(): void {
+    const count = this.#entries.length + this.#droppedCount
+    if (!this.damage || count === 0) return
+    this.#onDamage(
+      new StorageError(`${count} audit entries were not recorded, because the ledger is damaged.`),
+    )
   }
 
   #runJobs(): void {
@@ -170,7 +228,8 @@ export class SqliteLedger implements Ledger {
     if (jobs.length === 0) return
     this.#jobs = []
     const [first] = jobs
-    if (first?.single && jobs.length === 1 && !this.#isPurgeDue) return this.#runAlone(first)
+    const isAlone = jobs.length === 1 && !this.#isPurgeDue
+    if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
     const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -179,37 +238,42 @@ export class SqliteLedger implements Ledger {
         this.#purge()
       }, durable)
     } catch (error) {
-      const reason = new StorageError('The ledger cannot be written', { cause: error })
+      const reason = toRejection(error)
       for (const job of jobs) job.reject(reason)
       return
     }
     for (const settle of settlements) settle()
   }
 
-  #runAlone({ work, durable, resolve, reject }: Job): void {
+  /** Without a transaction: not confirmed in the witness. */
+  #runAlone({ work, resolve, reject }: Job): void {
     try {
-      this.#setDurability(durable)
-      resolve(work(this.#writer))
+      this.#setDurability(false)
+      resolve(this.#guard.attempt(() => work(this.#tables)))
       // Catch up in small steps, so that no call waits for many events at once.
       if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
     } catch (error) {
       this.#forget()
-      reject(new StorageError('The ledger cannot be written', { cause: error }))
+      reject(toRejection(error))
     }
   }
 
   /** A job that throws is rolled back alone. */
   #runInSavepoint({ work, resolve, reject }: Job): () => void {
     const entryCount = this.#entries.length
+    const { change } = this.#seals
     this.#database.exec('savepoint job')
     try {
-      const value = work(this.#writer)
+      const value = work(this.#tables)
       this.#database.exec('release job')
       return () => resolve(value)
     } catch (error) {
+      // A damaged ledger rolls back the whole transaction.
+      if (error instanceof DamageError) throw error
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
       this.#entries.length = entryCount
+      this.#seals.reset(change)
       this.#forget()
       return () => reject(error)
     }
@@ -217,6 +281,7 @@ export class SqliteLedger implements Ledger {
 
   /** Drops cached state after a rollback. */
   #forget(): void {
+    this.#tables.forget()
     this.audit.forget()
     this.executions.forget()
   }
@@ -246,7 +311,7 @@ export class SqliteLedger implements Ledger {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#serializeEntries()
-    if (this.#isClosed) return
+    if (this.#isClosed || this.damage) return
     try {
       if (this.#entries.length > 0) this.#commit(() => {}, false)
       if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp(), false)
@@ -261,23 +326,24 @@ export class SqliteLedger implements Ledger {
   #commit(work: () => void, durable: boolean): void {
     this.#serializeEntries()
     const pendingCount = this.#entries.length
-    this.#setDurability(durable)
-    this.#database.exec('begin immediate')
-    try {
-      work()
-      this.#appendEntries()
-      this.clock.store()
-      this.#database.exec('commit')
-    } catch (error) {
-      this.#entries.length = Math.min(pendingCount, this.#entries.length)
-      this.#forget()
+    this.#guard.attempt(() => {
+      this.#guard.checkFiles()
+      this.#setDurability(durable)
+      this.#database.exec('begin immediate')
       try {
-        this.#database.exec('rollback')
-      } catch {
-        // SQLite has rolled back already.
+        work()
+        this.clock.store()
+        this.#guard.advance({ audit: this.#appendEntries(), events: this.executions.events.end })
+        this.#database.exec('commit')
+      } catch (error) {
+        this.#entries.length = Math.min(pendingCount, this.#entries.length)
+        this.#forget()
+        this.#guard.forget()
+        rollBack(this.#database)
+        throw error
       }
-      throw error
-    }
+      this.#guard.confirm(durable)
+    })
     this.#entries = []
     this.#droppedCount = 0
   }
@@ -289,12 +355,14 @@ export class SqliteLedger implements Ledger {
     this.#isDurable = durable
   }
 
-  #appendEntries(): void {
-    if (this.#entries.length === 0) return
+  /** Returns the new end of the chain. */
+  #appendEntries(): ChainEnd | undefined {
+    if (this.#entries.length === 0) return undefined
     const at = this.clock.now()
     const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
     const gaps = this.#droppedCount > 0 ? [this.#serialize(gap)] : []
     this.audit.append([...gaps, ...this.#entries], at)
+    return this.audit.end
   }
 
   get #isPurgeDue(): boolean {
@@ -306,10 +374,29 @@ export class SqliteLedger implements Ledger {
     if (!this.#isPurgeDue || this.clock.isSuspicious) return
     const now = this.clock.now()
     const { keepRunsMs, keepExecutionsMs } = this.#retention
-    const hasMore = keepExecutionsMs !== undefined && this.executions.purge(now - keepExecutionsMs)
-    const runs = purgeRuns(this.#database, now - keepRunsMs)
-    const approvals = purgeApprovals(this.#database, now - keepRunsMs)
+    const hasMore = keepExecutionsMs !== undefined && this.#purgeExecutions(now - keepExecutionsMs)
+    const runs = purgeRuns(this.#rows, now - keepRunsMs)
+    const approvals = purgeApprovals(this.#rows, now - keepRunsMs)
     // If a limit was reached, the purge stays due: the next commit continues.
     if (runs < maxPurgedRows && approvals < maxPurgedRows && !hasMore) this.#purgedAt = now
   }
+
+  /** Returns whether there is more to delete. */
+  #purgeExecutions(before: number): boolean {
+    const purged = this.executions.purge(before)
+    if (purged === undefined) return false
+    if (isFault(purged)) {
+      this.#options.onError(new StorageError(purged.fault))
+      return false
+    }
+    const { first, count, hasMore } = purged
+    const entry: AuditEntry = { event: 'purged', at: this.clock.now(), first, count }
+    this.#entries.push(this.#serialize(entry))
+    return hasMore
+  }
 }
+
+const toRejection = (error: unknown): StorageError =>
+  error instanceof DamageError
+    ? error
+    : new StorageError('The ledger cannot be written', { cause: error })

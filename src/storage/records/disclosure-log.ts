@@ -176,6 +176,22 @@ export class DisclosureLog {
   }
 }
 
+/** Verifies the hash chain page by page; returns the first entry that was changed or is missing. */
+export function verifyDisclosures(database: Sqlite): number | undefined {
+  const page = database.prepare<{ n: number; at: number; entry: Uint8Array; hash: Uint8Array }>(
+    `select n, at, cast(entry as blob) as entry, cast(hash as blob) as hash
+     from reads where n > ? order by n limit ${batchLength}`,
+  )
+  let [n, head] = [0, '']
+  for (let rows = page.all(n); rows.length > 0; rows = page.all(n))
+    for (const row of rows) {
+      head = link(head, row.at, Buffer.from(row.entry).toString())
+      if (row.n !== n + 1 || head !== Buffer.from(row.hash).toString()) return n + 1
+      n = row.n
+    }
+  return undefined
+}
+
 interface PendingDisclosure {
   readonly at: number
   readonly entry: Disclosure

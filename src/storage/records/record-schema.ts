@@ -113,7 +113,7 @@ const createLineage = `
 export function prepareRecords(database: Sqlite, file: string): void {
   try {
     database.exec('pragma busy_timeout = 5000')
-    const version = checkVersion(database)
+    const version = checkRecordsVersion(database)
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = normal')
     database.exec('pragma cache_size = -65536')
@@ -127,7 +127,7 @@ export function prepareRecords(database: Sqlite, file: string): void {
 }
 
 /** Returns the version; throws for a file of another application. Only an empty file becomes a store. */
-function checkVersion(database: Sqlite): number {
+export function checkRecordsVersion(database: Sqlite): number {
   const { version, application, tables } = database
     .prepare<{ version: number; application: number; tables: number }>(
       `select user_version as version, application_id as application,
@@ -147,7 +147,7 @@ function migrate(database: Sqlite): void {
   database.exec('begin immediate')
   try {
     // Checked again inside the transaction: another process may have migrated the file meanwhile.
-    for (const migration of migrations.slice(checkVersion(database))) migration(database)
+    for (const migration of migrations.slice(checkRecordsVersion(database))) migration(database)
     database.exec(`pragma user_version = ${migrations.length}`)
     database.exec(`pragma application_id = ${applicationId}`)
     const put = database.prepare('insert or ignore into meta (name, value) values (?, ?)')
@@ -175,3 +175,7 @@ function buildSegments(database: Sqlite): void {
       database.exec('commit')
     }
 }
+
+/** True when the header of a database names our application id. */
+export const isRecordsHeader = (header: Buffer): boolean =>
+  header.readUInt32BE(68) === applicationId

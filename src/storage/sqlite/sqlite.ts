@@ -1,7 +1,7 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { SetupError } from '../../capability/setup-error.ts'
-import { StorageError } from '../../capability/storage-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { isDanglingLink } from '../private-file.ts'
 
 /** The subset of SQLite in use. Only this file knows the drivers. */
@@ -31,8 +31,19 @@ interface Driver {
 }
 
 /** Uses `node:sqlite` where Node has it, else libsql, which ships prebuilt binaries. */
-export function openSqlite(file: string): Sqlite {
-  const driver = openDriver(file)
+export const openSqlite = (file: string): Sqlite => toSqlite(openDriver(file))
+
+/** Opens an existing file and changes none of its bytes: neither writes nor checkpoints the WAL. */
+export function openReadOnly(file: string): Sqlite {
+  if (!existsSync(file)) throw new SetupError(`There is no store ${file}.`)
+  const database = toSqlite(openDriver(file, { readOnly: true }))
+  // libsql has no read-only mode, and does not checkpoint when it closes.
+  database.exec('pragma query_only = 1')
+  database.exec('pragma busy_timeout = 5000')
+  return database
+}
+
+function toSqlite(driver: Driver): Sqlite {
   const statements = new Map<string, Statement<unknown>>()
   return {
     prepare<Row>(sql: string): Statement<Row> {
@@ -53,15 +64,15 @@ export function openSqlite(file: string): Sqlite {
 
 const maxStatements = 1000
 
-function openDriver(file: string): Driver {
+function openDriver(file: string, options: { readonly readOnly?: boolean } = {}): Driver {
   const load = createRequire(import.meta.url)
   try {
     if (file !== ':memory:') createPrivateFile(file)
     if (process.getBuiltinModule?.('node:sqlite')) {
       const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
-        DatabaseSync: new (file: string) => Driver
+        DatabaseSync: new (file: string, options: object) => Driver
       }
-      return new DatabaseSync(file)
+      return new DatabaseSync(file, options)
     }
     const Database = load('libsql') as new (file: string) => Driver
     return new Database(file)
@@ -109,6 +120,24 @@ function attempt<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    throw new StorageError((error as Error).message, { cause: error })
+    const ErrorClass = isDamage(error as DriverError) ? DamageError : StorageError
+    throw new ErrorClass((error as Error).message, { cause: error })
   }
 }
+
+interface DriverError extends Error {
+  /** Result code of SQLite, as `node:sqlite` names it. */
+  readonly errcode?: number
+  /** Result code of SQLite, as libsql names it. */
+  readonly rawCode?: number
+  readonly code?: string
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes: ReadonlySet<number> = new Set([11, 26])
+
+/** Damage also shows as a table that is not there, or as an integer that no number can hold. */
+const isDamage = ({ errcode, rawCode = errcode ?? 0, code, message }: DriverError): boolean =>
+  damageCodes.has(rawCode & 0xff) ||
+  code === 'ERR_OUT_OF_RANGE' ||
+  /^no such (table|column)|^malformed database schema/.test(message)

@@ -152,6 +152,7 @@ const errorCodeOf: Readonly<Record<string, ErrorCode>> = {
   // The call was carried out, so the code must be one of unknown certainty, not a refusal.
   result_too_large: 'PROTOCOL_ERROR',
   ledger_unavailable: 'AGENT_UNAVAILABLE',
+  ledger_damaged: 'AGENT_UNAVAILABLE',
   log_unavailable: 'AGENT_UNAVAILABLE',
 }
 

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { SetupError } from '../../capability/setup-error.ts'
+import { DamageError, StorageError } from '../../capability/storage-error.ts'
+import { readOrCreateSecret, readSecret, toCompanionFile } from '../companion-files.ts'
+import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
+import { ChainTable } from './chain-table.ts'
+import { checkLedger } from './check-ledger.ts'
+import { type Migration, migrate, prepareLedger, unusable } from './ledger-schema.ts'
+import { StateRow } from './ledger-state.ts'
+import { RowSeals } from './row-seals.ts'
+import { toChainKey } from './seal.ts'
+import { openSealedRows, type RunRow } from './sealed-rows.ts'
+import { foundWitness, readWitness, type WitnessReading } from './witness.ts'
+
+export interface LedgerFile {
+  readonly database: Sqlite
+  readonly seals: RowSeals
+  /** The secret of which keys are derived. Random for a store whose key cannot be read. */
+  readonly secret: string
+  /** Path of the witness; absent for a store in memory. */
+  readonly witness?: string
+  /** Why the file must not be used. `database` is then opened to read it, or is an empty one in memory. */
+  readonly damage?: DamageError
+}
+
+/** Opens, checks and migrates a file. Damage is returned, so that reads can continue; other problems throw. */
+export function openLedgerFile(file: string, onRun: (run: RunRow) => void = () => {}): LedgerFile {
+  if (file === ':memory:') return openInMemory()
+  const witness = toCompanionFile(file, 'witness')
+  let database: Sqlite | undefined
+  try {
+    refuseMissingDatabase(file, witness)
+    database = openSqlite(file)
+    prepareLedger(database)
+    const secret = prepareKey(database, file, witness)
+    const seals = new RowSeals(secret)
+    checkLedger(database, seals, readWitness(witness, seals), onRun)
+    return { database, seals, secret, witness }
+  } catch (error) {
+    if (error instanceof DamageError) return openDamaged(file, database, error)
+    database?.close()
+    throw error instanceof SetupError ? error : unusable(file, error)
+  }
+}
+
+/** Reads the witness of a store, with the key beside it. */
+export function readWitnessOf(file: string): WitnessReading {
+  const secret = readSecret(toCompanionFile(file, 'key')) ?? ''
+  return readWitness(toCompanionFile(file, 'witness'), new RowSeals(secret))
+}
+
+function openInMemory(): LedgerFile {
+  const database = openSqlite(':memory:')
+  const secret = randomBytes(32).toString('base64url')
+  const seals = new RowSeals(secret)
+  prepareLedger(database)
+  migrate(
+    database,
+    () => {},
+    () => seal(database, secret),
+  )
+  return { database, seals, secret }
+}
+
+/** Nothing is written to a damaged file. */
+function openDamaged(file: string, database: Sqlite | undefined, damage: DamageError): LedgerFile {
+  const empty = openInMemory()
+  if (!database || !isReadable(database)) {
+    database?.close()
+    return { ...empty, damage }
+  }
+  empty.database.close()
+  database.exec('pragma query_only = 1')
+  return { ...empty, secret: tryReadKey(file) ?? empty.secret, database, damage }
+}
+
+function isReadable(database: Sqlite): boolean {
+  try {
+    database.prepare('select count(*) from audit').get()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An empty database where there was a store is a loss, not a new store. */
+function refuseMissingDatabase(file: string, witness: string): void {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  const walSize = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  if (size + walSize > 0) return
+  const left = findRemains(file, witness)
+  if (left !== undefined) throw emptyDatabase(left)
+}
+
+const emptyDatabase = (left: string): DamageError =>
+  new DamageError(`the database is missing or empty, but ${left} exists`)
+
+/** A file that only a store with commits has. */
+function findRemains(file: string, witness: string): string | undefined {
+  const reading = readWitness(witness, new RowSeals(''))
+  if (reading.kind === 'founding') return undefined
+  if (reading.kind !== 'absent') return witness
+  const key = toCompanionFile(file, 'key')
+  return statSync(key, { throwIfNoEntry: false }) ? key : undefined
+}
+
+/** Migrates the file if necessary; returns its key. */
+function prepareKey(database: Sqlite, file: string, witness: string): string {
+  const keyFile = toCompanionFile(file, 'key')
+  const before = ({ version, addsSeals }: Migration) => {
+    if (!addsSeals) return
+    const left = findRemains(file, witness)
+    if (left === witness) throw new DamageError('the database is older than its witness')
+    if (left !== undefined && version === 0) throw emptyDatabase(left)
+    foundWitness(witness)
+  }
+  const after = ({ addsSeals }: Migration) => {
+    if (addsSeals) seal(database, readOrCreateSecret(keyFile))
+  }
+  migrate(database, before, after)
+  return readKey(keyFile)
+}
+
+function readKey(file: string): string {
+  try {
+    const secret = readSecret(file)
+    if (secret !== undefined) return secret
+  } catch (error) {
+    // A cause means that the file cannot be read now.
+    if (!(error instanceof StorageError) || error.cause !== undefined) throw error
+    throw new DamageError(`the key file ${file} was changed`)
+  }
+  throw new DamageError(`the key file ${file} is missing`)
+}
+
+/** The key of a damaged store verifies what is left. */
+function tryReadKey(file: string): string | undefined {
+  try {
+    return readSecret(toCompanionFile(file, 'key'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Seals the rows and chains of an earlier version, and writes the first state. */
+function seal(database: Sqlite, secret: string): void {
+  const seals = new RowSeals(secret)
+  const chainKey = toChainKey(secret)
+  for (const table of Object.values(openSealedRows(database, seals))) table.sealAll()
+  const [audit, events] = (['audit', 'execution_events'] as const).map((name) => {
+    const chain = new ChainTable(database, name, chainKey)
+    chain.startSealing()
+    return chain.end
+  })
+  if (audit && events) new StateRow(database, seals).found({ audit, events })
+}

@@ -1,0 +1,61 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { toCompanionFile } from '../../src/storage/companion-files.ts'
+import { startGeneration } from '../../src/storage/ledger/start-generation.ts'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
+import { aProject } from '../support/a-project.ts'
+import { aLedger } from '../support/builders.ts'
+
+const aFile = async () => path.join(await aProject({}), 'ledger.db')
+
+async function charge(file: string): Promise<void> {
+  const ledger = aLedger(file)
+  await ledger.write((writer) => writer.charge('a', 'w', 1))
+  await ledger.close()
+}
+
+test('an older copy is damage until a new generation accepts it', async () => {
+  const file = await aFile()
+  await charge(file)
+  copyFileSync(file, `${file}.backup`)
+  await charge(file)
+  copyFileSync(`${file}.backup`, file)
+  const { damage } = aLedger(file)
+
+  const { generation } = startGeneration(file, { event: 'restored', by: 'ann', at: 1 })
+
+  const ledger = aLedger(file)
+  expect(damage?.message).toContain('was acknowledged')
+  expect({ generation, damage: ledger.damage }).toEqual({ generation: 2, damage: undefined })
+  expect(ledger.read.spent('a', 'w')).toBe(1)
+  expect([...ledger.audit.records(0)].at(-1)?.entry).toMatchObject({ event: 'restored', by: 'ann' })
+  await ledger.close()
+})
+
+test('a row edited with a SQL client, and a lost witness, key or database, are damage', async () => {
+  const damages: Record<string, (file: string) => void> = {
+    edited: (file) => {
+      const database = openSqlite(file)
+      database.exec('update spending set spent = 0')
+      database.close()
+    },
+    deleted: (file) => {
+      const database = openSqlite(file)
+      database.exec('delete from spending')
+      database.close()
+    },
+    witness: (file) => rmSync(toCompanionFile(file, 'witness')),
+    key: (file) => rmSync(toCompanionFile(file, 'key')),
+    database: (file) => rmSync(file),
+  }
+  for (const [name, damage] of Object.entries(damages)) {
+    const file = await aFile()
+    await charge(file)
+    damage(file)
+    const ledger = aLedger(file)
+    expect(ledger.damage?.message, name).toContain('drawbridge store check')
+    expect(() => ledger.read.spent('a', 'w'), name).toThrow(/damaged/)
+    await ledger.close()
+  }
+})

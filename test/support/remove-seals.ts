@@ -1,0 +1,16 @@
+import type { Sqlite } from '../../src/storage/sqlite/sqlite.ts'
+
+/** Undoes the migration that seals rows and chains, to get a file of an earlier version. */
+export function removeSeals(database: Sqlite): void {
+  database.exec("delete from chain_anchors where chain like '%:sealed'")
+  for (const table of [
+    'runs',
+    'approvals',
+    'spending',
+    'audit',
+    'execution_events',
+    'chain_anchors',
+  ])
+    database.exec(`alter table ${table} drop column seal`)
+  database.exec('drop table chain_gaps; drop table ledger_state')
+}
