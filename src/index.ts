@@ -4,7 +4,13 @@ export type { Caller, Scopes } from './capability/caller.ts'
 export type { Cancellation } from './capability/cancellation.ts'
 export type { Capability, Origin, Prompt, PromptParameter, View } from './capability/capability.ts'
 export type { Content, Document, Message } from './capability/content.ts'
-export type { Contract, ContractReading, Issue, Parsed } from './capability/contract.ts'
+export type {
+  Contract,
+  ContractReading,
+  Issue,
+  Parsed,
+  SlowPattern,
+} from './capability/contract.ts'
 export type { Diagnostic } from './capability/diagnostic.ts'
 export type { Effects } from './capability/effects.ts'
 export {

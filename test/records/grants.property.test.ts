@@ -5,6 +5,7 @@ import { aggregateRecords } from '../../src/sources/records/aggregate/aggregate-
 import { queryRecords } from '../../src/sources/records/query/query-records.ts'
 import type { RecordsQuery } from '../../src/sources/records/query/record-page.ts'
 import { openReader, type Reader } from '../../src/sources/records/reading/reader.ts'
+import { fromServedKey } from '../../src/sources/records/reading/record-key.ts'
 import { searchRecords } from '../../src/sources/records/search/search-records.ts'
 import { defaultReadBounds, type ReadBounds } from '../../src/storage/records/read-bounds.ts'
 import { SqliteRecords } from '../../src/storage/records/sqlite-records.ts'
@@ -136,7 +137,9 @@ async function readAll(reader: Reader, query: RecordsQuery) {
     const page = await queryRecords(reader, { ...query, ...(cursor && { cursor }) })
     if (isFailed(page)) return page.failure.code
     expect(page.records.length).toBeLessThanOrEqual(query.limit ?? 25)
-    seen.push(...page.records.map(({ id, data }) => ({ id, data })))
+    // Ids are opaque where the grant leaves out the primary key.
+    const toKey = (id: string) => String(fromServedKey(page.scope, id))
+    seen.push(...page.records.map(({ id, data }) => ({ id: toKey(id), data })))
     cursor = page.nextCursor
   } while (cursor)
   return seen
