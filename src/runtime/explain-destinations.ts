@@ -24,12 +24,9 @@ export async function explainDestinations(
   return (await Promise.all(explanations)).flat()
 }
 
-const explainSecret = ({ name, header, isUnset }: SecretUse, host: string): Explanation =>
-  isUnset
-    ? {
-        step: 'secret',
-        would: 'refuse',
-        code: 'upstream_credentials',
-        why: `${name} has no value`,
-      }
-    : { step: 'secret', would: 'pass', why: `${name} as ${header} to ${host}` }
+function explainSecret({ name, header, isUnset, fault }: SecretUse, host: string): Explanation {
+  const reason = fault ?? (isUnset ? `${name} has no value` : undefined)
+  return reason === undefined
+    ? { step: 'secret', would: 'pass', why: `${name} as ${header} to ${host}` }
+    : { step: 'secret', would: 'refuse', code: 'upstream_credentials', why: reason }
+}

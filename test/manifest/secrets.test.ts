@@ -65,7 +65,7 @@ describe('a secret is sent', () => {
   })
 })
 
-describe('an interface without a clear secret is not used', () => {
+describe('calls over an interface without a clear secret fail, and nothing is sent', () => {
   const orders = { name: 'orders', endpoint: 'http://127.0.0.1:9' }
   const elsewhere = { name: 'orders', endpoint: 'http://127.0.0.1:10' }
 
@@ -108,10 +108,23 @@ describe('an interface without a clear secret is not used', () => {
       resolveSecret: async (reference) => `value ${requested.push(reference)}`,
     })
 
-    expect(await toolNames(bridge)).toEqual([])
-    expect(errorsOf(bridge)).toMatchObject([
-      { code: 'route_missing', message: expect.stringMatching(message) },
-    ])
+    expect(bridge.diagnostics).toContainEqual(
+      expect.objectContaining({
+        code: 'secret_unbound',
+        severity: 'warning',
+        message: expect.stringMatching(message),
+      }),
+    )
+    expect(await bridge.call('look-up-order')).toMatchObject({
+      isError: true,
+      _meta: { 'dev.drawbridge/failure': { code: 'upstream_credentials' } },
+    })
+    expect(await bridge.explain('look-up-order')).toContainEqual({
+      step: 'secret',
+      would: 'refuse',
+      code: 'upstream_credentials',
+      why: expect.stringMatching(message),
+    })
     expect(requested).toEqual([])
   })
 

@@ -9,7 +9,7 @@ import { type GuardedFetch, toGuardedFetch } from '../../upstream/egress/guarded
 import type { UpstreamSource } from '../../upstream/egress/upstream-source.ts'
 import { composePipeline } from './compose-pipeline.ts'
 import { findDroppedFields } from './dropped-fields.ts'
-import type { SecretBindings } from './invoke/bind-secret.ts'
+import type { BoundSecret, SecretBindings } from './invoke/bind-secret.ts'
 import {
   type CapabilityRoute,
   findRoute,
@@ -211,10 +211,17 @@ class CapabilityLoader {
       const message = `The interface ${name} cannot be reached: ${why}.`
       this.report('error', 'egress_refused', `/interfaces/${index}/endpoint`, message)
     }
-    if (route.secret && this.#options.isUnset(route.secret.name)) {
-      const message = `The interface ${name} has no usable secret: ${route.secret.name} has no value.`
-      this.report('warning', 'secret_unset', `/interfaces/${index}/auth`, message)
+    const { secret } = route
+    const reason = secret && (isFault(secret) ? secret.fault : this.#findUnset(secret))
+    if (reason !== undefined) {
+      const message = `The interface ${name} has no usable secret, so every call over it fails: ${reason}.`
+      const code = secret && isFault(secret) ? 'secret_unbound' : 'secret_unset'
+      this.report('warning', code, `/interfaces/${index}/auth`, message)
     }
+  }
+
+  #findUnset({ name }: BoundSecret): string | undefined {
+    return this.#options.isUnset(name) ? `${name} has no value` : undefined
   }
 
   async #contract(schema: JsonObject, direction: 'input' | 'output', id: string, base: string) {
@@ -238,7 +245,7 @@ class CapabilityLoader {
 function toTarget(route: CapabilityRoute): Pick<Capability, 'destination' | 'code'> {
   if (route.kind === 'handler') return { code: route.code }
   const { name, protocol, endpoint, auth } = route.interface
-  const secret = route.secret?.name
+  const secret = route.secret && !isFault(route.secret) ? route.secret.name : undefined
   return { destination: dropUndefined({ interface: name, protocol, endpoint, auth, secret }) }
 }
 

@@ -30,6 +30,8 @@ export interface SecretUse {
   readonly header: string
   /** The secret is known to have no value. */
   readonly isUnset?: boolean
+  /** Why there is none, although the server needs one. */
+  readonly fault?: string
 }
 
 export const isUpstreamSource = (source: Source): source is UpstreamSource =>

@@ -37,8 +37,8 @@ export type CapabilityRoute =
 export interface UpstreamRoute {
   readonly kind: 'upstream'
   readonly interface: Indexed<ManifestInterface>
-  /** Absent if the interface needs none. */
-  readonly secret?: BoundSecret
+  /** Absent if the interface needs none. A fault if it needs one and none is bound: then every call fails. */
+  readonly secret?: BoundSecret | Fault<string>
 }
 
 /** Opens a connection for one protocol; injected, so that the source depends on no protocol. */
@@ -51,7 +51,7 @@ export interface RouteOptions {
   readonly secrets: SecretBindings
 }
 
-/** A handler, else the first usable MCP interface, else the first usable HTTP interface. */
+/** A handler, else the first usable MCP interface, else HTTP interface; one with a bound secret comes first. */
 export function findRoute(
   manifest: ValidManifest,
   { id, protocols }: ManifestCapability,
@@ -64,16 +64,23 @@ export function findRoute(
     return { kind: 'handler', ...handler, ...dropUndefined({ interface: internalInterface }) }
   }
   const reasons: string[] = []
+  let unbound: UpstreamRoute | undefined
   for (const protocol of ['MCP', 'HTTP'] as const) {
     if (!protocols.includes(protocol)) continue
     for (const candidate of interfaces.filter((one) => one.protocol === protocol)) {
       const obstacle = findObstacle(candidate)
       const secret = bindSecret(candidate, manifest, secrets)
+      const route = {
+        kind: 'upstream',
+        interface: candidate,
+        ...dropUndefined({ secret }),
+      } as const
       if (obstacle !== undefined) reasons.push(`${candidate.name} ${obstacle}`)
-      else if (secret && isFault(secret)) reasons.push(`${candidate.name}: ${secret.fault}`)
-      else return { kind: 'upstream', interface: candidate, ...dropUndefined({ secret }) }
+      else if (secret && isFault(secret)) unbound ??= route
+      else return route
     }
   }
+  if (unbound) return unbound
   if (protocols.includes('INTERNAL')) reasons.push('it has no handler')
   const reason = reasons.length === 0 ? 'it has no MCP or HTTP interface' : reasons.join(', ')
   return { fault: `${id} cannot be called: ${reason}. Add an interface or a handler.` }

@@ -1,8 +1,10 @@
+import { type Fault, isFault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import type { Egress } from '../../../upstream/egress/egress.ts'
 import {
   type Destination,
   defaultHost,
+  type SecretUse,
   type UpstreamHost,
 } from '../../../upstream/egress/upstream-source.ts'
 import type { Credential, Upstream } from '../../../upstream/upstream.ts'
@@ -34,7 +36,7 @@ export class Upstreams {
   }
 
   open({ interface: { protocol, endpoint = '', name }, secret }: UpstreamRoute): Upstream {
-    const key = JSON.stringify([protocol, endpoint, name, secret?.name, secret?.header])
+    const key = JSON.stringify([protocol, endpoint, name, secret])
     const existing = this.#connections.get(key)
     if (existing) return existing
     const upstream = this.#options.protocols[protocol as 'MCP' | 'HTTP']({
@@ -50,13 +52,20 @@ export class Upstreams {
     this.#destinations.clear()
   }
 
-  addDestination(pointer: string, { interface: { name, endpoint = '' }, secret }: UpstreamRoute) {
-    const isUnset = secret && this.#options.isUnset(secret.name)
+  addDestination(pointer: string, route: UpstreamRoute) {
+    const { name, endpoint = '' } = route.interface
+    const secret = route.secret && this.#toSecretUse(route.secret)
     this.#destinations.set(pointer, {
       url: endpoint,
       via: `interface ${name}`,
-      ...(secret && { secret: { ...secret, ...dropUndefined({ isUnset }) } }),
+      ...dropUndefined({ secret }),
     })
+  }
+
+  #toSecretUse(secret: BoundSecret | Fault<string>): SecretUse {
+    if (isFault(secret)) return { name: '', header: '', fault: secret.fault }
+    const { name, header } = secret
+    return { name, header, isUnset: this.#options.isUnset(name) }
   }
 
   destinations(pointer: string): readonly Destination[] {
@@ -69,7 +78,9 @@ export class Upstreams {
     this.#connections.clear()
   }
 
-  async #credential({ name, toCredential }: BoundSecret): Promise<Credential> {
+  async #credential(secret: BoundSecret | Fault<string>): Promise<Credential> {
+    if (isFault(secret)) throw new Error(secret.fault)
+    const { name, toCredential } = secret
     const value = await this.#options.resolveSecret(name)
     if (value === undefined) throw new Error(`${name} has no value`)
     this.#host.onSecret(value)
