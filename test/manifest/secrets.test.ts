@@ -7,7 +7,6 @@ import {
   anInterface,
   type Fields,
   serveManifest,
-  toolNames,
   toYaml,
 } from '../support/a-manifest.ts'
 import { aProject } from '../support/a-project.ts'
