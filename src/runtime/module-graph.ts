@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { byCodeUnit } from '../json/by-code-unit.ts'
 import { digestJson } from '../json/digest-json.ts'
 
-/** A module and the files that it names, directly and indirectly, without packages in `node_modules`. */
+/** A module and the code that it names, directly and indirectly, without packages in `node_modules`. */
 export interface ModuleGraph {
   /** Digest of the names and the content of all files. */
   readonly digest: string
@@ -24,8 +24,8 @@ const maxFiles = 10_000
 
 /**
  * Reads the graph from the text of the files. It errs on the side of too many files: every relative
- * path in a string literal counts, so that `import()`, `require`, `new URL` and workers are covered.
- * A path that is computed at run time is not.
+ * path of a module in a string literal counts, so that `import()`, `require`, `new URL` and workers
+ * are covered. A path that is computed at run time is not, and neither is data, which tools may write.
  */
 export async function readModuleGraph(
   roots: readonly string[],
@@ -73,19 +73,22 @@ async function readVersion(file: string): Promise<string | undefined> {
 export const isPackageFile = (file: string): boolean => /[\\/]node_modules[\\/]/.test(file)
 
 const moduleExtension = /\.[cm]?[jt]sx?$/
+const codeExtension = /\.([cm]?[jt]sx?|node|wasm)$/
 const relativeLiteral = /['"`](\.{1,2}(?:\/[^'"`\n\\]*)?)['"`]/g
-const importLiteral = /\b(?:from|import|require|resolve)\b[\s(]*['"`]([^'"`\n\\.][^'"`\n\\]*)['"`]/g
+const importLiteral = /\b(?:from|import|require|resolve)\b[\s(]*['"`]([^'"`\n\\]+)['"`]/g
 
 function findReferences(text: string, importer: string): string[] {
   const folder = path.dirname(importer)
-  const relative = [...text.matchAll(relativeLiteral)].flatMap(([, reference = '']) =>
-    toCandidates(path.resolve(folder, reference.replace(/[?#].*$/, ''))),
+  const toFiles = (reference: string) =>
+    toCandidates(path.resolve(folder, reference.replace(/[?#].*$/, '')))
+  const named = [...text.matchAll(relativeLiteral)].flatMap(([, reference = '']) =>
+    toFiles(reference).filter((file) => codeExtension.test(file)),
   )
   const load = createRequire(importer)
-  const others = [...text.matchAll(importLiteral)].flatMap(([, reference = '']) =>
-    resolveImport(reference, load),
+  const imported = [...text.matchAll(importLiteral)].flatMap(([, reference = '']) =>
+    reference.startsWith('.') ? toFiles(reference) : resolveImport(reference, load),
   )
-  return [...relative, ...others]
+  return [...named, ...imported]
 }
 
 const extensions = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx', '.json']
