@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { createRequire, isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -32,10 +32,14 @@ export async function readModuleGraph(
   folder: string,
 ): Promise<ModuleGraph> {
   const files = new Map<string, FileState>()
+  const folders = new Folders()
   const pending = [...roots]
+  const seen = new Set<string>()
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (seen.has(file) || files.size >= maxFiles || !(await folders.contain(file))) continue
+    seen.add(file)
     const target = await realpath(file).catch(() => undefined)
-    if (target === undefined || files.has(target) || files.size >= maxFiles) continue
+    if (target === undefined || files.has(target)) continue
     if (isPackageFile(target)) continue
     const version = await readVersion(target)
     const content =
@@ -48,6 +52,24 @@ export async function readModuleGraph(
     ([file, { digest }]) => [toPortable(folder, file), digest] as const,
   )
   return { digest: digestJson(entries.sort(([a], [b]) => byCodeUnit(a, b))), files }
+}
+
+/** Lists each folder once: most candidates of an import do not exist. */
+class Folders {
+  readonly #entries = new Map<string, Promise<ReadonlySet<string>>>()
+
+  async contain(file: string): Promise<boolean> {
+    const folder = path.dirname(file)
+    let entries = this.#entries.get(folder)
+    if (!entries) {
+      entries = readdir(folder).then(
+        (names) => new Set(names),
+        () => new Set(),
+      )
+      this.#entries.set(folder, entries)
+    }
+    return (await entries).has(path.basename(file))
+  }
 }
 
 const toPortable = (folder: string, file: string): string =>
@@ -106,7 +128,7 @@ function toCandidates(target: string): string[] {
 
 /** Absolute paths, `#imports` and linked packages: those that resolve to a file outside `node_modules`. */
 function resolveImport(reference: string, load: NodeJS.Require): string[] {
-  if (isBuiltin(reference)) return []
+  if (isBuiltin(reference) || reference === 'drawbridge-mcp') return []
   try {
     return [reference.startsWith('file:') ? fileURLToPath(reference) : load.resolve(reference)]
   } catch {
