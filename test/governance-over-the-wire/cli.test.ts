@@ -237,7 +237,8 @@ describe('a store with history', () => {
     test('has a begin record before each end record, and --verify finds a flipped byte', async () => {
       const copy = await aSite()
       const file = path.join(copy.folder, store)
-      await copyFile(path.join(site.folder, store), file)
+      for (const suffix of ['', '.key', '.witness'])
+        await copyFile(path.join(site.folder, `${store}${suffix}`), `${file}${suffix}`)
       const [records, intact] = await Promise.all([
         copy.json('audit', '--limit', '1000') as Promise<AuditItem[]>,
         copy.run('audit', '--verify'),

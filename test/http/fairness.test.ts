@@ -173,7 +173,7 @@ test('calls of one caller beyond its share are refused at once; other callers ar
 })
 
 test('a client that left dead sessions behind can connect again after a minute', async () => {
-  vi.useFakeTimers({ toFake: ['Date', 'setInterval'] })
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { url } = await serveHere({ sources: [definitionSource([echo])] })
   const first = await initializeSession(url)

@@ -217,7 +217,7 @@ describe('the intents folder', () => {
     expect(code).not.toMatch(/createServer|\.listen\(|www-authenticate/i)
     expect(importedPaths.length).toBeGreaterThan(100)
     const allowed =
-      /^(sources\/(intents\/|loaded-module)|capability\/|contracts\/|json\/|upstream\/loopback)/
+      /^(sources\/(intents\/|loaded-module)|capability\/|contracts\/|json\/|upstream\/(loopback|egress\/))/
     expect(importedPaths.filter((to) => !allowed.test(to))).toEqual([])
   })
 

@@ -1,4 +1,4 @@
-import { hash, type KeyObject } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { toSeal } from './seal.ts'
 
 /** The tables that hold a chain. */
@@ -35,7 +35,7 @@ export function splitLine(line: string): readonly [digest: string, text: string]
 export const toLineDigest = (line: string): string => hash('sha256', line, 'base64url')
 
 export const toBlockSeal = (
-  key: KeyObject,
+  key: string,
   chain: ChainName,
   { first, count, at, head }: Pick<ChainBlock, 'first' | 'count' | 'at' | 'head'>,
 ): string => toSeal(key, `${chain}\nblock\n${first}\n${count}\n${at}\n${head}`)

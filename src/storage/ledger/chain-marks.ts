@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import type { ChainEnd, ChainName } from './chain-block.ts'
 import { toSeal } from './seal.ts'
@@ -27,9 +26,9 @@ export interface ChainGap {
 export class ChainMarks {
   readonly #database: Sqlite
   readonly #chain: ChainName
-  readonly #key: KeyObject
+  readonly #key: string
 
-  constructor(database: Sqlite, chain: ChainName, key: KeyObject) {
+  constructor(database: Sqlite, chain: ChainName, key: string) {
     this.#database = database
     this.#chain = chain
     this.#key = key

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import type { Fault } from '../../capability/fault.ts'
 import { StorageError } from '../../capability/storage-error.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
@@ -41,14 +40,14 @@ const maxAttempts = 1000
 export class ChainTable<Entry> {
   readonly #database: Sqlite
   readonly name: ChainName
-  readonly #key: KeyObject
+  readonly #key: string
   readonly marks: ChainMarks
   /** The end of the chain as this process last saw it. */
   #cachedEnd: ChainEnd | undefined
   /** Kept here: it runs so often that a lookup in the statement cache counts. */
   #insertStatement: Statement<never> | undefined
 
-  constructor(database: Sqlite, name: ChainName, key: KeyObject) {
+  constructor(database: Sqlite, name: ChainName, key: string) {
     this.#database = database
     this.name = name
     this.#key = key

@@ -112,9 +112,14 @@ export class DamageGuard {
     this.#state.confirm()
     this.#seals.reset(0n)
     if (this.#witnessFile === undefined) return
-    if (this.#files) this.#files.remember()
-    else this.#files = new FileWatch(this.#options.file, this.#witnessFile)
+    this.#files ??= new FileWatch(this.#options.file, this.#witnessFile)
     if (isOnDisk) this.#witness?.confirm(this.#record, this.#files.stamp)
+  }
+
+  /** This process has written the database file: tells the other processes. */
+  confirmCheckpoint(): void {
+    this.#files?.remember()
+    if (this.#files && this.#record !== '') this.#witness?.confirm(this.#record, this.#files.stamp)
   }
 
   /** A transaction was rolled back. */
@@ -125,7 +130,7 @@ export class DamageGuard {
 
   /** After the last checkpoint: then all commits are on disk. */
   close(isOnDisk: boolean): void {
-    if (isOnDisk && !this.#damage) this.confirm(true)
+    if (isOnDisk && !this.#damage) this.confirmCheckpoint()
     this.#witness?.close()
   }
 

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import { type Fault, isFault } from '../../capability/fault.ts'
 import type {
   ExecutionEvent,
@@ -38,7 +37,7 @@ export class ExecutionTable implements ExecutionReader {
   /** Events written by this process that are not in the table yet. */
   #recent: NumberedEvent[] = []
 
-  constructor(database: Sqlite, processes: ProcessRegistry, key: KeyObject) {
+  constructor(database: Sqlite, processes: ProcessRegistry, key: string) {
     this.#database = database
     this.#processes = processes
     this.events = new ChainTable(database, 'execution_events', key)

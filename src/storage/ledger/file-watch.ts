@@ -19,12 +19,12 @@ export class FileWatch {
     this.#stamp = toStamp(this.#stat(this.#file))
   }
 
-  /** After a commit of this process, which may have included a checkpoint. */
+  /** After a checkpoint of this process. */
   remember(): void {
     this.#stamp = toStamp(this.#stat(this.#file))
   }
 
-  /** State of the database file after the last commit of this process. */
+  /** State of the database file after the last checkpoint of this process. */
   get stamp(): string {
     return this.#stamp
   }

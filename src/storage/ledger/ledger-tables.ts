@@ -45,7 +45,7 @@ export class LedgerTables implements LedgerWriter {
   }
 
   runByKey(caller: string, capability: string, key: string): Run | undefined {
-    const row = this.#rows.runs.get(
+    const row = this.#rows.runs.find(
       'where caller = ? and capability = ? and key = ? order by started desc limit 1',
       caller,
       capability,
@@ -62,7 +62,7 @@ export class LedgerTables implements LedgerWriter {
   }
 
   runByDigest(caller: string, capability: string, digest: string): Run | undefined {
-    const row = this.#rows.runs.get(
+    const row = this.#rows.runs.find(
       `where caller = ? and capability = ? and digest = ? and state != 'failed'
        order by started desc limit 1`,
       caller,

@@ -1,10 +1,9 @@
-import { hash, hkdfSync } from 'node:crypto'
 import type { Value } from '../sqlite/sqlite.ts'
+import { sealLength, toKey, toSeal } from './seal.ts'
 
 /** 128 bits in hexadecimal. */
 export type Seal = string
 
-const sealLength = 32
 const sealPattern = /^[0-9a-f]{32}$/
 
 /**
@@ -17,17 +16,11 @@ export class RowSeals {
   #change = 0n
 
   constructor(secret: string) {
-    const key = hkdfSync('sha256', secret, '', 'drawbridge row seals', 32)
-    this.#key = Buffer.from(key).toString('base64url')
+    this.#key = toKey(secret, 'row seals')
   }
 
-  /**
-   * H(key, H(key, text)), the construction of HMAC without its padding: `createHmac` allocates a stream
-   * and takes twice as long.
-   */
   seal(text: string): Seal {
-    const inner = hash('sha256', `${this.#key}\n${text}`, 'base64url')
-    return hash('sha256', `${this.#key}\n${inner}`, 'hex').slice(0, sealLength)
+    return toSeal(this.#key, text)
   }
 
   sealRow(table: string, values: readonly Value[]): Seal {

@@ -27,6 +27,7 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   readonly #keyCondition: string
   /** By the part that callers choose: hashing the whole text of a statement takes longer than sealing. */
   readonly #selects = new Map<string, Statement<RawRow>>()
+  readonly #probes = new Map<string, Statement<object>>()
   readonly #updates = new Map<string, Statement<never>>()
   #insertStatement: Statement<never> | undefined
 
@@ -43,6 +44,16 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   get(rest: string, ...values: Value[]): Sealed<Row> | undefined {
     const row = this.#prepareSelect(rest).get(...values)
     return row && this.#open(row)
+  }
+
+  /** Like `get`, for rows that seldom exist: a query without columns takes half as long. */
+  find(rest: string, ...values: Value[]): Sealed<Row> | undefined {
+    let probe = this.#probes.get(rest)
+    if (!probe) {
+      probe = this.#database.prepare(`select 1 from ${this.#shape.name} ${rest}`)
+      this.#probes.set(rest, probe)
+    }
+    return probe.get(...values) === undefined ? undefined : this.get(rest, ...values)
   }
 
   all(rest: string, ...values: Value[]): Sealed<Row>[] {

@@ -44,6 +44,9 @@ const maxPendingEntries = 100_000
 /** Events after which the table of executions is updated from the chain. */
 const maxEventsBehind = 256
 const purgeIntervalMs = 60_000
+const commitsPerCheckpoint = 128
+/** Pages after which SQLite makes a checkpoint by itself; only large results reach it earlier than we do. */
+const maxLogPages = 16_384
 
 interface Job {
   /** True for a single statement, which needs no explicit transaction. */
@@ -85,6 +88,7 @@ export class SqliteLedger implements Ledger {
   #isDurable: boolean | undefined
   #timer: NodeJS.Timeout | undefined
   #purgedAt = 0
+  #commitCount = 0
   #isClosed = false
 
   constructor(options: LedgerOptions) {
@@ -125,6 +129,7 @@ export class SqliteLedger implements Ledger {
         this.#guard.openWitness(process.processId, (id) => processes.isOrphan(id))
       }, true)
       this.#database.exec('pragma busy_timeout = 5000')
+      this.#database.exec(`pragma wal_autocheckpoint = ${maxLogPages}`)
     } catch (error) {
       processes.releaseLock()
       if (error instanceof DamageError) return
@@ -230,6 +235,7 @@ export class SqliteLedger implements Ledger {
     const [first] = jobs
     const isAlone = jobs.length === 1 && !this.#isPurgeDue
     if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
+    if (first && jobs.length === 1) return this.#runSingle(first)
     const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -256,6 +262,27 @@ export class SqliteLedger implements Ledger {
       this.#forget()
       reject(toRejection(error))
     }
+  }
+
+  /** A single job needs no savepoint: when it throws, the whole transaction is rolled back. */
+  #runSingle({ work, durable, resolve, reject }: Job): void {
+    let value: unknown
+    let thrown: { readonly error: unknown } | undefined
+    try {
+      this.#commit(() => {
+        try {
+          value = work(this.#tables)
+        } catch (error) {
+          thrown = { error }
+          throw error
+        }
+        this.#purge()
+      }, durable)
+    } catch (error) {
+      reject(thrown && !(error instanceof DamageError) ? thrown.error : toRejection(error))
+      return
+    }
+    resolve(value)
   }
 
   /** A job that throws is rolled back alone. */
@@ -346,6 +373,17 @@ export class SqliteLedger implements Ledger {
     })
     this.#entries = []
     this.#droppedCount = 0
+    if (++this.#commitCount % commitsPerCheckpoint === 0) this.#checkpointNow()
+  }
+
+  /** Moves commits from the write-ahead log to the database file. Not done by SQLite, so that the guard knows when. */
+  #checkpointNow(): void {
+    try {
+      this.#database.prepare('pragma wal_checkpoint(passive)').get()
+      this.#guard.confirmCheckpoint()
+    } catch (error) {
+      this.#options.onError(error)
+    }
   }
 
   /** `full` syncs the write-ahead log with each commit, `normal` only at a checkpoint. */

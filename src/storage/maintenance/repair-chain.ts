@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import {
   type ChainBlock,
   type ChainName,
@@ -12,7 +11,7 @@ import { copyRows, type Repair } from './repair.ts'
 
 interface ChainRepair {
   readonly name: ChainName
-  readonly key: KeyObject
+  readonly key: string
   /** False when the key of the store is lost: its seals cannot be verified. */
   readonly isVerifiable: boolean
 }
