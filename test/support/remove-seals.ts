@@ -1,6 +1,6 @@
 import type { Sqlite } from '../../src/storage/sqlite/sqlite.ts'
 
-/** Undoes the migration that seals rows and chains, to get a file of an earlier version. */
+/** Undoes the migrations from the one that records what approvals cover, to get a file of an earlier version. */
 export function removeSeals(database: Sqlite): void {
   database.exec("delete from chain_anchors where chain like '%:sealed'")
   for (const table of [
@@ -12,5 +12,12 @@ export function removeSeals(database: Sqlite): void {
     'chain_anchors',
   ])
     database.exec(`alter table ${table} drop column seal`)
-  database.exec('drop table chain_gaps; drop table ledger_state')
+  database.exec(`
+    drop table chain_gaps;
+    drop table ledger_state;
+    drop index approvals_by_request;
+    alter table runs drop column fingerprint;
+    alter table approvals drop column request;
+    alter table approvals drop column covers;
+    create index runs_open on runs (state, started) where state in ('running', 'unknown')`)
 }

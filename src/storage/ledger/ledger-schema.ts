@@ -76,6 +76,7 @@ const sealMigration = `
     chain text not null, first integer not null, next integer not null, digest text not null,
     seal text not null, primary key (chain, first)
   ) strict, without rowid;
+  drop index runs_open; -- every run entered and left it, for a list that operators seldom read
   alter table runs add column seal text;
   alter table approvals add column seal text;
   alter table spending add column seal text;

@@ -235,7 +235,39 @@ export class SqliteLedger implements Ledger {
     const [first] = jobs
     const isAlone = jobs.length === 1 && !this.#isPurgeDue
     if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
-    if (first && jobs.length === 1) return this.#runSingle(first)
+    // Execution events are consumed when they are written: a batch with them cannot be run again.
+    if (jobs.some(({ single }) => single)) this.#runInSavepoints(jobs)
+    else this.#runTogether(jobs)
+  }
+
+  /** Without savepoints. If a job throws, which is a bug, all are rolled back and run again with savepoints. */
+  #runTogether(jobs: readonly Job[]): void {
+    const values: unknown[] = []
+    let hasJobThrown = false
+    const runAll = () => {
+      try {
+        for (const { work } of jobs) values.push(work(this.#tables))
+      } catch (error) {
+        hasJobThrown = !(error instanceof DamageError)
+        throw error
+      }
+      this.#purge()
+    }
+    try {
+      this.#commit(
+        runAll,
+        jobs.some((job) => job.durable),
+      )
+    } catch (error) {
+      if (hasJobThrown) return this.#runInSavepoints(jobs)
+      const reason = toRejection(error)
+      for (const job of jobs) job.reject(reason)
+      return
+    }
+    for (const [index, { resolve }] of jobs.entries()) resolve(values[index])
+  }
+
+  #runInSavepoints(jobs: readonly Job[]): void {
     const settlements: (() => void)[] = []
     const durable = jobs.some((job) => job.durable)
     try {
@@ -262,27 +294,6 @@ export class SqliteLedger implements Ledger {
       this.#forget()
       reject(toRejection(error))
     }
-  }
-
-  /** A single job needs no savepoint: when it throws, the whole transaction is rolled back. */
-  #runSingle({ work, durable, resolve, reject }: Job): void {
-    let value: unknown
-    let thrown: { readonly error: unknown } | undefined
-    try {
-      this.#commit(() => {
-        try {
-          value = work(this.#tables)
-        } catch (error) {
-          thrown = { error }
-          throw error
-        }
-        this.#purge()
-      }, durable)
-    } catch (error) {
-      reject(thrown && !(error instanceof DamageError) ? thrown.error : toRejection(error))
-      return
-    }
-    resolve(value)
   }
 
   /** A job that throws is rolled back alone. */
