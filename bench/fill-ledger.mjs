@@ -33,6 +33,7 @@ export const fillLedger = async (file, count) => {
           capability: 'echo_0',
           key: `key-${index}`,
           digest: `digest-${index}`,
+          fingerprint: '',
           started: at,
           charges: [],
         })
@@ -42,6 +43,8 @@ export const fillLedger = async (file, count) => {
         writer.addApproval({
           id: `approval-${index}`,
           binding: `binding-${index}`,
+          request: `request-${index}`,
+          covers: {},
           caller,
           capability: 'echo_0',
           state: 'used',
