@@ -33,8 +33,8 @@ const maxAttempts = 1000
 
 /**
  * A hash chain: each record carries the digest of all records before it. Records are written in blocks, one
- * row per batch, because a row per record would cost as much as a call. Each block is sealed: an HMAC of its
- * head, with a key outside the database. The head is a digest of every record before it, so one HMAC per
+ * row per batch, because a row per record would cost as much as a call. Each block is sealed: a keyed hash of its
+ * head, with a key outside the database. The head is a digest of every record before it, so one seal per
  * commit authenticates them all, at a third of the cost of one per record.
  */
 export class ChainTable<Entry> {
