@@ -238,6 +238,22 @@ test('repair keeps a run whose row was changed, with an unknown outcome, and rep
   expect(executed).toEqual([])
 })
 
+test('repair reports acknowledged commits that are missing, although every row is intact', async () => {
+  const { folder, file } = await aStoreFolder()
+  await payInto(file, ['k1'])
+  copyFileSync(file, `${file}.old`)
+  await payInto(file, ['k2'])
+  copyFileSync(`${file}.old`, file)
+
+  const { code, stdout } = await drawbridge(['store', 'repair'], { cwd: folder })
+
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    /lost {4}\* commits after \d+, up to \d+: they are missing: .*may run again/,
+  )
+  expect(stdout).not.toContain('nothing is lost')
+})
+
 test('repair of a store whose key is lost starts with a new key, and says that nothing was verified', async () => {
   const { folder, file } = await aStoreFolder()
   await payInto(file, ['k1'])

@@ -1,6 +1,7 @@
 import { RowSeals } from '../ledger/row-seals.ts'
 import { toChainKey } from '../ledger/seal.ts'
 import type { Value } from '../sqlite/sqlite.ts'
+import { findMissingCommits } from './missing-commits.ts'
 import { rebuildRuns } from './rebuild-runs.ts'
 import { copyRows, type Repair } from './repair.ts'
 import { repairChain } from './repair-chain.ts'
@@ -13,11 +14,29 @@ export interface RepairKey {
 }
 
 /** Copies what can be read of a ledger into a new one. */
-export function repairLedger(repair: Repair, { secret, isVerifiable }: RepairKey): void {
+export function repairLedger(
+  repair: Repair,
+  file: string,
+  { secret, isVerifiable }: RepairKey,
+): void {
   copyRows(repair, 'ledger_state')
-  copySealedRows(repair, isVerifiable ? new RowSeals(secret) : undefined)
+  const seals = isVerifiable ? new RowSeals(secret) : undefined
+  const missing = seals && findMissingCommits(file, repair.damaged, seals)
+  if (missing) repair.onLost(missing)
+  copySealedRows(repair, seals)
+  if (missing) dropOpenApprovals(repair)
   for (const name of ['audit', 'execution_events'] as const)
     repairChain(repair, { name, key: toChainKey(secret), isVerifiable })
+}
+
+/** Their use or their denial may be among the missing commits. */
+function dropOpenApprovals({ fresh, onLost }: Repair): void {
+  const open = "state in ('pending', 'approved')"
+  for (const { id } of fresh
+    .prepare<{ id: string }>(`select id from approvals where ${open}`)
+    .all())
+    onLost({ table: 'approvals', key: id, reason: 'dropped, because it may have been used since' })
+  fresh.exec(`delete from approvals where ${open}`)
 }
 
 /**

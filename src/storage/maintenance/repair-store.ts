@@ -52,7 +52,7 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
     )
     const key = prepareKey(file, kind, (row) => lost.push(row))
     if (damaged)
-      fillFresh(kind, {
+      fillFresh(file, kind, {
         key: { ...key, isVerifiable: key.isVerifiable && hasSeals(damaged) },
         damaged,
         fresh,
@@ -78,11 +78,15 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
   }
 }
 
-function fillFresh(kind: StoreKind, repair: Repair & { readonly key: RepairKey }): void {
+function fillFresh(
+  file: string,
+  kind: StoreKind,
+  repair: Repair & { readonly key: RepairKey },
+): void {
   const { fresh } = repair
   fresh.exec('begin immediate')
   if (kind === 'records') repairRecords(repair)
-  else repairLedger(repair, repair.key)
+  else repairLedger(repair, file, repair.key)
   fresh.exec('commit')
 }
 

@@ -1,0 +1,47 @@
+import { toCompanionFile } from '../companion-files.ts'
+import { isOlder, type LedgerState, StateRow } from '../ledger/ledger-state.ts'
+import type { RowSeals } from '../ledger/row-seals.ts'
+import { readWitness } from '../ledger/witness.ts'
+import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { LostRow } from './salvage-table.ts'
+
+/**
+ * Commits that were acknowledged, by the witness, and are not in the database: its rows can all be intact, and
+ * effects are missing nevertheless. `undefined` if the database is complete.
+ */
+export function findMissingCommits(
+  file: string,
+  database: Sqlite,
+  seals: RowSeals,
+): LostRow | undefined {
+  const witnessFile = toCompanionFile(file, 'witness')
+  const witness = readWitness(witnessFile, seals)
+  const state = tryRead(database, seals)
+  switch (witness.kind) {
+    case 'founding':
+      return undefined
+    case 'absent':
+    case 'unreadable':
+      return toLost(witnessFile, 'it is missing or changed, so the last commits may be missing')
+    case 'records': {
+      const { commits } = witness.latest
+      if (!state) return toLost(`commits up to ${commits}`, 'some may be missing')
+      if (!isOlder(state, witness.latest)) return undefined
+      return toLost(`commits after ${state.commits}, up to ${commits}`, 'they are missing')
+    }
+  }
+}
+
+const toLost = (key: string, reason: string): LostRow => ({
+  table: '*',
+  key,
+  reason: `${reason}: effects of that time are not recorded, and their calls may run again`,
+})
+
+function tryRead(database: Sqlite, seals: RowSeals): LedgerState | undefined {
+  try {
+    return new StateRow(database, seals).tryRead()
+  } catch {
+    return undefined
+  }
+}
