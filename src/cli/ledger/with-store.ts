@@ -2,6 +2,7 @@ import os from 'node:os'
 import { SetupError } from '../../capability/setup-error.ts'
 import { StorageError } from '../../capability/storage-error.ts'
 import { type OperatorStore, openStore } from '../../runtime/open-store.ts'
+import { exitCodes } from '../exit-codes.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { printMessage } from '../terminal/print.ts'
 
@@ -41,11 +42,18 @@ export async function withStore(
   what: string,
   work: (store: OperatorStore) => number | Promise<number>,
 ): Promise<number> {
-  const store = await openStore(what, process.env, (error) => printMessage(String(error)))
+  const printed = new Set<string>()
+  const store = await openStore(what, process.env, (error) => {
+    const message = error instanceof Error ? error.message : String(error)
+    printed.add(message)
+    printMessage(message)
+  })
   try {
     return await work(store)
   } catch (error) {
-    throw error instanceof StorageError ? new SetupError(error.message) : error
+    if (!(error instanceof StorageError)) throw error
+    if (printed.has(error.message)) return exitCodes.setupError
+    throw new SetupError(error.message)
   } finally {
     await store.close()
   }

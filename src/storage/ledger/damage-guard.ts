@@ -71,7 +71,6 @@ export class DamageGuard {
     const { file, onDamage } = this.#options
     this.#damage = new DamageError(
       `The ledger ${file} is damaged: ${error.message}. Side effects are refused, and reads continue. Run "drawbridge store check", then "drawbridge store restore" or "drawbridge store repair", and restart.`,
-      { cause: error },
     )
     onDamage(this.#damage)
     return this.#damage
