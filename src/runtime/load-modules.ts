@@ -133,6 +133,7 @@ const isUserFile = (file: string): boolean => !isPackageFile(file)
 
 /** The graphs of the loaded modules by their digest, for `isCodeCurrent`. */
 const graphs = new Map<string, ModuleGraph>()
+const maxGraphs = 10_000
 
 /** A file that is written during the load gives a digest that no later load has: approvals become void. */
 function remember(before: ModuleGraph, after: ModuleGraph): string {
@@ -141,6 +142,7 @@ function remember(before: ModuleGraph, after: ModuleGraph): string {
   )
   const code = isStable ? after.digest : digestJson([before.digest, after.digest])
   graphs.set(code, after)
+  if (graphs.size > maxGraphs) graphs.delete(graphs.keys().next().value ?? '')
   return code
 }
 

@@ -195,21 +195,30 @@ test('nothing but the approved version runs, and it runs once', async () => {
   await bridge.close()
 })
 
-test('code that changes on disk under a running server makes the approval void', async () => {
-  const { ran, port, open, write } = await aChangingProject()
-  await write({ ...first, port })
-  const { bridge, request, call } = await open()
-  const id = await request('pay', { round: 1 })
-  await bridge.approvals.decide(id, 'approved', 'eve')
+test.each<[string, Partial<Version>]>([
+  ['pay', { importedLater: 'later 1' }],
+  ['Send', { agents: "agent('a', 'a2')" }],
+])(
+  'code that changes on disk under a running server makes the approval void: %s',
+  async (tool, change) => {
+    const { ran, port, open, write } = await aChangingProject()
+    await write({ ...first, port })
+    const { bridge, request, call } = await open()
+    const id = await request(tool, { round: 1 })
+    await bridge.approvals.decide(id, 'approved', 'eve')
 
-  await write({ ...first, port, importedLater: 'later 1' })
-  const result = await call('pay', { round: 1 })
+    await write({ ...first, port, ...change })
+    const result = await call(tool, { round: 1 })
 
-  expect(result).toMatchObject({ code: 'approval_void', details: { void: id, changed: ['code'] } })
-  expect(result.message).toContain('The operator has to restart the server')
-  expect(ran).toEqual([])
-  await bridge.close()
-})
+    expect(result).toMatchObject({
+      code: 'approval_void',
+      details: { void: id, changed: ['code'] },
+    })
+    expect(result.message).toContain('The operator has to restart the server')
+    expect(ran).toEqual([])
+    await bridge.close()
+  },
+)
 
 /** A project on disk, two upstream servers, and the runs of all tools. */
 async function aChangingProject() {

@@ -82,8 +82,8 @@ async function useCurrent(
   call: Call,
   approval: Approval,
 ): Promise<Verdict> {
-  const { code } = call.capability
-  if (code === undefined || (await isCodeCurrent(code))) return useApproval(call, approval)
+  const checks = await Promise.all(findCode(call.capability).map(isCodeCurrent))
+  if (checks.every(Boolean)) return useApproval(call, approval)
   try {
     await ledger.write((writer) =>
       voidApproval(writer, call, approval, ['code'], ledger.clock.now()),
@@ -92,6 +92,13 @@ async function useCurrent(
     return { ends: ledgerUnavailable(error) }
   }
   return { ends: codeChanged(call, approval) }
+}
+
+/** Digests of all code that a call may run: its own, and that of local agents or of the steps of a pipeline. */
+function findCode({ code, destination }: Call['capability']): string[] {
+  const parts = [destination?.agents, destination?.steps].flat()
+  const nested = parts.map((part) => (isPlainObject(part) ? part.code : undefined))
+  return [code, ...nested].filter((digest) => typeof digest === 'string')
 }
 
 const useApproval = (call: Call, { id, decidedBy }: Approval): Verdict => ({
