@@ -11,11 +11,13 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { checkStore } from '../../src/storage/maintenance/check-store.ts'
 import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { createRandom, type Random } from '../fuzz/random.ts'
 import { aPayingBridge, aStoreFolder, copyLedger, payInto } from '../support/a-paying-bridge.ts'
 import { aRecordStore, messages, someMessages } from '../support/a-record-store.ts'
 import { amount } from '../support/amount.ts'
+import { collectGarbage } from '../support/collect-garbage.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
 const toKeys = (length: number, prefix = 'k') => Array.from({ length }, (_, n) => `${prefix}${n}`)
@@ -57,6 +59,23 @@ test('check finds a ledger in use sound, and changes none of its files', async (
   expect(stdout).toContain('the ledger is sound')
   expect(code).toBe(0)
   expect(takeSnapshot(file)).toEqual(before)
+})
+
+test('check does not checkpoint a ledger that was not closed, also when its connection is collected', async () => {
+  const { folder, file } = await aStoreFolder()
+  const { pay, close } = aPayingBridge(file)
+  await Promise.all(toKeys(5).map(pay))
+  const copy = path.join(folder, 'copy.db')
+  copyLedger(file, copy)
+  copyFileSync(`${file}-wal`, `${copy}-wal`)
+  const before = takeSnapshot(copy)
+
+  const { findings } = checkStore(copy)
+  await collectGarbage()
+
+  expect(findings).toEqual([])
+  expect(takeSnapshot(copy)).toEqual(before)
+  await close()
 })
 
 test('check reports a file that others can read, without failing', async () => {

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { SetupError } from '../../capability/setup-error.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { isDanglingLink } from '../private-file.ts'
@@ -37,8 +38,6 @@ export const openSqlite = (file: string): Sqlite => toSqlite(openDriver(file))
 export function openReadOnly(file: string): Sqlite {
   if (!existsSync(file)) throw new SetupError(`There is no store ${file}.`)
   const database = toSqlite(openDriver(file, { readOnly: true }))
-  // libsql has no read-only mode, and does not checkpoint when it closes.
-  database.exec('pragma query_only = 1')
   database.exec('pragma busy_timeout = 5000')
   return database
 }
@@ -75,7 +74,8 @@ function openDriver(file: string, options: { readonly readOnly?: boolean } = {})
       return new DatabaseSync(file, options)
     }
     const Database = load('libsql') as new (file: string) => Driver
-    return new Database(file)
+    // Its option for this is ignored, but not the parameter of a URI.
+    return new Database(options.readOnly ? `${pathToFileURL(file).href}?mode=ro` : file)
   } catch (error) {
     throw new SetupError(`The store ${file} cannot be opened: ${(error as Error).message}`)
   }
