@@ -141,6 +141,7 @@ function remember(before: ModuleGraph, after: ModuleGraph): string {
     ([file, { digest }]) => after.files.get(file)?.digest === digest,
   )
   const code = isStable ? after.digest : digestJson([before.digest, after.digest])
+  graphs.delete(code)
   graphs.set(code, after)
   if (graphs.size > maxGraphs) graphs.delete(graphs.keys().next().value ?? '')
   return code
