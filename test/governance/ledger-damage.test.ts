@@ -9,9 +9,9 @@ import { copyFolder, damageStore, storeName } from '../support/damage-files.ts'
 import { eventually } from '../support/eventually.ts'
 import { type PaymentAnswer, PaymentHost } from '../support/payment-host.ts'
 
-const damageCount = amount(24, 500)
-const runningDamageCount = amount(4, 100)
-const restartCount = amount(4, 100)
+const damageCount = amount(10, 500)
+const runningDamageCount = amount(2, 100)
+const restartCount = amount(2, 100)
 
 /** Files of a store at one moment, an earlier copy of them, and the orders acknowledged until then. */
 interface Snapshot {
