@@ -32,6 +32,8 @@ export interface LedgerReader {
   runByKey(caller: string, capability: string, key: string): Run | undefined
   /** The latest run with the same arguments, with any key or none. */
   runByDigest(caller: string, capability: string, digest: string): Run | undefined
+  /** Whether `runByKey` or `runByDigest` finds one: a single query, because most calls are the first of their kind. */
+  hasRun(caller: string, capability: string, key: string, digest: string): boolean
   run(id: string): Run | undefined
   runs(state: Run['state'] | undefined, limit: number): Run[]
   spent(account: string, window: string): number

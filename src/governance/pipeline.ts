@@ -13,7 +13,7 @@ import { checkPermissions } from './steps/check-permissions.ts'
 import { limitConcurrency } from './steps/limit-concurrency.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
-import { redactSecrets } from './steps/redact-secrets.ts'
+import { redactOutcome, redactSecrets } from './steps/redact-secrets.ts'
 import { type RepeatWindows, replayRepeats, requireKey } from './steps/replay-repeats.ts'
 import { type ApprovalTimes, requireApproval } from './steps/require-approval.ts'
 import { spendBudget } from './steps/spend-budget.ts'
@@ -82,7 +82,7 @@ export function createPipeline(governance: Governance): Pipeline {
       newId,
     }),
     beginEffect(ledger, windows), // checks all of it again, in the transaction that records it
-    onlyForWrites(redactSecrets(governance.redactor)), // stored outcomes are redacted too
+    onlyForWrites(redactOutcome(governance.redactor)), // stored outcomes are redacted too
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
     checkOutput(settings.maxResultChars),
   ]

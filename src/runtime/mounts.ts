@@ -44,8 +44,13 @@ export class Mounts {
 
   /** The only mount that offers anything, or `/mcp` when there are several or none. */
   get defaultPath(): string {
-    const [first, ...others] = [...this.snapshots].filter(([, snapshot]) => !isEmpty(snapshot))
-    return first && others.length === 0 ? first[0] : '/mcp'
+    let found: string | undefined
+    for (const [path, { catalog }] of this.#mounts) {
+      if (isEmpty(catalog.snapshot)) continue
+      if (found !== undefined) return '/mcp'
+      found = path
+    }
+    return found ?? '/mcp'
   }
 
   /** Differences between two fingerprints of a capability; `undefined` when no mount has both. */

@@ -13,14 +13,18 @@ const retryAfterMs = 1000
  */
 export function limitConcurrency(limits: ShareLimits): Step {
   const running = new FairShares(limits)
-  return async (call, next) => {
+  return (call, next) => {
     if (call.isInner) return next(call)
     const { subject } = call.caller
-    if (!running.take(subject)) return tooManyCalls(call)
+    if (!running.take(subject)) return Promise.resolve(tooManyCalls(call))
+    const release = () => running.release(subject)
     try {
-      return await next(call)
-    } finally {
-      running.release(subject)
+      const outcome = next(call)
+      outcome.then(release, release)
+      return outcome
+    } catch (error) {
+      release()
+      throw error
     }
   }
 }

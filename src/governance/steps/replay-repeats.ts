@@ -56,14 +56,17 @@ export function findRepeat(
   const now = clock.now()
   const { caller, capability, address, idempotencyKey } = call
   const digest = digestArguments(call)
+  const { repeatable } = capability.effects
+  const mayRepeat = repeatable || capability.rules.repeatsAreMeant || windows.duplicateMs === 0
+  if (!mayRepeat && idempotencyKey !== undefined)
+    if (!reader.hasRun(caller.subject, address, idempotencyKey, digest)) return undefined
   const keyedRun =
     idempotencyKey === undefined
       ? undefined
       : reader.runByKey(caller.subject, address, idempotencyKey)
   if (keyedRun && isRemembered(keyedRun, windows.keyMs, now))
     return toRepeat(keyedRun, call, digest, clock)
-  if (capability.effects.repeatable || capability.rules.repeatsAreMeant) return undefined
-  if (windows.duplicateMs === 0) return undefined
+  if (mayRepeat) return undefined
   const duplicate = reader.runByDigest(caller.subject, address, digest)
   if (!duplicate || idempotencyKey === toOverrideKey(duplicate)) return undefined
   const isRecent =

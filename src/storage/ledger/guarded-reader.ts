@@ -8,6 +8,8 @@ export function guardReader(reader: LedgerReader, guard: DamageGuard): LedgerRea
       guard.attempt(() => reader.runByKey(caller, capability, key)),
     runByDigest: (caller, capability, digest) =>
       guard.attempt(() => reader.runByDigest(caller, capability, digest)),
+    hasRun: (caller, capability, key, digest) =>
+      guard.attempt(() => reader.hasRun(caller, capability, key, digest)),
     run: (id) => guard.attempt(() => reader.run(id)),
     runs: (state, limit) => guard.attempt(() => reader.runs(state, limit)),
     spent: (account, window) => guard.attempt(() => reader.spent(account, window)),

@@ -10,7 +10,7 @@ import type {
   RunEnd,
 } from '../../governance/ledger.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import type { Sqlite } from '../sqlite/sqlite.ts'
+import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 import type { ProcessRegistry } from './process-registry.ts'
 import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './sealed-rows.ts'
 import type { SeenKeys } from './seen-keys.ts'
@@ -32,6 +32,7 @@ export class LedgerTables implements LedgerWriter {
   readonly #rows: SealedRows
   /** Runs of this process that have not ended: their end needs the whole row for its seal. */
   readonly #begun = new Map<string, SealedRun>()
+  #hasRunStatement: Statement<object> | undefined
 
   constructor(options: TableOptions) {
     this.#options = options
@@ -70,6 +71,19 @@ export class LedgerTables implements LedgerWriter {
       digest,
     )
     return row && this.#toRun(row)
+  }
+
+  hasRun(caller: string, capability: string, key: string, digest: string): boolean {
+    const { database, seenKeys } = this.#options
+    // Its row may be lost: `runByKey` finds out.
+    if (seenKeys.has({ caller, capability, key })) return true
+    this.#hasRunStatement ??= database.prepare(
+      `select 1 from runs where caller = ?1 and capability = ?2 and key = ?3
+       union all
+       select 1 from runs where caller = ?1 and capability = ?2 and digest = ?4 and state != 'failed'
+       limit 1`,
+    )
+    return this.#hasRunStatement.get(caller, capability, key, digest) !== undefined
   }
 
   run(id: string): Run | undefined {

@@ -44,7 +44,7 @@ const maxPendingEntries = 100_000
 /** Events after which the table of executions is updated from the chain. */
 const maxEventsBehind = 256
 const purgeIntervalMs = 60_000
-const commitsPerCheckpoint = 128
+const commitsPerCheckpoint = 256
 /** Pages after which SQLite makes a checkpoint by itself; only large results reach it earlier than we do. */
 const maxLogPages = 16_384
 
