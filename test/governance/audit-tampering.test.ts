@@ -164,6 +164,7 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
   const { folder, file } = await aStoreFolder()
   const received: string[] = []
   const server = createServer(async (request, response) => {
+    if (request.url === '/moved') return void response.writeHead(307, { location: '/' }).end()
     for await (const chunk of request) received.push(String(chunk))
     response.end()
   }).listen(0, '127.0.0.1')
@@ -177,6 +178,7 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
     { url: `http://127.0.0.1:${port}/checkpoints` },
     { command: [process.execPath, '-e', script] },
     { command: [process.execPath, '-e', 'process.exit(3)'] },
+    { url: `http://127.0.0.1:${port}/moved` },
   ]
   for (const [index, to] of targets.entries()) {
     const { pay, close, executed } = aPayingBridge(file, {
@@ -189,5 +191,8 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
   }
   expect(JSON.parse(received.join(''))).toMatchObject({ chain: 'audit', count: 2 })
   expect(JSON.parse(readFileSync(copy, 'utf8'))).toMatchObject({ chain: 'audit', count: 4 })
-  expect(errors).toEqual([expect.stringContaining('ended with 3')])
+  expect(errors).toEqual([
+    expect.stringContaining('ended with 3'),
+    expect.stringContaining('redirects are not followed'),
+  ])
 })
