@@ -394,14 +394,19 @@ describe('every kind of outgoing call is guarded', () => {
   test.each([
     { host: 'far.example', why: 'behind a public name' },
     { host: '169.254.169.254', why: 'never allowed', isKnownAtLoad: true },
-    { host: '127.0.0.1', allow: ['api.example.com'], why: 'allow does not', isKnownAtLoad: true },
-  ])('checkpoints of the audit to $host', async ({ host, allow, why, isKnownAtLoad = false }) => {
+    {
+      host: '127.0.0.1',
+      policy: { egress: { allow: ['api.example.com'] } },
+      why: 'policy.egress.allow does not list',
+      isKnownAtLoad: true,
+    },
+  ])('checkpoints of the audit to $host', async ({ host, policy = {}, why, isKnownAtLoad }) => {
     const canary = await aCanary()
     stubDns(() => ['127.0.0.1'])
     const errors: string[] = []
     const { bridge, pay, close, executed } = aPayingBridge((await aStoreFolder()).file, {
       audit: { checkpoints: { to: { url: `https://${host}:${canary.port}/` } } },
-      policy: { egress: { allow } },
+      policy,
       onOperationalError: (error) => errors.push(String((error as Error).cause)),
     })
 
