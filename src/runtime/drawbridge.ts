@@ -107,14 +107,18 @@ export class Drawbridge {
 
   /**
    * Problems of the configuration and of the sources on all mounts: capabilities that were left out,
-   * renamed or look wrong, and rules that match nothing.
+   * renamed or look wrong, rules that match nothing, and approvals that nobody can give.
    */
   get diagnostics(): readonly Diagnostic[] {
     const snapshots = [...this.mounts.values()]
     const { config, inForce } = this.#parts
     const { policy, upstreamHost } = inForce
     return this.#redact([
-      ...diagnoseConfiguration(this.#options, policy.rules as readonly PolicyRule[], snapshots),
+      ...diagnoseConfiguration(
+        this.#options,
+        { rules: policy.rules as readonly PolicyRule[], tokens: config.http.tokens },
+        snapshots,
+      ),
       ...diagnoseCheckpoints(config.audit.checkpoints, upstreamHost.egress),
       ...snapshots.flatMap(({ diagnostics }) => diagnostics),
     ])
