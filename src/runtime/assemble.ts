@@ -110,6 +110,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   const checkpoints = startCheckpoints(config.audit.checkpoints, {
     ledger,
     now: clock.calendarNow,
+    egress: () => inForce.upstreamHost.egress,
     onError: onOperationalError,
   })
   // A tool that reads files must not give the credential to a model, which could then decide.

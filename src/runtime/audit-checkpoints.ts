@@ -1,11 +1,15 @@
+import type { Diagnostic } from '../capability/diagnostic.ts'
 import { CheckpointSigner } from '../storage/ledger/checkpoint.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
+import type { Egress } from '../upstream/egress/egress.ts'
 import type { Config } from './config/config-shape.ts'
 import { sendCheckpoint } from './send-checkpoint.ts'
 
 interface CheckpointParts {
   readonly ledger: SqliteLedger
   readonly now: () => number
+  /** Decides about a URL, by the policy in force. */
+  readonly egress: () => Egress
   readonly onError: (error: unknown) => void
 }
 
@@ -68,7 +72,7 @@ export class CheckpointTimer {
       const lines = grown.map(({ name, next, head }) =>
         this.#signer.sign({ generation, chain: name, count: next, head, at }),
       )
-      await sendCheckpoint(this.#settings.to, lines)
+      await sendCheckpoint(this.#settings.to, lines, this.#parts.egress())
       for (const { name, head } of grown) this.#sentHeads.set(name, head)
     } catch (error) {
       this.#parts.onError(
@@ -78,4 +82,18 @@ export class CheckpointTimer {
       )
     }
   }
+}
+
+/** A URL that is refused whatever its host resolves to. */
+export function diagnoseCheckpoints(
+  settings: CheckpointSettings | undefined,
+  egress: Egress,
+): Diagnostic[] {
+  if (!settings || !('url' in settings.to)) return []
+  const { verdict, why } = egress.preview(settings.to.url)
+  const message = `Checkpoints of the audit cannot be sent: ${why}. Correct the URL or policy.egress.`
+  const pointer = '/audit/checkpoints/to/url'
+  return verdict === 'refused'
+    ? [{ code: 'egress_refused', severity: 'error', message, source: 'configuration', pointer }]
+    : []
 }

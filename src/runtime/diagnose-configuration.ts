@@ -3,15 +3,33 @@ import type { Diagnostic } from '../capability/diagnostic.ts'
 import type { Snapshot } from '../catalog/snapshot.ts'
 import { matchesName, type PolicyRule } from '../governance/policy.ts'
 import { findHidden } from '../json/hidden-characters.ts'
+import type { Config } from './config/config-shape.ts'
 import { findNearest } from './config/did-you-mean.ts'
+import { diagnoseApprovers } from './diagnose-approvers.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
 
 /** Findings about the configuration itself, now that it is known what the sources offer. */
-export const diagnoseConfiguration = (
+export function diagnoseConfiguration(
   options: Pick<DrawbridgeOptions, 'name' | 'version' | 'description' | 'instructions'>,
-  rules: readonly PolicyRule[],
-  snapshots: Iterable<Snapshot>,
-): Diagnostic[] => [...diagnoseTexts(options), ...diagnoseRules(rules, [...snapshots])]
+  { rules, tokens }: DiagnosedConfiguration,
+  snapshots: readonly Snapshot[],
+): Diagnostic[] {
+  const capabilities = snapshots.flatMap(({ capabilities, views, templates, prompts }) =>
+    [...capabilities.values(), ...views.values(), ...templates, ...prompts.values()].map(
+      ({ capability }) => capability,
+    ),
+  )
+  return [
+    ...diagnoseTexts(options),
+    ...diagnoseRules(rules, capabilities),
+    ...diagnoseApprovers(rules, capabilities, tokens),
+  ]
+}
+
+export interface DiagnosedConfiguration {
+  readonly rules: readonly PolicyRule[]
+  readonly tokens: Config['http']['tokens']
+}
 
 const warn = (code: string, pointer: string, message: string): Diagnostic => ({
   code,
@@ -29,20 +47,17 @@ const diagnoseTexts = (options: object): Diagnostic[] =>
   })
 
 /** A rule that matches nothing protects nothing: most often its pattern is misspelt. */
-function diagnoseRules(rules: readonly PolicyRule[], snapshots: readonly Snapshot[]): Diagnostic[] {
-  const capabilities = snapshots.flatMap(({ capabilities, views, templates, prompts }) =>
-    [...capabilities.values(), ...views.values(), ...templates, ...prompts.values()].map(
-      ({ capability }) => capability,
-    ),
-  )
-  return rules.flatMap((rule, index) =>
+const diagnoseRules = (
+  rules: readonly PolicyRule[],
+  capabilities: readonly Capability[],
+): Diagnostic[] =>
+  rules.flatMap((rule, index) =>
     rule.match.flatMap((pattern, position) => {
       const reason = findReason(pattern, rule, capabilities)
       const pointer = `/policy/rules/${index}/match/${position}`
       return reason === undefined ? [] : [warn('rule_unmatched', pointer, reason)]
     }),
   )
-}
 
 function findReason(
   pattern: string,

@@ -24,6 +24,7 @@ import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import { isUpstreamSource, type UpstreamSource } from '../upstream/egress/upstream-source.ts'
 import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
+import { diagnoseCheckpoints } from './audit-checkpoints.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
 import { diagnoseConfiguration } from './diagnose-configuration.ts'
 import type {
@@ -106,13 +107,19 @@ export class Drawbridge {
 
   /**
    * Problems of the configuration and of the sources on all mounts: capabilities that were left out,
-   * renamed or look wrong, and rules that match nothing.
+   * renamed or look wrong, rules that match nothing, and approvals that nobody can give.
    */
   get diagnostics(): readonly Diagnostic[] {
     const snapshots = [...this.mounts.values()]
-    const { rules } = this.#parts.inForce.policy
+    const { config, inForce } = this.#parts
+    const { policy, upstreamHost } = inForce
     return this.#redact([
-      ...diagnoseConfiguration(this.#options, rules as readonly PolicyRule[], snapshots),
+      ...diagnoseConfiguration(
+        this.#options,
+        { rules: policy.rules as readonly PolicyRule[], tokens: config.http.tokens },
+        snapshots,
+      ),
+      ...diagnoseCheckpoints(config.audit.checkpoints, upstreamHost.egress),
       ...snapshots.flatMap(({ diagnostics }) => diagnostics),
     ])
   }

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
+import { type Egress, EgressError } from '../upstream/egress/egress.ts'
+import { toGuardedFetch } from '../upstream/egress/guarded-fetch.ts'
 import type { Config } from './config/config-shape.ts'
 
 export type CheckpointTarget = NonNullable<Config['audit']['checkpoints']>['to']
@@ -7,12 +9,16 @@ export type CheckpointTarget = NonNullable<Config['audit']['checkpoints']>['to']
 const timeoutMs = 5_000
 const maxErrorChars = 500
 
-/** Sends lines to a target. Rejects when the target has not confirmed them in time. */
-export function sendCheckpoint(target: CheckpointTarget, lines: readonly string[]): Promise<void> {
+/** Sends lines to a target; `egress` decides about a URL. Rejects when they were not confirmed in time. */
+export function sendCheckpoint(
+  target: CheckpointTarget,
+  lines: readonly string[],
+  egress: Egress,
+): Promise<void> {
   const text = lines.map((line) => `${line}\n`).join('')
   if ('file' in target) return appendTo(target.file, text)
   if ('command' in target) return runWith(target.command, text)
-  return post(target.url, target.token, text)
+  return post(target, text, egress)
 }
 
 async function appendTo(file: string, text: string): Promise<void> {
@@ -48,17 +54,31 @@ function runWith([program = '', ...args]: readonly string[], text: string): Prom
   })
 }
 
-async function post(url: string, token: string | undefined, body: string): Promise<void> {
-  const response = await fetch(url, {
+interface HttpTarget {
+  readonly url: string
+  readonly token?: string | undefined
+}
+
+async function post({ url, token }: HttpTarget, body: string, egress: Egress): Promise<void> {
+  const { host } = new URL(url)
+  const response = await toGuardedFetch(egress)(url, {
     method: 'POST',
     body,
     headers: {
       'content-type': 'application/x-ndjson',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
-    redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
+  }).catch((error: unknown) => {
+    throw error instanceof EgressError ? toRefusal(error) : error
   })
   await response.body?.cancel()
-  if (!response.ok) throw new Error(`${new URL(url).host} answered ${response.status}`)
+  if (response.status >= 300 && response.status < 400)
+    throw new Error(
+      `${host} answered ${response.status}: redirects are not followed; set audit.checkpoints.to.url to the final address`,
+    )
+  if (!response.ok) throw new Error(`${host} answered ${response.status}`)
 }
+
+const toRefusal = ({ message }: EgressError): Error =>
+  new Error(`audit.checkpoints.to.url is refused: ${message}. Correct the URL or policy.egress`)

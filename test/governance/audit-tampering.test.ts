@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -10,6 +10,8 @@ import { toChainKey } from '../../src/storage/ledger/seal.ts'
 import { replaceWitness } from '../../src/storage/ledger/witness.ts'
 import { openSqlite, type Sqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aPayingBridge, aStoreFolder } from '../support/a-paying-bridge.ts'
+import { type Edits, findUnnoticed } from '../support/edit-store.ts'
+import { makeUnsealed } from '../support/remove-seals.ts'
 import { drawbridge } from '../support/run-cli.ts'
 
 /** A ledger with five side effects, each with blocks of its own, and checkpoints in a file. */
@@ -49,7 +51,7 @@ function recompute(database: Sqlite, edit: (lines: string[]) => string[]): void 
   }
 }
 
-const edits: Readonly<Record<string, (database: Sqlite, file: string) => void>> = {
+const edits: Edits = {
   'a changed record with recomputed digests': (database) =>
     recompute(database, (texts) => texts.map((text) => text.replace('k10', 'k99')).with(0, '{}')),
   'an inserted record with recomputed digests': (database) =>
@@ -75,7 +77,8 @@ const edits: Readonly<Record<string, (database: Sqlite, file: string) => void>> 
       )
       .run(next, block?.head ?? '', 'x'.repeat(43))
   },
-  'a changed time': (database) => database.exec('update audit set at = 0 where first = 0'),
+  'a changed time': (database) =>
+    database.exec('update audit set at = 0 where first = (select max(first) from audit)'),
   'seals removed, with the mark of the first sealed record': (database) =>
     database.exec(
       `update audit set seal = null; delete from chain_anchors where chain = 'audit:sealed'`,
@@ -92,20 +95,51 @@ const edits: Readonly<Record<string, (database: Sqlite, file: string) => void>> 
 
 test('every edit without the key is found, and the intact trail is not', async () => {
   const { file, verify } = await aTrail()
-  const [good, work] = [`${file}.good`, file]
-  const companions = ['', '.key', '.witness']
-  for (const suffix of companions) copyFileSync(work + suffix, good + suffix)
   expect(await verify()).toMatchObject({ code: 0, stdout: '12 records, all intact.\n' })
-  for (const [name, edit] of Object.entries(edits)) {
-    const database = openSqlite(work)
-    edit(database, work)
-    database.exec('pragma wal_checkpoint(truncate)')
-    database.close()
-    expect(await verify(), name).toMatchObject({ code: 1 })
-    for (const suffix of ['-wal', '-shm']) rmSync(work + suffix, { force: true })
-    for (const suffix of companions) copyFileSync(good + suffix, work + suffix)
-  }
+
+  expect(await findUnnoticed(file, edits, verify)).toEqual([])
 })
+
+test('the trail of an earlier version verifies after the update, and later edits are found', async () => {
+  const { file, verify } = await aTrail()
+  makeUnsealed(file)
+  const { pay, close } = aPayingBridge(file)
+  await pay('k3')
+  await close()
+
+  expect(await verify()).toMatchObject({
+    code: 0,
+    stdout:
+      '14 records, all intact.\nThe first 12 were written by an earlier version, without a key.\n',
+  })
+  const editsOfUpdated: Edits = {
+    ...edits,
+    'an old record changed with recomputed digests': (database) => recomputeOld(database, 12),
+    'the records since the update deleted': (database) =>
+      database.exec('delete from audit where first >= 12'),
+    'a changed record since the update': (database) =>
+      database.exec(
+        'update audit set lines = replace(lines, \'"pay"\', \'"pey"\') where first >= 12',
+      ),
+    'the first sealed record moved to the end': (database) =>
+      database.exec("update chain_anchors set next = 14 where chain = 'audit:sealed'"),
+  }
+  expect(await findUnnoticed(file, editsOfUpdated, verify)).toEqual([])
+})
+
+/** Changes the first record, and recomputes the digests of all blocks that have no seal. */
+function recomputeOld(database: Sqlite, count: number): void {
+  const sealed = database
+    .prepare<Line & { seal: string; at: number; head: string }>(
+      'select * from audit where first >= ?',
+    )
+    .all(count)
+  recompute(database, (texts) => texts.slice(0, count).with(0, '{}'))
+  for (const { first, count, at, head, lines, seal } of sealed)
+    database
+      .prepare('insert into audit (first, count, at, head, lines, seal) values (?, ?, ?, ?, ?, ?)')
+      .run(first, count, at, head, lines, seal)
+}
 
 test('edits by someone with the key are found with checkpoints, and only with them', async () => {
   const { file, checkpoints, verify } = await aTrail()
@@ -164,6 +198,7 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
   const { folder, file } = await aStoreFolder()
   const received: string[] = []
   const server = createServer(async (request, response) => {
+    if (request.url === '/moved') return void response.writeHead(307, { location: '/' }).end()
     for await (const chunk of request) received.push(String(chunk))
     response.end()
   }).listen(0, '127.0.0.1')
@@ -177,6 +212,7 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
     { url: `http://127.0.0.1:${port}/checkpoints` },
     { command: [process.execPath, '-e', script] },
     { command: [process.execPath, '-e', 'process.exit(3)'] },
+    { url: `http://127.0.0.1:${port}/moved` },
   ]
   for (const [index, to] of targets.entries()) {
     const { pay, close, executed } = aPayingBridge(file, {
@@ -189,5 +225,8 @@ test('a command and a URL receive checkpoints; a failing one is reported and doe
   }
   expect(JSON.parse(received.join(''))).toMatchObject({ chain: 'audit', count: 2 })
   expect(JSON.parse(readFileSync(copy, 'utf8'))).toMatchObject({ chain: 'audit', count: 4 })
-  expect(errors).toEqual([expect.stringContaining('ended with 3')])
+  expect(errors).toEqual([
+    expect.stringContaining('ended with 3'),
+    expect.stringContaining('redirects are not followed'),
+  ])
 })

@@ -1,16 +1,20 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isFault } from '../../src/capability/fault.ts'
 import { settleRun } from '../../src/governance/settle-run.ts'
+import { lockProcess } from '../../src/storage/ledger/process-lock.ts'
 import type { ServerProcess } from '../../src/storage/ledger/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
+import { aStoreFolder } from '../support/a-paying-bridge.ts'
 import { aProject, put } from '../support/a-project.ts'
 import { aServerProcess, clocksAt } from '../support/builders.ts'
 import type { Finished } from '../support/cli-host.ts'
 import { eventually } from '../support/eventually.ts'
 import { postModern } from '../support/modern-request.ts'
+import { PaymentHost } from '../support/payment-host.ts'
 import { drawbridge, main, toServing } from '../support/run-cli.ts'
 import { type StartedProcess, startProcess } from '../support/start-process.ts'
 
@@ -162,4 +166,38 @@ test('a run on another machine is settled only if the operator says that its pro
   const refusal = await settle(false)
   expect(isFault(refusal) && refusal.fault).toContain('--process-ended')
   expect(await settle(true)).toMatchObject({ state: 'failed' })
+})
+
+/** A store with a payment, whose process was killed. */
+async function aKilledStore() {
+  const { folder, file } = await aStoreFolder()
+  const host = await PaymentHost.start()
+  await host.run('open', { store: file })
+  await host.run('pay', { orders: ['k1'] })
+  await host.kill()
+  const lockFiles = () => readdirSync(folder).filter((name) => name.includes('-process-'))
+  expect(lockFiles()).toHaveLength(1)
+  return { folder, file, lockFiles }
+}
+
+test.each([
+  ['the next start', ['audit', '--verify']],
+  ['a repair', ['store', 'repair']],
+])('the lock file of a killed process is removed by %s', async (_, args) => {
+  const { folder, lockFiles } = await aKilledStore()
+  expect((await drawbridge(args, { cwd: folder })).code).toBe(0)
+  expect(lockFiles()).toEqual([])
+})
+
+test('lock files of ended processes that the store does not know are removed, and held ones are not', async () => {
+  const { folder, file, lockFiles } = await aKilledStore()
+  const unknown = `${file}-process-${randomUUID()}`
+  writeFileSync(unknown, '')
+  const held = randomUUID()
+  const lock = lockProcess(file, held)
+  onTestFinished(() => lock.release())
+
+  expect((await drawbridge(['runs', 'list'], { cwd: folder })).code).toBe(0)
+
+  expect(lockFiles()).toEqual([`${path.basename(file)}-process-${held}`])
 })

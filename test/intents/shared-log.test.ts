@@ -1,15 +1,12 @@
-import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { toCompanionFile } from '../../src/storage/companion-files.ts'
 import { SqliteExecutionLog } from '../../src/storage/ledger/sqlite-execution-log.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
-import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { aClock, day } from '../support/a-clock.ts'
 import { aProject } from '../support/a-project.ts'
 import { anAgent, anEnvelope, aPayer, aRouter } from '../support/agents.ts'
 import { aServerProcess, clocksAt } from '../support/builders.ts'
-import { removeSeals } from '../support/remove-seals.ts'
+import { makeUnsealed } from '../support/remove-seals.ts'
 
 const pay = { name: 'Pay', version: '1.0' }
 
@@ -137,13 +134,7 @@ test('a store of an earlier schema version is migrated with its executions', asy
   await oldProcess.route(anEnvelope(), { id: 'old' })
   oldProcess.ids()
   await oldProcess.ledger.close()
-  const database = openSqlite(file)
-  database.exec("delete from chain_anchors where chain = 'executions'")
-  removeSeals(database)
-  database.exec('pragma user_version = 2')
-  database.close()
-  // Versions before the seals had neither file.
-  for (const companion of ['witness', 'key'] as const) rmSync(toCompanionFile(file, companion))
+  makeUnsealed(file)
 
   const newProcess = aProcess(file)
   await newProcess.route(anEnvelope(), { id: 'new' })

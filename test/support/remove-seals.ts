@@ -1,7 +1,19 @@
-import type { Sqlite } from '../../src/storage/sqlite/sqlite.ts'
+import { rmSync } from 'node:fs'
+import { toCompanionFile } from '../../src/storage/companion-files.ts'
+import { openSqlite, type Sqlite } from '../../src/storage/sqlite/sqlite.ts'
+
+/** Turns a closed store into one of an earlier version, which had no seals, no key and no witness. */
+export function makeUnsealed(file: string): void {
+  const database = openSqlite(file)
+  database.exec("delete from chain_anchors where chain = 'executions'")
+  removeSeals(database)
+  database.exec('pragma user_version = 2')
+  database.close()
+  for (const companion of ['witness', 'key'] as const) rmSync(toCompanionFile(file, companion))
+}
 
 /** Undoes the migrations from the one that records what approvals cover, to get a file of an earlier version. */
-export function removeSeals(database: Sqlite): void {
+function removeSeals(database: Sqlite): void {
   database.exec("delete from chain_anchors where chain like '%:sealed'")
   for (const table of [
     'runs',

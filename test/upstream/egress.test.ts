@@ -11,6 +11,7 @@ import {
 import { aCanary, type Canary, stubDns } from '../support/a-canary.ts'
 import { aManifest, anInterface, aWritingCapability, toYaml } from '../support/a-manifest.ts'
 import { describeWithNats } from '../support/a-nats-server.ts'
+import { aPayingBridge, aStoreFolder } from '../support/a-paying-bridge.ts'
 import { aProject } from '../support/a-project.ts'
 
 type Policy = NonNullable<DrawbridgeOptions['policy']>
@@ -388,5 +389,36 @@ describe('every kind of outgoing call is guarded', () => {
       }),
     )
     expect(canary.connections).toEqual([])
+  })
+
+  test.each([
+    { host: 'far.example', why: 'behind a public name' },
+    { host: '169.254.169.254', why: 'never allowed', isKnownAtLoad: true },
+    {
+      host: '127.0.0.1',
+      policy: { egress: { allow: ['api.example.com'] } },
+      why: 'policy.egress.allow does not list',
+      isKnownAtLoad: true,
+    },
+  ])('checkpoints of the audit to $host', async ({ host, policy = {}, why, isKnownAtLoad }) => {
+    const canary = await aCanary()
+    stubDns(() => ['127.0.0.1'])
+    const errors: string[] = []
+    const { bridge, pay, close, executed } = aPayingBridge((await aStoreFolder()).file, {
+      audit: { checkpoints: { to: { url: `https://${host}:${canary.port}/` } } },
+      policy,
+      onOperationalError: (error) => errors.push(String((error as Error).cause)),
+    })
+
+    await pay('k1')
+    await close()
+
+    expect(executed).toEqual(['k1'])
+    expect(errors).toEqual([
+      expect.stringMatching(`audit.checkpoints.to.url is refused: .*${why}.*policy.egress`),
+    ])
+    expect(canary.connections).toEqual([])
+    const expected = { code: 'egress_refused', pointer: '/audit/checkpoints/to/url' }
+    expect(bridge.diagnostics).toMatchObject(isKnownAtLoad ? [expected] : [])
   })
 })

@@ -1,6 +1,6 @@
 import { DamageError } from '../../capability/storage-error.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import type { ChainEnd as ChainPosition } from './chain-block.ts'
+import type { ChainName, ChainEnd as ChainPosition } from './chain-block.ts'
 import { isOlder, type LedgerState, StateRow } from './ledger-state.ts'
 import { addToSum, emptySum, type RowSeals, type Seal } from './row-seals.ts'
 import { openSealedRows, type RunRow } from './sealed-rows.ts'
@@ -22,7 +22,7 @@ export function checkLedger(
     checkStructure(database)
     const state = new StateRow(database, seals).read()
     checkWitness(database, state, witness)
-    checkChainEnd(database, state)
+    checkChainEnds(database, state)
     if (sumRows(database, seals, onRun) !== state.rows)
       throw new DamageError('rows of runs, approvals or spending are missing or from an older copy')
   } finally {
@@ -52,28 +52,35 @@ function checkWitness(database: Sqlite, state: LedgerState, witness: WitnessRead
       `the database ends at commit ${state.commits} of generation ${state.generation}, but commit ${latest.commits} of generation ${latest.generation} was acknowledged`,
     )
   if (latest.generation !== state.generation) return
-  const isSame =
+  const hasSameHistory =
     latest.commits === state.commits
       ? latest.rows === state.rows && latest.audit.head === state.audit.head
-      : readPosition(database, latest.audit.next)?.head === latest.audit.head
-  if (!isSame) throw new DamageError('the database and its witness have different histories')
+      : readPosition(database, 'audit', latest.audit.next).head === latest.audit.head
+  if (!hasSameHistory)
+    throw new DamageError('the database and its witness have different histories')
 }
 
-function checkChainEnd(database: Sqlite, { audit }: LedgerState): void {
-  const end = readPosition(database, Number.MAX_SAFE_INTEGER)
-  if (end?.next !== audit.next || end.head !== audit.head)
+/** Without this check, new records would follow the remaining ones and hide the deletion of an end. */
+function checkChainEnds(database: Sqlite, { audit, events }: LedgerState): void {
+  if (!isSame(readPosition(database, 'audit', Number.MAX_SAFE_INTEGER), audit))
     throw new DamageError('the latest audit records are missing or changed')
+  // Events may be written after the latest state.
+  if (!isSame(readPosition(database, 'execution_events', events.next), events))
+    throw new DamageError('the latest events of the intent log are missing or changed')
 }
 
-/** The end of the audit chain, or of its part before a record. */
-export function readPosition(database: Sqlite, before: number): ChainPosition | undefined {
+const isSame = (one: ChainPosition, other: ChainPosition): boolean =>
+  one.next === other.next && one.head === other.head
+
+/** The end of a chain, or of its part before a record. */
+function readPosition(database: Sqlite, chain: ChainName, before: number): ChainPosition {
   const row = database
     .prepare<{ next: number; head: Uint8Array }>(
       `select next, head from (
          select cast(first + count as integer) as next, cast(head as blob) as head, 1 as is_block
-         from (select * from audit where first < ? order by first desc limit 1)
+         from (select * from ${chain} where first < ? order by first desc limit 1)
          union all
-         select cast(next as integer), cast(head as blob), 0 from chain_anchors where chain = 'audit')
+         select cast(next as integer), cast(head as blob), 0 from chain_anchors where chain = '${chain}')
        order by is_block desc limit 1`,
     )
     .get(before)
@@ -81,7 +88,7 @@ export function readPosition(database: Sqlite, before: number): ChainPosition | 
 }
 
 /** The position before the first record. */
-export const emptyChain: ChainPosition = { next: 0, head: '0'.repeat(43) }
+const emptyChain: ChainPosition = { next: 0, head: '0'.repeat(43) }
 
 /** Reads every sealed row, and verifies its seal. */
 export function sumRows(database: Sqlite, seals: RowSeals, onRun: (run: RunRow) => void): Seal {

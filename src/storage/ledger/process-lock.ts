@@ -1,4 +1,5 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
 import { openSqlite } from '../sqlite/sqlite.ts'
 
 /** A file beside the store that a process keeps locked while it lives. */
@@ -43,5 +44,29 @@ export function holdsLock(store: string, processId: string): boolean | undefined
 
 export const removeLock = (store: string, processId: string): void =>
   rmSync(toLockFile(store, processId), { force: true })
+
+/**
+ * Removes the files of ended processes that the store does not know: they were killed before they were
+ * registered, or the store was repaired since. Processes that it knows keep theirs, as proof that they ended.
+ */
+export function removeStaleLocks(store: string, isKnown: (processId: string) => boolean): void {
+  for (const processId of listLocks(store))
+    if (!isKnown(processId) && holdsLock(store, processId) === false) removeLock(store, processId)
+}
+
+function listLocks(store: string): readonly string[] {
+  const prefix = toLockFile(path.basename(store), '')
+  try {
+    return readdirSync(path.dirname(store))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => name.slice(prefix.length))
+      .filter((id) => uuidPattern.test(id))
+  } catch {
+    // A folder that cannot be listed is no reason not to start.
+    return []
+  }
+}
+
+const uuidPattern = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
 const toLockFile = (store: string, processId: string): string => `${store}-process-${processId}`

@@ -1,5 +1,11 @@
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { holdsLock, lockProcess, type ProcessLock, removeLock } from './process-lock.ts'
+import {
+  holdsLock,
+  lockProcess,
+  type ProcessLock,
+  removeLock,
+  removeStaleLocks,
+} from './process-lock.ts'
 import { toText } from './sealed-table.ts'
 
 /** This process, and what the operating system says about others. */
@@ -56,16 +62,12 @@ export class ProcessRegistry {
     return this.#options.process.processId
   }
 
+  /** Runs inside a transaction: no other process registers meanwhile. */
   register(): void {
     const { file, bootId, process } = this.#options
     if (file !== ':memory:' && process.namespace !== undefined)
       this.#lock ??= lockProcess(file, process.processId)
-    // Rows of dead processes can go: a run whose process has no row counts as orphaned, too.
-    for (const row of this.#rows())
-      if (this.#judge(row) === 'dead' && (row.pid !== process.pid || row.start !== null)) {
-        this.#database.prepare('delete from processes where id = ?').run(row.id)
-        removeLock(file, row.id)
-      }
+    this.#removeDead()
     this.#database
       .prepare(
         'insert into processes (id, pid, boot, machine, namespace, start) values (?, ?, ?, ?, ?, ?)',
@@ -78,6 +80,19 @@ export class ProcessRegistry {
         process.namespace ?? null,
         process.startOf(process.pid) ?? null,
       )
+  }
+
+  /** Rows of dead processes can go: a run whose process has no row counts as orphaned, too. */
+  #removeDead(): void {
+    const { file, process } = this.#options
+    const rows = this.#rows()
+    for (const row of rows)
+      if (this.#judge(row) === 'dead' && (row.pid !== process.pid || row.start !== null)) {
+        this.#database.prepare('delete from processes where id = ?').run(row.id)
+        removeLock(file, row.id)
+      }
+    const known = new Set([this.ownId, ...rows.map(({ id }) => id)])
+    if (file !== ':memory:') removeStaleLocks(file, (id) => known.has(id))
   }
 
   /** Runs in a transaction when the ledger closes: what still runs here will not be recorded any more. */

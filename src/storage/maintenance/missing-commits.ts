@@ -16,7 +16,7 @@ export function findMissingCommits(
 ): LostRow | undefined {
   const witnessFile = toCompanionFile(file, 'witness')
   const witness = readWitness(witnessFile, seals)
-  const state = tryRead(database, seals)
+  const state = tryReadState(database, seals)
   switch (witness.kind) {
     case 'founding':
       return undefined
@@ -38,7 +38,8 @@ const toLost = (key: string, reason: string): LostRow => ({
   reason: `${reason}: effects of that time are not recorded, and their calls may run again`,
 })
 
-function tryRead(database: Sqlite, seals: RowSeals): LedgerState | undefined {
+/** `undefined` if the state cannot be read or was changed. */
+export function tryReadState(database: Sqlite, seals: RowSeals): LedgerState | undefined {
   try {
     return new StateRow(database, seals).tryRead()
   } catch {

@@ -14,10 +14,15 @@ interface ChainRepair {
   readonly key: string
   /** False when the key of the store is lost: its seals cannot be verified. */
   readonly isVerifiable: boolean
+  /** At least these records were written; `undefined` if unknown. */
+  readonly knownEnd: number | undefined
 }
 
 /** Copies the intact blocks of a chain, and marks the gaps between them. */
-export function repairChain(repair: Repair, { name, key, isVerifiable }: ChainRepair): void {
+export function repairChain(
+  repair: Repair,
+  { name, key, isVerifiable, knownEnd = 0 }: ChainRepair,
+): void {
   const { fresh, damaged, onLost } = repair
   copyRows(repair, name, (row) => (isVerifiable ? row : { ...row, seal: null }))
   const chain = new ChainTable(fresh, name, key)
@@ -30,8 +35,10 @@ export function repairChain(repair: Repair, { name, key, isVerifiable }: ChainRe
   const remove = fresh.prepare(`delete from ${name} where first = ?`)
   let { next, head } = chain.marks.anchor
   let firstSealed = sealedFrom?.isValid ? sealedFrom : undefined
+  let lastFound = next
   for (const block of [...chain.blocks(0)]) {
     const { first, count } = block
+    lastFound = first + count
     const isSealed = block.seal !== undefined
     const mayBeUnsealed = !isVerifiable || !firstSealed || first < firstSealed.next
     const [line = ''] = block.lines
@@ -62,6 +69,12 @@ export function repairChain(repair: Repair, { name, key, isVerifiable }: ChainRe
     next = first + count
     head = block.head
   }
+  if (lastFound < knownEnd)
+    onLost({
+      table: name,
+      key: `records ${lastFound} to ${knownEnd - 1}`,
+      reason: 'they are missing at the end',
+    })
   chain.marks.startSealing(firstSealed ?? { next, head })
 }
 

@@ -1,7 +1,7 @@
 import { RowSeals } from '../ledger/row-seals.ts'
 import { toChainKey } from '../ledger/seal.ts'
 import type { Value } from '../sqlite/sqlite.ts'
-import { findMissingCommits } from './missing-commits.ts'
+import { findMissingCommits, tryReadState } from './missing-commits.ts'
 import { rebuildRuns } from './rebuild-runs.ts'
 import { copyRows, type Repair } from './repair.ts'
 import { repairChain } from './repair-chain.ts'
@@ -25,8 +25,10 @@ export function repairLedger(
   if (missing) repair.onLost(missing)
   copySealedRows(repair, seals)
   if (missing) dropOpenApprovals(repair)
+  const state = seals && tryReadState(repair.damaged, seals)
+  const ends = { audit: state?.audit.next, execution_events: state?.events.next }
   for (const name of ['audit', 'execution_events'] as const)
-    repairChain(repair, { name, key: toChainKey(secret), isVerifiable })
+    repairChain(repair, { name, key: toChainKey(secret), isVerifiable, knownEnd: ends[name] })
 }
 
 /** Their use or their denial may be among the missing commits. */

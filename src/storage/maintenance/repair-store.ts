@@ -4,6 +4,7 @@ import path from 'node:path'
 import { SetupError } from '../../capability/setup-error.ts'
 import { readOrCreateSecret, readSecret } from '../companion-files.ts'
 import { latestVersion, migrate, prepareLedger, readVersion } from '../ledger/ledger-schema.ts'
+import { removeStaleLocks } from '../ledger/process-lock.ts'
 import { startGeneration } from '../ledger/start-generation.ts'
 import { isRecordsHeader, prepareRecords } from '../records/record-schema.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
@@ -70,6 +71,8 @@ export function repairStore({ file, by, now }: RepairOptions): Repaired {
     syncFile(path.dirname(file))
     const result = { kind, file, saved, lost, damaged: aside }
     if (kind === 'records') return result
+    // The repaired ledger has no processes.
+    removeStaleLocks(file, () => false)
     const { generation } = startGeneration(file, { event: 'repaired', by, at, count: lost.length })
     return { ...result, generation }
   } finally {
