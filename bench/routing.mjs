@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { Cancellation } from '../dist/capability/cancellation.js'
-import { openLedger } from '../dist/runtime/open-ledger.js'
+import { openLedger } from '../dist/runtime/store/open-ledger.js'
 import { intentSource } from '../dist/sources/intents/intent-source.js'
 import { SqliteExecutionLog } from '../dist/storage/ledger/sqlite-execution-log.js'
 

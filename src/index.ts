@@ -106,7 +106,7 @@ export type {
   ExecutionState,
   ExecutionSummary,
   LoggedExecution,
-} from './runtime/execution-history.ts'
+} from './runtime/intents/execution-history.ts'
 export {
   type HandlerContext,
   type ManifestHandler,

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { toStore } from '../runtime/config/find-config.ts'
-import { findStoreProblems } from '../runtime/store-diagnostics.ts'
+import { findStoreProblems } from '../runtime/store/store-diagnostics.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
 import { openToCheck } from './terminal/open.ts'
 import { count, print, printJson, toLine } from './terminal/print.ts'

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
-import { StrayErrors } from '../runtime/stray-errors.ts'
+import { StrayErrors } from '../runtime/modules/stray-errors.ts'
 import { watch } from '../runtime/watch.ts'
 import { whatArgument } from './terminal/flags.ts'
 import { createLogger, openBridge, toOpenOptions } from './terminal/open.ts'

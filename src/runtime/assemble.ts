@@ -24,12 +24,6 @@ import type { TokenGate } from '../sources/records/grants/token-gate.ts'
 import type { SqliteLedger } from '../storage/ledger/sqlite-ledger.ts'
 import { Egress } from '../upstream/egress/egress.ts'
 import type { UpstreamHost } from '../upstream/egress/upstream-source.ts'
-import {
-  type ApproverCredential,
-  openApproverCredential,
-  toApprovalAccess,
-} from './approver-credential.ts'
-import { type CheckpointTimer, startCheckpoints } from './audit-checkpoints.ts'
 import { createSteadyClock } from './clock.ts'
 import { checkOptions, checkPolicy } from './config/check-options.ts'
 import type { Config } from './config/config-shape.ts'
@@ -38,13 +32,19 @@ import type { DrawbridgeOptions } from './drawbridge-options.ts'
 import { governRequest } from './govern-request.ts'
 import { toIdentity } from './identity.ts'
 import { InFlight } from './in-flight.ts'
-import { Routing } from './intent-routing.ts'
-import { isCodeCurrent } from './load-modules.ts'
+import { Routing } from './intents/intent-routing.ts'
+import { isCodeCurrent } from './modules/load-modules.ts'
 import { type Mount, Mounts } from './mounts.ts'
-import { openLedger } from './open-ledger.ts'
 import type { PlacedSource } from './placed-source.ts'
-import { readRequestStateKey } from './request-state-key.ts'
-import { findStoreProblems } from './store-diagnostics.ts'
+import {
+  type ApproverCredential,
+  openApproverCredential,
+  toApprovalAccess,
+} from './store/approver-credential.ts'
+import { type CheckpointTimer, startCheckpoints } from './store/audit-checkpoints.ts'
+import { openLedger } from './store/open-ledger.ts'
+import { readRequestStateKey } from './store/request-state-key.ts'
+import { findStoreProblems } from './store/store-diagnostics.ts'
 
 /** The parts of one Drawbridge, wired together. Mounts are empty until `Drawbridge.replace` adds sources. */
 export interface Assembly {

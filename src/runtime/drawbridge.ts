@@ -24,7 +24,6 @@ import { refusalMessages } from '../sources/records/grants/token-refusal.ts'
 import { isUpstreamSource, type UpstreamSource } from '../upstream/egress/upstream-source.ts'
 import { isLoopbackHost } from '../upstream/loopback.ts'
 import { type Assembly, assemble } from './assemble.ts'
-import { diagnoseCheckpoints } from './audit-checkpoints.ts'
 import { checkPlacement, checkPublic } from './config/check-placement.ts'
 import { diagnoseConfiguration } from './diagnose-configuration.ts'
 import type {
@@ -35,13 +34,14 @@ import type {
   ListOptions,
   StdioOptions,
 } from './drawbridge-options.ts'
-import type { ExecutionHistory, ResumeResult } from './execution-history.ts'
 import { explainDestinations } from './explain-destinations.ts'
-import { isIntents } from './intent-routing.ts'
+import type { ExecutionHistory, ResumeResult } from './intents/execution-history.ts'
+import { isIntents } from './intents/intent-routing.ts'
 import type { AcceptSnapshot } from './mounts.ts'
 import type { OpenedSource, PlacedSource } from './placed-source.ts'
 import { CredentialError } from './records/credential-error.ts'
 import { messageContainsOwnerToken, toLocalCaller } from './records/local-credentials.ts'
+import { diagnoseCheckpoints } from './store/audit-checkpoints.ts'
 
 export type {
   AcceptSnapshot,

@@ -7,11 +7,11 @@ import { type Configuration, findConfig, toStore } from './config/find-config.ts
 import { toAuditOptions } from './config/to-settings.ts'
 import { Drawbridge } from './drawbridge.ts'
 import type { DrawbridgeOptions } from './drawbridge-options.ts'
-import { type Library, ModuleLoader } from './load-modules.ts'
+import { type Library, ModuleLoader } from './modules/load-modules.ts'
+import type { StrayErrors } from './modules/stray-errors.ts'
 import { openSources } from './open-sources.ts'
 import type { OpenedSource } from './placed-source.ts'
 import { refuseOwnerCredentials } from './records/local-credentials.ts'
-import type { StrayErrors } from './stray-errors.ts'
 
 export interface OpenOptions
   extends Pick<DrawbridgeOptions, 'onOperatorFailure' | 'onError' | 'onOperationalError'> {

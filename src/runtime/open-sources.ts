@@ -8,13 +8,13 @@ import type { ServiceOptions } from '../sources/services/options.ts'
 import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
 import type { Egress } from '../upstream/egress/egress.ts'
 import type { SourceConfig } from './config/config-shape.ts'
-import type { ModuleLoader } from './load-modules.ts'
-import { openIntents } from './open-intents.ts'
+import { openIntents } from './intents/open-intents.ts'
+import type { ModuleLoader } from './modules/load-modules.ts'
+import { withCode } from './modules/with-code.ts'
 import { openManifest } from './open-manifest.ts'
 import type { OpenedSource } from './placed-source.ts'
 import { openRecords } from './records/open-records.ts'
 import { openRemoteRecords } from './records/open-remote-records.ts'
-import { withCode } from './with-code.ts'
 
 /** Opens the sources of a configuration. No other place knows all kinds of source. */
 export async function openSources(

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { readRequestStateKey } from '../../src/runtime/request-state-key.ts'
+import { readRequestStateKey } from '../../src/runtime/store/request-state-key.ts'
 import { aProject } from '../support/a-project.ts'
 import { Site } from '../support/a-site.ts'
 import { aLedger } from '../support/builders.ts'

@@ -1,4 +1,4 @@
-import type { SystemClocks } from '../../src/storage/ledger/judge-time.ts'
+import type { SystemClocks } from '../../src/storage/ledger/time/judge-time.ts'
 import { aClock } from './a-clock.ts'
 
 /** A machine whose wall clock can be set, and which can sleep and restart. */

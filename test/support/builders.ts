@@ -13,9 +13,9 @@ import { createPipeline, type GovernanceSettings } from '../../src/governance/pi
 import { Redactor } from '../../src/governance/redactor.ts'
 import { limitRate } from '../../src/governance/steps/limit-rate.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
-import type { SystemClocks } from '../../src/storage/ledger/judge-time.ts'
-import type { ServerProcess } from '../../src/storage/ledger/process-registry.ts'
+import type { ServerProcess } from '../../src/storage/ledger/processes/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
+import type { SystemClocks } from '../../src/storage/ledger/time/judge-time.ts'
 
 /** Throws for an invalid schema. */
 export function aContract(schema: unknown, direction: 'input' | 'output' = 'input') {

@@ -5,7 +5,7 @@ import { type StartedProcess, startProcess } from './start-process.ts'
 
 /** Runs code in a new process, with `ledger(file)` to open the built ledger like a server. */
 export function startScript(code: string, scriptArgs: readonly string[] = []): StartedProcess {
-  const ledgerModule = pathToFileURL(`${repository}/dist/runtime/open-ledger.js`)
+  const ledgerModule = pathToFileURL(`${repository}/dist/runtime/store/open-ledger.js`)
   const preamble = `
     import { openLedger } from ${JSON.stringify(ledgerModule.href)}
     const ledger = (file) => openLedger({ file, keepRunsMs: 86400000, onError: console.error, onWarning: console.error })

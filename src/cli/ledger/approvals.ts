@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
-import type { Approval, OperatorStore } from '../../runtime/open-store.ts'
+import type { Approval, OperatorStore } from '../../runtime/store/open-store.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
 import { findUserName, storeArguments, toOperator, withStore } from './with-store.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
-import type { AuditRecord, OperatorStore } from '../../runtime/open-store.ts'
+import type { AuditRecord, OperatorStore } from '../../runtime/store/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { isOutputClosed, print, printJson, printJsonLine, printMessage } from '../terminal/print.ts'
 import { checkpointsFlag, verifyChain } from './verify-chain.ts'

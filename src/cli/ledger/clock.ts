@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import type { OperatorStore } from '../../runtime/open-store.ts'
+import type { OperatorStore } from '../../runtime/store/open-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { print, printJson } from '../terminal/print.ts'
 import { readAction } from '../terminal/read-arguments.ts'

@@ -5,8 +5,8 @@ import {
   type ExecutionSummary,
   executionStates,
   isSealed,
-} from '../../runtime/execution-history.ts'
-import type { OperatorStore } from '../../runtime/open-store.ts'
+} from '../../runtime/intents/execution-history.ts'
+import type { OperatorStore } from '../../runtime/store/open-store.ts'
 import { toDifferences } from '../differences.ts'
 import { openBridge } from '../terminal/open.ts'
 import { fail, print, printJson } from '../terminal/print.ts'

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
-import type { OperatorStore, Run, RunSettlement } from '../../runtime/open-store.ts'
+import type { OperatorStore, Run, RunSettlement } from '../../runtime/store/open-store.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'

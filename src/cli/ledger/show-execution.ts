@@ -1,5 +1,5 @@
 import { dropUndefined } from '../../json/drop-undefined.ts'
-import type { ExecutionEvent, LoggedExecution } from '../../runtime/execution-history.ts'
+import type { ExecutionEvent, LoggedExecution } from '../../runtime/intents/execution-history.ts'
 
 type EventOf<Kind extends ExecutionEvent['event']> = Extract<ExecutionEvent, { event: Kind }>
 

@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { toReadError } from '../../runtime/file-errors.ts'
-import type { ChainName, LedgerVerification, OperatorStore } from '../../runtime/open-store.ts'
+import type {
+  ChainName,
+  LedgerVerification,
+  OperatorStore,
+} from '../../runtime/store/open-store.ts'
 import { print, printJson, count as toCount } from '../terminal/print.ts'
 
 export const checkpointsFlag = {

@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { SetupError } from '../../capability/setup-error.ts'
 import { StorageError } from '../../capability/storage-error.ts'
-import { type OperatorStore, openStore } from '../../runtime/open-store.ts'
+import { type OperatorStore, openStore } from '../../runtime/store/open-store.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { printMessage } from '../terminal/print.ts'

@@ -8,7 +8,7 @@ import {
   repair,
   restore,
   type StoreCheck,
-} from '../../runtime/maintain-store.ts'
+} from '../../runtime/store/maintain-store.ts'
 import { toOperator } from '../ledger/with-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { count, print, printJson, printMessage } from '../terminal/print.ts'

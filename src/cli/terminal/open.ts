@@ -2,12 +2,12 @@ import pino, { type Logger } from 'pino'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
 import * as library from '../../index.ts'
 import { escapeHiddenAsJson } from '../../json/hidden-characters.ts'
+import { StrayErrors } from '../../runtime/modules/stray-errors.ts'
 import {
   type OpenedDrawbridge,
   type OpenOptions,
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
-import { StrayErrors } from '../../runtime/stray-errors.ts'
 import { logErrors } from './log-errors.ts'
 import { printMessage, toLine } from './print.ts'
 import { UsageError } from './usage-error.ts'

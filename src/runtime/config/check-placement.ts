@@ -1,6 +1,6 @@
 import { SetupError } from '../../capability/setup-error.ts'
 import { isRecordsPath } from '../../http/records/records-routes.ts'
-import { isIntents, type PlacedIntents } from '../intent-routing.ts'
+import { isIntents, type PlacedIntents } from '../intents/intent-routing.ts'
 import type { OpenedSource } from '../placed-source.ts'
 
 /** Throws when two sources claim the same path or subject. */

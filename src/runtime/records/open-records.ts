@@ -11,7 +11,7 @@ import { SqliteRecords } from '../../storage/records/sqlite-records.ts'
 import { findSource } from '../../storage/records/writing/declare-streams.ts'
 import { createCalendarClock } from '../clock.ts'
 import type { OpenedSource, PlacedSource } from '../placed-source.ts'
-import { findStoreProblems } from '../store-diagnostics.ts'
+import { findStoreProblems } from '../store/store-diagnostics.ts'
 import { BackgroundWriter } from './background-writer.ts'
 import { openRemoteRecords, type RemoteRecords } from './open-remote-records.ts'
 

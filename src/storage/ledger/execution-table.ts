@@ -8,9 +8,9 @@ import type {
   LoggedExecution,
 } from '../../sources/intents/log/execution-log.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { ChainTable, type PurgedRecords } from './chain-table.ts'
-import type { ProcessRegistry } from './process-registry.ts'
-import { toText } from './sealed-table.ts'
+import { ChainTable, type PurgedRecords } from './chain/chain-table.ts'
+import type { ProcessRegistry } from './processes/process-registry.ts'
+import { toText } from './seals/sealed-table.ts'
 
 interface ExecutionRow {
   readonly id: string

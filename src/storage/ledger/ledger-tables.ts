@@ -11,9 +11,9 @@ import type {
 } from '../../governance/ledger.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
-import type { ProcessRegistry } from './process-registry.ts'
-import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './sealed-rows.ts'
-import type { SeenKeys } from './seen-keys.ts'
+import type { SeenKeys } from './damage/seen-keys.ts'
+import type { ProcessRegistry } from './processes/process-registry.ts'
+import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './seals/sealed-rows.ts'
 
 export interface TableOptions {
   readonly database: Sqlite

@@ -1,4 +1,4 @@
-import type { SealedRows } from './sealed-rows.ts'
+import type { SealedRows } from './seals/sealed-rows.ts'
 
 /** Rows deleted per statement, so that no writer waits for a large deletion. */
 export const maxPurgedRows = 1000

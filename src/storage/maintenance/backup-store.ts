@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
-import { writeWitness } from '../ledger/start-generation.ts'
+import { writeWitness } from '../ledger/damage/start-generation.ts'
 import { openSqlite } from '../sqlite/sqlite.ts'
 import { type BackupManifest, toManifestFile } from './backup-manifest.ts'
 import { digestFile } from './file-digest.ts'

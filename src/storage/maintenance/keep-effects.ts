@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { readSecret, toCompanionFile } from '../companion-files.ts'
 import { latestVersion, migrate, prepareLedger, readVersion } from '../ledger/ledger-schema.ts'
-import { RowSeals } from '../ledger/row-seals.ts'
+import { RowSeals } from '../ledger/seals/row-seals.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { openDamagedCopy } from './damaged-copy.ts'
 import { copySealedRows } from './repair-ledger.ts'

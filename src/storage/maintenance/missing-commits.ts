@@ -1,7 +1,7 @@
 import { toCompanionFile } from '../companion-files.ts'
-import { isOlder, type LedgerState, StateRow } from '../ledger/ledger-state.ts'
-import type { RowSeals } from '../ledger/row-seals.ts'
-import { readWitness } from '../ledger/witness.ts'
+import { isOlder, type LedgerState, StateRow } from '../ledger/damage/ledger-state.ts'
+import { readWitness } from '../ledger/damage/witness.ts'
+import type { RowSeals } from '../ledger/seals/row-seals.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import type { LostRow } from './salvage-table.ts'
 

@@ -4,9 +4,9 @@ import {
   splitLine,
   toHash,
   toLineDigest,
-} from '../ledger/chain-block.ts'
-import { ChainMarks } from '../ledger/chain-marks.ts'
-import { ChainTable } from '../ledger/chain-table.ts'
+} from '../ledger/chain/chain-block.ts'
+import { ChainMarks } from '../ledger/chain/chain-marks.ts'
+import { ChainTable } from '../ledger/chain/chain-table.ts'
 import { copyRows, type Repair } from './repair.ts'
 
 interface ChainRepair {

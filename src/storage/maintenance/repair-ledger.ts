@@ -1,5 +1,5 @@
-import { RowSeals } from '../ledger/row-seals.ts'
-import { toChainKey } from '../ledger/seal.ts'
+import { RowSeals } from '../ledger/seals/row-seals.ts'
+import { toChainKey } from '../ledger/seals/seal.ts'
 import type { Value } from '../sqlite/sqlite.ts'
 import { findMissingCommits, tryReadState } from './missing-commits.ts'
 import { rebuildRuns } from './rebuild-runs.ts'

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { SetupError } from '../../capability/setup-error.ts'
-import { startGeneration } from '../ledger/start-generation.ts'
+import { startGeneration } from '../ledger/damage/start-generation.ts'
 import { type BackupManifest, readManifest } from './backup-manifest.ts'
 import { checkStore } from './check-store.ts'
 import { digestFile } from './file-digest.ts'

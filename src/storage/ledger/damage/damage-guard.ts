@@ -1,0 +1,141 @@
+import { DamageError } from '../../../capability/storage-error.ts'
+import { openSqlite } from '../../sqlite/sqlite.ts'
+import type { LedgerFile } from '../open-ledger-file.ts'
+import type { RowSeals } from '../seals/row-seals.ts'
+import { checkLedger } from './check-ledger.ts'
+import { FileWatch } from './file-watch.ts'
+import { type ChainPositions, StateRow } from './ledger-state.ts'
+import { readWitness, Witness } from './witness.ts'
+
+/** How often the files are compared while commits are made. */
+const watchIntervalMs = 50
+
+export interface GuardOptions {
+  readonly file: string
+  readonly now: () => number
+  /** Called once, when damage is found. */
+  readonly onDamage: (damage: DamageError) => void
+}
+
+/**
+ * Refuses to use a damaged ledger. Every commit advances the state in the database, and every commit that is on
+ * disk is confirmed in the witness before it is acknowledged.
+ */
+export class DamageGuard {
+  readonly #options: GuardOptions
+  readonly #witnessFile: string | undefined
+  readonly #seals: RowSeals
+  readonly #state: StateRow
+  #record = ''
+  #witness: Witness | undefined
+  #files: FileWatch | undefined
+  #watchedAt = 0
+  #damage: DamageError | undefined
+
+  constructor({ database, seals, witness, damage }: LedgerFile, options: GuardOptions) {
+    this.#options = options
+    this.#witnessFile = witness
+    this.#seals = seals
+    this.#state = new StateRow(database, seals)
+    if (damage) this.report(damage)
+  }
+
+  get damage(): DamageError | undefined {
+    return this.#damage
+  }
+
+  get generation(): number {
+    return this.#state.generation
+  }
+
+  /** Takes a slot of the witness. Runs inside a transaction, which keeps other processes out. */
+  openWitness(owner: string, isDead: (owner: string) => boolean): void {
+    if (this.#witnessFile === undefined) return
+    const reading = readWitness(this.#witnessFile, this.#seals)
+    const owners = reading.kind === 'records' ? reading.owners : []
+    this.#witness = new Witness(this.#witnessFile, owner, owners, isDead)
+  }
+
+  /** Runs work on the database; damage that it finds is final until the operator has repaired the store. */
+  attempt<T>(work: () => T): T {
+    if (this.#damage) throw this.#damage
+    try {
+      return work()
+    } catch (error) {
+      throw error instanceof DamageError ? this.report(error) : error
+    }
+  }
+
+  report(error: DamageError): DamageError {
+    if (this.#damage) return this.#damage
+    const { file, onDamage } = this.#options
+    this.#damage = new DamageError(
+      `The ledger ${file} is damaged: ${error.message}. Side effects are refused, and reads continue. Run "drawbridge store check", then "drawbridge store restore" or "drawbridge store repair", and restart.`,
+    )
+    onDamage(this.#damage)
+    return this.#damage
+  }
+
+  /** Compares the files with what this process has written. Runs before a transaction. */
+  checkFiles(): void {
+    const now = this.#options.now()
+    if (!this.#files || Math.abs(now - this.#watchedAt) < watchIntervalMs) return
+    this.#watchedAt = now
+    const stamp = this.#files.findChange()
+    if (stamp === undefined) return
+    if (!this.#isWitnessed(stamp)) this.verify()
+    this.#files.remember()
+  }
+
+  /** Checks the whole database, with a connection of its own that has no cached pages. */
+  verify(): void {
+    const { file } = this.#options
+    if (this.#witnessFile === undefined) return
+    const witness = readWitness(this.#witnessFile, this.#seals)
+    const database = openSqlite(file)
+    try {
+      database.exec('pragma busy_timeout = 5000')
+      checkLedger(database, this.#seals, witness)
+    } finally {
+      database.close()
+    }
+  }
+
+  /** Runs at the end of each transaction. */
+  advance(chains: ChainPositions): void {
+    this.#record = this.#state.advance(chains)
+  }
+
+  /** A transaction was committed; `isOnDisk` when it survives a power failure. */
+  confirm(isOnDisk: boolean): void {
+    this.#state.confirm()
+    this.#seals.reset(0n)
+    if (this.#witnessFile === undefined) return
+    this.#files ??= new FileWatch(this.#options.file, this.#witnessFile)
+    if (isOnDisk) this.#witness?.confirm(this.#record, this.#files.stamp)
+  }
+
+  /** This process has written the database file: tells the other processes. */
+  confirmCheckpoint(): void {
+    this.#files?.remember()
+    if (this.#files && this.#record !== '') this.#witness?.confirm(this.#record, this.#files.stamp)
+  }
+
+  /** A transaction was rolled back. */
+  forget(): void {
+    this.#state.forget()
+    this.#seals.reset(0n)
+  }
+
+  /** After the last checkpoint: then all commits are on disk. */
+  close(isOnDisk: boolean): void {
+    if (isOnDisk && !this.#damage) this.confirmCheckpoint()
+    this.#witness?.close()
+  }
+
+  /** Another process has made a checkpoint, and its witness record says so. */
+  #isWitnessed(stamp: string): boolean {
+    const reading = readWitness(this.#witnessFile ?? '', this.#seals)
+    return reading.kind === 'records' && reading.stamps.has(stamp)
+  }
+}
