@@ -57,16 +57,28 @@ function toRegExp(source: string): Pick<RegExp, 'test'> & { toString(): string }
   }
 }
 
+/** A string literal. Names and values of the schema occur in generated code only as literals. */
+const literal = /"(?:[^"\\\n]|\\.)*"/.source
+
+/**
+ * Ajv adds this comment when `process` is set, with the `$id` of the schema. A `$id` that contains the
+ * end of a comment would inject code.
+ */
+const sourceUrl = new RegExp(`/\\*# sourceURL=${literal} \\*/`, 'g')
+
 /** Ajv's `for` loops: over indexes, over the keys of an object, over the values of a schema. */
-const loops = /\bfor\((?:let|const) \w+(?:=\w+; \w+<[\w.]+; \w+\+\+| (?:in|of) [\w.]+)\)\{/g
+const loop = /\bfor\((?:let|const) \w+(?:=\w+; \w+<[\w.]+; \w+\+\+| (?:in|of) [\w.]+)\)\{/.source
 
 /** The end of a function's parameters; functions call each other for `$ref`. */
-const functionStart = /=\{\}\)\{/
+const functionStart = /=\{\}\)\{/.source
+
+const counted = new RegExp(`${literal}|${loop}|${functionStart}`, 'g')
 
 /** Ajv passes its instance to generated code as `self`. Longer functions count as more steps. */
-function addStepCounts(code: string): string {
+function addStepCounts(source: string): string {
+  const code = source.replace(sourceUrl, '')
   const steps = 1 + Math.floor(code.length / 200)
   const count = `if((work.uncheckedSteps+=${steps})>${stepsBetweenChecks})work.check();`
-  const counted = code.replace(loops, `$&${count}`).replace(functionStart, `$&${count}`)
-  return `const work = self.validationWork;${counted}`
+  const body = code.replace(counted, (part) => (part.startsWith('"') ? part : part + count))
+  return `const work = self.validationWork;${body}`
 }

@@ -13,11 +13,13 @@ import { listPatterns } from './schema-patterns.ts'
  * call: compiling takes about a millisecond, and a configuration may have thousands of schemas.
  */
 export function contractFromJsonSchema(schema: JsonObject, direction: Direction): ContractReading {
-  const { $schema, ...body } = schema
+  const { $schema, $async: _, ...keywords } = schema
   if ($schema !== undefined && !dialects.has(String($schema)))
     return {
       fault: `the schema dialect ${JSON.stringify($schema)} is not supported; use JSON Schema 2020-12`,
     }
+  // Ajv resolves `$ref: "#"` only in schemas with an `$id`.
+  const body = { $id: 'schema:/', ...keywords }
   const ajv = boundedAjv()
   if (!ajv.validateSchema(body))
     return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
