@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { ContractReading, Issue, Parsed } from '../capability/contract.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { findPatternFault } from '../patterns/linear-pattern.ts'
-import { type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
+import { runToEnd, type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
 import { type BoundedValidate, boundedAjv } from './bounded-ajv.ts'
 import { copyJson, copyJsonInSlices, validationWork } from './bounded-keywords.ts'
 import type { Direction } from './read-contract.ts'
@@ -51,7 +51,9 @@ const maxLazyLength = 16_384
 function compileLarge(compile: () => BoundedValidate): BoundedValidate | 'overflow' {
   try {
     const validate = compile()
-    validate(undefined) // V8 compiles a function when it is first called.
+    // V8 compiles a function when it is first called.
+    validate(undefined)
+    runToEnd(validate.inSlices(undefined))
     return validate
   } catch (error) {
     if (error instanceof RangeError) return 'overflow'

@@ -36,12 +36,12 @@ export class Automaton {
 
   /** True when the pattern matches anywhere in the text, as `RegExp.prototype.test`. */
   test(text: string, limit: WorkLimit): boolean {
-    return this.#advance(text, { state: this.#start, at: 0 }, limit) as boolean
+    return this.#advance(text, { state: this.#start, at: 0, canPause: false }, limit) === true
   }
 
   /** The same, with pauses. */
   *testInSlices(text: string, limit: WorkLimit): Sliced<boolean> {
-    const position = { state: this.#start, at: 0 }
+    const position = { state: this.#start, at: 0, canPause: true }
     for (;;) {
       const result = this.#advance(text, position, limit)
       if (result !== undefined) return result
@@ -54,7 +54,7 @@ export class Automaton {
     let { state } = position
     for (let { at } = position; at < text.length; at++) {
       if ((at & 0xfff) === 0) limit.spend(0x400)
-      if (limit.isPauseDue) {
+      if (limit.isPauseDue && position.canPause) {
         position.state = state
         position.at = at
         return undefined
@@ -177,6 +177,7 @@ export class Automaton {
 
 /** How far a match has come. */
 interface Position {
+  readonly canPause: boolean
   state: State
   at: number
 }
