@@ -1,32 +1,58 @@
 import { createRequire } from 'node:module'
-import type { Ajv2020, KeywordCxt, KeywordDefinition } from 'ajv/dist/2020.js'
+import type {
+  Ajv2020,
+  CodeKeywordDefinition,
+  ErrorObject,
+  KeywordCxt,
+  ValidateFunction,
+} from 'ajv/dist/2020.js'
 import { toLinearPattern } from '../patterns/linear-pattern.ts'
-import { stepsBetweenChecks } from '../patterns/work-limit.ts'
-import { findDuplicate, hasAtLeast, hasAtMost, validationWork } from './bounded-keywords.ts'
+import { type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
+import { addSlicedForm } from './add-sliced-form.ts'
+import {
+  findDuplicate,
+  findDuplicateInSlices,
+  hasAtLeast,
+  hasAtMost,
+  toEnumTest,
+  validationWork,
+} from './bounded-keywords.ts'
 
 let sharedAjv: Ajv2020 | undefined
 
+/** A compiled schema, also as a generator that lets the event loop continue. */
+export interface BoundedValidate extends ValidateFunction {
+  inSlices(value: unknown): Sliced<boolean>
+}
+
 /**
- * Ajv whose validators stop when they have worked for too long: loops and recursive calls count
+ * Ajv whose validators stop or pause when they have worked for too long: loops and recursive calls count
  * their steps, patterns run in linear time, and `uniqueItems` hashes instead of comparing all pairs.
  * Loaded with the first JSON Schema: a server with only Zod tools starts without Ajv.
  */
 export function boundedAjv(): Ajv2020 {
   if (!sharedAjv) {
-    const { Ajv2020, _ } = createRequire(import.meta.url)('ajv/dist/2020.js')
+    const require = createRequire(import.meta.url)
+    const { Ajv2020, _ } = require('ajv/dist/2020.js')
+    const { default: isEqual } = require('ajv/dist/runtime/equal.js')
     const ajv: Ajv2020 = new Ajv2020({
       strict: false,
       useDefaults: true,
       validateFormats: false,
       // Ajv rejects a second schema with the same `$id`; two tools may share one.
       addUsedSchema: false,
-      code: { regExp: Object.assign(toRegExp, { code: 'toRegExp' }), process: addStepCounts },
+      code: { regExp: Object.assign(toRegExp, { code: 'toRegExp' }), process: addSlicedForm },
     })
-    Object.assign(ajv, { validationWork })
-    const replaceCode = (keyword: string, code: (cxt: KeywordCxt) => void): void => {
-      const definition = ajv.getKeyword(keyword) as KeywordDefinition
+    Object.assign(ajv, { validationWork, joinErrors })
+    const replaceCode = (keyword: string, code: (cxt: KeywordCxt, former: Code) => void): void => {
+      const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition
       ajv.removeKeyword(keyword)
-      ajv.addKeyword({ ...definition, keyword, $data: false, code } as KeywordDefinition)
+      ajv.addKeyword({
+        ...definition,
+        keyword,
+        $data: false,
+        code: (cxt) => code(cxt, definition.code),
+      })
     }
     for (const [keyword, isValid] of [
       ['minLength', hasAtLeast],
@@ -36,9 +62,14 @@ export function boundedAjv(): Ajv2020 {
         const check = cxt.gen.scopeValue('func', { ref: isValid })
         cxt.fail(_`!${check}(${cxt.data}, ${cxt.schema})`)
       })
+    replaceCode('enum', (cxt, former) => {
+      if (cxt.schema.length < minHashedEnum) return former(cxt)
+      const isAllowed = cxt.gen.scopeValue('func', { ref: toEnumTest(cxt.schema, isEqual) })
+      cxt.pass(_`${isAllowed}(${cxt.data})`)
+    })
     replaceCode('uniqueItems', (cxt) => {
       if (cxt.schema !== true) return
-      const find = cxt.gen.scopeValue('func', { ref: findDuplicate })
+      const find = cxt.gen.scopeValue('func', { ref: duplicateSearch })
       const duplicate = cxt.gen.const('duplicate', _`${find}(${cxt.data})`)
       cxt.setParams({ i: _`${duplicate}[0]`, j: _`${duplicate}[1]` })
       cxt.fail(duplicate)
@@ -48,25 +79,34 @@ export function boundedAjv(): Ajv2020 {
   return sharedAjv
 }
 
-function toRegExp(source: string): Pick<RegExp, 'test'> & { toString(): string } {
+type Code = CodeKeywordDefinition['code']
+
+/** Ajv compares with every value; for fewer than these, that is faster. */
+const minHashedEnum = 200
+
+const duplicateSearch = Object.assign(findDuplicate, { inSlices: findDuplicateInSlices })
+
+/** The part of a RegExp that generated code uses. */
+interface PatternTest {
+  test(text: string): boolean
+  testInSlices(text: string): Sliced<boolean>
+  toString(): string
+}
+
+function toRegExp(source: string): PatternTest {
   const pattern = toLinearPattern(source)
   return {
     test: (text) => pattern.test(text, validationWork),
+    testInSlices: (text) => pattern.testInSlices(text, validationWork),
     // Ajv uses the string form as the key under which it shares patterns.
     toString: () => source,
   }
 }
 
-/** Ajv's `for` loops: over indexes, over the keys of an object, over the values of a schema. */
-const loops = /\bfor\((?:let|const) \w+(?:=\w+; \w+<[\w.]+; \w+\+\+| (?:in|of) [\w.]+)\)\{/g
-
-/** The end of a function's parameters; functions call each other for `$ref`. */
-const functionStart = /=\{\}\)\{/
-
-/** Ajv passes its instance to generated code as `self`. Longer functions count as more steps. */
-function addStepCounts(code: string): string {
-  const steps = 1 + Math.floor(code.length / 200)
-  const count = `if((work.uncheckedSteps+=${steps})>${stepsBetweenChecks})work.check();`
-  const counted = code.replace(loops, `$&${count}`).replace(functionStart, `$&${count}`)
-  return `const work = self.validationWork;${counted}`
+/** Nested alternatives can double the errors at every level. */
+function joinErrors(errors: readonly ErrorObject[], others: readonly ErrorObject[]): ErrorObject[] {
+  if (errors.length + others.length > maxErrors) throw new WorkExceeded()
+  return errors.concat(others)
 }
+
+const maxErrors = 10_000

@@ -1,4 +1,4 @@
-import { WorkLimit } from '../patterns/work-limit.ts'
+import { runToEnd, type Sliced, WorkLimit } from '../patterns/work-limit.ts'
 
 /** Counts the work of the validation that is running: validation is synchronous, so one suffices. */
 export const validationWork = new WorkLimit()
@@ -23,14 +23,34 @@ function countCodePoints(text: string): number {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000
 
+/** Finds a scalar by its hash; objects, which are rare in an enum, one by one. */
+export function toEnumTest(
+  allowed: readonly unknown[],
+  isEqual: (a: unknown, b: unknown) => boolean,
+): (value: unknown) => boolean {
+  const scalars = new Set(allowed.filter(isScalar))
+  const objects = allowed.filter((value) => !isScalar(value))
+  return (value) => {
+    if (isScalar(value)) return scalars.has(value)
+    validationWork.spend(10 * objects.length)
+    return objects.some((object) => isEqual(object, value))
+  }
+}
+
 /** Finds two equal items in linear time: objects are compared by their canonical text. */
-export function findDuplicate(items: readonly unknown[]): readonly [number, number] | undefined {
+export const findDuplicate = (items: readonly unknown[]): Duplicate | undefined =>
+  runToEnd(findDuplicateInSlices(items))
+
+/** The indexes of two equal items. */
+type Duplicate = readonly [number, number]
+
+export function* findDuplicateInSlices(items: readonly unknown[]): Sliced<Duplicate | undefined> {
   const scalars = new Map<unknown, number>()
   const texts = new Map<string, number>()
   for (const [index, item] of items.entries()) {
     validationWork.spend(10)
-    const isScalar = typeof item !== 'object' || item === null
-    const [indexes, key] = isScalar ? [scalars, item] : [texts, toCanonicalText(item)]
+    if (validationWork.isPauseDue) yield
+    const [indexes, key] = isScalar(item) ? [scalars, item] : [texts, yield* toCanonicalText(item)]
     const former = indexes.get(key as string)
     if (former !== undefined) return [index, former]
     indexes.set(key as string, index)
@@ -38,25 +58,48 @@ export function findDuplicate(items: readonly unknown[]): readonly [number, numb
   return undefined
 }
 
-function toCanonicalText(value: unknown): string {
-  validationWork.spend(30)
-  if (Array.isArray(value)) return `[${value.map(toCanonicalText).join()}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, child]) => `${JSON.stringify(key)}:${toCanonicalText(child)}`).join()}}`
+const isScalar = (value: unknown): value is string | number | boolean | null | undefined =>
+  typeof value !== 'object' || value === null
+
+function* toCanonicalText(value: object): Sliced<string> {
+  const isArray = Array.isArray(value)
+  let text = ''
+  for (const key of isArray ? value.keys() : Object.keys(value).sort()) {
+    validationWork.spend(30)
+    if (validationWork.isPauseDue) yield
+    const child = (value as Record<string, unknown>)[key]
+    const childText = isScalar(child) ? JSON.stringify(child) : yield* toCanonicalText(child)
+    text += isArray ? `${childText},` : `${JSON.stringify(key)}:${childText},`
+  }
+  return isArray ? `[${text}]` : `{${text}}`
 }
 
 /** A copy of plain JSON: several times faster than `structuredClone`. */
 export function copyJson(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
+  if (isScalar(value)) return value
   validationWork.spend(20)
   if (Array.isArray(value)) return value.map(copyJson)
-  const copy: Record<string, unknown> = {}
-  for (const [key, child] of Object.entries(value)) {
-    // An assignment to __proto__ would set the prototype.
-    if (key === '__proto__')
-      Object.defineProperty(copy, key, { value: child, enumerable: true, writable: true })
-    else copy[key] = copyJson(child)
+  const copy = {}
+  for (const [key, child] of Object.entries(value)) setOwn(copy, key, copyJson(child))
+  return copy
+}
+
+export function* copyJsonInSlices(value: unknown): Sliced<unknown> {
+  if (isScalar(value)) return value
+  const isArray = Array.isArray(value)
+  const copy = isArray ? [] : {}
+  for (const key of isArray ? value.keys() : Object.keys(value)) {
+    validationWork.spend(20)
+    if (validationWork.isPauseDue) yield
+    const child = (value as Record<string, unknown>)[key]
+    setOwn(copy, key, isScalar(child) ? child : yield* copyJsonInSlices(child))
   }
   return copy
+}
+
+function setOwn(target: object, key: string | number, value: unknown): void {
+  // An assignment to __proto__ would set the prototype.
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, writable: true })
+  else (target as Record<string, unknown>)[key] = value
 }

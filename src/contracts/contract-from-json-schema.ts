@@ -1,10 +1,10 @@
-import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { ContractReading, Issue, Parsed } from '../capability/contract.ts'
 import type { JsonObject } from '../capability/json.ts'
 import { findPatternFault } from '../patterns/linear-pattern.ts'
-import { WorkExceeded } from '../patterns/work-limit.ts'
-import { boundedAjv } from './bounded-ajv.ts'
-import { copyJson, validationWork } from './bounded-keywords.ts'
+import { runToEnd, type Sliced, WorkExceeded } from '../patterns/work-limit.ts'
+import { type BoundedValidate, boundedAjv } from './bounded-ajv.ts'
+import { copyJson, copyJsonInSlices, validationWork } from './bounded-keywords.ts'
 import type { Direction } from './read-contract.ts'
 import { listPatterns } from './schema-patterns.ts'
 
@@ -13,11 +13,13 @@ import { listPatterns } from './schema-patterns.ts'
  * call: compiling takes about a millisecond, and a configuration may have thousands of schemas.
  */
 export function contractFromJsonSchema(schema: JsonObject, direction: Direction): ContractReading {
-  const { $schema, ...body } = schema
+  const { $schema, $async: _, ...keywords } = schema
   if ($schema !== undefined && !dialects.has(String($schema)))
     return {
       fault: `the schema dialect ${JSON.stringify($schema)} is not supported; use JSON Schema 2020-12`,
     }
+  // Ajv resolves `$ref: "#"` only in schemas with an `$id`.
+  const body = { $id: 'schema:/', ...keywords }
   const ajv = boundedAjv()
   if (!ajv.validateSchema(body))
     return { fault: `the schema is not valid: ${formatErrors(ajv.errors)}` }
@@ -27,7 +29,7 @@ export function contractFromJsonSchema(schema: JsonObject, direction: Direction)
   }
   const text = JSON.stringify(schema)
   const hasDefaults = direction === 'input' && text.includes('"default":')
-  const compile = (): ValidateFunction => ajv.compile(body)
+  const compile = (): BoundedValidate => ajv.compile(body) as unknown as BoundedValidate
   let validate = text.length > maxLazyLength ? compileLarge(compile) : undefined
   if (validate === 'overflow')
     return { fault: 'the schema has too many branches in one place to be validated' }
@@ -36,7 +38,7 @@ export function contractFromJsonSchema(schema: JsonObject, direction: Direction)
       schema,
       parse(value) {
         validate ??= compile()
-        return runBounded(validate as ValidateFunction, value, hasDefaults)
+        return parseBounded(validate as BoundedValidate, value, hasDefaults)
       },
     },
     remarks: [],
@@ -46,10 +48,12 @@ export function contractFromJsonSchema(schema: JsonObject, direction: Direction)
 const maxLazyLength = 16_384
 
 /** Compiled while loading: compiling would delay a call, and the code may overflow V8's stack. */
-function compileLarge(compile: () => ValidateFunction): ValidateFunction | 'overflow' {
+function compileLarge(compile: () => BoundedValidate): BoundedValidate | 'overflow' {
   try {
     const validate = compile()
-    validate(undefined) // V8 compiles a function when it is first called.
+    // V8 compiles a function when it is first called.
+    validate(undefined)
+    runToEnd(validate.inSlices(undefined))
     return validate
   } catch (error) {
     if (error instanceof RangeError) return 'overflow'
@@ -57,28 +61,47 @@ function compileLarge(compile: () => ValidateFunction): ValidateFunction | 'over
   }
 }
 
-/** Invalid when validation takes too long: a call must not block those of other callers. */
-function runBounded(validate: ValidateFunction, value: unknown, hasDefaults: boolean): Parsed {
+type Parse = (validate: BoundedValidate, value: unknown, hasDefaults: boolean) => Parsed
+
+/** Most values take microseconds. A value that takes longer is validated again, in slices. */
+function parseBounded(...args: Parameters<Parse>): Parsed | Promise<Parsed> {
   try {
-    return validationWork.run(() => {
-      // Ajv writes defaults into the value it validates: validate a copy.
-      const candidate = hasDefaults ? copyJson(value) : value
-      return validate(candidate)
-        ? { ok: true, value: candidate }
-        : { ok: false, issues: (validate.errors ?? []).map(toIssue) }
-    })
+    return validationWork.run(() => parseAtOnce(...args))
   } catch (error) {
-    // A RangeError is a stack overflow: the value is too deep.
-    if (!(error instanceof WorkExceeded || error instanceof RangeError)) throw error
-    return { ok: false, issues: [tooMuchWork] }
+    if (!(error instanceof WorkExceeded)) return toRefusal(error)
+    return validationWork.runInSlices(parseInSlices(...args)).catch(toRefusal)
   }
+}
+
+const parseAtOnce: Parse = (validate, value, hasDefaults) => {
+  // Ajv writes defaults into the value it validates: validate a copy.
+  const candidate = hasDefaults ? copyJson(value) : value
+  return toParsed(validate, validate(candidate), candidate)
+}
+
+function* parseInSlices(...[validate, value, hasDefaults]: Parameters<Parse>): Sliced<Parsed> {
+  const candidate = hasDefaults ? yield* copyJsonInSlices(value) : value
+  return toParsed(validate, yield* validate.inSlices(candidate), candidate)
+}
+
+const toParsed = ({ errors }: BoundedValidate, isValid: boolean, value: unknown): Parsed =>
+  isValid ? { ok: true, value } : { ok: false, issues: (errors ?? []).map(toIssue) }
+
+/** Invalid when validation takes too long: a call must not starve those of other callers. */
+function toRefusal(error: unknown): Parsed {
+  if (error instanceof WorkExceeded) return { ok: false, issues: [tooMuchWork] }
+  // A stack overflow.
+  if (error instanceof RangeError) return { ok: false, issues: [tooDeep] }
+  throw error
 }
 
 const tooMuchWork: Issue = {
   pointer: '',
   message:
-    'the value was not checked completely, because that takes longer than 20 ms; send shorter strings or fewer items',
+    'the value was not checked completely, because that takes too long; send shorter strings or fewer items',
 }
+
+const tooDeep: Issue = { pointer: '', message: 'the value is nested too deeply to be checked' }
 
 const dialects = new Set([
   'https://json-schema.org/draft/2020-12/schema',

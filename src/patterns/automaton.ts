@@ -1,9 +1,9 @@
 import type { Program } from './program.ts'
-import type { WorkLimit } from './work-limit.ts'
+import type { Sliced, WorkLimit } from './work-limit.ts'
 
 /**
  * Matches with a lazily built deterministic automaton (Thompson's simulation with cached states, as
- * RE2 does). The time is linear in the length of the text; `limit` stops a match that costs too much.
+ * RE2 does). The time is linear in the length of the text; `limit` stops or interrupts a long match.
  */
 export class Automaton {
   readonly #program: Program
@@ -36,9 +36,29 @@ export class Automaton {
 
   /** True when the pattern matches anywhere in the text, as `RegExp.prototype.test`. */
   test(text: string, limit: WorkLimit): boolean {
-    let state = this.#start
-    for (let at = 0; at < text.length; at++) {
+    return this.#advance(text, { state: this.#start, at: 0, canPause: false }, limit) === true
+  }
+
+  /** The same, with pauses. */
+  *testInSlices(text: string, limit: WorkLimit): Sliced<boolean> {
+    const position = { state: this.#start, at: 0, canPause: true }
+    for (;;) {
+      const result = this.#advance(text, position, limit)
+      if (result !== undefined) return result
+      yield
+    }
+  }
+
+  /** Undefined when a pause is due: `position` then says where to continue. */
+  #advance(text: string, position: Position, limit: WorkLimit): boolean | undefined {
+    let { state } = position
+    for (let { at } = position; at < text.length; at++) {
       if ((at & 0xfff) === 0) limit.spend(0x400)
+      if (limit.isPauseDue && position.canPause) {
+        position.state = state
+        position.at = at
+        return undefined
+      }
       let codePoint = text.charCodeAt(at)
       let next = codePoint < 128 ? state.ascii[codePoint] : undefined
       if (next === undefined) {
@@ -153,6 +173,13 @@ export class Automaton {
     }
     return symbol
   }
+}
+
+/** How far a match has come. */
+interface Position {
+  readonly canPause: boolean
+  state: State
+  at: number
 }
 
 /** A set of instructions and what preceded them: determines the rest of the match. */

@@ -1,11 +1,12 @@
 import { Automaton } from './automaton.ts'
 import { type PatternNode, parsePattern, UnsupportedPattern } from './parse-pattern.ts'
 import { type Program, toProgram } from './program.ts'
-import type { WorkLimit } from './work-limit.ts'
+import type { Sliced, WorkLimit } from './work-limit.ts'
 
 /** A regular expression whose matching time is linear in the length of the text. */
 export interface LinearPattern {
   test(text: string, limit: WorkLimit): boolean
+  testInSlices(text: string, limit: WorkLimit): Sliced<boolean>
 }
 
 /**
@@ -20,6 +21,11 @@ export function toLinearPattern(source: string): LinearPattern {
   return {
     test: (text, limit) =>
       parts.every(({ automaton, negative }) => automaton.test(text, limit) !== negative),
+    *testInSlices(text, limit) {
+      for (const { automaton, negative } of parts)
+        if ((yield* automaton.testInSlices(text, limit)) === negative) return false
+      return true
+    },
   }
 }
 

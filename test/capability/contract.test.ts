@@ -125,6 +125,41 @@ describe('JSON Schema', () => {
     expect(await aContract(pydantic).parse(input)).toEqual({ ok: true, value: { units: 'metric' } })
     expect(input).toEqual({})
   })
+
+  test('an $id that ends a comment does not inject code', async () => {
+    const $id = 'a*/;globalThis.injected=true;/*'
+    const contract = aContract({
+      type: 'object',
+      $id,
+      properties: { a: { $ref: '#/$defs/a' } },
+      $defs: { a: { $id, type: 'string' } },
+    })
+
+    expect(await contract.parse({ a: 'x' })).toMatchObject({ ok: true })
+    expect(globalThis).not.toHaveProperty('injected')
+  })
+
+  test('a property whose name looks like generated code is validated', async () => {
+    const name = 'for(let i0=0; i0<len0; i0++){'
+    const contract = aContract({ type: 'object', properties: { [name]: { type: 'string' } } })
+
+    expect(await contract.parse({ [name]: 1 })).toMatchObject({ ok: false })
+  })
+
+  test("Ajv's own keyword $async changes nothing", async () => {
+    const contract = aContract({ type: 'object', $async: true, required: ['a'] })
+
+    expect(await contract.parse({})).toMatchObject({ ok: false })
+  })
+
+  test('a reference to the root is resolved', async () => {
+    const contract = aContract({ type: 'object', properties: { child: { $ref: '#' } } })
+
+    expect(await contract.parse({ child: { child: {} } })).toMatchObject({ ok: true })
+    expect(await contract.parse({ child: { child: 1 } })).toMatchObject({
+      issues: [{ pointer: '/child/child' }],
+    })
+  })
 })
 
 describe('an unusable schema', () => {
