@@ -136,9 +136,11 @@ function* expandEach(
 
 const toList = (target: Scope, rows: readonly Row[], hasMore: boolean): JsonObject => ({
   object: 'list',
-  data: rows.map(({ key, body }) => ({
+  data: rows.map(({ key, body, isUnreadable }) => ({
     id: toServedKey(target, key),
-    data: toData(body, [...target.fields.values()]) as JsonObject,
+    ...(isUnreadable
+      ? { unreadable: true }
+      : { data: toData(body, [...target.fields.values()]) as JsonObject }),
   })),
   has_more: hasMore,
 })
