@@ -24,12 +24,14 @@ export const readTextAsBytes = (driver: LibsqlDriver): Driver => ({
   close: () => driver.close(),
 })
 
-/** False for pragmas and `returning`, which cannot be part of a query, and when all columns are cast. */
-const mayReturnText = (sql: string, statement: LibsqlStatement): boolean =>
-  /^\s*(select|with)\b/i.test(sql) &&
-  statement
-    .columns()
-    .some(({ name }) => !new RegExp(`as (blob|integer|real)\\) as ${name}\\b`).test(sql))
+/** False for pragmas and `returning`, which cannot be part of a query, and when every column is cast. */
+function mayReturnText(sql: string, statement: LibsqlStatement): boolean {
+  if (!/^\s*(select|with)\b/i.test(sql)) return false
+  const casts = new Set(
+    [...sql.matchAll(/\bas (?:blob|integer|real)\) as (\w+)/g)].map(([, name]) => name),
+  )
+  return statement.columns().some(({ name }) => !casts.has(name))
+}
 
 function toDecoded(driver: LibsqlDriver, statement: LibsqlStatement, sql: string): DriverStatement {
   const names = statement.columns().map(({ name }) => name)
