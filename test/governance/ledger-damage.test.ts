@@ -2,12 +2,14 @@ import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { openSqlite } from '../../src/storage/sqlite/sqlite.ts'
 import { createRandom, fuzzSeed, type Random } from '../fuzz/random.ts'
 import { aProject } from '../support/a-project.ts'
 import { amount } from '../support/amount.ts'
 import { copyFolder, damageStore, storeName } from '../support/damage-files.ts'
 import { eventually } from '../support/eventually.ts'
 import { type PaymentAnswer, PaymentHost } from '../support/payment-host.ts'
+import { drawbridge } from '../support/run-cli.ts'
 
 const damageCount = amount(10, 500)
 const runningDamageCount = amount(2, 100)
@@ -104,6 +106,54 @@ test(`${damageCount} random damages of a stopped store never repeat an acknowled
   expect(faults).toEqual([])
   expect(verdicts.get('refused')).toBeGreaterThan(damageCount / 4)
 })
+
+test.each([
+  ['runs', 'outcome'],
+  ['approvals', 'shown'],
+  ['ledger_state', 'record'],
+])('invalid UTF-8 in %s.%s is refused, and the process goes on', async (table, column) => {
+  const store = path.join(await aProject({}), storeName)
+  const orders = ['order-1', 'order-2']
+  const host = await PaymentHost.start()
+  await host.run('open', { store })
+  await host.run('pay', { orders })
+  await host.run('close')
+  const database = openSqlite(store)
+  if (table === 'approvals') database.exec(insertApproval)
+  database.exec(`update ${table} set ${column} = cast(x'fffe41' as text)`)
+  database.close()
+
+  const { error } = await host.run('open', { store })
+  const { answers = [] } = error === undefined ? await host.run('pay', { orders }) : {}
+
+  expect(host.isAlive).toBe(true)
+  expect(findFaults(answers)).toEqual([])
+  expect(error ?? answers.map(({ code }) => code).join()).toMatch(/drawbridge store|ledger_damaged/)
+})
+
+test('invalid UTF-8 in a block of the audit is found by check, and the process goes on', async () => {
+  const store = path.join(await aProject({}), storeName)
+  const orders = ['order-1', 'order-2']
+  const host = await PaymentHost.start()
+  await host.run('open', { store })
+  await host.run('pay', { orders })
+  await host.run('close')
+  const database = openSqlite(store)
+  database.exec(`update audit set lines = cast(x'fffe41' as text)`)
+  database.close()
+
+  await host.run('open', { store })
+  const { answers = [] } = await host.run('pay', { orders })
+  await host.run('close')
+  const { code, stdout } = await drawbridge(['store', 'check', '--store', store])
+
+  expect(findFaults(answers)).toEqual([])
+  expect([code, stdout]).toEqual([1, expect.stringContaining('audit')])
+})
+
+const insertApproval = `
+  insert into approvals (id, binding, caller, capability, state, created, expires, shown)
+  values ('a1', 'b', 'c', 'pay', 'waiting', 0, 9000000000000, '{}')`
 
 test(`${runningDamageCount} random damages under a running process never repeat an acknowledged effect`, {
   timeout: 60_000 + runningDamageCount * 10_000,

@@ -105,3 +105,94 @@ test('a grant of the whole key keeps the ids of the owner', async () => {
     records.map(({ email }) => email).reverse(),
   )
 })
+
+/** Letters that people write and receive, by the hidden key of a person; each has an attachment. */
+const letters = aStream('letters', {
+  primary_key: 'secret',
+  cursor_field: 'at',
+  schema: {
+    type: 'object',
+    properties: {
+      secret: { type: 'string' },
+      sender: { type: 'string' },
+      reply_to: { type: 'string' },
+      subject: { type: 'string' },
+      blob_ref: { type: 'object' },
+      at: { type: 'string', format: 'date-time' },
+    },
+  },
+  relationships: [
+    { name: 'replies', stream: 'letters', foreign_key: 'reply_to', cardinality: 'has_many' },
+    { name: 'origin', stream: 'letters', foreign_key: 'reply_to', cardinality: 'belongs_to' },
+  ],
+  query: {
+    expand: ['replies', 'origin'],
+    aggregations: { group_by: ['secret', 'subject'], count_distinct: ['secret'] },
+  },
+})
+
+const bytes = Buffer.from('an attachment')
+const blobId = `blob_${'a'.repeat(64)}`
+const allLetters = [1, 2].map((number) => ({
+  secret: `hidden${number}`,
+  ...(number === 2 && { reply_to: 'hidden1' }),
+  subject: `walnut ${number}`,
+  blob_ref: { blob_id: blobId, mime_type: 'text/plain', size_bytes: bytes.length },
+  at: `2026-01-0${number}T00:00:00Z`,
+}))
+
+async function aLetterReader(fields: readonly string[]) {
+  const store = await aRecordStore()
+  const source = store.put(letters, 'work', allLetters)
+  store.writer.storeBlob(
+    { id: blobId, mimeType: 'text/plain', bytes },
+    { source: source.n, key: 'hidden1' },
+  )
+  const { token } = store.grant({ stream: 'letters', fields })
+  return { ...(await aReader(store, token)), token }
+}
+
+test('aggregates and blobs contain no value of a key field outside the grant', async () => {
+  const { call, origin, token } = await aLetterReader(['subject', 'at', 'blob_ref'])
+  const headers = { authorization: `Bearer ${token}` }
+  const blob = await fetch(`${origin}/v1/blobs/${blobId}`, { headers })
+  const query = { stream: 'letters', metric: 'count' }
+  const answers = [
+    await call('query_records', { stream: 'letters' }),
+    await call('aggregate', query),
+    await call('aggregate', { ...query, group_by: 'subject' }),
+    await call('aggregate', { ...query, group_by: 'secret' }),
+    await call('aggregate', { ...query, metric: 'count_distinct', field: 'secret' }),
+    await call('aggregate', { ...query, filter: { secret: 'hidden1' } }),
+    Object.fromEntries(blob.headers),
+    await blob.text(),
+  ]
+  const codes = answers
+    .slice(3, 6)
+    .map((answer) => (answer as { failure?: { code: string } }).failure)
+
+  expect(blob.status).toBe(200)
+  expect(answers.filter((answer) => JSON.stringify(answer).includes('hidden'))).toEqual([])
+  expect(codes.every((failure) => failure !== undefined)).toBe(true)
+})
+
+test('a relation cannot be expanded where it would reveal a key outside the grant', async () => {
+  const { call } = await aLetterReader(['subject', 'at', 'reply_to'])
+  const expand = async (name: string) =>
+    (await call('query_records', { stream: 'letters', expand: [name] })).failure?.code
+  const schema = await call('schema', { stream: 'letters' })
+
+  expect(await expand('replies')).toBe('invalid_expand')
+  expect(await expand('origin')).toBe('invalid_expand')
+  expect(JSON.stringify(schema)).not.toMatch(/replies|origin/)
+})
+
+test('expanded records under a grant of the key have the ids of the owner', async () => {
+  const { call } = await aLetterReader(['secret', 'subject', 'at', 'reply_to'])
+
+  const { data } = await call('query_records', { stream: 'letters', expand: ['replies', 'origin'] })
+
+  expect(
+    JSON.stringify(listOf(data).map((record) => (record as { expanded?: unknown }).expanded)),
+  ).toContain('"id":"hidden2"')
+})

@@ -119,6 +119,7 @@ const statuses: Readonly<Record<ReadFailureCode, readonly [number, string]>> = {
   remote_busy: [429, 'rate_limit_exceeded'],
   remote_unavailable: [502, 'api_error'],
   remote_refused: [502, 'api_error'],
+  record_unreadable: [500, 'api_error'],
   grant_missing: [401, 'authentication_error'],
   grant_revoked: [403, 'grant_revoked'],
   grant_expired: [403, 'grant_expired'],

@@ -3,7 +3,7 @@ import { isFailed } from '../../capability/outcome.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { mergePages } from '../../sources/records/answers/merge-pages.ts'
 import { toListEnvelope } from '../../sources/records/answers/page-answer.ts'
-import { noRecord } from '../../sources/records/fetch/fetch-document.ts'
+import { noRecord, unreadableRecord } from '../../sources/records/fetch/fetch-document.ts'
 import { blobField, findBlob } from '../../sources/records/fetch/find-blob.ts'
 import type { Scope } from '../../sources/records/model/scope.ts'
 import { expandPage, toExpansions } from '../../sources/records/query/expand.ts'
@@ -83,6 +83,7 @@ export const streamRoutes: readonly ReadRoute[] = [
       if (others.length > 0) return ambiguousConnection(matches.map(({ scope }) => scope))
       if (!match) return noRecord()
       const { scope, row } = match
+      if (row.isUnreadable) return unreadableRecord(scope, row)
       const fields = toFields(scope, { fields: many('fields') })
       if (isFailed(fields)) return fields
       const expansions = toExpansions(reader, scope, {

@@ -13,6 +13,7 @@ export const readFailures = {
   unknown_stream: 'model',
   not_found: 'model',
   blob_not_found: 'model',
+  record_unreadable: 'operator',
   connection_not_found: 'model',
   conflicting_connection_id: 'model',
   ambiguous_connection: 'model',

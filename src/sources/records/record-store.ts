@@ -53,6 +53,8 @@ export interface Row {
   readonly emittedAt: string
   /** May hold fields outside the scope: only `toData` reads it. */
   readonly body: RecordBody
+  /** The stored body is damaged, and `body` is empty. */
+  readonly isUnreadable?: true
 }
 
 export interface Condition {

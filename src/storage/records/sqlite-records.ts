@@ -22,6 +22,7 @@ import type {
 } from '../../sources/records/record-store.ts'
 import { type All, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
+import type { Bytes } from '../sqlite/text-as-bytes.ts'
 import { AdaptiveBatch } from './adaptive-batch.ts'
 import { BlobTable } from './blob-table.ts'
 import { SegmentReader } from './columns/segment-reader.ts'
@@ -32,7 +33,8 @@ import { RecordCatalog } from './record-catalog.ts'
 import { prepareRecords } from './record-schema.ts'
 import { lookUpLastUpdated, scanLastUpdated } from './rows/last-updated.ts'
 import { fillLongBodies } from './rows/long-bodies.ts'
-import { bodyOrLength, type PackedRows, pack, unpack } from './rows/packed-rows.ts'
+import { bodyOrLength, readRows } from './rows/packed-rows.ts'
+import { readBody } from './rows/read-body.ts'
 import { readChangesSlice } from './rows/record-changes.ts'
 import { lookUpSlice, matchesWholeScan, scanSlice } from './rows/record-slices.ts'
 import { hasFewKeys, toWhere } from './rows/record-sql.ts'
@@ -44,7 +46,7 @@ interface StoredRow {
   readonly id: number
   readonly key: string
   readonly at: string
-  readonly body: string
+  readonly body: Bytes
 }
 
 /** Sources and grants, valid for one `data_version` of the file. */
@@ -157,7 +159,7 @@ export class SqliteRecords implements RecordStore {
   find({ keys, ...scope }: Scope, key: string): Row | undefined {
     if (keys && !keys.includes(key)) return undefined
     const [row] = this.#all<StoredRow>(sql`
-      select id, key, at, body from ${recordTable(scope.source.n)}
+      select id, key, at, cast(body as blob) as body from ${recordTable(scope.source.n)}
       where key = ${key} and ${toWhere(scope)}`)
     return row && toRow(row)
   }
@@ -176,14 +178,14 @@ export class SqliteRecords implements RecordStore {
 
   byArrival(scope: Scope, arrivals: readonly number[]): ArrivedRows {
     const { maxInlineBodyBytes, maxLongBodyBytes } = this.#bounds
-    const [packed] = this.#all<PackedRows>(
-      pack(sql`
+    const longRows = readRows(
+      this.#all,
+      sql`
         select id, key, at, ${bodyOrLength(maxInlineBodyBytes)} as body, null as sorted
         from ${recordTable(scope.source.n)}
         where id in (select value from json_each(${JSON.stringify(arrivals)}))
-          and ${toWhere(scope)}`),
+          and ${toWhere(scope)}`,
     )
-    const longRows = unpack(packed)
     const { rows, inputCount } = fillLongBodies(this.#all, scope, longRows, maxLongBodyBytes)
     return { rows, remaining: longRows.slice(inputCount).map(({ arrival }) => arrival) }
   }
@@ -251,4 +253,9 @@ export class SqliteRecords implements RecordStore {
   }
 }
 
-const toRow = ({ id, key, at, body }: StoredRow): Row => ({ arrival: id, key, emittedAt: at, body })
+const toRow = ({ id, key, at, body }: StoredRow): Row => ({
+  arrival: id,
+  key,
+  emittedAt: at,
+  ...readBody(body),
+})

@@ -4,8 +4,10 @@ import { pathToFileURL } from 'node:url'
 import { SetupError } from '../../capability/setup-error.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { isDanglingLink } from '../private-file.ts'
+import type { Driver, Value } from './driver.ts'
+import { type LibsqlDriver, readTextAsBytes } from './text-as-bytes.ts'
 
-/** The subset of SQLite in use. Only this file knows the drivers. */
+/** The subset of SQLite in use. Only this folder knows the drivers. */
 export interface Sqlite {
   /** Compiles a statement once and caches it by its text. */
   prepare<Row = never>(sql: string): Statement<Row>
@@ -19,17 +21,7 @@ export interface Statement<Row> {
   all(...values: Value[]): Row[]
 }
 
-export type Value = string | number | Uint8Array | null
-
-interface Driver {
-  prepare(sql: string): {
-    run(...values: Value[]): { changes: number | bigint }
-    get(...values: Value[]): unknown
-    all(...values: Value[]): unknown[]
-  }
-  exec(sql: string): unknown
-  close(): void
-}
+export type { Value } from './driver.ts'
 
 /** Uses `node:sqlite` where Node has it, else libsql, which ships prebuilt binaries. */
 export const openSqlite = (file: string): Sqlite => toSqlite(openDriver(file))
@@ -73,9 +65,10 @@ function openDriver(file: string, options: { readonly readOnly?: boolean } = {})
       }
       return new DatabaseSync(file, options)
     }
-    const Database = load('libsql') as new (file: string) => Driver
+    const Database = load('libsql') as new (file: string) => LibsqlDriver
     // Its option for this is ignored, but not the parameter of a URI.
-    return new Database(options.readOnly ? `${pathToFileURL(file).href}?mode=ro` : file)
+    const address = options.readOnly ? `${pathToFileURL(file).href}?mode=ro` : file
+    return readTextAsBytes(new Database(address))
   } catch (error) {
     throw new SetupError(`The store ${file} cannot be opened: ${(error as Error).message}`)
   }

@@ -57,10 +57,11 @@ function toLines(
   records: readonly ServedRecord[],
   emittedAt: string | undefined,
 ): { readonly lines: readonly string[]; readonly isShortened: boolean } {
-  const entries = records.map(({ id, emitted_at, deleted, data, expanded }) => ({
+  const entries = records.map(({ id, emitted_at, deleted, unreadable, data, expanded }) => ({
     id,
     emitted_at: emittedAt === undefined ? emitted_at : undefined,
     deleted: deleted === true ? deleted : undefined,
+    unreadable,
     data,
     expanded,
   }))

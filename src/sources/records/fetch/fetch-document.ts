@@ -94,7 +94,8 @@ function findRecord(
   const { scope } = target
   const key = fromServedKey(scope, target.key)
   const row = key === undefined ? undefined : reader.store.find(scope, key)
-  return row ? { scope, row } : noRecord()
+  if (!row) return noRecord()
+  return row.isUnreadable ? unreadableRecord(scope, row) : { scope, row }
 }
 
 /** Resolves an id to a scope and a served key. Reads nothing from the store. */
@@ -122,6 +123,16 @@ export function resolveRecordId(
 
 export const noRecord = (): Failed =>
   cannotRead('not_found', 'Record not found. Use an id from search or query_records.')
+
+export const unreadableRecord = ({ source }: Scope, { arrival }: Row): Failed =>
+  cannotRead(
+    'record_unreadable',
+    `Row ${arrival} of ${source.connection.id}/${source.stream.name} is damaged.`,
+    {
+      advice:
+        'The stored record is damaged: run "drawbridge store check", then import the record again, or run "drawbridge store restore" or "drawbridge store repair".',
+    },
+  )
 
 const textFields = ['text', 'content', 'body', 'message', 'summary']
 

@@ -18,7 +18,10 @@ export interface Expansion {
   readonly limit: number
 }
 
-/** Relations that can be expanded: both streams and the foreign key are granted. */
+/**
+ * Relations that can be expanded: both streams, the foreign key, and the primary key that it refers to are
+ * granted. An expansion shows that the two are equal, which would reveal a primary key outside the grant.
+ */
 export function findRelations(
   { scopes }: Pick<Reader, 'scopes'>,
   scope: Scope,
@@ -30,8 +33,10 @@ export function findRelations(
         source.stream.name === relation.stream,
     )
     const holder = relation.cardinality === 'belongs_to' ? scope : target
+    const referred = relation.cardinality === 'belongs_to' ? target : scope
     const foreignKey = holder?.fields.get(relation.foreignKey)
-    return target && foreignKey && isScalar(foreignKey)
+    const isKeyGranted = referred?.idKey === undefined
+    return target && foreignKey && isScalar(foreignKey) && isKeyGranted
       ? [{ relation, target, foreignKey, limit: relation.defaultLimit }]
       : []
   })
@@ -136,9 +141,11 @@ function* expandEach(
 
 const toList = (target: Scope, rows: readonly Row[], hasMore: boolean): JsonObject => ({
   object: 'list',
-  data: rows.map(({ key, body }) => ({
+  data: rows.map(({ key, body, isUnreadable }) => ({
     id: toServedKey(target, key),
-    data: toData(body, [...target.fields.values()]) as JsonObject,
+    ...(isUnreadable
+      ? { unreadable: true }
+      : { data: toData(body, [...target.fields.values()]) as JsonObject }),
   })),
   has_more: hasMore,
 })

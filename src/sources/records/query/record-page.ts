@@ -29,6 +29,8 @@ export interface ServedRecord extends JsonObject {
   readonly connection_id: string
   readonly emitted_at: string
   readonly data?: JsonObject | undefined
+  /** The stored record is damaged. */
+  readonly unreadable?: true
 }
 
 export interface RecordPage {
@@ -60,7 +62,7 @@ export const toPageSize = ({ limit }: RecordsQuery): number =>
 export const toRecord = (
   scope: Scope,
   fields: readonly Field[],
-  { key, emittedAt, body }: Row,
+  { key, emittedAt, body, isUnreadable }: Row,
 ): ServedRecord => ({
   object: 'record',
   id: toServedKey(scope, key),
@@ -68,7 +70,7 @@ export const toRecord = (
   connection_id: scope.source.connection.id,
   display_name: scope.source.connection.label,
   emitted_at: emittedAt,
-  data: toData(body, fields) as JsonObject,
+  ...(isUnreadable ? { unreadable: true } : { data: toData(body, fields) as JsonObject }),
 })
 
 export const invalidCursor = (): Failed =>

@@ -1,5 +1,6 @@
 import type { Comparable, Field } from '../../../sources/records/model/stream.ts'
 import { type All, join, name, type Sql, sql } from '../../sqlite/sql.ts'
+import { type Bytes, toText } from '../../sqlite/text-as-bytes.ts'
 import { fromExact, toExact } from '../rows/packed-rows.ts'
 import { recordTable, valueColumn } from '../table-names.ts'
 
@@ -20,13 +21,14 @@ export function readColumns(
   const packedColumns = columns.map((column, at) => {
     const type = fields[at]?.type
     const value = type === 'number' || type === 'integer' ? toExact(column) : column
-    return sql`json_group_array(${value}) as ${name`column${at}`}`
+    return sql`cast(json_group_array(${value}) as blob) as ${name`column${at}`}`
   })
-  const [row] = all<Readonly<Record<string, string>>>(sql`
+  const [row] = all<Readonly<Record<string, Bytes>>>(sql`
     select ${join(packedColumns, ', ')}
     from (select ${join(columns, ', ')} from ${recordTable(n)} where ${filter})`)
   return fields.map((field, at) => {
-    const values = JSON.parse(row?.[`column${at}`] ?? '[]') as Values
+    const bytes = row?.[`column${at}`]
+    const values = (bytes ? JSON.parse(toText(bytes)) : []) as Values
     return field.type === 'string' ? values : values.map((value) => fromExact(field, value))
   })
 }

@@ -1,12 +1,15 @@
-import { type RecordBody, toData } from '../../../sources/records/model/record-data.ts'
+import { toData } from '../../../sources/records/model/record-data.ts'
 import type { Scope } from '../../../sources/records/model/scope.ts'
+import type { Row } from '../../../sources/records/record-store.ts'
 import { type All, sql } from '../../sqlite/sql.ts'
+import type { Bytes } from '../../sqlite/text-as-bytes.ts'
 import { recordTable } from '../table-names.ts'
 import type { LongRow } from './packed-rows.ts'
+import { readBody } from './read-body.ts'
 import { toWhere } from './record-sql.ts'
 
 export interface FilledRows<RowHead> {
-  readonly rows: readonly (RowHead & { readonly body: RecordBody })[]
+  readonly rows: readonly (RowHead & Pick<Row, 'body' | 'isUnreadable'>)[]
   /** How many of the input rows were handled; the rest is left to the next slice. */
   readonly inputCount: number
 }
@@ -25,9 +28,10 @@ export function fillLongBodies<RowHead extends { readonly arrival: number }>(
   if (ids.length === 0)
     return { rows: longRows as FilledRows<RowHead>['rows'], inputCount: longRows.length }
   const bodies = new Map(
-    all<{ id: number; body: string }>(
+    all<{ id: number; body: Bytes }>(
       sql`
-        select id, body from ${recordTable(scope.source.n)}
+        select cast(id as integer) as id, cast(body as blob) as body
+        from ${recordTable(scope.source.n)}
         where id in (select value from json_each(${JSON.stringify(ids)}))
           and ${toWhere(scope)}`,
     ).map((row) => [row.id, row.body]),
@@ -35,9 +39,11 @@ export function fillLongBodies<RowHead extends { readonly arrival: number }>(
   const fields = [...scope.fields.values()]
   const rows = longRows.slice(0, inputCount).flatMap((row) => {
     if (typeof row.body !== 'number') return [{ ...row, body: row.body }]
-    const body = bodies.get(row.arrival)
+    const bytes = bodies.get(row.arrival)
     // Another process may have changed or deleted the record in the meantime.
-    return body === undefined ? [] : [{ ...row, body: toData(body, fields) }]
+    if (bytes === undefined) return []
+    const stored = readBody(bytes)
+    return [{ ...row, ...stored, body: toData(stored.body, fields) }]
   })
   return { rows, inputCount }
 }

@@ -8,7 +8,7 @@ import { type All, join, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
 import { departureTable, fieldChangeTable, recordTable } from '../table-names.ts'
 import { fillLongBodies } from './long-bodies.ts'
-import { bodyOrLength, type PackedRows, pack, unpack } from './packed-rows.ts'
+import { bodyOrLength, readRows } from './packed-rows.ts'
 import { and, areKeys, hasFewKeys, toGranted } from './record-sql.ts'
 
 /** A visible record, at the number of its last visible change. */
@@ -163,13 +163,11 @@ function toChanges(
   { maxInlineBodyBytes, maxLongBodyBytes }: ReadBounds,
 ): { readonly changes: readonly RecordChange[]; readonly end: number } {
   const ids = positions.flatMap((position) => ('id' in position ? [position.id] : []))
-  const [packed] = all<PackedRows>(
-    pack(sql`
-      select id, key, at, ${bodyOrLength(maxInlineBodyBytes)} as body, null as sorted
-      from ${recordTable(scope.source.n)}
-      where id in (select value from json_each(${JSON.stringify(ids)}))`),
-  )
-  const longRows = new Map(unpack(packed).map((row) => [row.arrival, row]))
+  const present = sql`
+    select id, key, at, ${bodyOrLength(maxInlineBodyBytes)} as body, null as sorted
+    from ${recordTable(scope.source.n)}
+    where id in (select value from json_each(${JSON.stringify(ids)}))`
+  const longRows = new Map(readRows(all, present).map((row) => [row.arrival, row]))
   const inOrder = ids.flatMap((id) => longRows.get(id) ?? [])
   const { rows, inputCount } = fillLongBodies(all, scope, inOrder, maxLongBodyBytes)
   const byId = new Map(rows.map((row) => [row.arrival, row]))

@@ -11,7 +11,7 @@ import { type All, type Sql, sql } from '../../sqlite/sql.ts'
 import type { ReadBounds } from '../read-bounds.ts'
 import { recordTable, valueColumn } from '../table-names.ts'
 import { fillLongBodies } from './long-bodies.ts'
-import { bodyOrLength, type LongRow, type PackedRows, pack, unpackPlaced } from './packed-rows.ts'
+import { bodyOrLength, type LongRow, readPlacedRows } from './packed-rows.ts'
 import {
   type IndexScan,
   inWindow,
@@ -53,8 +53,7 @@ export function scanSlice(
         sorted
       from (${toScan(scan)}) as scan
       where ${toWhere(scope, conditions)} limit ${limit}`
-  const [packed] = all<PackedRows>(pack(matches))
-  const longRows = unpackPlaced(packed, sort)
+  const longRows = readPlacedRows(all, matches, sort)
   const { rows, isCut, last } = fill(all, scope, longRows, bounds)
   if (last && (isCut || longRows.length === limit)) return { rows, resume: last }
   const end = everyRowMatches ? undefined : findScanEnd(all, toScan(withoutColumns(scan)), maxRows)
@@ -79,12 +78,10 @@ export function lookUpSlice(all: All, scope: Scope, query: SliceQuery, bounds: R
     },
     toWhere(scope, conditions),
   )
-  const [packed] = all<PackedRows>(
-    pack(sql`
-      select id, key, at, ${bodyOrLength(bounds.maxInlineBodyBytes)} as body, sorted
-      from (${lookup}) cross join ${table} using (id)`),
-  )
-  const longRows = unpackPlaced(packed, sort)
+  const matches = sql`
+    select id, key, at, ${bodyOrLength(bounds.maxInlineBodyBytes)} as body, sorted
+    from (${lookup}) cross join ${table} using (id)`
+  const longRows = readPlacedRows(all, matches, sort)
   const { rows, isCut, last } = fill(all, scope, longRows, bounds)
   return last && (isCut || longRows.length === limit) ? { rows, resume: last } : { rows }
 }

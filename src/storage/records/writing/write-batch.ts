@@ -1,3 +1,5 @@
+import { parseJson } from '../../../json/parse-json.ts'
+import type { Data } from '../../../sources/records/model/record-data.ts'
 import { isScalar, type RecordSource, type Stream } from '../../../sources/records/model/stream.ts'
 import type { RecordContent } from '../../../sources/records/model/to-content.ts'
 import type { RecordEntry, WrittenBatch } from '../../../sources/records/record-sink.ts'
@@ -147,7 +149,9 @@ class Batch {
       `insert into ${fieldChangeTable(this.#n)} (id, field, seq) values (?, ?, ?)
        on conflict do update set seq = excluded.seq`,
     )
-    const [before, after] = [JSON.parse(storedRecord.body), JSON.parse(content.body)]
+    // Of a damaged record, every field counts as changed.
+    const before = (parseJson(storedRecord.body) ?? {}) as Data
+    const after: Data = JSON.parse(content.body)
     for (const field of this.#stream.fields)
       if (JSON.stringify(before[field.name]) !== JSON.stringify(after[field.name])) {
         mark.run(id, field.n, seq)
