@@ -7,10 +7,10 @@ import type {
   ExecutionSummary,
   LoggedExecution,
 } from '../../sources/intents/log/execution-log.ts'
+import { toText } from '../sqlite/bytes.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable, type PurgedRecords } from './chain/chain-table.ts'
 import type { ProcessRegistry } from './processes/process-registry.ts'
-import { toText } from './seals/sealed-table.ts'
 
 interface ExecutionRow {
   readonly id: string

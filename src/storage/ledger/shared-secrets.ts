@@ -1,5 +1,5 @@
+import { toText } from '../sqlite/bytes.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
-import { toText } from './seals/sealed-table.ts'
 
 /**
  * A secret that all processes on one file share, by name. Race-free: the first insert wins, and every

@@ -20,9 +20,9 @@ import type {
   TallyQuery,
   TallySlice,
 } from '../../sources/records/record-store.ts'
+import type { Bytes } from '../sqlite/bytes.ts'
 import { type All, sql } from '../sqlite/sql.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
-import type { Bytes } from '../sqlite/text-as-bytes.ts'
 import { AdaptiveBatch } from './adaptive-batch.ts'
 import { BlobTable } from './blob-table.ts'
 import { SegmentReader } from './columns/segment-reader.ts'

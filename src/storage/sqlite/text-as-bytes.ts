@@ -1,3 +1,4 @@
+import { type Bytes, toText } from './bytes.ts'
 import type { Driver, DriverStatement } from './driver.ts'
 
 /** What libsql offers besides the common subset. */
@@ -67,14 +68,3 @@ function toRow(names: readonly string[], cells: readonly unknown[]): Record<stri
   })
   return row
 }
-
-/** A blob. The drivers differ: `Buffer`, `Uint8Array` or `ArrayBuffer`. */
-export type Bytes = Uint8Array | ArrayBuffer
-
-export const toText = (bytes: Bytes): string => toBytes(bytes).toString()
-
-/** The same bytes, not copied. */
-export const toBytes = (bytes: Bytes): Buffer =>
-  bytes instanceof ArrayBuffer
-    ? Buffer.from(bytes)
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

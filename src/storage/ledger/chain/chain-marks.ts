@@ -1,3 +1,4 @@
+import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import { toSeal } from '../seals/seal.ts'
 import type { ChainEnd, ChainName } from './chain-block.ts'
@@ -117,5 +118,3 @@ export class ChainMarks {
 }
 
 type MarkKind = 'anchor' | 'sealed'
-
-const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString()

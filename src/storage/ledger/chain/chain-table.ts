@@ -1,5 +1,6 @@
 import type { Fault } from '../../../capability/fault.ts'
 import { StorageError } from '../../../capability/storage-error.ts'
+import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite, Statement } from '../../sqlite/sqlite.ts'
 import {
   type ChainBlock,
@@ -219,8 +220,6 @@ function toLines(previousHead: string, entries: readonly string[]): Lines {
   }
   return { text, head }
 }
-
-const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
 const toSealText = ({ seal }: Pick<BlockRow, 'seal'>): string | undefined =>
   seal === null ? undefined : toText(seal)

@@ -1,9 +1,9 @@
 import { DamageError } from '../../../capability/storage-error.ts'
+import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { ChainName, ChainEnd as ChainPosition } from '../chain/chain-block.ts'
 import { addToSum, emptySum, type RowSeals, type Seal } from '../seals/row-seals.ts'
 import { openSealedRows, type RunRow } from '../seals/sealed-rows.ts'
-import { toText } from '../seals/sealed-table.ts'
 import { isOlder, type LedgerState, StateRow } from './ledger-state.ts'
 import type { WitnessReading } from './witness.ts'
 

@@ -1,8 +1,8 @@
 import { DamageError } from '../../../capability/storage-error.ts'
+import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite, Statement } from '../../sqlite/sqlite.ts'
 import type { ChainEnd as ChainPosition } from '../chain/chain-block.ts'
 import { addToSum, emptySum, isSeal, type RowSeals, type Seal } from '../seals/row-seals.ts'
-import { toText } from '../seals/sealed-table.ts'
 
 /** The ledger after a commit. The same text is a row of the database and a record of the witness. */
 export interface LedgerState {

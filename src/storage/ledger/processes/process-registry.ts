@@ -1,5 +1,5 @@
+import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
-import { toText } from '../seals/sealed-table.ts'
 import {
   holdsLock,
   lockProcess,

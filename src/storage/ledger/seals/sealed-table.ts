@@ -1,4 +1,5 @@
 import { DamageError } from '../../../capability/storage-error.ts'
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
 import type { Sqlite, Statement, Value } from '../../sqlite/sqlite.ts'
 import { isSeal, type RowSeals, type Seal } from './row-seals.ts'
 
@@ -195,8 +196,8 @@ export class SealedTable<Row extends { readonly [Name in keyof Row]: Cell }> {
   }
 }
 
-/** Text as bytes. The drivers differ: `Buffer`, `Uint8Array` or `ArrayBuffer`. */
-type RawRow = Readonly<Record<string, number | Uint8Array | ArrayBuffer | null>>
+/** Text as bytes. */
+type RawRow = Readonly<Record<string, number | Bytes | null>>
 
 /**
  * Every column is cast, because the type of a damaged value is arbitrary. Text is read as bytes: one of the
@@ -208,6 +209,3 @@ function toSelect<Row>({ name, columns }: TableShape<Row>): string {
   )
   return `select ${casts.join(', ')}, cast(seal as blob) as seal from ${name} `
 }
-
-export const toText = (bytes: Uint8Array | ArrayBuffer): string =>
-  Buffer.isBuffer(bytes) ? bytes.toString() : Buffer.from(bytes as ArrayBuffer).toString()

@@ -1,6 +1,6 @@
 import type { Comparable, Field } from '../../../sources/records/model/stream.ts'
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
 import { type All, join, name, type Sql, sql } from '../../sqlite/sql.ts'
-import { type Bytes, toText } from '../../sqlite/text-as-bytes.ts'
 import { fromExact, toExact } from '../rows/packed-rows.ts'
 import { recordTable, valueColumn } from '../table-names.ts'
 

@@ -3,8 +3,8 @@ import { parseJson } from '../../../json/parse-json.ts'
 import type { RecordBody } from '../../../sources/records/model/record-data.ts'
 import type { Comparable, Field } from '../../../sources/records/model/stream.ts'
 import type { PlacedRow, Row } from '../../../sources/records/record-store.ts'
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
 import { type All, type Sql, sql } from '../../sqlite/sql.ts'
-import { type Bytes, toText } from '../../sqlite/text-as-bytes.ts'
 import { readBody } from './read-body.ts'
 
 /** Many rows as two JSON texts: a driver returns one long text much faster than many short values. */

@@ -3,7 +3,7 @@ import { isPlainObject } from '../../../json/is-plain-object.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import type { Data } from '../../../sources/records/model/record-data.ts'
 import type { Row } from '../../../sources/records/record-store.ts'
-import { type Bytes, toBytes } from '../../sqlite/text-as-bytes.ts'
+import { type Bytes, toBytes } from '../../sqlite/bytes.ts'
 
 type Body = Pick<Row, 'body' | 'isUnreadable'>
 

@@ -1,6 +1,7 @@
 import { isScalar, type Stream } from '../../../sources/records/model/stream.ts'
 import type { RecordContent } from '../../../sources/records/model/to-content.ts'
 import type { RecordEntry } from '../../../sources/records/record-sink.ts'
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
 import type { Sqlite, Statement, Value } from '../../sqlite/sqlite.ts'
 import { recordTable, valueColumn } from '../table-names.ts'
 
@@ -12,6 +13,13 @@ export interface StoredRecord {
   readonly time: number | null
 }
 
+/** Without the key, which the caller has: text is read as bytes, which takes longer. */
+interface FoundRow extends Omit<StoredRecord, 'body'> {
+  /** Index of the key in the list. */
+  readonly position: number
+  readonly body: Bytes
+}
+
 /** Rows of one multi-row insert: a call of the driver costs as much as a few rows. */
 export const insertRows = 16
 
@@ -20,7 +28,7 @@ export class RecordTable {
   readonly #insert: Statement<never>
   readonly #insertSeveral: Statement<never>
   readonly #deleteRange: Statement<never>
-  readonly #find: Statement<StoredRecord & { readonly key: string }>
+  readonly #find: Statement<FoundRow>
   readonly #update: Statement<never>
   readonly #delete: Statement<never>
 
@@ -38,7 +46,8 @@ export class RecordTable {
     this.#deleteRange = database.prepare(`delete from ${table} where id >= ? and id < ?`)
     const time = fields.find(({ name }) => name === consentTimeField)
     this.#find = database.prepare(
-      `select stored.id, stored.key, body, ${time ? valueColumn(time.n) : 'null'} as time
+      `select cast(wanted.key as integer) as position, cast(stored.id as integer) as id,
+         cast(${time ? valueColumn(time.n) : 'null'} as integer) as time, cast(body as blob) as body
        from json_each(?) as wanted
        cross join ${table} as stored on stored.key = wanted.value`,
     )
@@ -66,7 +75,13 @@ export class RecordTable {
   }
 
   find(keys: readonly string[]): Map<string, StoredRecord> {
-    return new Map(this.#find.all(JSON.stringify(keys)).map(({ key, ...stored }) => [key, stored]))
+    const rows = this.#find.all(JSON.stringify(keys))
+    return new Map(
+      rows.map(({ position, id, time, body }) => [
+        keys[position] ?? '',
+        { id, time, body: toText(body) },
+      ]),
+    )
   }
 
   /** Keeps `at`, the time of the first arrival: a later one would reveal changes that are not granted. */

@@ -6,6 +6,7 @@ import type {
   WrittenBatch,
 } from '../../../sources/records/record-sink.ts'
 import type { BlobBinding, StoredBlob } from '../../../sources/records/record-store.ts'
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 import { BlobTable } from '../blob-table.ts'
 import { SegmentWriter } from '../columns/segment-writer.ts'
@@ -123,12 +124,14 @@ export class RecordWriter {
   *export({ n }: RecordSource): Generator<{ key: string; at: string; body: string }> {
     for (let after = 0; ; ) {
       const rows = this.#database
-        .prepare<{ id: number; key: string; at: string; body: string }>(
-          `select id, key, at, body from ${recordTable(n)}
-           where id > ? order by id limit ${exportPage}`,
+        .prepare<{ id: number; key: Bytes; at: Bytes; body: Bytes }>(
+          `select cast(id as integer) as id, cast(key as blob) as key, cast(at as blob) as at,
+             cast(body as blob) as body
+           from ${recordTable(n)} where id > ? order by id limit ${exportPage}`,
         )
         .all(after)
-      yield* rows
+      for (const { key, at, body } of rows)
+        yield { key: toText(key), at: toText(at), body: toText(body) }
       after = rows.at(-1)?.id ?? after
       if (rows.length < exportPage) return
     }
