@@ -1,4 +1,4 @@
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, rmSync, statSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { toCompanionFile } from '../../src/storage/companion-files.ts'
@@ -58,4 +58,32 @@ test('a row edited with a SQL client, and a lost witness, key or database, are d
     expect(() => ledger.read.spent('a', 'w'), name).toThrow(/damaged/)
     await ledger.close()
   }
+})
+
+test('rows deleted while the ledger is open, or from a file whose time is set back, are damage', async () => {
+  const file = await aFile()
+  await charge(file)
+  const deleteRows = (then = '') => {
+    const database = openSqlite(file)
+    database.exec(`delete from spending; ${then}`)
+    database.close()
+  }
+  const copies = ['', '.key', '.witness'].map((suffix) => file + suffix)
+  for (const copy of copies) copyFileSync(copy, `${copy}.backup`)
+  const { atime, mtime } = statSync(file)
+
+  deleteRows('pragma wal_checkpoint(truncate)')
+  utimesSync(file, atime, mtime)
+  const timeSetBack = aLedger(file)
+  await timeSetBack.close()
+
+  for (const copy of copies) copyFileSync(`${copy}.backup`, copy)
+  const open = aLedger(file)
+  deleteRows()
+  await open.close()
+  const nextStart = aLedger(file)
+  await nextStart.close()
+
+  for (const { damage } of [timeSetBack, nextStart])
+    expect(damage?.message).toContain('rows of runs, approvals or spending are missing')
 })

@@ -39,8 +39,6 @@ const edits: Edits = {
     database.exec(`update execution_events set seal = null where ${lastBlock}`),
   'a deleted beginning': (database) =>
     database.exec(`delete from execution_events where ${firstBlock}`),
-  'a deleted event in the middle': (database) =>
-    database.exec(`delete from execution_events where ${secondBlock}`),
   'a deleted end': (database) => database.exec(`delete from execution_events where ${lastBlock}`),
   'all events deleted': (database) => database.exec('delete from execution_events'),
   'a deleted end that was followed by new events': async (database, file) => {
@@ -49,11 +47,17 @@ const edits: Edits = {
   },
 }
 
+/** Needs three blocks: a purge may leave fewer. */
+const middleEdits: Edits = {
+  'a deleted event in the middle': (database) =>
+    database.exec(`delete from execution_events where ${secondBlock}`),
+}
+
 test('every edit of the intent log without the key is found, and the intact log is not', async () => {
   const { file, verify } = await aLog()
   expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringContaining('all intact') })
 
-  expect(await findUnnoticed(file, edits, verify)).toEqual([])
+  expect(await findUnnoticed(file, { ...edits, ...middleEdits }, verify)).toEqual([])
 })
 
 const anchor = "chain = 'execution_events'"

@@ -32,7 +32,7 @@ export async function findUnnoticed(
 }
 
 const readAll = (file: string): string =>
-  ['', '.key', '.witness']
+  ['', '-wal', '.key', '.witness']
     .map((suffix) => file + suffix)
     .map((name) => (existsSync(name) ? readFileSync(name, 'latin1') : ''))
     .join('\n')

@@ -6,7 +6,7 @@ import { createSystemClocks } from './system-clocks.ts'
 export const openLedger = (
   options: Pick<
     LedgerOptions,
-    'file' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError' | 'onWarning' | 'onDamage'
+    'file' | 'checksRows' | 'keepRunsMs' | 'keepExecutionsMs' | 'onError' | 'onWarning' | 'onDamage'
   >,
 ): SqliteLedger =>
   new SqliteLedger({ ...options, process: createServerProcess(), clocks: createSystemClocks() })

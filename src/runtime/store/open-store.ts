@@ -77,6 +77,7 @@ export async function openStore(
     throw new SetupError(`There is no store ${file} yet: no call has been made.`)
   const ledger = openLedger({
     file,
+    checksRows: false,
     keepRunsMs: configuration.config.policy.keys.window * 1000,
     onError,
     onWarning: onError,
@@ -100,7 +101,8 @@ export async function openStore(
     audit: ledger.audit,
     publicKey: new CheckpointSigner(ledger.secret).publicKey,
     verify(chain, checkpoints) {
-      const { audit, secret, damage } = ledger
+      const { audit, secret } = ledger
+      const damage = ledger.checkRows()
       const { events } = ledger.executions
       const chains = { audit, events, secret, witness: readWitnessOf(file) }
       const verification = verifyLedger(chains, chain, checkpoints)

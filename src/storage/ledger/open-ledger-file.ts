@@ -5,27 +5,36 @@ import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { readOrCreateSecret, readSecret, toCompanionFile } from '../companion-files.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain/chain-table.ts'
-import { checkLedger } from './damage/check-ledger.ts'
+import { checkLatestCommit, checkLedger } from './damage/check-ledger.ts'
+import { readStamp, toClosedStamp } from './damage/file-watch.ts'
 import { StateRow } from './damage/ledger-state.ts'
 import { foundWitness, readWitness, type WitnessReading } from './damage/witness.ts'
 import { type Migration, migrate, prepareLedger, unusable } from './ledger-schema.ts'
 import { RowSeals } from './seals/row-seals.ts'
 import { toChainKey } from './seals/seal.ts'
-import { openSealedRows, type RunRow } from './seals/sealed-rows.ts'
+import { openSealedRows } from './seals/sealed-rows.ts'
+
+/** The database file as it was found. */
+export interface OpenedFile {
+  readonly stamp: string
+  readonly dataVersion: number
+  /** Whether every row is known to be sound. */
+  readonly isChecked: boolean
+}
 
 export interface LedgerFile {
   readonly database: Sqlite
   readonly seals: RowSeals
   /** The secret of which keys are derived. Random for a store whose key cannot be read. */
   readonly secret: string
-  /** Path of the witness; absent for a store in memory. */
-  readonly witness?: string
+  /** Absent for a store in memory. */
+  readonly witness?: OpenedFile & { readonly file: string }
   /** Why the file must not be used. `database` is then opened to read it, or is an empty one in memory. */
   readonly damage?: DamageError
 }
 
 /** Opens, checks and migrates a file. Damage is returned, so that reads can continue; other problems throw. */
-export function openLedgerFile(file: string, onRun: (run: RunRow) => void = () => {}): LedgerFile {
+export function openLedgerFile(file: string, checksRows = true): LedgerFile {
   if (file === ':memory:') return openInMemory()
   const witness = toCompanionFile(file, 'witness')
   let database: Sqlite | undefined
@@ -35,14 +44,29 @@ export function openLedgerFile(file: string, onRun: (run: RunRow) => void = () =
     prepareLedger(database)
     const secret = prepareKey(database, file, witness)
     const seals = new RowSeals(secret)
-    checkLedger(database, seals, readWitness(witness, seals), onRun)
-    return { database, seals, secret, witness }
+    const stamp = readStamp(file)
+    const dataVersion = readDataVersion(database)
+    const reading = readWitness(witness, seals)
+    const check = checksRows && !isAsClosed(file, stamp, reading) ? checkLedger : checkLatestCommit
+    check(database, seals, reading)
+    const opened = { stamp, dataVersion, isChecked: checksRows }
+    return { database, seals, secret, witness: { file: witness, ...opened } }
   } catch (error) {
     if (error instanceof DamageError) return openDamaged(file, database, error)
     database?.close()
     throw error instanceof SetupError ? error : unusable(file, error)
   }
 }
+
+/** Nothing has been written since a process of this store checked the file, used it alone and closed it. */
+function isAsClosed(file: string, stamp: string, witness: WitnessReading): boolean {
+  const walSize = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  return walSize === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
+}
+
+/** Changes when another connection commits. */
+export const readDataVersion = (database: Sqlite): number =>
+  database.prepare<{ data_version: number }>('pragma data_version').get()?.data_version ?? 0
 
 /** Reads the witness of a store, with the key beside it. */
 export function readWitnessOf(file: string): WitnessReading {

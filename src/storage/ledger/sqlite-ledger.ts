@@ -29,6 +29,8 @@ export interface LedgerOptions {
   /** How long executions are kept, in milliseconds; for ever when absent. */
   readonly keepExecutionsMs?: number
   readonly clocks: SystemClocks
+  /** `false` for operators, who run nothing: a large ledger opens faster. Default `true`. */
+  readonly checksRows?: boolean
   readonly onError: (error: unknown) => void
   /** Receives what the operator has to know about the clock. */
   readonly onWarning: (message: string) => void
@@ -96,7 +98,7 @@ export class SqliteLedger implements Ledger {
     this.#retention = options
     const { file, process, clocks } = options
     const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
-    const ledgerFile = openLedgerFile(file, (run) => seenKeys.add(run))
+    const ledgerFile = openLedgerFile(file, options.checksRows)
     this.#database = ledgerFile.database
     this.#seals = ledgerFile.seals
     this.#rows = openSealedRows(this.#database, this.#seals)
@@ -124,6 +126,7 @@ export class SqliteLedger implements Ledger {
     })
     if (this.damage) return
     try {
+      seenKeys.load(this.#database)
       this.#commit(() => {
         processes.register()
         this.#guard.openWitness(process.processId, (id) => processes.isOrphan(id))
@@ -146,6 +149,16 @@ export class SqliteLedger implements Ledger {
   /** Why the ledger refuses to be read and written; `undefined` while it is sound. */
   get damage(): DamageError | undefined {
     return this.#guard.damage
+  }
+
+  /** Checks every row now. Returns why the ledger cannot be used. */
+  checkRows(): DamageError | undefined {
+    try {
+      this.#guard.attempt(() => this.#guard.verify())
+    } catch (error) {
+      if (!(error instanceof DamageError)) throw error
+    }
+    return this.damage
   }
 
   /** Grows with every restore or repair of the store. */
@@ -209,6 +222,7 @@ export class SqliteLedger implements Ledger {
   #checkpoint(): boolean {
     try {
       this.#commit(() => this.#processes.unregister(), false)
+      this.#guard.attempt(() => this.#guard.checkFiles())
       const result = this.#database
         .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
         .get()
@@ -365,7 +379,7 @@ export class SqliteLedger implements Ledger {
     this.#serializeEntries()
     const pendingCount = this.#entries.length
     this.#guard.attempt(() => {
-      this.#guard.checkFiles()
+      this.#guard.watchFiles()
       this.#setDurability(durable)
       this.#database.exec('begin immediate')
       try {
@@ -390,10 +404,13 @@ export class SqliteLedger implements Ledger {
   /** Moves commits from the write-ahead log to the database file. Not done by SQLite, so that the guard knows when. */
   #checkpointNow(): void {
     try {
-      this.#database.prepare('pragma wal_checkpoint(passive)').get()
-      this.#guard.confirmCheckpoint()
+      this.#guard.attempt(() => {
+        this.#guard.checkFiles()
+        this.#database.prepare('pragma wal_checkpoint(passive)').get()
+        this.#guard.confirmCheckpoint()
+      })
     } catch (error) {
-      this.#options.onError(error)
+      if (!(error instanceof DamageError)) this.#options.onError(error)
     }
   }
 

@@ -3,7 +3,7 @@ import { toText } from '../../sqlite/bytes.ts'
 import type { Sqlite } from '../../sqlite/sqlite.ts'
 import type { ChainName, ChainEnd as ChainPosition } from '../chain/chain-block.ts'
 import { addToSum, emptySum, type RowSeals, type Seal } from '../seals/row-seals.ts'
-import { openSealedRows, type RunRow } from '../seals/sealed-rows.ts'
+import { openSealedRows } from '../seals/sealed-rows.ts'
 import { isOlder, type LedgerState, StateRow } from './ledger-state.ts'
 import type { WitnessReading } from './witness.ts'
 
@@ -11,23 +11,38 @@ import type { WitnessReading } from './witness.ts'
  * Compares a database with its witness, its rows with their seals and its indexes with their tables. Throws
  * a `DamageError` for the first disagreement. `witness` was read before: a commit in between is no loss.
  */
-export function checkLedger(
+export const checkLedger = (database: Sqlite, seals: RowSeals, witness: WitnessReading): void =>
+  inTransaction(database, () => {
+    checkStructure(database)
+    const state = checkEnds(database, seals, witness)
+    if (sumRows(database, seals) !== state.rows)
+      throw new DamageError('rows of runs, approvals or spending are missing or from an older copy')
+  })
+
+/**
+ * Without the rows, so that it takes no longer for more of them: for a file that is as a process of this store has
+ * left it, and for operators, who read and decide but run nothing.
+ */
+export const checkLatestCommit = (
   database: Sqlite,
   seals: RowSeals,
   witness: WitnessReading,
-  onRun: (run: RunRow) => void = () => {},
-): void {
+): void => inTransaction(database, () => void checkEnds(database, seals, witness))
+
+function inTransaction(database: Sqlite, work: () => void): void {
   database.exec('begin')
   try {
-    checkStructure(database)
-    const state = new StateRow(database, seals).read()
-    checkWitness(database, state, witness)
-    checkChainEnds(database, state)
-    if (sumRows(database, seals, onRun) !== state.rows)
-      throw new DamageError('rows of runs, approvals or spending are missing or from an older copy')
+    work()
   } finally {
     database.exec('commit')
   }
+}
+
+function checkEnds(database: Sqlite, seals: RowSeals, witness: WitnessReading): LedgerState {
+  const state = new StateRow(database, seals).read()
+  checkWitness(database, state, witness)
+  checkChainEnds(database, state)
+  return state
 }
 
 /** Unlike `quick_check`, this finds a row that an index does not find. */
@@ -91,14 +106,9 @@ function readPosition(database: Sqlite, chain: ChainName, before: number): Chain
 const emptyChain: ChainPosition = { next: 0, head: '0'.repeat(43) }
 
 /** Reads every sealed row, and verifies its seal. */
-export function sumRows(database: Sqlite, seals: RowSeals, onRun: (run: RunRow) => void): Seal {
-  const { runs, ...others } = openSealedRows(database, seals)
+function sumRows(database: Sqlite, seals: RowSeals): Seal {
   let sum = 0n
-  for (const run of runs.rows()) {
-    sum += BigInt(`0x${run.seal}`)
-    onRun(run)
-  }
-  for (const table of Object.values(others))
+  for (const table of Object.values(openSealedRows(database, seals)))
     for (const { seal } of table.rows()) sum += BigInt(`0x${seal}`)
   return addToSum(emptySum, sum)
 }

@@ -1,9 +1,9 @@
 import { DamageError } from '../../../capability/storage-error.ts'
-import { openSqlite } from '../../sqlite/sqlite.ts'
-import type { LedgerFile } from '../open-ledger-file.ts'
+import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
+import { type LedgerFile, type OpenedFile, readDataVersion } from '../open-ledger-file.ts'
 import type { RowSeals } from '../seals/row-seals.ts'
 import { checkLedger } from './check-ledger.ts'
-import { FileWatch } from './file-watch.ts'
+import { FileWatch, toClosedStamp, uncheckedStamp } from './file-watch.ts'
 import { type ChainPositions, StateRow } from './ledger-state.ts'
 import { readWitness, Witness } from './witness.ts'
 
@@ -24,9 +24,13 @@ export interface GuardOptions {
 export class DamageGuard {
   readonly #options: GuardOptions
   readonly #witnessFile: string | undefined
+  readonly #opened: OpenedFile
+  readonly #database: Sqlite
   readonly #seals: RowSeals
   readonly #state: StateRow
   #record = ''
+  /** The latest record in the witness. */
+  #confirmed = ''
   #witness: Witness | undefined
   #files: FileWatch | undefined
   #watchedAt = 0
@@ -34,7 +38,9 @@ export class DamageGuard {
 
   constructor({ database, seals, witness, damage }: LedgerFile, options: GuardOptions) {
     this.#options = options
-    this.#witnessFile = witness
+    this.#witnessFile = witness?.file
+    this.#opened = witness ?? { stamp: uncheckedStamp, dataVersion: 0, isChecked: false }
+    this.#database = database
     this.#seals = seals
     this.#state = new StateRow(database, seals)
     if (damage) this.report(damage)
@@ -76,11 +82,17 @@ export class DamageGuard {
     return this.#damage
   }
 
-  /** Compares the files with what this process has written. Runs before a transaction. */
-  checkFiles(): void {
+  /** Compares the files with what this process has written, now and then. Runs before a transaction. */
+  watchFiles(): void {
     const now = this.#options.now()
-    if (!this.#files || Math.abs(now - this.#watchedAt) < watchIntervalMs) return
+    if (Math.abs(now - this.#watchedAt) < watchIntervalMs) return
     this.#watchedAt = now
+    this.checkFiles()
+  }
+
+  /** The same at once. Runs before a checkpoint, which changes the file. */
+  checkFiles(): void {
+    if (!this.#files) return
     const stamp = this.#files.findChange()
     if (stamp === undefined) return
     if (!this.#isWitnessed(stamp)) this.verify()
@@ -111,14 +123,20 @@ export class DamageGuard {
     this.#state.confirm()
     this.#seals.reset(0n)
     if (this.#witnessFile === undefined) return
-    this.#files ??= new FileWatch(this.#options.file, this.#witnessFile)
-    if (isOnDisk) this.#witness?.confirm(this.#record, this.#files.stamp)
+    this.#files ??= new FileWatch(this.#options.file, this.#witnessFile, this.#opened.stamp)
+    if (isOnDisk) this.#confirm(this.#files.stamp)
   }
 
   /** This process has written the database file: tells the other processes. */
   confirmCheckpoint(): void {
     this.#files?.remember()
-    if (this.#files && this.#record !== '') this.#witness?.confirm(this.#record, this.#files.stamp)
+    if (this.#files) this.#confirm(this.#files.stamp)
+  }
+
+  #confirm(stamp: string): void {
+    if (this.#record === '') return
+    this.#witness?.confirm(this.#record, stamp)
+    this.#confirmed = this.#record
   }
 
   /** A transaction was rolled back. */
@@ -127,10 +145,22 @@ export class DamageGuard {
     this.#seals.reset(0n)
   }
 
-  /** After the last checkpoint: then all commits are on disk. */
-  close(isOnDisk: boolean): void {
-    if (isOnDisk && !this.#damage) this.confirmCheckpoint()
+  /** After the last checkpoint; `isComplete` when all commits are in the database file. */
+  close(isComplete: boolean): void {
+    if (this.#files && !this.#damage) {
+      this.#files.remember()
+      // The last commit of this process is on disk only then.
+      if (!isComplete) this.#record = this.#confirmed
+      const { stamp } = this.#files
+      this.#confirm(isComplete && this.#hasUsedItAlone() ? toClosedStamp(stamp) : stamp)
+    }
     this.#witness?.close()
+  }
+
+  /** Then the file contains what was checked, and the commits of this process. */
+  #hasUsedItAlone(): boolean {
+    const { isChecked, dataVersion } = this.#opened
+    return isChecked && readDataVersion(this.#database) === dataVersion
   }
 
   /** Another process has made a checkpoint, and its witness record says so. */

@@ -10,13 +10,13 @@ export class FileWatch {
   readonly #inodes: readonly Inode[]
   #stamp: string
 
-  /** Starts after the first commit: then all three files exist. */
-  constructor(file: string, witness: string) {
+  /** Starts after the first commit: then all three files exist. `stamp` is from before the file was checked. */
+  constructor(file: string, witness: string, stamp: string) {
     // SQLite puts the log beside the target of a symbolic link.
     this.#file = realpathSync(file)
     const paths = [this.#file, `${this.#file}-wal`, witness]
     this.#inodes = paths.map((path) => ({ path, inode: this.#stat(path).ino }))
-    this.#stamp = toStamp(this.#stat(this.#file))
+    this.#stamp = stamp
   }
 
   /** After a checkpoint of this process. */
@@ -50,4 +50,13 @@ interface Inode {
   readonly inode: number
 }
 
-const toStamp = ({ size, mtimeMs }: Stats): string => `${size}:${mtimeMs}`
+/** Changes with every write to the file. Unlike the time of change (ctime), that of modification can be set. */
+export const readStamp = (file: string): string => toStamp(statSync(file))
+
+/** In the witness: the file was closed in this state, and all its rows are sound. */
+export const toClosedStamp = (stamp: string): string => `${stamp}:closed`
+
+/** The stamp of a file that was not checked. */
+export const uncheckedStamp = '-'
+
+const toStamp = ({ size, mtimeMs, ctimeMs }: Stats): string => `${size}:${mtimeMs}:${ctimeMs}`

@@ -1,3 +1,9 @@
+import { type Bytes, toText } from '../../sqlite/bytes.ts'
+import type { Sqlite } from '../../sqlite/sqlite.ts'
+
+/** Rows that are read as one JSON text: a driver returns it much faster than many short values. */
+const pageRows = 100_000
+
 /**
  * The idempotency keys that this process has seen, as hashes in memory. A key that is here but not found in
  * the database is a hint of damage under the open file: bytes that change there leave no other trace.
@@ -14,6 +20,21 @@ export class SeenKeys {
     this.#keepMs = keepMs
     this.#now = now
     this.#rotatedAt = now()
+  }
+
+  /** Adds the keys of all runs in the database. */
+  load(database: Sqlite): void {
+    const page = database.prepare<{ count: number; keys: Bytes }>(
+      `select cast(count(*) as integer) as count,
+         cast(json_group_array(json_array(caller, capability, key)) as blob) as keys
+       from (select caller, capability, key from runs where key is not null limit ${pageRows} offset ?)`,
+    )
+    for (let offset = 0, count = pageRows; count === pageRows; offset += pageRows) {
+      const row = page.get(offset)
+      count = row?.count ?? 0
+      const keys = row ? (JSON.parse(toText(row.keys)) as [string, string, string][]) : []
+      for (const [caller, capability, key] of keys) this.add({ caller, capability, key })
+    }
   }
 
   has(key: RunKey): boolean {

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import type { AuditEntry } from '../../../governance/ledger.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { readOrCreateSecret, readSecret, toCompanionFile } from '../../companion-files.ts'
@@ -8,6 +7,7 @@ import { latestVersion, migrate, prepareLedger, readVersion, rollBack } from '..
 import { RowSeals } from '../seals/row-seals.ts'
 import { toChainKey } from '../seals/seal.ts'
 import { openSealedRows } from '../seals/sealed-rows.ts'
+import { uncheckedStamp } from './file-watch.ts'
 import { type LedgerState, parseState, StateRow, serializeState } from './ledger-state.ts'
 import { readWitness, replaceWitness } from './witness.ts'
 
@@ -88,8 +88,7 @@ export function startGeneration(
       throw error
     }
     database.exec('pragma wal_checkpoint(truncate)')
-    const { size, mtimeMs } = statSync(store)
-    replaceWitness(witnessFile, record, `${size}:${mtimeMs}`)
+    replaceWitness(witnessFile, record, uncheckedStamp)
     return parseState(record, seals) as LedgerState
   } finally {
     database.close()
@@ -103,8 +102,7 @@ export function writeWitness(store: string): void {
   try {
     if (readVersion(database) < latestVersion) return
     const record = serializeState(new StateRow(database, seals).read(), seals)
-    const { size, mtimeMs } = statSync(store)
-    replaceWitness(toCompanionFile(store, 'witness'), record, `${size}:${mtimeMs}`)
+    replaceWitness(toCompanionFile(store, 'witness'), record, uncheckedStamp)
   } finally {
     database.close()
   }

@@ -40,8 +40,20 @@ export interface WitnessRecords {
   readonly stamps: ReadonlySet<string>
 }
 
+/** Another process may be writing its first record: then a part of it is read. */
+const maxReads = 5
+const readPauseMs = 5
+
 /** Reads a witness. The latest record counts: processes write in any order. */
 export function readWitness(file: string, seals: RowSeals): WitnessReading {
+  for (let read = 1; ; read++) {
+    const reading = readOnce(file, seals)
+    if (reading.kind !== 'unreadable' || read === maxReads) return reading
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readPauseMs)
+  }
+}
+
+function readOnce(file: string, seals: RowSeals): WitnessReading {
   const bytes = readBytes(file)
   if (!bytes) return { kind: 'absent' }
   if (bytes.toString() === foundingText) return { kind: 'founding' }
