@@ -27,7 +27,9 @@ const { values: options } = parseArgs({
     'no-gate': { type: 'boolean', default: false },
   },
 })
-const allAttacks = 'bodies values medium trickle calls streams sessions approvals'.split(' ')
+const allAttacks = 'bodies values medium trickle calls streams sessions regexes approvals'.split(
+  ' ',
+)
 const attacks = options.attack ?? allAttacks
 const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
@@ -182,7 +184,10 @@ const toFixture = (attack) => {
   const config = {
     name: 'fairness',
     version: '1.0.0',
-    sources: [{ definitions: './tools.mjs' }],
+    sources: [
+      { definitions: './tools.mjs' },
+      { manifest: './agent.yaml', handlers: './handlers.mjs' },
+    ],
     policy: { rules: [{ match: 'guarded', approval: true }] },
     http: { tokens: entries },
   }
@@ -199,7 +204,41 @@ export default [
 ]
 `,
   )
+  writeFileSync(`${folder}/agent.yaml`, JSON.stringify(manifest))
+  writeFileSync(`${folder}/handlers.mjs`, 'export const match = () => ({})\n')
   return `${folder}/drawbridge.yaml`
+}
+
+/** A tool whose pattern needs much work for a long text without a match, even in linear time. */
+const manifest = {
+  schema_version: '0.1',
+  identity: {
+    id: 'matcher',
+    name: 'Matcher',
+    version: '1.0.0',
+    description: 'Matches texts.',
+    owner: 'bench',
+    type: 'service',
+  },
+  requirements: { permissions: [] },
+  capabilities: [
+    {
+      id: 'match',
+      name: 'Match',
+      description: 'Matches a text.',
+      category: 'retrieval',
+      input_schema: {
+        type: 'object',
+        properties: { text: { type: 'string', pattern: '[ab]*a[ab]{500}[cd]' } },
+        required: ['text'],
+      },
+      protocols: ['INTERNAL'],
+      permissions: [],
+      idempotent: true,
+      side_effect_level: 'none',
+    },
+  ],
+  interfaces: [{ name: 'desk', protocol: 'INTERNAL', auth: 'none', privileged: false }],
 }
 
 // Exit code 1 is reserved for missed targets.

@@ -111,6 +111,7 @@ const attacks = {
     run: () => send(listen, modernHeaders('subscriptions/listen')),
   },
   sessions: { rate: 100, limit: 64, run: () => send(initialize, {}) },
+  regexes: { rate: 20, limit: 64, run: call('match', () => ({ text: 'ab'.repeat(100_000) })) },
   approvals: { rate: 100, limit: 64, run: () => call('guarded', () => ({ id: randomUUID() }))() },
 }
 

@@ -5,7 +5,7 @@ import { stepsBetweenChecks } from '../patterns/work-limit.ts'
  * `inSlices`, that yields. Ajv passes its instance to generated code as `self`.
  */
 export function addSlicedForm(source: string): string {
-  const code = source.replace(sourceUrl, '').replace(concat, toJoin)
+  const code = source.replace(sourceUrl, keepLiteral).replace(concat, toJoin)
   const start = code.indexOf('return function ')
   const scope = code.slice(0, start)
   const validator = code.slice(start + 'return '.length)
@@ -26,7 +26,9 @@ const literal = /"(?:[^"\\\n]|\\.)*"/.source
  * Ajv adds this comment when `process` is set, with the `$id` of the schema. A `$id` that contains the
  * end of a comment would inject code.
  */
-const sourceUrl = new RegExp(`/\\*# sourceURL=${literal} \\*/`, 'g')
+const sourceUrl = new RegExp(`${literal}|/\\*# sourceURL=${literal} \\*/`, 'g')
+
+const keepLiteral = (part: string): string => (part.startsWith('"') ? part : '')
 
 const concat = new RegExp(`${literal}|vErrors\\.concat\\(`, 'g')
 const toJoin = (part: string): string => (part.startsWith('"') ? part : 'self.joinErrors(vErrors, ')

@@ -1,6 +1,6 @@
 import { runToEnd, type Sliced, WorkLimit } from '../patterns/work-limit.ts'
 
-/** Counts the work of the validation that is running: validation is synchronous, so one suffices. */
+/** Counts the work of the validation that is running: only one validation, or one slice, runs at a time. */
 export const validationWork = new WorkLimit()
 
 /** Counts code points, as `minLength` requires, only when the number of code units cannot decide. */

@@ -29,10 +29,12 @@ interface Links {
   readonly references: string[]
 }
 
-function walk(node: unknown, pointer: string, depth: number, links: Links): string | undefined {
+/** Without `links`, the node is data: a "$ref" in it is not a reference. */
+function walk(node: unknown, pointer: string, depth: number, links?: Links): string | undefined {
   if (typeof node !== 'object' || node === null) return undefined
   if (depth > maxDepth) return `the schema is nested deeper than ${maxDepth} levels`
-  if (!Array.isArray(node) && isPlainObject(node)) {
+  if (links && !Array.isArray(node) && isPlainObject(node)) {
+    if (node.$async === true && pointer !== '') return `${pointer}/$async is not supported`
     for (const key of ['$ref', '$dynamicRef'])
       if (typeof node[key] === 'string') links.references.push(node[key])
     for (const key of ['$anchor', '$dynamicAnchor'])
@@ -43,9 +45,12 @@ function walk(node: unknown, pointer: string, depth: number, links: Links): stri
   }
   for (const [key, child] of Object.entries(node)) {
     if (key === '__proto__') return `${pointer} has a property named __proto__`
-    // A "$ref" inside data is not a reference: collect it into a throwaway object.
-    const target = dataKeywords.has(key) ? { ids: new Set<string>(), references: [] } : links
-    const fault = walk(child, `${pointer}/${key}`, depth + 1, target)
+    const fault = walk(
+      child,
+      `${pointer}/${key}`,
+      depth + 1,
+      dataKeywords.has(key) ? undefined : links,
+    )
     if (fault) return fault
   }
   return undefined

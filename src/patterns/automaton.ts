@@ -52,8 +52,9 @@ export class Automaton {
   /** Undefined when a pause is due: `position` then says where to continue. */
   #advance(text: string, position: Position, limit: WorkLimit): boolean | undefined {
     let { state } = position
+    let steps = 0
     for (let { at } = position; at < text.length; at++) {
-      if ((at & 0xfff) === 0) limit.spend(0x400)
+      if ((steps++ & 0xfff) === 0) limit.spend(0x400)
       if (limit.isPauseDue && position.canPause) {
         position.state = state
         position.at = at

@@ -48,7 +48,7 @@ export class WorkLimit {
     if (this.#mode === 'idle') return
     const now = performance.now()
     this.#startedAt ??= now
-    if (now - this.#startedAt < sliceMs) return
+    if (now - this.#startedAt < (this.#mode === 'whole' ? wholeMs : sliceMs)) return
     if (this.#mode === 'whole') throw new WorkExceeded()
     this.isPauseDue = true
   }
@@ -99,9 +99,11 @@ export function runToEnd<T>(computation: Sliced<T>): T {
 }
 
 /** Well below 20: the first steps are not measured, and a garbage collection may follow. */
-const sliceMs = 5
+const wholeMs = 4
+/** A request takes several turns of the event loop, and waits for a slice in each. */
+const sliceMs = 1
 /** The rest of a longer slice was garbage collection, or waiting for a core. */
-const maxCountedMs = 2 * sliceMs
+const maxCountedMs = 5 * sliceMs
 const maxWorkedMs = 2000
 /** At most about half a millisecond. */
 export const stepsBetweenChecks = 20_000

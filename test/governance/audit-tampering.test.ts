@@ -178,7 +178,7 @@ function forgeAll(database: Sqlite, file: string, secret: string): void {
   const audit = { next: blocks.length, head: last?.head ?? '' }
   const record = serializeState({ ...state, audit }, seals)
   database.prepare('update ledger_state set record = ?').run(record)
-  replaceWitness(`${file}.witness`, record, '0:0')
+  replaceWitness(`${file}.witness`, seals, record, '0:0')
 }
 
 test('a forged checkpoint, and one of another store, are named by their line', async () => {

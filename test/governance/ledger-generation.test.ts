@@ -1,4 +1,12 @@
-import { copyFileSync, rmSync, statSync, utimesSync } from 'node:fs'
+import {
+  copyFileSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { toCompanionFile } from '../../src/storage/companion-files.ts'
@@ -86,4 +94,31 @@ test('rows deleted while the ledger is open, or from a file whose time is set ba
 
   for (const { damage } of [timeSetBack, nextStart])
     expect(damage?.message).toContain('rows of runs, approvals or spending are missing')
+})
+
+test('a row that is deleted through a symbolic link to the store, or with a forged witness, is damage', async () => {
+  const file = await aFile()
+  await charge(file)
+  const link = `${file}.link`
+  symlinkSync(file, link)
+  for (const name of ['key', 'witness'] as const)
+    copyFileSync(toCompanionFile(file, name), toCompanionFile(link, name))
+  const database = openSqlite(file)
+  database.exec('delete from spending')
+  const linked = aLedger(link)
+  await linked.close()
+
+  database.exec('pragma wal_checkpoint(truncate)')
+  database.close()
+  const { size, mtimeMs, ctimeMs } = statSync(file)
+  const witness = toCompanionFile(file, 'witness')
+  const forged = readFileSync(witness, 'latin1').replace(
+    /file=\S+:closed/,
+    `file=${size}:${mtimeMs}:${ctimeMs}:closed`,
+  )
+  writeFileSync(witness, forged, 'latin1')
+  const withForgedWitness = aLedger(file)
+  await withForgedWitness.close()
+
+  for (const { damage } of [linked, withForgedWitness]) expect(damage).toBeDefined()
 })

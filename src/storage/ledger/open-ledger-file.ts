@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { readOrCreateSecret, readSecret, toCompanionFile } from '../companion-files.ts'
@@ -59,10 +59,12 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
 }
 
 /** Nothing has been written since a process of this store checked the file, used it alone and closed it. */
-function isAsClosed(file: string, stamp: string, witness: WitnessReading): boolean {
-  const walSize = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  return walSize === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
-}
+const isAsClosed = (file: string, stamp: string, witness: WitnessReading): boolean =>
+  readWalSize(file) === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
+
+/** SQLite puts the log beside the target of a symbolic link. */
+const readWalSize = (file: string): number =>
+  statSync(`${realpathSync(file)}-wal`, { throwIfNoEntry: false })?.size ?? 0
 
 /** Changes when another connection commits. */
 export const readDataVersion = (database: Sqlite): number =>
@@ -110,9 +112,8 @@ function isReadable(database: Sqlite): boolean {
 
 /** An empty database where there was a store is a loss, not a new store. */
 function refuseMissingDatabase(file: string, witness: string): void {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  const walSize = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  if (size + walSize > 0) return
+  const size = statSync(file, { throwIfNoEntry: false })?.size
+  if (size !== undefined && size + readWalSize(file) > 0) return
   const left = findRemains(file, witness)
   if (left !== undefined) throw emptyDatabase(left)
 }

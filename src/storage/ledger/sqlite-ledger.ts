@@ -126,7 +126,7 @@ export class SqliteLedger implements Ledger {
     })
     if (this.damage) return
     try {
-      seenKeys.load(this.#database)
+      if (options.checksRows !== false) seenKeys.load(this.#database)
       this.#commit(() => {
         processes.register()
         this.#guard.openWitness(process.processId, (id) => processes.isOrphan(id))
@@ -213,23 +213,23 @@ export class SqliteLedger implements Ledger {
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#reportUnrecorded()
-    this.#guard.close(!this.damage && this.#checkpoint())
+    this.#guard.close(this.damage ? undefined : this.#checkpoint())
     this.#database.close()
     this.#processes.releaseLock()
   }
 
-  /** One of the drivers does not checkpoint when it closes. Returns whether all commits are on disk. */
-  #checkpoint(): boolean {
+  /** One of the drivers does not checkpoint when it closes. `undefined` if no checkpoint was made. */
+  #checkpoint(): 'complete' | 'partial' | undefined {
     try {
       this.#commit(() => this.#processes.unregister(), false)
       this.#guard.attempt(() => this.#guard.checkFiles())
       const result = this.#database
         .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
         .get()
-      return result?.busy === 0
+      return result?.busy === 0 ? 'complete' : 'partial'
     } catch {
       // Another process holds the lock; the last one to close checkpoints.
-      return false
+      return undefined
     }
   }
 

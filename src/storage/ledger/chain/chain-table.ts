@@ -129,6 +129,8 @@ export class ChainTable<Entry> {
    * `undefined` when nothing was old enough.
    */
   purge(before: number): PurgedRecords | Fault | undefined {
+    // The mark may pass the end as this process knows it: another process may have appended, and been killed.
+    this.#cachedEnd = undefined
     const oldest = this.#database
       .prepare<Omit<BlockRow, 'lines'>>(
         `select first, count, at, cast(head as blob) as head, cast(seal as blob) as seal

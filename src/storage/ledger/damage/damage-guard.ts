@@ -59,7 +59,7 @@ export class DamageGuard {
     if (this.#witnessFile === undefined) return
     const reading = readWitness(this.#witnessFile, this.#seals)
     const owners = reading.kind === 'records' ? reading.owners : []
-    this.#witness = new Witness(this.#witnessFile, owner, owners, isDead)
+    this.#witness = new Witness(this.#witnessFile, this.#seals, { owner, owners, isDead })
   }
 
   /** Runs work on the database; damage that it finds is final until the operator has repaired the store. */
@@ -145,10 +145,11 @@ export class DamageGuard {
     this.#seals.reset(0n)
   }
 
-  /** After the last checkpoint; `isComplete` when all commits are in the database file. */
-  close(isComplete: boolean): void {
-    if (this.#files && !this.#damage) {
+  /** After the last checkpoint, if there was one; `complete` when it copied all commits to the database file. */
+  close(checkpoint: 'complete' | 'partial' | undefined): void {
+    if (this.#files && checkpoint && !this.#damage) {
       this.#files.remember()
+      const isComplete = checkpoint === 'complete'
       // The last commit of this process is on disk only then.
       if (!isComplete) this.#record = this.#confirmed
       const { stamp } = this.#files
@@ -166,6 +167,7 @@ export class DamageGuard {
   /** Another process has made a checkpoint, and its witness record says so. */
   #isWitnessed(stamp: string): boolean {
     const reading = readWitness(this.#witnessFile ?? '', this.#seals)
-    return reading.kind === 'records' && reading.stamps.has(stamp)
+    const stamps = [stamp, toClosedStamp(stamp)]
+    return reading.kind === 'records' && stamps.some((one) => reading.stamps.has(one))
   }
 }

@@ -88,7 +88,7 @@ export function startGeneration(
       throw error
     }
     database.exec('pragma wal_checkpoint(truncate)')
-    replaceWitness(witnessFile, record, uncheckedStamp)
+    replaceWitness(witnessFile, seals, record, uncheckedStamp)
     return parseState(record, seals) as LedgerState
   } finally {
     database.close()
@@ -102,7 +102,7 @@ export function writeWitness(store: string): void {
   try {
     if (readVersion(database) < latestVersion) return
     const record = serializeState(new StateRow(database, seals).read(), seals)
-    replaceWitness(toCompanionFile(store, 'witness'), record, uncheckedStamp)
+    replaceWitness(toCompanionFile(store, 'witness'), seals, record, uncheckedStamp)
   } finally {
     database.close()
   }

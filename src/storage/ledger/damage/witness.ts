@@ -61,13 +61,12 @@ function readOnce(file: string, seals: RowSeals): WitnessReading {
   const stamps = new Set<string>()
   let latest: LedgerState | undefined
   for (let at = 0; at < bytes.length; at += recordBytes) {
-    const { record, owner, stamp } = parseLine(bytes.toString('latin1', at, at + recordBytes))
-    const state = parseState(record, seals)
+    const line = parseLine(bytes.toString('latin1', at, at + recordBytes), seals)
     const slot = Math.floor(at / recordBytes / recordsPerSlot)
-    owners[slot] ??= state ? owner : undefined
-    if (state) stamps.add(stamp)
-    if (!state || (latest && isOlder(state, latest))) continue
-    latest = state
+    owners[slot] ??= line?.owner
+    if (!line) continue
+    stamps.add(line.stamp)
+    if (!latest || !isOlder(line.state, latest)) latest = line.state
   }
   return latest ? { kind: 'records', latest, owners, stamps } : { kind: 'unreadable' }
 }
@@ -87,8 +86,8 @@ export function foundWitness(file: string): void {
 }
 
 /** Replaces the witness by a single record. Open processes refuse side effects from then on. */
-export function replaceWitness(file: string, record: string, stamp: string): void {
-  replaceFile(file, toLine(record, '-', stamp))
+export function replaceWitness(file: string, seals: RowSeals, record: string, stamp: string): void {
+  replaceFile(file, toLine(seals, record, '-', stamp))
 }
 
 function replaceFile(file: string, text: string): void {
@@ -112,6 +111,7 @@ function replaceFile(file: string, text: string): void {
 /** The open witness of one process. Each process writes to its own slot, so that none overwrites a newer one. */
 export class Witness {
   readonly #descriptor: number
+  readonly #seals: RowSeals
   readonly #owner: string
   readonly #slot: number
   readonly #buffer = Buffer.alloc(recordBytes)
@@ -120,8 +120,9 @@ export class Witness {
   #isClosed = false
 
   /** Call while holding the write lock of the database: no other process may take the same slot. */
-  constructor(file: string, owner: string, owners: WitnessRecords['owners'], isDead: IsDead) {
+  constructor(file: string, seals: RowSeals, { owner, owners, isDead }: SlotChoice) {
     this.#descriptor = openSync(file, 'r+')
+    this.#seals = seals
     this.#owner = owner
     const free = owners.findIndex((other) => other === undefined || other === '-' || isDead(other))
     this.#slot = free < 0 ? owners.length : free
@@ -132,7 +133,7 @@ export class Witness {
     const { length } = this.#buffer
     const index = this.#slot * recordsPerSlot + this.#turn
     this.#turn = (this.#turn + 1) % recordsPerSlot
-    this.#buffer.write(toLine(record, this.#owner, stamp), 'latin1')
+    this.#buffer.write(toLine(this.#seals, record, this.#owner, stamp), 'latin1')
     writeSync(this.#descriptor, this.#buffer, 0, length, index * recordBytes)
     this.#syncTimer ??= setTimeout(() => this.#startSync(), syncIntervalMs).unref()
   }
@@ -153,18 +154,30 @@ export class Witness {
   }
 }
 
-type IsDead = (owner: string) => boolean
+/** Each process takes the slot of a process that has ended, or a new one. */
+interface SlotChoice {
+  readonly owner: string
+  readonly owners: WitnessRecords['owners']
+  readonly isDead: (owner: string) => boolean
+}
 
-const toLine = (record: string, owner: string, stamp: string): string =>
-  `${`${record} owner=${owner} file=${stamp}`.padEnd(recordBytes - 1)}\n`
+/** The record has a seal of its own; the other one is for the rest of the line. */
+function toLine(seals: RowSeals, record: string, owner: string, stamp: string): string {
+  const text = `${record} owner=${owner} file=${stamp}`
+  return `${`${text} line=${seals.seal(text)}`.padEnd(recordBytes - 1)}\n`
+}
 
-const linePattern = /^(.*) owner=(\S+) file=(\S+) *\n$/
+const linePattern = /^((.*) owner=(\S+) file=(\S+)) line=(\w+) *\n$/
 
-function parseLine(line: string): {
-  readonly record: string
+/** `undefined` if the line was changed, or written with another key. */
+function parseLine(line: string, seals: RowSeals): WitnessLine | undefined {
+  const [, text = '', record = '', owner = '', stamp = '', seal] = linePattern.exec(line) ?? []
+  const state = seal === seals.seal(text) ? parseState(record, seals) : undefined
+  return state && { state, owner, stamp }
+}
+
+interface WitnessLine {
+  readonly state: LedgerState
   readonly owner: string
   readonly stamp: string
-} {
-  const [, record = '', owner = '-', stamp = ''] = linePattern.exec(line) ?? []
-  return { record, owner, stamp }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { openSqlite } from '../../sqlite/sqlite.ts'
+import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
 
 /** A file beside the store that a process keeps locked while it lives. */
 export interface ProcessLock {
@@ -29,8 +29,9 @@ export function lockProcess(store: string, processId: string): ProcessLock {
 export function holdsLock(store: string, processId: string): boolean | undefined {
   const file = toLockFile(store, processId)
   if (!existsSync(file)) return undefined
-  const database = openSqlite(file)
+  let database: Sqlite | undefined
   try {
+    database = openSqlite(file)
     database.exec('pragma busy_timeout = 0')
     database.exec('pragma journal_mode = memory')
     database.exec('begin exclusive')
@@ -38,7 +39,7 @@ export function holdsLock(store: string, processId: string): boolean | undefined
   } catch {
     return true
   } finally {
-    database.close()
+    database?.close()
   }
 }
 
