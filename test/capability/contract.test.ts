@@ -152,6 +152,24 @@ describe('JSON Schema', () => {
     expect(await contract.parse({})).toMatchObject({ ok: false })
   })
 
+  test('$async in a part of a schema is reported, and in data it is data', async () => {
+    const nested = { type: 'object', properties: { a: { type: 'object', $async: true } } }
+    const data = { type: 'object', default: { $async: true } }
+
+    expect(readContract(nested, 'input')).toEqual({
+      fault: '/properties/a/$async is not supported',
+    })
+    expect(await aContract(data).parse({})).toMatchObject({ ok: true })
+  })
+
+  test('names that look like a comment with the source of a schema remove no check', async () => {
+    const required = ['/*# sourceURL=', ' */x']
+    const contract = aContract({ type: 'object', required })
+
+    expect(await contract.parse({ '/*# sourceURL=': 1 })).toMatchObject({ ok: false })
+    expect(await contract.parse({ '/*# sourceURL=': 1, ' */x': 1 })).toMatchObject({ ok: true })
+  })
+
   test('a reference to the root is resolved', async () => {
     const contract = aContract({ type: 'object', properties: { child: { $ref: '#' } } })
 

@@ -76,6 +76,19 @@ test.each(cases)('%j gives the same result at once and in slices', async (schema
   }
 })
 
+test('a long text of characters outside the Basic Multilingual Plane is matched in slices', async () => {
+  const contract = aContract({
+    type: 'object',
+    properties: {
+      text: { allOf: ['^[^A-Z]*$', '^[^0-9]*$', '^[^-]*$'].map((one) => ({ pattern: one })) },
+    },
+  })
+  const inSlices = contract.parse({ text: `a${'😀'.repeat(2_000_000)}` })
+
+  expect(inSlices).toBeInstanceOf(Promise)
+  expect(await inSlices).toMatchObject({ ok: true })
+})
+
 const toComparable = (parsed: object): unknown =>
   'issues' in parsed ? parsed : (parsed as { value: { value: unknown } }).value.value
 
