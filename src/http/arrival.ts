@@ -8,6 +8,8 @@ export interface Arrival {
   /** The query string without its question mark. */
   readonly query: string
   readonly headers: HttpRequest['headers']
+  /** The network address of the client, where it is known. */
+  readonly address: string | undefined
   /** Is cancelled when the client disconnects. */
   readonly cancellation: Cancellation
   /** Reads the body. A large one is accounted to `caller`, and may have to wait. */

@@ -26,7 +26,8 @@ export interface HandlerOptions {
   readonly health: () => object
 }
 
-export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void>
+/** Returns a promise if the request is not answered at once. */
+export type Handler = (arrival: Arrival, reply: HttpReply) => Promise<void> | undefined
 
 /** Every request passes these gates top to bottom until one of them answers. */
 export function createHandler(options: HandlerOptions): Handler {
@@ -47,11 +48,12 @@ export function createHandler(options: HandlerOptions): Handler {
     approvalRoute({ ...options.approvals, tokenGates, body }),
     refusePath, // 404 before 401: an unknown path asks for no credentials
   ]
-  return async (arrival, reply) => {
+  return (arrival, reply) => {
     for (const gate of gates) {
       const result = gate(arrival, reply)
       if (result !== 'pass') return result === 'answered' ? undefined : result
     }
+    return undefined
   }
 }
 

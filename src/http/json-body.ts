@@ -8,10 +8,8 @@ import { isJson } from './content-type.ts'
 import { checkShape, isTooDeep } from './json-shape.ts'
 import { refuseToken } from './records/grant-callers.ts'
 
-export interface JsonBody {
-  /** `undefined` when the text is not valid JSON. */
-  readonly json: unknown
-}
+/** Uses a body; `json` is `undefined` when the text is not valid JSON. */
+export type UseJson = (json: unknown) => void | Promise<void>
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -34,39 +32,45 @@ export interface BodyOptions extends BodyLimits {
 export type BodyStatus = 400 | 408 | 413 | 415 | 503
 
 /**
- * Returns the body, or answers and returns `undefined`. All routes with a JSON body read it here,
+ * Reads the body and passes it on, or answers. All routes with a JSON body read it here,
  * so that none forgets a check: owner tokens are for imports alone, and one in the arguments of a
  * call or a frame would reach a tool, another server or a log.
  */
-export async function readJsonBody(
+export function readJsonBody(
   arrival: Arrival,
   caller: string,
   reply: HttpReply,
   options: BodyOptions,
-): Promise<JsonBody | undefined> {
-  const { maxBytes, tokenGates, admission, refuse } = options
+  use: UseJson,
+): Promise<void> {
+  const { maxBytes, admission, refuse } = options
   admission.note(caller)
   // CSRF: a page cannot send this content type without a preflight request.
   if (!isJson(arrival.headers['content-type'])) {
     refuse(reply, 415, 'Content-Type must be application/json')
-    return undefined
+    return Promise.resolve()
   }
-  const bytes = await arrival.readBytes(maxBytes, caller)
-  if (typeof bytes === 'string') {
-    refuseRead(bytes, caller, reply, options)
-    return undefined
-  }
-  if (!isUtf8(bytes)) {
-    refuse(reply, 400, 'The body is not valid UTF-8')
-    return undefined
-  }
-  const isSmall = isSmallBody(bytes.length)
-  if (!isSmall && !(await prepareLarge(bytes, arrival, caller, reply, options))) return undefined
+  return arrival.readBytes(maxBytes, caller).then((bytes) => {
+    if (typeof bytes === 'string') return refuseRead(bytes, caller, reply, options)
+    if (!isUtf8(bytes)) return refuse(reply, 400, 'The body is not valid UTF-8')
+    if (isSmallBody(bytes.length)) return useText(bytes, arrival, reply, options, use)
+    return prepareLarge(bytes, arrival, caller, reply, options).then((isPrepared) =>
+      isPrepared ? useText(bytes, arrival, reply, options, use) : undefined,
+    )
+  })
+}
+
+function useText(
+  bytes: Buffer,
+  arrival: Arrival,
+  reply: HttpReply,
+  { tokenGates, refuse }: BodyOptions,
+  use: UseJson,
+): void | Promise<void> {
   const text = bytes.toString()
-  if (containsOwnerToken(tokenGates, text)) refuseToken('owner', arrival, reply)
-  else if (isSmall && isTooDeep(text)) refuse(reply, 400, messages.too_deep)
-  else return { json: parseJson(text) }
-  return undefined
+  if (containsOwnerToken(tokenGates, text)) return refuseToken('owner', arrival, reply)
+  if (isSmallBody(bytes.length) && isTooDeep(text)) return refuse(reply, 400, messages.too_deep)
+  return use(parseJson(text))
 }
 
 const messages = { too_deep: 'The body is nested too deeply' }

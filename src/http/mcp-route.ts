@@ -28,28 +28,28 @@ export function mcpRoute(options: McpRouteOptions): Gate {
   }
 }
 
-async function serveMcp(
+function serveMcp(
   endpoint: HttpEndpoint,
   { tokenGates, identify }: McpRouteOptions,
   bodyOptions: BodyOptions,
   arrival: Arrival,
   plainReply: HttpReply,
-): Promise<void> {
-  const { method, path, headers, cancellation } = arrival
+): 'answered' | Promise<void> {
+  const { method, path, headers, address, cancellation } = arrival
   const tokenGate = tokenGates.get(path)
   const caller = tokenGate
     ? authenticateByGrant(tokenGate, arrival, plainReply)
     : authenticate(identify, arrival, plainReply)
-  if (!caller) return
+  if (!caller) return 'answered'
   const reply = tokenGate ? toRevocableReply(tokenGate, arrival, plainReply) : plainReply
-  if (method !== 'POST')
-    return endpoint.handle({ method, headers, body: undefined, caller, cancellation }, reply)
-  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
-  if (!body) return
-  const { json } = body
-  if (json === undefined)
-    return refuse(reply, 400, 'The body is not valid JSON', { code: codes.parse })
-  return endpoint.handle({ method, headers, body: json, caller, cancellation }, reply)
+  const handle = (body: unknown) =>
+    endpoint.handle({ method, headers, body, caller, address, cancellation }, reply)
+  if (method !== 'POST') return handle(undefined) ?? 'answered'
+  return readJsonBody(arrival, caller.subject, reply, bodyOptions, (json) =>
+    json === undefined
+      ? refuse(reply, 400, 'The body is not valid JSON', { code: codes.parse })
+      : handle(json),
+  )
 }
 
 const refuseBody: BodyOptions['refuse'] = (reply, status, message, headers = {}) =>

@@ -1,13 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
 import { Cancellation } from '../capability/cancellation.ts'
 import { SetupError } from '../capability/setup-error.ts'
-import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
 import { codes, toErrorBody } from '../mcp/rpc-error.ts'
 import type { Arrival } from './arrival.ts'
 import type { BodyAdmission } from './body-admission.ts'
 import type { Handler } from './handler.ts'
-import { readBody } from './read-body.ts'
+import { NodeReply } from './node-reply.ts'
+import { type ReadOptions, readBody } from './read-body.ts'
 
 export interface ListenOptions {
   readonly host: string
@@ -19,9 +18,6 @@ export interface ListenOptions {
 
 /** Slowloris: a client that takes longer to send its headers or its body is disconnected. */
 const receiveTimeoutMs = 10_000
-/** Backpressure: a client with more unread bytes of a stream is disconnected. */
-const maxUnreadBytes = 1024 * 1024
-
 /** The time that responses have to reach their clients when the server closes. */
 const shutdownGraceMs = 1000
 
@@ -48,15 +44,16 @@ export class NodeServer {
         joinDuplicateHeaders: true,
       },
       (request, response) => {
-        const cancellation = new Cancellation()
-        response.on('close', () => {
-          if (!response.writableFinished) cancellation.cancel('The client disconnected.')
-        })
         const reply = new NodeReply(response)
-        handler(toArrival(request, response, cancellation, admission), reply).catch((error) => {
+        const fail = (error: unknown) => {
           onError(error)
           reply.answer(500, toErrorBody({ code: codes.internal, message: 'Internal error' }))
-        })
+        }
+        try {
+          handler(new NodeArrival(request, response, admission), reply)?.catch(fail)
+        } catch (error) {
+          fail(error)
+        }
       },
     )
     return new Promise((resolve, reject) => {
@@ -97,92 +94,49 @@ function toSetupError(error: NodeJS.ErrnoException, host: string, port: number):
   return new SetupError(`Cannot listen on ${host}:${port}: ${error.message}`)
 }
 
-function toArrival(
-  request: IncomingMessage,
-  response: ServerResponse,
-  cancellation: Cancellation,
-  admission: BodyAdmission,
-): Arrival {
-  const url = request.url ?? '/'
-  const queryStart = url.indexOf('?')
-  return {
-    method: request.method ?? 'GET',
-    path: queryStart < 0 ? url : url.slice(0, queryStart),
-    query: queryStart < 0 ? '' : url.slice(queryStart + 1),
-    // All values are strings except Set-Cookie, which Node keeps as an array.
-    headers: request.headers as Arrival['headers'],
-    cancellation,
-    readBytes: (maxBytes, caller) =>
-      readBody(request, { maxBytes, caller, admission, cancellation }),
-    onEnd: (listener) => {
-      if (response.destroyed) listener()
-      else response.once('close', listener)
-    },
-  }
-}
-
-class NodeReply implements HttpReply {
+/** A class, because one is created per request: closures would cost more. */
+class NodeArrival implements Arrival {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: Arrival['headers']
+  readonly cancellation = new Cancellation()
+  readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #admission: BodyAdmission
 
-  constructor(response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, admission: BodyAdmission) {
+    const { method = 'GET', url = '/' } = request
+    const queryStart = url.indexOf('?')
+    this.method = method
+    this.path = queryStart < 0 ? url : url.slice(0, queryStart)
+    this.query = queryStart < 0 ? '' : url.slice(queryStart + 1)
+    // All values are strings except Set-Cookie, which Node keeps as an array.
+    this.headers = request.headers as Arrival['headers']
+    this.#request = request
     this.#response = response
-  }
-
-  setHeaders(headers: Headers): void {
-    for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
-  }
-
-  answer(status: number, body: Body, headers?: Headers): void {
-    const response = this.#response
-    if (response.headersSent || response.destroyed) return
-    const parts = typeof body === 'string' ? [body] : body
-    let length = 0
-    for (const part of parts) length += Buffer.byteLength(part)
-    const fields = { 'content-type': 'application/json', 'content-length': length, ...headers }
-    // The rest of the body is not read, so the connection cannot be reused.
-    if (status === 413 || status === 415 || status === 503) response.shouldKeepAlive = false
-    response.writeHead(status, length === 0 ? headers : fields)
-    if (parts.length === 1) response.end(parts[0])
-    else {
-      response.cork()
-      for (const part of parts) response.write(part)
-      response.end()
-    }
-  }
-
-  stream(headers?: Headers): EventStream {
-    const response = this.#response
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-      ...headers,
+    this.#admission = admission
+    response.on('close', () => {
+      if (!response.writableFinished) this.cancellation.cancel('The client disconnected.')
     })
-    response.flushHeaders()
-    const write = (frame: string) => {
-      if (response.destroyed || response.writableEnded) return
-      if (response.writableLength > maxUnreadBytes) response.destroy()
-      else response.write(frame)
-    }
-    return {
-      send: (message) => write(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
-      keepAlive: () => write(': keepalive\n\n'),
-      end: () => response.end(),
-      onClose: (listener) => response.once('close', listener),
-    }
   }
 
-  pipe({ status, headers, body }: Response): void {
-    const response = this.#response
-    response.writeHead(status, Object.fromEntries(headers))
-    if (!body) {
-      response.end()
-      return
+  get address(): string | undefined {
+    return this.#request.socket.remoteAddress
+  }
+
+  readBytes(maxBytes: number, caller: string): ReturnType<Arrival['readBytes']> {
+    const options: ReadOptions = {
+      maxBytes,
+      caller,
+      admission: this.#admission,
+      cancellation: this.cancellation,
     }
-    response.flushHeaders()
-    const stream = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0])
-    stream.on('error', () => response.destroy())
-    response.on('close', () => stream.destroy())
-    stream.pipe(response)
+    return readBody(this.#request, options)
+  }
+
+  onEnd(listener: () => void): void {
+    if (this.#response.destroyed) listener()
+    else this.#response.once('close', listener)
   }
 }

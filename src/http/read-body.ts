@@ -21,8 +21,21 @@ export function readBody(
   const length = request.headers['content-length']
   const declaredBytes = length === undefined ? 0 : Number(length)
   if (declaredBytes > options.maxBytes) return discardBody(request, 'too_large', options)
-  if (isSmallBody(declaredBytes)) return receive(request, options)
+  if (declaredBytes === 0) return receive(request, options)
+  if (isSmallBody(declaredBytes)) return receiveSmall(request)
   return readLargeBody(request, declaredBytes, options)
+}
+
+/** A body of a small declared length, which Node enforces. It nearly always arrives in one chunk. */
+function receiveSmall(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let body: Buffer | undefined
+    request.on('data', (chunk: Buffer) => {
+      body = body ? Buffer.concat([body, chunk]) : chunk
+    })
+    request.on('end', () => resolve(body ?? Buffer.alloc(0)))
+    request.on('error', reject)
+  })
 }
 
 async function readLargeBody(

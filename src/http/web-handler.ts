@@ -1,9 +1,16 @@
 import { Cancellation } from '../capability/cancellation.ts'
-import type { Body, EventStream, Headers, HttpReply } from '../mcp/http-port.ts'
+import {
+  type Body,
+  type EventStream,
+  type Headers,
+  type HttpReply,
+  toText,
+} from '../mcp/http-port.ts'
 import type { BodyRefusal } from './arrival.ts'
 import { type BodyAdmission, isSmallBody } from './body-admission.ts'
 import type { Handler } from './handler.ts'
 import type { ReadOptions } from './read-body.ts'
+import { keepAliveComment, toEvent, toPrimingEvent } from './server-sent-events.ts'
 
 /** A client that takes longer to send its body is refused. */
 const receiveTimeoutMs = 10_000
@@ -29,13 +36,14 @@ export function toFetch(
           query: url.search.slice(1),
           // A `Request` that was created in process has no Host header; its URL has the host.
           headers: { ...headers, host: headers.host ?? url.host },
+          address: undefined,
           cancellation,
           readBytes: (maxBytes, caller) =>
             readBytes(request, { maxBytes, caller, admission, cancellation }),
           onEnd: (listener) => reply.onEnd(listener),
         },
         reply,
-      ).catch(reject)
+      )?.catch(reject)
     })
 }
 
@@ -136,20 +144,15 @@ class WebReply implements HttpReply {
     this.#resolve(new Response(body, { headers: fields }))
     const write = (frame: string) => controller?.enqueue(encoder.encode(frame))
     return {
-      send: (message) => write(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
-      keepAlive: () => write(': keepalive\n\n'),
+      send: (message, id) => write(toEvent(toText(message), id)),
+      prime: (id, retryMs) => write(toPrimingEvent(id, retryMs)),
+      keepAlive: () => write(keepAliveComment),
       end: () => {
         controller?.close()
         close()
       },
       onClose: (listener) => listeners.push(listener),
     }
-  }
-
-  pipe(response: Response): void {
-    this.#end()
-    for (const [name, value] of Object.entries(this.#headers)) response.headers.set(name, value)
-    this.#resolve(response)
   }
 }
 

@@ -12,8 +12,10 @@ export interface Exchange {
   /** Unvalidated input from the client, like `requestState`. */
   readonly inputResponses: unknown
   readonly requestState: unknown
-  /** HTTP headers, which must agree with the arguments. */
+  /** HTTP headers. */
   readonly headers?: Readonly<Record<string, string | undefined>>
+  /** `true` if clients of this era repeat arguments in headers, which must then agree with the arguments. */
+  readonly repeatsArguments?: boolean
 }
 
 /** A call without a connected client: no notifications and no questions. */

@@ -1,10 +1,13 @@
 import type { FairShares } from '../capability/fair-shares.ts'
 import type { HttpReply, HttpRequest } from './http-port.ts'
 import { LegacySessions } from './legacy/sessions.ts'
+import { type Message, readPlain } from './message.ts'
+import { claimsModern } from './modern/envelope.ts'
 import { serveModern } from './modern/modern-http.ts'
-import { readInbound } from './modern/modern-request.ts'
-import { toErrorBody, toId, toRpcError } from './rpc-error.ts'
+import { checkModern, readPlainModern } from './modern/modern-request.ts'
+import { codes, RpcError, toErrorBody, toId, toRpcError } from './rpc-error.ts'
 import type { Surface } from './surface.ts'
+import { legacyRevisions } from './wire-names.ts'
 
 /** One mount over HTTP: both protocol eras at the same address. */
 export class HttpEndpoint {
@@ -16,26 +19,54 @@ export class HttpEndpoint {
     this.#sessions = new LegacySessions(surface, now, sessionShares)
   }
 
-  async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
-    try {
-      const inbound = readInbound(request)
-      switch (inbound.kind) {
-        case 'request':
-          return await serveModern(this.#surface, inbound, request, reply)
-        case 'notification':
-          return reply.answer(202, '')
-        case 'legacy':
-          return await this.#sessions.handle(request, reply)
-      }
-    } catch (error) {
-      const rpcError = toRpcError(error)
-      const { status, headers } = rpcError
-      const body = toErrorBody(rpcError, toId(request.body))
-      reply.answer(status === 200 ? 500 : status, body, headers)
-    }
+  /** Returns a promise only for requests that are not plainly valid. */
+  handle(request: HttpRequest, reply: HttpReply): void | Promise<void> {
+    if (request.method === 'GET') return this.#sessions.get(request, reply)
+    if (request.method === 'DELETE') return this.#sessions.delete(request, reply)
+    const message = readPlain(request.body)
+    if (!message) return this.#judge(request, reply)
+    const modern = readPlainModern(message, request.headers)
+    if (modern) return serveModern(this.#surface, modern, request, reply)
+    if (isPlainLegacy(message, request.headers))
+      return this.#sessions.post([message], request, reply)
+    return this.#judge(request, reply)
   }
 
-  async close(): Promise<void> {
-    await this.#sessions.close()
+  close(): void {
+    this.#sessions.close()
   }
+
+  /** Requests that are not plainly valid are judged by the SDK. */
+  async #judge(request: HttpRequest, reply: HttpReply): Promise<void> {
+    const { judgeEra, judgeMessage } = await import('./judge.ts')
+    const { headers, body } = request
+    try {
+      const verdict = judgeEra(request)
+      const messages = [body].flat().map((one) => readPlain(one) ?? judgeMessage(one))
+      if (!isComplete(messages))
+        throw new RpcError(codes.parse, 'Parse error: Invalid JSON-RPC message', { status: 400 })
+      if (verdict.era === 'legacy') return this.#sessions.post(messages, request, reply)
+      const [message] = messages
+      if (message?.kind !== 'request') return reply.answer(202, '')
+      serveModern(this.#surface, checkModern(message, verdict.revision, headers), request, reply)
+    } catch (error) {
+      const rpcError = toRpcError(error)
+      const { status } = rpcError
+      reply.answer(
+        status === 200 ? 500 : status,
+        toErrorBody(rpcError, toId(body)),
+        rpcError.headers,
+      )
+    }
+  }
+}
+
+const isComplete = (messages: readonly (Message | undefined)[]): messages is readonly Message[] =>
+  messages.every((message) => message !== undefined)
+
+/** True if a message makes no claim to the stateless era, in its headers or its body. */
+function isPlainLegacy(message: Message, headers: HttpRequest['headers']): boolean {
+  const revision = headers['mcp-protocol-version']
+  if (revision !== undefined && !legacyRevisions.includes(revision)) return false
+  return message.kind === 'response' || !claimsModern(message.params)
 }

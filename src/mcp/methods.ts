@@ -7,7 +7,9 @@ import type { Asking, Done, Failed, Outcome } from '../capability/outcome.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
+import type { Method } from './engine.ts'
 import type { Exchange } from './exchange.ts'
+import { noParams, type Params } from './message.ts'
 import { checkParamHeaders } from './modern/param-headers.ts'
 import { toAnswers, toAskable, toInputRequests } from './questions.ts'
 import type { StateBinding } from './request-state.ts'
@@ -16,15 +18,6 @@ import { type Surface, toCallAddress, toServerCapabilities } from './surface.ts'
 import { toContents } from './to-resource.ts'
 import { toProtocolError, toResult } from './to-result.ts'
 import { modernRevision, requestMeta } from './wire-names.ts'
-
-export type Params = Readonly<Record<string, unknown>>
-
-/** Turns a request and its context into a result. Expected errors are thrown as `RpcError`. */
-export type Method = (
-  surface: Surface,
-  params: Params,
-  exchange: Exchange,
-) => Result | Promise<Result>
 
 /** Every request that a client can make, in both protocol eras and on every transport. */
 export const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
@@ -52,24 +45,6 @@ export const targetParams: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
-/** The capability that a request names, if it names one. */
-export function findTarget(
-  { projection }: Surface,
-  method: string,
-  params: Params,
-): Capability | undefined {
-  const param = targetParams.get(method)
-  const name = param === undefined ? undefined : params[param]
-  if (typeof name !== 'string') return undefined
-  const entry =
-    method === 'tools/call'
-      ? projection.findTool(name)?.entry
-      : method === 'prompts/get'
-        ? projection.snapshot.prompts.get(name)
-        : projection.findView(name)?.entry
-  return entry?.capability
-}
-
 function discover(surface: Surface): Result {
   return dropUndefined({
     supportedVersions: [modernRevision],
@@ -86,20 +61,29 @@ function toPage<T>({ cursor }: Params, result: T): T {
   return result
 }
 
-async function callTool(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
+function callTool(surface: Surface, params: Params, exchange: Exchange): Result | Promise<Result> {
   const name = stringParam(params, 'name')
   const tool = surface.projection.findTool(name)
   if (!tool) throw invalidParams(`Unknown tool: ${brief(name)}`)
   const input = objectParam(params, 'arguments')
-  if (exchange.headers && tool.paramHeaders.length > 0)
+  if (exchange.repeatsArguments && exchange.headers && tool.paramHeaders.length > 0)
     checkParamHeaders(tool.paramHeaders, input, exchange.headers)
   const id = surface.newId()
   const binding = { method: 'tools/call', name, input }
-  const outcome = await govern(surface, { id, entry: tool.entry, binding, params }, exchange)
-  return outcome.kind === 'asking'
-    ? toInputRequired(surface, outcome, binding, exchange)
-    : toResult(outcome, id)
+  return whenDone(
+    govern(surface, { id, entry: tool.entry, binding, params }, exchange),
+    (outcome) =>
+      outcome.kind === 'asking'
+        ? toInputRequired(surface, outcome, binding, exchange)
+        : toResult(outcome, id),
+  )
 }
+
+/** Without `async`: each promise costs more than most steps of a call. */
+const whenDone = <Value, Next>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Next | Promise<Next>,
+): Next | Promise<Next> => (value instanceof Promise ? value.then(next) : next(value))
 
 async function readResource(surface: Surface, params: Params, exchange: Exchange): Promise<Result> {
   const uri = stringParam(params, 'uri')
@@ -267,8 +251,6 @@ function optionalString(params: Params, key: string): string | undefined {
   if (typeof value !== 'string') throw invalidParams(`${key} must be a string`)
   return value
 }
-
-const noParams: Params = Object.freeze({})
 
 function objectParam(params: Params, key: string): Params {
   const value = params[key]

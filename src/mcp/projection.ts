@@ -31,7 +31,7 @@ type Cached<T> = T & Caching
 /** The result of `tools/list`: the tools that a caller may use, sorted by name. */
 export interface ToolList extends ListToolsResult, Caching {}
 
-/** The four lists that callers with the same scopes see. */
+/** The four lists that callers with the same scopes see. Frozen: their JSON is cached by object. */
 export interface Lists {
   readonly tools: ToolList
   readonly resources: Cached<ListResourcesResult>
@@ -123,18 +123,24 @@ export class Projection {
     const selectVisible = <T extends Capability>(entries: Iterable<Entry<T>>) =>
       [...entries].filter(({ capability }) => !capability.hidden && isAllowed(capability))
     return {
-      tools: {
+      tools: Object.freeze({
         tools: selectVisible(snapshot.capabilities.values()).map(
           (entry) => toProjected(entry).tool,
         ),
         ...caching,
-      },
-      resources: { resources: selectVisible(snapshot.views.values()).map(toResource), ...caching },
-      templates: {
+      }),
+      resources: Object.freeze({
+        resources: selectVisible(snapshot.views.values()).map(toResource),
+        ...caching,
+      }),
+      templates: Object.freeze({
         resourceTemplates: selectVisible(snapshot.templates).map(toTemplate),
         ...caching,
-      },
-      prompts: { prompts: selectVisible(snapshot.prompts.values()).map(toPrompt), ...caching },
+      }),
+      prompts: Object.freeze({
+        prompts: selectVisible(snapshot.prompts.values()).map(toPrompt),
+        ...caching,
+      }),
     }
   }
 }

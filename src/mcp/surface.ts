@@ -8,7 +8,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Entry } from '../catalog/snapshot.ts'
 import { permits } from '../governance/permits.ts'
 import type { Next } from '../governance/steps/step.ts'
-import { Announcements } from './announcements.ts'
+import { type Announcement, Announcements } from './announcements.ts'
 import { type Lists, Projection } from './projection.ts'
 import type { RequestStates } from './request-state.ts'
 import { manifestExtension } from './wire-names.ts'
@@ -23,28 +23,27 @@ export interface SurfaceOptions {
   readonly instructions?: string
   readonly catalog: Catalog
   readonly govern: Next
-  /** Whether a call would be refused for a missing scope, so that HTTP can answer 403. */
-  readonly forbids: (caller: Caller, capability: Capability) => boolean
   readonly states: RequestStates
   readonly newId: () => string
   /** Whether callers must send a bearer token; lists must then not be cached in shared caches. */
   readonly requiresToken: boolean
-  readonly streams: FairShares
+  readonly subscriptions: FairShares
 }
 
 /** Everything that clients can reach on one mount, the same for every transport and era. */
 export class Surface {
   readonly mount: string
   readonly identity: ServerIdentity
+  /** The identity as JSON: it is part of every result of 2026-07-28. */
+  readonly identityText: string
   readonly instructions: string | undefined
   readonly catalog: Catalog
   readonly govern: Next
-  readonly forbids: SurfaceOptions['forbids']
   readonly states: RequestStates
   readonly newId: () => string
   readonly announcements = new Announcements()
-  /** Open subscription streams, on all mounts. */
-  readonly streams: FairShares
+  /** Open subscriptions, on all mounts. */
+  readonly subscriptions: FairShares
   readonly #closeListeners = new Set<() => void>()
   readonly #requiresToken: boolean
   readonly #unsubscribe: () => void
@@ -53,13 +52,13 @@ export class Surface {
   constructor(options: SurfaceOptions) {
     this.mount = options.mount
     this.identity = options.identity
+    this.identityText = JSON.stringify(options.identity)
     this.instructions = options.instructions
     this.catalog = options.catalog
     this.govern = options.govern
-    this.forbids = options.forbids
     this.states = options.states
     this.newId = options.newId
-    this.streams = options.streams
+    this.subscriptions = options.subscriptions
     this.#requiresToken = options.requiresToken
     this.#projection = this.#project()
     this.#unsubscribe = options.catalog.subscribe((change) => this.announcements.announce(change))
@@ -104,6 +103,19 @@ export class Surface {
         isInner: true,
       }),
     )
+  }
+
+  /** Callers are not notified of what they may not use: even that it changed would leak information. */
+  concerns(caller: Caller, announcement: Announcement): boolean {
+    const { kind, capabilities } = announcement
+    if (kind === 'updated' && this.mayRead(caller, announcement.uri)) return true
+    for (const capability of capabilities.values()) if (permits(caller, capability)) return true
+    return false
+  }
+
+  mayRead(caller: Caller, uri: string): boolean {
+    const match = this.projection.findView(uri)
+    return match !== undefined && permits(caller, match.entry.capability)
   }
 
   listingFor(caller: Caller): Listing {

@@ -31,3 +31,26 @@ export const manifestExtension = toWireName('manifest')
 
 /** The supported protocol revision of the stateless era. */
 export const modernRevision = '2026-07-28'
+
+/** The supported revisions of the era with sessions, newest first. */
+export const legacyRevisions: readonly string[] = [
+  '2025-11-25',
+  '2025-06-18',
+  '2025-03-26',
+  '2024-11-05',
+  '2024-10-07',
+]
+
+const toProtocolName = <const Name extends string>(name: Name) =>
+  `io.modelcontextprotocol/${name}` as const
+
+/** Names in `_meta` that the protocol reserves in 2026-07-28. */
+export const protocolMeta = {
+  protocolVersion: toProtocolName('protocolVersion'),
+  clientInfo: toProtocolName('clientInfo'),
+  clientCapabilities: toProtocolName('clientCapabilities'),
+  logLevel: toProtocolName('logLevel'),
+  serverInfo: toProtocolName('serverInfo'),
+  subscriptionId: toProtocolName('subscriptionId'),
+  relatedTask: toProtocolName('related-task'),
+} as const

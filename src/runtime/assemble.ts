@@ -5,7 +5,6 @@ import type { Outcome } from '../capability/outcome.ts'
 import { Catalog } from '../catalog/catalog.ts'
 import type { Refine } from '../catalog/snapshot.ts'
 import { Approvals } from '../governance/approvals.ts'
-import { permits } from '../governance/permits.ts'
 import { createPipeline, type Governance, type Pipeline } from '../governance/pipeline.ts'
 import { createRefine, type PolicyRule } from '../governance/policy.ts'
 import { Redactor } from '../governance/redactor.ts'
@@ -17,7 +16,7 @@ import { createGuard } from '../http/host-guard.ts'
 import { removeHidden } from '../json/hidden-characters.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
 import { sessionLimits } from '../mcp/legacy/sessions.ts'
-import { streamLimits } from '../mcp/modern/listen.ts'
+import { subscriptionLimits } from '../mcp/modern/subscriptions.ts'
 import { createRequestStates } from '../mcp/request-state.ts'
 import { type ServerIdentity, Surface } from '../mcp/surface.ts'
 import type { TokenGate } from '../sources/records/grants/token-gate.ts'
@@ -90,7 +89,8 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     inForce.policy.text === 'keep' ? declared : removeHidden(declared)
   const steadyNow = createSteadyClock()
   const inFlight = new InFlight()
-  const [sessions, streams] = [new FairShares(sessionLimits), new FairShares(streamLimits)]
+  const sessions = new FairShares(sessionLimits)
+  const subscriptions = new FairShares(subscriptionLimits)
   const tokenGates = new Map<string, TokenGate>()
   const requiresToken = (mount: string) => config.http.tokens !== undefined || tokenGates.has(mount)
 
@@ -158,12 +158,10 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       ...(instructions !== undefined && { instructions }),
       catalog,
       govern,
-      forbids: (caller, capability) =>
-        inForce.policy.mode === 'enforce' && !permits(caller, capability),
       states: createRequestStates(requestStateKey, clock.now),
       newId: randomUUID,
       requiresToken: requiresToken(path),
-      streams,
+      subscriptions,
     })
     return { catalog, surface, endpoint: new HttpEndpoint(surface, steadyNow, sessions) }
   }

@@ -1,18 +1,14 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defineTool, definitionSource, z } from '../../src/index.ts'
+import { sessionLimits } from '../../src/mcp/legacy/sessions.ts'
 import { aWhile, eventually } from '../support/eventually.ts'
 import { Latch } from '../support/latch.ts'
+import { anInitialize, toLegacyHeaders } from '../support/legacy-request.ts'
 import { aModernRequest, toModernHeaders } from '../support/modern-request.ts'
 import { RawConnection, toBytes } from '../support/raw-http.ts'
 import { type ServedHere, serveHere } from '../support/serve-here.ts'
 import { asBearer, toTokenEntry } from '../support/tokens.ts'
-import {
-  aModernPost,
-  anInitializePost,
-  answerOf,
-  initializeSession,
-  post,
-} from '../support/wire.ts'
+import { aModernPost, answerOf, aPostOf2025, initializeSession, post } from '../support/wire.ts'
 
 const megabyte = 1024 * 1024
 const bodyLimit = 4 * megabyte
@@ -172,19 +168,43 @@ test('calls of one caller beyond its share are refused at once; other callers ar
   ])
 })
 
-test('a client that left dead sessions behind can connect again after a minute', async () => {
-  vi.useFakeTimers({ toFake: ['performance', 'setInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const { url } = await serveHere({ sources: [definitionSource([echo])] })
-  const first = await initializeSession(url)
-  for (let count = 1; count < 256; count++) await initializeSession(url)
+describe('without tokens, all clients are one caller, and', () => {
+  const initializeAs = (name: string) => ({
+    headers: toLegacyHeaders(),
+    body: JSON.stringify({
+      ...anInitialize(),
+      params: { ...anInitialize().params, clientInfo: { name, version: '1' } },
+    }),
+  })
+  const open = async (url: string, name: string) => {
+    const response = await post(url, initializeAs(name))
+    await response.text()
+    return response.headers.get('mcp-session-id') ?? ''
+  }
+  const statusOf = async (url: string, session: string) =>
+    (await post(url, aPostOf2025('ping', {}, session))).status
 
-  const refused = await post(url, anInitializePost())
-  vi.advanceTimersByTime(61_000)
-  const reconnected = await post(url, anInitializePost())
-  const evicted = await fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': first } })
+  test('a client that left dead sessions behind can connect again at once', async () => {
+    const { url } = await serveHere({ sources: [definitionSource([echo])] })
+    const first = await initializeSession(url)
+    for (let count = 1; count < sessionLimits.perCaller; count++) await initializeSession(url)
 
-  expect([refused.status, reconnected.status, evicted.status]).toEqual([429, 200, 404])
+    const reconnected = await initializeSession(url)
+
+    expect([await statusOf(url, reconnected), await statusOf(url, first)]).toEqual([200, 404])
+  })
+
+  test('a client that opens sessions without end displaces only its own', async () => {
+    const { url } = await serveHere({ sources: [definitionSource([echo])] })
+    const honest = await open(url, 'honest')
+    const flooded = [await open(url, 'flooder')]
+    for (let count = 0; count < 2 * sessionLimits.perCaller; count++)
+      flooded.push(await open(url, 'flooder'))
+
+    expect(await statusOf(url, honest)).toBe(200)
+    expect(await statusOf(url, flooded.at(0) ?? '')).toBe(404)
+    expect(await statusOf(url, flooded.at(-1) ?? '')).toBe(200)
+  })
 })
 
 test('a body that is not valid UTF-8 is refused with 400', async () => {
@@ -224,7 +244,7 @@ test('a second request with the id of one that is running is refused in a 2025 s
   const params = { name: 'hold', arguments: {} }
   const call = () =>
     post(url, {
-      headers: { ...anInitializePost().headers, 'mcp-session-id': session },
+      headers: toLegacyHeaders(session),
       body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }),
     })
   const first = call().then(answerOf)

@@ -185,34 +185,58 @@ describe('a session ends', () => {
 })
 
 describe('sessions per caller are limited', () => {
-  test('one over the limit is refused, other callers are not, and ending one frees a slot', async () => {
+  test('one over the limit takes the place of the longest idle one, and leaves other callers alone', async () => {
     const { url } = await serveHere(guardedOptions)
+    const ofBob = await initializeSession(url, bob)
     const sessionIds: string[] = []
     for (let count = 0; count < sessionLimits.perCaller; count++)
       sessionIds.push(await initializeSession(url, ann))
+    const [first = '', second = ''] = sessionIds
+    await post(url, listIn(first), ann)
+
+    const oneMore = await initializeSession(url, ann)
+    const statuses = [
+      (await post(url, listIn(oneMore), ann)).status,
+      (await post(url, listIn(first), ann)).status,
+      (await post(url, listIn(second), ann)).status,
+      (await post(url, listIn(ofBob), bob)).status,
+    ]
+
+    expect(statuses).toEqual([200, 200, 404, 200])
+  })
+
+  test('one over the limit is refused while all are in use', async () => {
+    const { url } = await serveHere(guardedOptions)
+    const streams = new AbortController()
+    onTestFinished(() => streams.abort())
+    const sessionIds: string[] = []
+    for (let count = 0; count < sessionLimits.perCaller; count++) {
+      const session = await initializeSession(url, ann)
+      await listenIn(url, session, ann, streams.signal)
+      sessionIds.push(session)
+    }
 
     const refusal = await post(url, anInitializePost(), ann)
-    const otherCaller = await post(url, anInitializePost(), bob)
     await endSession(url, sessionIds[0] ?? '', ann)
     const afterEnding = await post(url, anInitializePost(), ann)
 
-    expect([refusal.status, otherCaller.status, afterEnding.status]).toEqual([429, 200, 200])
+    expect([refusal.status, afterEnding.status]).toEqual([429, 200])
+    expect(await answerOf(refusal)).toHaveProperty('error.message', expect.stringMatching(/in use/))
   })
 
   test('under concurrent initialize requests', async () => {
     const { url } = await serveHere(guardedOptions)
     const attempts = sessionLimits.perCaller + 64
 
+    const sessionIds = await Promise.all(
+      Array.from({ length: attempts }, () => initializeSession(url, ann)),
+    )
     const statuses = await Promise.all(
-      Array.from({ length: attempts }, async () => {
-        const response = await post(url, anInitializePost(), ann)
-        await response.text()
-        return response.status
-      }),
+      sessionIds.map(async (session) => (await post(url, listIn(session), ann)).status),
     )
 
     expect(statuses.filter((status) => status === 200)).toHaveLength(sessionLimits.perCaller)
-    expect(statuses.filter((status) => status === 429)).toHaveLength(64)
+    expect(statuses.filter((status) => status === 404)).toHaveLength(64)
   })
 
   test('refused and ended sessions free their slots', async () => {

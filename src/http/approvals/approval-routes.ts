@@ -66,14 +66,14 @@ async function serveApprovals(
   if (!approval) return answer(reply, 404, { error: `There is no approval ${id}` })
   if (method === 'GET') return answer(reply, 200, approval)
   if (method !== 'POST') return answer(reply, 405, { error: 'Only GET and POST are allowed here' })
-  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
-  if (!body) return
-  const state = toState(body.json)
-  if (!state) return refuseDecision(reply)
-  const result = await approvals.decide(id, state, caller.subject)
-  return isFault(result)
-    ? answer(reply, 409, { error: result.fault })
-    : answer(reply, 200, result.approval)
+  return readJsonBody(arrival, caller.subject, reply, bodyOptions, async (json) => {
+    const state = toState(json)
+    if (!state) return refuseDecision(reply)
+    const result = await approvals.decide(id, state, caller.subject)
+    return isFault(result)
+      ? answer(reply, 409, { error: result.fault })
+      : answer(reply, 200, result.approval)
+  })
 }
 
 const answer = (reply: HttpReply, status: number, body: object): void =>

@@ -47,10 +47,10 @@ async function serveFrame(
   reply: HttpReply,
 ): Promise<void> {
   if (arrival.method !== 'POST') return refuse(reply, 405, 'Only POST is allowed here')
-  const body = await readJsonBody(arrival, caller.subject, reply, bodyOptions)
-  if (!body) return
-  const frame = await endpoint.receive(body.json, { caller, cancellation: arrival.cancellation })
-  reply.answer(200, JSON.stringify(frame))
+  return readJsonBody(arrival, caller.subject, reply, bodyOptions, async (json) => {
+    const frame = await endpoint.receive(json, { caller, cancellation: arrival.cancellation })
+    reply.answer(200, JSON.stringify(frame))
+  })
 }
 
 const refuse = (reply: HttpReply, status: number, error: string, headers?: Headers): void =>

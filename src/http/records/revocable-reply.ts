@@ -29,16 +29,6 @@ export class RevocableReply implements HttpReply {
     return stream
   }
 
-  pipe(response: Response): void {
-    if (!response.body) return this.#reply.pipe(response)
-    const end = new AbortController()
-    const stop = this.#watch(() => end.abort())
-    const { readable, writable } = new TransformStream()
-    // Errors are not lost here: the reader of `readable` gets them, too.
-    response.body.pipeTo(writable, { signal: end.signal }).then(stop, stop)
-    this.#reply.pipe(new Response(readable, response))
-  }
-
   /** Returns a function that stops the timer. */
   #watch(end: () => void): () => void {
     const timer = setInterval(() => {

@@ -1,60 +1,40 @@
-import type { EventStore, JSONRPCMessage } from '@modelcontextprotocol/server'
-
 const maxEvents = 256
 
-interface StoredEvent {
-  readonly streamId: string
-  readonly message: JSONRPCMessage
-  readonly size: number
+/** One event of a stream. `text` is empty for an event without data. */
+export interface LoggedEvent {
+  readonly id: number
+  readonly stream: number
+  readonly text: string
 }
 
-/** The last events of a 2025 session, replayed to a client that reconnects with `Last-Event-ID`. */
-export class EventLog implements EventStore {
+/** The last events of the streams of a 2025 session, for a client that reconnects with `Last-Event-ID`. */
+export class EventLog {
   readonly #maxCharacters: () => number
-  readonly #events = new Map<string, StoredEvent>()
-  #next = 0
+  readonly #events: LoggedEvent[] = []
+  #nextId = 0
   #size = 0
 
   constructor(maxCharacters: () => number) {
     this.#maxCharacters = maxCharacters
   }
 
-  async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
-    const id = String(this.#next++)
-    const size = estimateSize(message)
-    this.#events.set(id, { streamId, message, size })
-    this.#size += size
+  /** Adds an event and returns its id. */
+  add(stream: number, text: string): string {
+    const id = this.#nextId++
+    this.#events.push({ id, stream, text })
+    this.#size += text.length
     const maxCharacters = this.#maxCharacters()
-    for (const [oldest, event] of this.#events) {
-      if (this.#events.size <= maxEvents && this.#size <= maxCharacters) break
-      this.#events.delete(oldest)
-      this.#size -= event.size
-    }
-    return id
+    while (this.#events.length > maxEvents || this.#size > maxCharacters)
+      this.#size -= this.#events.shift()?.text.length ?? 0
+    return String(id)
   }
 
-  async getStreamIdForEventId(id: string): Promise<string | undefined> {
-    return this.#events.get(id)?.streamId
+  find(id: string): LoggedEvent | undefined {
+    return this.#events.find((event) => String(event.id) === id)
   }
 
-  async replayEventsAfter(
-    lastId: string,
-    { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
-  ): Promise<string> {
-    const streamId = this.#events.get(lastId)?.streamId ?? ''
-    for (const [id, event] of this.#events)
-      if (event.streamId === streamId && Number(id) > Number(lastId) && 'jsonrpc' in event.message)
-        await send(id, event.message)
-    return streamId
+  /** The later events of the same stream, oldest first. */
+  after({ id, stream }: LoggedEvent): readonly LoggedEvent[] {
+    return this.#events.filter((event) => event.stream === stream && event.id > id)
   }
-}
-
-/** The approximate number of characters; only strings can be long. */
-function estimateSize(value: unknown): number {
-  if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 8
-  let size = 16
-  for (const key in value)
-    size += key.length + estimateSize((value as Record<string, unknown>)[key])
-  return size
 }

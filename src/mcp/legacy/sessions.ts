@@ -1,57 +1,32 @@
 import { randomBytes } from 'node:crypto'
-import {
-  type EventStore,
-  isInitializeRequest,
-  type Server,
-  SUPPORTED_PROTOCOL_VERSIONS,
-  WebStandardStreamableHTTPServerTransport,
-} from '@modelcontextprotocol/server'
-import type { Caller } from '../../capability/caller.ts'
-import { localUser } from '../../capability/caller.ts'
 import type { FairShares, ShareLimits } from '../../capability/fair-shares.ts'
-import { isPlainObject } from '../../json/is-plain-object.ts'
-import { detachedExchange } from '../exchange.ts'
 import type { HttpReply, HttpRequest } from '../http-port.ts'
-import { IdsInFlight, toDuplicateMessage } from '../ids-in-flight.ts'
-import { findTarget, methods } from '../methods.ts'
-import { codes, type RpcError, toErrorBody, toId, toRpcError } from '../rpc-error.ts'
-import { createSdkServer } from '../sdk-server.ts'
+import type { Message } from '../message.ts'
+import { codes, toErrorBody } from '../rpc-error.ts'
 import type { Surface } from '../surface.ts'
-import { EventLog } from './event-log.ts'
-import { findBadHandshake } from './handshake.ts'
-
-interface Session {
-  readonly transport: WebStandardStreamableHTTPServerTransport
-  readonly server: Server
-  readonly subject: string
-  lastSeen: number
-  readonly ids: IdsInFlight
-  /** The number of open streams. A session with one is not idle, even without requests. */
-  streams: number
-}
+import { legacyRevisions } from '../wire-names.ts'
+import { HttpSession, type PostReply } from './http-session.ts'
 
 /** Sessions on all mounts. */
 export const sessionLimits: ShareLimits = { perCaller: 256, total: 4096 }
 
 /** A session without a request or an open stream for this time is closed. */
 export const maxIdleMs = 30 * 60_000
-/**
- * After this time an idle session is closed when its caller needs the place: a client that crashes
- * leaves sessions behind, and must be able to connect again.
- */
-const minIdleMs = 60_000
 
-/** Characters in the replay buffers of one session, and of all sessions of one caller. */
+/** Characters kept for reconnecting clients: of one session, and of all sessions of one caller. */
 const maxSessionCharacters = 1024 * 1024
 const maxCallerCharacters = 16 * maxSessionCharacters
 
-/** 2025 sessions over HTTP: each has an SDK transport and server, and belongs to one caller. */
+const maxBatchSize = 100
+
+/** 2025 sessions over HTTP. */
 export class LegacySessions {
   readonly #surface: Surface
   readonly #now: () => number
   readonly #shares: FairShares
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Map<string, HttpSession>()
   readonly #sweeper: NodeJS.Timeout
+  #unanswered: PostReply[] = []
 
   constructor(surface: Surface, now: () => number, shares: FairShares) {
     this.#surface = surface
@@ -60,178 +35,180 @@ export class LegacySessions {
     this.#sweeper = setInterval(() => this.#sweep(), 60_000).unref()
   }
 
-  async handle(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const [error] = [request.body].flat().flatMap((message) => findBadHandshake(message) ?? [])
-    if (error) return reply.answer(400, JSON.stringify(error))
-    const id = request.headers['mcp-session-id']
-    if (id === undefined && isInitializeRequest(request.body)) return this.#open(request, reply)
-    if (id === undefined)
-      return refuse(reply, 400, codes.server, 'Mcp-Session-Id header is required')
+  /** Receives the messages of a `POST`. */
+  post(messages: readonly Message[], request: HttpRequest, reply: HttpReply): void {
+    if (!acceptsBoth(request.headers.accept))
+      return refuse(
+        reply,
+        406,
+        'Not Acceptable: Client must accept both application/json and text/event-stream',
+      )
+    if (messages.length > maxBatchSize)
+      return refuse(
+        reply,
+        400,
+        `Invalid Request: Batch must not exceed ${maxBatchSize} messages`,
+        codes.invalidRequest,
+      )
+    const [first] = messages
+    const isOpening = request.headers['mcp-session-id'] === undefined && messages.length === 1
+    if (first && isOpening && isInitialize(first)) return this.#open(first, request, reply)
+    const session = this.#find(request, reply)
+    if (!session) return
+    if (messages.some(isInitialize))
+      return refuse(reply, 400, 'Invalid Request: Server already initialized', codes.invalidRequest)
+    session.post(messages, request, reply)
+  }
+
+  /** `GET`: messages that belong to no request, or the rest of a stream that was lost. */
+  get(request: HttpRequest, reply: HttpReply): void {
+    const { accept, 'last-event-id': lastEventId } = request.headers
+    if (!accept?.includes('text/event-stream'))
+      return refuse(reply, 406, 'Not Acceptable: Client must accept text/event-stream')
+    const streams = this.#find(request, reply)?.streams
+    if (!streams) return
+    if (lastEventId === undefined || lastEventId === '')
+      return streams.hasStandalone
+        ? refuse(reply, 409, 'Conflict: Only one SSE stream is allowed per session')
+        : streams.openStandalone(reply)
+    const lastEvent = streams.findEvent(lastEventId)
+    if (!lastEvent) return refuse(reply, 400, 'Invalid event ID format')
+    return streams.isConnected(lastEvent)
+      ? refuse(reply, 409, 'Conflict: Stream already has an active connection')
+      : streams.resume(lastEvent, reply)
+  }
+
+  /** `DELETE` ends a session. */
+  delete(request: HttpRequest, reply: HttpReply): void {
+    const session = this.#find(request, reply)
+    if (!session) return
+    this.#close(session)
+    reply.answer(200, '')
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper)
+    for (const session of this.#sessions.values()) this.#close(session)
+  }
+
+  /** The session of a request, or `undefined` after a refusal. */
+  #find({ headers, caller }: HttpRequest, reply: HttpReply): HttpSession | undefined {
+    const id = headers['mcp-session-id']
+    if (id === undefined) {
+      refuse(reply, 400, 'Bad Request: Mcp-Session-Id header is required')
+      return undefined
+    }
     const session = this.#sessions.get(id)
     // Session hijacking: a session of another caller is reported as not found.
-    if (session?.subject !== request.caller.subject)
-      return refuse(reply, 404, codes.sessionNotFound, 'Session not found')
+    if (session?.subject !== caller.subject) {
+      refuse(reply, 404, 'Session not found', codes.sessionNotFound)
+      return undefined
+    }
+    // A session keeps the revision that its handshake negotiated, so any supported one will do.
+    const revision = headers['mcp-protocol-version']
+    if (revision !== undefined && !legacyRevisions.includes(revision)) {
+      const supported = legacyRevisions.join(', ')
+      const message = `Bad Request: Unsupported protocol version: ${revision} (supported versions: ${supported})`
+      refuse(reply, 400, message)
+      return undefined
+    }
     session.lastSeen = this.#now()
-    const refusal = await this.#findRefusal(request)
-    if (refusal) {
-      const body = toErrorBody(refusal, toId(request.body))
-      return reply.answer(refusal.status, body, refusal.headers)
+    return session
+  }
+
+  #open(initialize: Message, request: HttpRequest, reply: HttpReply): void {
+    const { caller, address } = request
+    const { subject } = caller
+    if (!this.#takeShare(subject))
+      return refuse(
+        reply,
+        429,
+        'Too many open sessions, and all of them are in use. End one, or close a stream.',
+      )
+    const session = new HttpSession({
+      surface: this.#surface,
+      id: randomBytes(24).toString('base64url'),
+      caller,
+      address,
+      maxCharacters: () =>
+        Math.min(maxSessionCharacters, maxCallerCharacters / this.#shares.held(subject)),
+      openStreamsLater: (postReply) => this.#openStreamLater(postReply),
+    })
+    this.#sessions.set(session.id, session)
+    session.lastSeen = this.#now()
+    const outlet = {
+      send: () => {},
+      succeed: (body: Parameters<HttpReply['answer']>[1]) =>
+        reply.answer(200, body, { 'mcp-session-id': session.id }),
+      fail: (_: unknown, body: string) => {
+        this.#close(session)
+        reply.answer(400, body)
+      },
     }
-    const duplicateId = session.ids.begin(request.body)
-    if (duplicateId !== undefined) {
-      const error = { code: codes.invalidRequest, message: toDuplicateMessage(duplicateId) }
-      return reply.answer(400, toErrorBody(error, duplicateId))
-    }
-    const status = await this.#forward(session, request, reply)
-    if (status !== 200) session.ids.forget(request.body)
-    else if (request.method === 'GET') {
-      session.streams++
-      request.cancellation.onCancel(() => session.streams--)
-    }
+    session.session.receive(initialize, { caller, headers: request.headers }, outlet)
   }
 
   /**
-   * The SDK sends status 200 before the method runs. A call that will be refused for a missing scope
-   * runs here instead: the same pipeline refuses and audits it, and HTTP can answer 403.
+   * Sessions that nobody uses make room: a client that crashes or forgets `DELETE` leaves them behind, and must be able
+   * to connect again. A client whose session was closed gets 404 and opens a new one.
    */
-  async #findRefusal({ body, caller, cancellation }: HttpRequest): Promise<RpcError | undefined> {
-    if (!isPlainObject(body) || typeof body.method !== 'string' || !isPlainObject(body.params))
-      return undefined
-    const { method, params } = body
-    const capability = findTarget(this.#surface, method, params)
-    if (!capability || toId(body) === null || !this.#surface.forbids(caller, capability))
-      return undefined
-    try {
-      const exchange = { caller, cancellation, ...detachedExchange }
-      await methods.get(method)?.(this.#surface, params, exchange)
-    } catch (error) {
-      return toRpcError(error)
-    }
-    throw new Error(`${capability.name} was not refused`)
+  #takeShare(subject: string): boolean {
+    if (this.#shares.take(subject)) return true
+    const idle = this.#findIdle(subject)
+    if (!idle) return false
+    this.#close(idle)
+    return this.#shares.take(subject)
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#sweeper)
-    await Promise.all([...this.#sessions.values()].map(({ server }) => server.close()))
-  }
-
-  async #open(request: HttpRequest, reply: HttpReply): Promise<void> {
-    const { caller } = request
-    const { subject } = caller
-    if (!this.#shares.take(subject)) {
-      await this.#findIdle(subject)?.server.close()
-      if (!this.#shares.take(subject))
-        return refuse(
-          reply,
-          429,
-          codes.server,
-          'Too many open sessions. End one, or wait a minute.',
-        )
-    }
-    const server = createSdkServer(this.#surface, 'legacy', caller, ({ http }) =>
-      toCaller(http?.authInfo),
-    )
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: () => randomBytes(24).toString('base64url'),
-      eventStore: new EventLog(() =>
-        Math.min(maxSessionCharacters, maxCallerCharacters / this.#shares.held(subject)),
-      ) satisfies EventStore,
-      retryInterval: 500,
-      onsessioninitialized: (id) => {
-        const lastSeen = this.#now()
-        this.#sessions.set(id, { transport, server, subject, ids, lastSeen, streams: 0 })
-      },
-    })
-    const ids = new IdsInFlight()
-    const send = transport.send.bind(transport)
-    transport.send = (message, options) => send(message, options).finally(() => ids.end(message))
-    const unsubscribe = server.onclose
-    server.onclose = () => {
-      unsubscribe?.()
-      server.onclose = () => {}
-      this.#shares.release(subject)
-      if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId)
-    }
-    await server.connect(transport)
-    await this.#forward({ transport, server }, request, reply)
-    // The SDK refused the handshake, so no session exists.
-    if (transport.sessionId === undefined) await server.close()
-  }
-
-  async #forward(
-    { transport, server }: Pick<Session, 'transport' | 'server'>,
-    { method, headers, body, caller }: HttpRequest,
-    reply: HttpReply,
-  ): Promise<number> {
-    const version = server.getNegotiatedProtocolVersion()
-    const request = new Request('http://localhost/', {
-      method,
-      headers: toHeaders(withNegotiatedVersion(headers, version)),
-    })
-    const response = await transport.handleRequest(request, {
-      authInfo: { token: '', clientId: caller.subject, scopes: [], extra: { caller } },
-      ...(body !== undefined && { parsedBody: body }),
-    })
-    reply.pipe(response)
-    return response.status
-  }
-
-  /** The session of a caller that has been idle for longest, and long enough to be closed. */
-  #findIdle(subject: string): Session | undefined {
-    let found: Session | undefined
-    const idleSince = this.#now() - minIdleMs
-    for (const session of this.#sessions.values())
-      if (session.subject === subject && isIdle(session, found?.lastSeen ?? idleSince))
-        found = session
+  /** The longest idle session of the client that has the most, so that one client cannot displace the others. */
+  #findIdle(subject: string): HttpSession | undefined {
+    const own = [...this.#sessions.values()].filter((session) => session.subject === subject)
+    const counts = new Map<string, number>()
+    for (const { clientKey } of own) counts.set(clientKey, (counts.get(clientKey) ?? 0) + 1)
+    const countOf = ({ clientKey }: HttpSession) => counts.get(clientKey) ?? 0
+    const isBetter = (one: HttpSession, other: HttpSession) =>
+      countOf(one) === countOf(other)
+        ? one.lastSeen < other.lastSeen
+        : countOf(one) > countOf(other)
+    let found: HttpSession | undefined
+    for (const session of own)
+      if (session.isIdle && (!found || isBetter(session, found))) found = session
     return found
+  }
+
+  /** A call that is not answered within this turn of the event loop gets a stream. */
+  #openStreamLater(postReply: PostReply): void {
+    if (this.#unanswered.push(postReply) > 1) return
+    setImmediate(() => {
+      const waiting = this.#unanswered
+      this.#unanswered = []
+      for (const one of waiting) if (!one.isFinished) one.openStream()
+    })
+  }
+
+  #close(session: HttpSession): void {
+    if (!this.#sessions.delete(session.id)) return
+    this.#shares.release(session.subject)
+    session.close()
   }
 
   #sweep(): void {
     const idleSince = this.#now() - maxIdleMs
     for (const session of this.#sessions.values())
-      if (isIdle(session, idleSince)) void session.server.close()
+      if (session.isIdle && session.lastSeen < idleSince) this.#close(session)
   }
 }
 
-const isIdle = ({ lastSeen, streams, ids }: Session, since: number): boolean =>
-  streams === 0 && ids.size === 0 && lastSeen < since
+const isInitialize = (message: Message): boolean =>
+  message.kind === 'request' && message.method === 'initialize'
 
-const toCaller = (authInfo: { extra?: Record<string, unknown> } | undefined): Caller =>
-  (authInfo?.extra?.caller as Caller | undefined) ?? { ...localUser, scopes: new Set() }
+/** The response can be either. */
+const acceptsBoth = (accept: string | undefined): boolean =>
+  accept?.includes('application/json') === true && accept.includes('text/event-stream')
 
-const versionHeader = 'mcp-protocol-version'
-
-/**
- * A session keeps the revision that its handshake negotiated. Some clients omit the header or send
- * another revision, and the SDK's transport would believe them. Unknown revisions are left as they
- * are, for the transport to refuse.
- */
-function withNegotiatedVersion(
-  headers: HttpRequest['headers'],
-  negotiatedVersion: string | undefined,
-): HttpRequest['headers'] {
-  if (negotiatedVersion === undefined) return headers
-  const requestedVersion = headers[versionHeader]
-  return requestedVersion === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(requestedVersion)
-    ? { ...headers, [versionHeader]: negotiatedVersion }
-    : headers
-}
-
-/** The only headers that the transport reads. */
-const transportHeaders = [
-  'accept',
-  'content-type',
-  'idempotency-key',
-  'last-event-id',
-  versionHeader,
-  'mcp-session-id',
-] as const
-
-const toHeaders = (headers: HttpRequest['headers']): [string, string][] =>
-  transportHeaders.flatMap((name) => {
-    const value = headers[name]
-    return value === undefined ? [] : [[name, value]]
-  })
-
-const refuse = (reply: HttpReply, status: number, code: number, message: string): void =>
-  reply.answer(status, toErrorBody({ code, message }))
+const refuse = (
+  reply: HttpReply,
+  status: number,
+  message: string,
+  code: number = codes.server,
+): void => reply.answer(status, toErrorBody({ code, message }))

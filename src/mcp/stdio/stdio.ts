@@ -1,12 +1,23 @@
 import type { Readable, Writable } from 'node:stream'
-import type { JSONRPCMessage } from '@modelcontextprotocol/server'
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { type Caller, localUser } from '../../capability/caller.ts'
-import { IdsInFlight, toDuplicateMessage } from '../ids-in-flight.ts'
-import { findBadHandshake } from '../legacy/handshake.ts'
-import { codes, toErrorMessage } from '../rpc-error.ts'
-import { createSdkServer } from '../sdk-server.ts'
+import { parseJson } from '../../json/parse-json.ts'
+import { failRequest, type Outlet } from '../engine.ts'
+import { LegacySession } from '../legacy/legacy-session.ts'
+import { type Message, type RequestId, readPlain } from '../message.ts'
+import {
+  claimsModern,
+  type Envelope,
+  readPlainEnvelope,
+  toEnvelope,
+  unsupportedVersion,
+} from '../modern/envelope.ts'
+import { codes, invalidParams, RpcError } from '../rpc-error.ts'
+import { duplicateId } from '../running-requests.ts'
 import type { Surface } from '../surface.ts'
+import { modernRevision, protocolMeta } from '../wire-names.ts'
+import { LineReader } from './line-reader.ts'
+import { LineWriter } from './line-writer.ts'
+import { ModernPeer } from './modern-peer.ts'
 
 export interface StdioConnectionOptions {
   readonly input: Readable
@@ -14,7 +25,7 @@ export interface StdioConnectionOptions {
   readonly caller?: Caller
   /** The reason to refuse a message before it is handled, if there is one. */
   readonly refuse?: (message: unknown) => MessageRefusal | undefined
-  /** Receives transport errors, for the log. */
+  /** Receives transport errors and unreadable lines, for the log. */
   readonly onError: (error: Error) => void
 }
 
@@ -31,71 +42,162 @@ export interface StdioConnection {
   close(): Promise<void>
 }
 
-/** Batches writes of the same event loop turn into one: a system call per message is the main cost. */
-function batchWrites(output: Writable): Writable {
-  const write = output.write.bind(output)
-  let isCorked = false
-  const flush = () => {
-    isCorked = false
-    output.uncork()
-  }
-  const writeBatched = (...args: Parameters<Writable['write']>): boolean => {
-    if (!isCorked) {
-      isCorked = true
-      output.cork()
-      setImmediate(flush)
-    }
-    return write(...args)
-  }
-  output.write = writeBatched as Writable['write']
-  return output
-}
-
 /** Serves one client on a pair of streams, in the era of its first message. */
-export function connectStdio(surface: Surface, options: StdioConnectionOptions): StdioConnection {
-  const { input, output, caller = localUser, refuse, onError } = options
-  const transport = new StdioServerTransport(input, batchWrites(output))
-  let fatalError: Error | undefined
-  let settle: (reason: Error | undefined) => void
-  const closed = new Promise<Error | undefined>((resolve) => {
-    settle = resolve
-  })
-  const handle = serveStdio(({ era }) => createSdkServer(surface, era, caller), {
-    transport,
-    onerror: (error) => {
-      // The SDK stops reading after a line that exceeds its buffer; other errors are not fatal.
-      if (/buffer/i.test(error.message) && /exceed|size/i.test(error.message)) fatalError = error
-      onError(error)
-    },
-  })
-  const ids = new IdsInFlight()
-  const send = transport.send.bind(transport)
-  transport.send = (message) => send(message).finally(() => ids.end(message))
-  const deliver = transport.onmessage
-  transport.onmessage = (message) => {
-    const refusal = refuse?.(message)
-    const error = refusal
-      ? toRefusal(message, refusal)
-      : (findBadHandshake(message) ?? findDuplicate(ids, message))
-    if (error) send(error).catch(onError)
-    // A refused notification is dropped: JSON-RPC has no response to it.
-    else if (!refusal) deliver?.(message)
+export const connectStdio = (surface: Surface, options: StdioConnectionOptions): StdioConnection =>
+  new StdioPeer(surface, options)
+
+class StdioPeer implements StdioConnection {
+  readonly closed: Promise<Error | undefined>
+  readonly #options: StdioConnectionOptions
+  readonly #caller: Caller
+  readonly #reader: LineReader
+  readonly #writer: LineWriter
+  readonly #outlet: Outlet
+  readonly #modern: ModernPeer
+  readonly #legacy: LegacySession
+  /** Messages that wait until an earlier one is judged. */
+  readonly #waiting: unknown[] = []
+  #isJudging = false
+  /** Decided by the first message other than `server/discover`, which clients of both eras may send first. */
+  #era: Era | undefined
+  #settle: (reason: Error | undefined) => void = () => {}
+  #isClosed = false
+
+  constructor(surface: Surface, options: StdioConnectionOptions) {
+    const { input, output, caller = localUser } = options
+    this.#options = options
+    this.#caller = caller
+    this.closed = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+    this.#writer = new LineWriter(output, (isBlocked) =>
+      isBlocked ? this.#reader.pause() : this.#reader.resume(),
+    )
+    this.#outlet = {
+      send: (message) => this.#writer.write(JSON.stringify(message)),
+      succeed: (body) => this.#writer.write(body),
+      fail: (_, body) => this.#writer.write(body),
+    }
+    this.#modern = new ModernPeer(surface, caller, this.#outlet)
+    this.#legacy = new LegacySession(surface, caller, (message) => {
+      if (this.#era === 'legacy') this.#outlet.send(message)
+    })
+    output.on('error', (error) => {
+      if (!this.#isClosed) options.onError(error)
+      this.#close(undefined)
+    })
+    this.#reader = new LineReader(input, {
+      onLine: (line) => this.#receiveLine(line),
+      onTooLong: (maxBytes) =>
+        this.#closeWith(new Error(`A line is longer than ${maxBytes} bytes`)),
+      onEnd: () => this.#close(undefined),
+      onError: (error) => options.onError(error),
+    })
   }
-  const onclose = transport.onclose
-  transport.onclose = () => {
-    onclose?.()
-    settle(fatalError)
+
+  async close(): Promise<void> {
+    this.#close(undefined)
   }
-  return { closed, close: () => handle.close() }
+
+  #closeWith(error: Error): void {
+    this.#options.onError(error)
+    this.#close(error)
+  }
+
+  #close(reason: Error | undefined): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#reader.close()
+    this.#modern.close()
+    this.#legacy.close()
+    this.#writer.close()
+    this.#settle(reason)
+  }
+
+  #receiveLine(line: string): void {
+    const body = parseJson(line)
+    // Many programs end their lines with \r\n or send empty ones.
+    if (body === undefined && line.trim() === '') return
+    if (body === undefined) return this.#options.onError(new Error('A line is not valid JSON'))
+    if (this.#isJudging) this.#waiting.push(body)
+    else this.#receive(body)
+  }
+
+  #receive(body: unknown): void {
+    const message = readPlain(body)
+    if (!message) return void this.#judge(body)
+    if (message.kind === 'response' || this.#era === 'legacy' || !claimsModern(message.params))
+      return this.#handle(message, body, undefined)
+    const envelope = readPlainEnvelope(message.params)
+    if (envelope) this.#handle(message, body, envelope)
+    else void this.#judge(body)
+  }
+
+  /** A message that is not plainly valid is judged by the SDK. Later ones wait: their order matters. */
+  async #judge(body: unknown): Promise<void> {
+    this.#isJudging = true
+    const { judgeEra, judgeMessage } = await import('../judge.ts')
+    const message = readPlain(body) ?? judgeMessage(body)
+    if (!message) this.#options.onError(new Error('A line is not a JSON-RPC message'))
+    else {
+      try {
+        const claims = message.kind !== 'response' && this.#era !== 'legacy'
+        const verdict = claims && judgeEra({ method: 'POST', headers: {}, body })
+        const isModern = verdict && verdict.era === 'modern'
+        if (isModern && verdict.revision !== modernRevision)
+          throw unsupportedVersion(verdict.revision)
+        this.#handle(message, body, isModern ? toEnvelope(message.params) : undefined)
+      } catch (error) {
+        this.#fail(message, error)
+      }
+    }
+    this.#isJudging = false
+    while (!this.#isJudging && this.#waiting.length > 0) this.#receive(this.#waiting.shift())
+  }
+
+  /** `envelope`: the message is of 2026-07-28. */
+  #handle(message: Message, body: unknown, envelope: Envelope | undefined): void {
+    const refusal = this.#options.refuse?.(body)
+    if (refusal) {
+      const { code, message: text } = refusal
+      return this.#fail(message, new RpcError(codes.refused, text, { data: { code } }))
+    }
+    if (message.kind === 'request' && this.#isRunning(message.id))
+      return this.#fail(message, duplicateId(message.id))
+    if (this.#chooseEra(message, envelope) === 'modern') this.#handleModern(message, envelope)
+    else this.#legacy.receive(message, { caller: this.#caller }, this.#outlet)
+  }
+
+  #chooseEra(message: Message, envelope: Envelope | undefined): Era {
+    if (this.#era) return this.#era
+    const era = envelope ? 'modern' : 'legacy'
+    const isProbe = message.kind === 'request' && message.method === 'server/discover'
+    if (message.kind === 'request' && !isProbe) this.#era = era
+    return era
+  }
+
+  #handleModern(message: Message, envelope: Envelope | undefined): void {
+    if (message.kind === 'notification') return this.#modern.notify(message)
+    if (message.kind === 'response') return
+    if (envelope) return this.#modern.serve(message, envelope)
+    const { method, params } = message
+    const error =
+      method === 'initialize'
+        ? unsupportedVersion(String(params.protocolVersion))
+        : invalidParams(`_meta must contain ${requiredMeta.join(' and ')}`)
+    this.#fail(message, error)
+  }
+
+  #isRunning(id: RequestId): boolean {
+    return this.#legacy.running.has(id) || this.#modern.has(id)
+  }
+
+  /** Only requests get an answer. */
+  #fail(message: Message, error: unknown): void {
+    if (message.kind === 'request') failRequest(message.id, error, this.#outlet)
+  }
 }
 
-function findDuplicate(ids: IdsInFlight, message: JSONRPCMessage) {
-  const id = ids.begin(message)
-  if (id === undefined) return undefined
-  return toErrorMessage({ code: codes.invalidRequest, message: toDuplicateMessage(id) }, id)
-}
+type Era = 'modern' | 'legacy'
 
-function toRefusal(message: JSONRPCMessage, { code, message: text }: MessageRefusal) {
-  if (!('id' in message) || !('method' in message)) return undefined
-  return toErrorMessage({ code: codes.refused, message: text, data: { code } }, message.id)
-}
+const requiredMeta = [protocolMeta.protocolVersion, protocolMeta.clientCapabilities]

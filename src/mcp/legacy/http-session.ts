@@ -1,0 +1,127 @@
+import type { Caller } from '../../capability/caller.ts'
+import { failRequest, type Outlet } from '../engine.ts'
+import { type Body, type HttpReply, type HttpRequest, toText } from '../http-port.ts'
+import type { Message, Request } from '../message.ts'
+import { codes, type RpcError } from '../rpc-error.ts'
+import { duplicateId } from '../running-requests.ts'
+import type { Surface } from '../surface.ts'
+import { LegacySession } from './legacy-session.ts'
+import { SessionStreams } from './session-streams.ts'
+
+export interface HttpSessionOptions {
+  readonly surface: Surface
+  readonly id: string
+  readonly caller: Caller
+  /** The network address of the client. */
+  readonly address: string | undefined
+  /** Characters that may be kept for clients that reconnect. */
+  readonly maxCharacters: () => number
+  readonly openStreamsLater: (reply: PostReply) => void
+}
+
+/** A 2025 session over HTTP, which belongs to one caller. */
+export class HttpSession {
+  readonly id: string
+  readonly subject: string
+  readonly session: LegacySession
+  readonly streams: SessionStreams
+  lastSeen = 0
+  readonly #address: string | undefined
+  readonly #openStreamsLater: HttpSessionOptions['openStreamsLater']
+
+  constructor(options: HttpSessionOptions) {
+    const { id, caller, address } = options
+    this.id = id
+    this.subject = caller.subject
+    this.#address = address
+    this.#openStreamsLater = options.openStreamsLater
+    this.streams = new SessionStreams(id, options.maxCharacters)
+    this.session = new LegacySession(options.surface, caller, (message) =>
+      this.streams.announce(JSON.stringify(message)),
+    )
+  }
+
+  /** Distinguishes the clients of one caller: without tokens, all clients are one caller. */
+  get clientKey(): string {
+    return `${this.#address} ${this.session.clientName}`
+  }
+
+  /** True if nothing would be lost but the session itself. */
+  get isIdle(): boolean {
+    return this.streams.size === 0 && this.session.running.size === 0
+  }
+
+  /** Receives the messages of a `POST`. */
+  post(messages: readonly Message[], { caller, headers }: HttpRequest, reply: HttpReply): void {
+    const requests = messages.filter(isRequest)
+    const postReply = new PostReply(this, reply, requests.length)
+    const ids = new Set<Request['id']>()
+    for (const { id } of requests) {
+      if (this.session.running.has(id) || ids.has(id))
+        return failRequest(id, duplicateId(id), { fail: (_, body) => reply.answer(400, body) })
+      ids.add(id)
+    }
+    for (const message of messages) this.session.receive(message, { caller, headers }, postReply)
+    if (requests.length === 0) reply.answer(202, '')
+    else if (!postReply.isFinished) this.#openStreamsLater(postReply)
+  }
+
+  close(): void {
+    this.session.close()
+    this.streams.close()
+  }
+}
+
+const isRequest = (message: Message): message is Request => message.kind === 'request'
+
+/**
+ * The response to one `POST`: a JSON document if its only request is answered within one turn of the event loop, or else
+ * an event stream, which a client can resume.
+ */
+export class PostReply implements Outlet {
+  readonly #session: HttpSession
+  readonly #reply: HttpReply
+  readonly #isBatch: boolean
+  #unanswered: number
+  #stream: number | undefined
+
+  constructor(session: HttpSession, reply: HttpReply, requests: number) {
+    this.#session = session
+    this.#reply = reply
+    this.#isBatch = requests > 1
+    this.#unanswered = requests
+  }
+
+  get isFinished(): boolean {
+    return this.#unanswered === 0
+  }
+
+  send(message: object): void {
+    this.#session.streams.send(this.openStream(), JSON.stringify(message))
+  }
+
+  succeed(body: Body): void {
+    this.#end(200, body)
+  }
+
+  /** Of all errors, only a missing scope has an HTTP status in 2025. */
+  fail({ code, status, headers }: RpcError, body: string): void {
+    if (code === codes.refused) this.#end(status, body, headers)
+    else this.#end(200, body)
+  }
+
+  openStream(): number {
+    this.#stream ??= this.#session.streams.open(this.#reply, this.#session.session.revision)
+    return this.#stream
+  }
+
+  #end(status: number, body: Body, headers?: RpcError['headers']): void {
+    this.#unanswered--
+    const { id, streams } = this.#session
+    if (this.#stream === undefined && !this.#isBatch)
+      return this.#reply.answer(status, body, { ...headers, 'mcp-session-id': id })
+    const stream = this.openStream()
+    streams.send(stream, toText(body))
+    if (this.#unanswered === 0) streams.finish(stream)
+  }
+}
