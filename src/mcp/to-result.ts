@@ -1,4 +1,4 @@
-import type { CallToolResult as SdkCallToolResult } from '@modelcontextprotocol/server'
+import type { Result, CallToolResult as SdkCallToolResult } from '@modelcontextprotocol/server'
 import { type Content, text } from '../capability/content.ts'
 import type { Failure } from '../capability/failure.ts'
 import type { Done, Failed, Notice } from '../capability/outcome.ts'
@@ -44,8 +44,38 @@ function toSuccess({ data, content, fetchedAt }: Done, callId: string): CallTool
 
 /** Data as text, because many hosts show nothing else to the model. */
 const toContent = (data: unknown): readonly Content[] => [
-  text(data === undefined ? '' : typeof data === 'string' ? data : JSON.stringify(data)),
+  data === undefined ? text('') : typeof data === 'string' ? text(data) : new DataText(data),
 ]
+
+/** A text block with the JSON of some data, so that the same data beside it is not written twice. */
+class DataText {
+  readonly type = 'text'
+  readonly text: string
+  readonly #data: unknown
+
+  constructor(data: unknown) {
+    this.text = JSON.stringify(data)
+    this.#data = data
+  }
+
+  static find({ content, structuredContent }: Result): string | undefined {
+    const block = Array.isArray(content) ? content[0] : undefined
+    return block instanceof DataText && block.#data === structuredContent ? block.text : undefined
+  }
+}
+
+/** The members of a result as JSON, each with a comma in front, less the ones that are written elsewhere. */
+export function toMembers(result: Result, omitted?: string): string {
+  let text = ''
+  for (const key in result) {
+    if (key === omitted || key === 'resultType') continue
+    const value =
+      (key === 'structuredContent' && DataText.find(result)) || JSON.stringify(result[key])
+    // The keys of results are plain words.
+    if (value !== undefined) text += `,"${key}":${value}`
+  }
+  return text
+}
 
 function toErrorResult({ failure, content }: Failed, callId: string): CallToolResult {
   switch (failure.fixedBy) {

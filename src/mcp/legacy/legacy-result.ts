@@ -2,6 +2,7 @@ import type { CallToolResult, Result, Tool } from '@modelcontextprotocol/server'
 import { isPlainObject } from '../../json/is-plain-object.ts'
 import { type Era, toCachedResponse, toResponse } from '../engine.ts'
 import type { Surface } from '../surface.ts'
+import { toMembers } from '../to-result.ts'
 import { wrapOutputSchema } from './wrap-output-schema.ts'
 
 /** A result in the form of 2025: without caching hints, and with structured content only as an object. */
@@ -11,7 +12,7 @@ export const toLegacyBody: Era<never>['toBody'] = (surface, { id, method, params
     method === 'tools/call'
       ? toLegacyCallResult(surface, String(params.name), result as CallToolResult)
       : withoutCaching(result)
-  return toResponse(id, JSON.stringify(legacyResult))
+  return toResponse(id, `{${toMembers(legacyResult).slice(1)}}`)
 }
 
 function toLegacyCallResult(surface: Surface, name: string, result: CallToolResult): Result {

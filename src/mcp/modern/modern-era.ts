@@ -6,6 +6,7 @@ import type { Params } from '../message.ts'
 import { methods } from '../methods.ts'
 import { RequestListener } from '../request-listener.ts'
 import type { Surface } from '../surface.ts'
+import { toMembers } from '../to-result.ts'
 import { protocolMeta } from '../wire-names.ts'
 
 /** 2026-07-28: stateless, so it has the common methods only. */
@@ -17,21 +18,12 @@ export const modernEra: Era<Exchange> = {
       : toResponse(id, toResultText(result, surface)),
 }
 
-/**
- * Every result has a type and the server's identity. Written by hand, because the identity is the same in all of them;
- * the keys of results are plain words.
- */
+/** Every result has a type and the server's identity, which is the same in all of them. */
 function toResultText(result: Result, surface: Surface): string {
   const { _meta: meta, resultType = 'complete' } = result
-  let text = `{"resultType":"${resultType}"`
-  for (const key in result) {
-    if (key === '_meta' || key === 'resultType') continue
-    const value = JSON.stringify(result[key])
-    if (value !== undefined) text += `,"${key}":${value}`
-  }
   const ownMeta = meta === undefined ? '{}' : JSON.stringify(meta)
   const comma = ownMeta === '{}' ? '' : ','
-  return `${text},"_meta":{"${protocolMeta.serverInfo}":${surface.identityText}${comma}${ownMeta.slice(1)}}`
+  return `{"resultType":"${resultType}"${toMembers(result, '_meta')},"_meta":{"${protocolMeta.serverInfo}":${surface.identityText}${comma}${ownMeta.slice(1)}}`
 }
 
 /** Lists are frozen and stay the same object until something changes, so their JSON is cached by object. */
