@@ -6,6 +6,7 @@ import { glob } from 'tinyglobby'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import type { LoadedModule } from '../../sources/loaded-module.ts'
+import { importModule } from './import-module.ts'
 import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
 import type { StrayErrors } from './stray-errors.ts'
 
@@ -69,7 +70,7 @@ export class ModuleLoader {
 
   async #evaluate(file: string) {
     if (!this.#options.fresh && isPlainJavaScript(file)) {
-      const exports: LoadedModule['exports'] = { ...(await import(pathToFileURL(file).href)) }
+      const exports: LoadedModule['exports'] = { ...(await importModule(pathToFileURL(file).href)) }
       return { exports, loadedFiles: [] }
     }
     const jiti = await this.#openJiti()
@@ -80,7 +81,7 @@ export class ModuleLoader {
 
   async #openJiti(): Promise<Jiti> {
     if (!this.#jiti) {
-      const { createJiti } = await import('jiti')
+      const { createJiti } = createRequire(import.meta.url)('jiti') as typeof import('jiti')
       this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
         virtualModules: { 'drawbridge-mcp': this.#options.library },
       })

@@ -1,0 +1,41 @@
+// Bundles the program and the library into CommonJS files in dist/bundle, which `src/start/load-bundle.ts`
+// loads with V8's code cache; see docs/decisions/0011-bundle.md. Part of `npm run build`.
+import { rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { rolldown } from 'rolldown'
+import { globSync } from 'tinyglobby'
+
+const folder = 'dist/bundle'
+const threads = globSync('src/**/*-thread.ts').map((file) => [path.basename(file, '.ts'), file])
+
+const bundle = await rolldown({
+  input: {
+    program: 'src/cli/program.ts',
+    library: 'src/index.ts',
+    'import-module': 'src/runtime/modules/import-module.ts',
+    ...Object.fromEntries(threads),
+  },
+  platform: 'node',
+  // Loaded with `require` where they are used: most starts need none of them.
+  external: ['ajv', 'jiti', 'libsql', 'pino'],
+})
+
+rmSync(folder, { recursive: true, force: true })
+const { output } = await bundle.write({
+  dir: folder,
+  format: 'cjs',
+  comments: false,
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name]-[hash].js',
+})
+await bundle.close()
+
+// The package is `type: module`.
+writeFileSync(`${folder}/package.json`, '{ "type": "commonjs" }\n')
+
+const { exports } = output.find(({ name, isEntry }) => isEntry && name === 'library')
+writeFileSync(
+  'dist/index.js',
+  `import { loadBundle } from './start/load-bundle.js'\n
+export const {\n${exports.map((name) => `  ${name},\n`).join('')}} = loadBundle('library')\n`,
+)
