@@ -1,5 +1,4 @@
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import * as library from '../../index.ts'
 import { StrayErrors } from '../../runtime/modules/stray-errors.ts'
 import {
   type OpenedDrawbridge,
@@ -22,7 +21,7 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
   const { log = createLogger(), store = 'create', ...rest } = flags
   return {
     ...rest,
-    library,
+    library: () => import('../../index.ts'),
     environment: process.env,
     store,
     onOperatorFailure: ({ id, capability, failure }) =>

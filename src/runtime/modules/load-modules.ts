@@ -15,7 +15,7 @@ export type Library = Readonly<Record<string, unknown>>
 
 export interface LoaderOptions {
   readonly folder: string
-  readonly library: Library
+  readonly library: () => Promise<Library>
   /** Reloads changed files. Node's own module cache never does. */
   readonly fresh: boolean
   /** Catches errors that a module leaves behind. */
@@ -82,8 +82,9 @@ export class ModuleLoader {
   async #openJiti(): Promise<Jiti> {
     if (!this.#jiti) {
       const { createJiti } = createRequire(import.meta.url)('jiti') as typeof import('jiti')
+      const library = await this.#options.library()
       this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
-        virtualModules: { 'drawbridge-mcp': this.#options.library },
+        virtualModules: { 'drawbridge-mcp': library },
       })
       // jiti's cache is global: drop the modules of an earlier load, so that they are read again.
       for (const file of Object.keys(this.#jiti.cache))
