@@ -1,6 +1,6 @@
 // Bundles the program and the library into CommonJS files in dist/bundle, which `src/start/load-bundle.ts`
 // loads with V8's code cache; see docs/decisions/0011-bundle.md. Part of `npm run build`.
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { rolldown } from 'rolldown'
 import { globSync } from 'tinyglobby'
@@ -21,7 +21,6 @@ const bundle = await rolldown({
     program: 'src/cli/program.ts',
     library: 'src/library.ts',
     ...Object.fromEntries(Object.values(lazySources)),
-    'import-module': 'src/runtime/modules/import-module.ts',
     ...Object.fromEntries(threads),
   },
   platform: 'node',
@@ -29,15 +28,58 @@ const bundle = await rolldown({
   external: ['ajv', 'jiti', 'libsql', 'pino'],
 })
 
+/**
+ * Two files hold what almost every start needs, because each file costs time: `program` for `--help`, and `start`
+ * for a server. Everything else is split where it is imported lazily.
+ */
+const groupRoots = {
+  program: ['src/cli/program.ts'],
+  start: ['src/cli/serve.ts', 'src/cli/list.ts', 'src/cli/check.ts', 'src/cli/call.ts', 'src/library.ts'],
+}
+let groups
+
+function toGroup(id, graph) {
+  groups ??= Object.entries(groupRoots).map(([name, roots]) => [name, closureOf(roots, graph)])
+  return groups.find(([, ids]) => ids.has(id))?.[0] ?? null
+}
+
+/** The modules that the roots import statically, directly or indirectly. */
+function closureOf(roots, graph) {
+  const ids = new Set(roots.map((file) => path.resolve(file)))
+  for (const id of ids) for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) ids.add(imported)
+  return ids
+}
+
+/** V8 reads ASCII twice as fast: other strings are UTF-16 in memory. */
+function escapeNonAscii(code) {
+  if (/String\.raw`[^`]*\P{ASCII}/u.test(code))
+    throw new Error('String.raw with characters outside of ASCII: escapes would change its value')
+  return code.replaceAll(
+    /\P{ASCII}/gu,
+    (character) =>
+      [...Array(character.length).keys()]
+        .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+        .join(''),
+  )
+}
+
 rmSync(folder, { recursive: true, force: true })
-const { output } = await bundle.write({
-  dir: folder,
+const { output } = await bundle.generate({
   format: 'cjs',
   comments: false,
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
+  codeSplitting: {
+    groups: [
+      { name: 'import-module', test: /import-module\.ts$/, priority: 1 },
+      { name: toGroup, debugName: 'start' },
+    ],
+  },
 })
 await bundle.close()
+mkdirSync(folder, { recursive: true })
+for (const { fileName, code } of output)
+  writeFileSync(`${folder}/${fileName}`, escapeNonAscii(code), 'latin1')
 
 // The package is `type: module`.
 writeFileSync(`${folder}/package.json`, '{ "type": "commonjs" }\n')

@@ -31,14 +31,14 @@ function loadChunk(name: string): object {
 }
 
 const requireFromBundle = (name: string): unknown =>
-  name.startsWith('./') && name !== nativeChunk ? loadChunk(name.slice(2)) : load(name)
+  name.startsWith('./') && !name.startsWith(nativeChunk) ? loadChunk(name.slice(2)) : load(name)
 
 /** Contains `import()`, which does not work in code from a cache. */
-const nativeChunk = './import-module.js'
+const nativeChunk = './import-module-'
 
 function compile(filename: string, name: string): Script {
   const cachedData = readCache(name)
-  const script = new Script(`${opening}${readFileSync(filename, 'utf8')}\n})`, {
+  const script = new Script(`${opening}${readFileSync(filename, 'latin1')}\n})`, {
     filename,
     ...(cachedData && { cachedData }),
   })
