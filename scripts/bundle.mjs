@@ -34,7 +34,13 @@ const bundle = await rolldown({
  */
 const groupRoots = {
   program: ['src/cli/program.ts'],
-  start: ['src/cli/serve.ts', 'src/cli/list.ts', 'src/cli/check.ts', 'src/cli/call.ts', 'src/library.ts'],
+  start: [
+    'src/cli/serve.ts',
+    'src/cli/list.ts',
+    'src/cli/check.ts',
+    'src/cli/call.ts',
+    'src/library.ts',
+  ],
 }
 let groups
 
@@ -46,7 +52,8 @@ function toGroup(id, graph) {
 /** The modules that the roots import statically, directly or indirectly. */
 function closureOf(roots, graph) {
   const ids = new Set(roots.map((file) => path.resolve(file)))
-  for (const id of ids) for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) ids.add(imported)
+  for (const id of ids)
+    for (const imported of graph.getModuleInfo(id)?.importedIds ?? []) ids.add(imported)
   return ids
 }
 
@@ -54,12 +61,10 @@ function closureOf(roots, graph) {
 function escapeNonAscii(code) {
   if (/String\.raw`[^`]*\P{ASCII}/u.test(code))
     throw new Error('String.raw with characters outside of ASCII: escapes would change its value')
-  return code.replaceAll(
-    /\P{ASCII}/gu,
-    (character) =>
-      [...Array(character.length).keys()]
-        .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
-        .join(''),
+  return code.replaceAll(/\P{ASCII}/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
   )
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { loadBundle, saveCodeCache } from '../start/load-bundle.ts'
+import { loadBundle, saveCodeCache, useCacheOf } from '../start/load-bundle.ts'
 
+useCacheOf(process.argv[2])
 const { main } = loadBundle<typeof import('./program.ts')>('program')
 const exitCode = await main()
 saveCodeCache()

@@ -2,76 +2,102 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
 const folder = fileURLToPath(new URL('../bundle/', import.meta.url))
 const load = createRequire(path.join(folder, 'index.js'))
 
-/** Beside the bundle, not in a shared temporary folder: code in a cache is run, and only who can change the bundle may write it. */
+/**
+ * Beside the bundle, not in a shared temporary folder: the code in a cache is run, so only those who can
+ * write the bundle may write its cache.
+ */
 const cacheFolder = path.join(folder, '.cache')
 
+/** Loads one file of the bundle, and what it imports, once per process. */
+export const loadBundle = <Exports extends object>(name: string): Exports =>
+  loadFile(`${name}.js`) as Exports
+
 const modules = new Map<string, { exports: object }>()
-const uncached = new Map<string, Script>()
 
-/** Loads one file of the bundle, once per process. */
-export function loadBundle<Exports extends object>(name: string): Exports {
-  return loadChunk(`${name}.js`) as Exports
-}
-
-function loadChunk(name: string): object {
+function loadFile(name: string): object {
   const loaded = modules.get(name)
   if (loaded) return loaded.exports
   const module = { exports: {} }
   modules.set(name, module)
   const file = path.join(folder, name)
-  const run = compile(file, name).runInThisContext()
-  run(module.exports, requireFromBundle, module, file, folder)
+  compile(name, file).runInThisContext()(module.exports, loadImport, module, file, folder)
   return module.exports
 }
 
-const requireFromBundle = (name: string): unknown =>
-  name.startsWith('./') && !name.startsWith(nativeChunk) ? loadChunk(name.slice(2)) : load(name)
+const loadImport = (name: string): unknown =>
+  name.startsWith('./') && !name.startsWith(nativeFile) ? loadFile(name.slice(2)) : load(name)
 
 /** Contains `import()`, which does not work in code from a cache. */
-const nativeChunk = './import-module-'
+const nativeFile = './import-module-'
 
-function compile(filename: string, name: string): Script {
-  const cachedData = readCache(name)
-  const script = new Script(`${opening}${readFileSync(filename, 'latin1')}\n})`, {
-    filename,
-    ...(cachedData && { cachedData }),
-  })
-  if (!cachedData || script.cachedDataRejected) uncached.set(name, script)
+/** Node's own wrapper of CommonJS modules. On the first line, so that stack traces have the right lines. */
+const wrap = (code: string): string =>
+  `(function (exports, require, module, __filename, __dirname) { ${code}\n})`
+
+/** Compiling a smaller file takes less time than reading and checking its cache. */
+const minCachedLength = 200_000
+
+function compile(name: string, filename: string): Script {
+  const code = wrap(readFileSync(filename, 'latin1'))
+  if (code.length < minCachedLength) return new Script(code, { filename })
+  const cacheFile = toCacheFile(name)
+  const cachedData = readCache(cacheFile)
+  const script = new Script(code, { filename, ...(cachedData && { cachedData }) })
+  if (!cachedData || script.cachedDataRejected) unsaved.set(cacheFile, script)
   return script
 }
 
-/** Node's own wrapper of CommonJS modules. On the first line, so that positions in stack traces are right. */
-const opening = '(function (exports, require, module, __filename, __dirname) { '
+/** Compiled without a cache, by the file of the cache. */
+const unsaved = new Map<string, Script>()
 
-function readCache(name: string): Buffer | undefined {
+/** Verbs use different functions, and a cache has only those that were used. */
+let usage = 'serve'
+
+/** Chooses the cache for this process. */
+export function useCacheOf(verb: string | undefined): void {
+  if (verb !== undefined && /^[a-z]{1,20}$/.test(verb)) usage = verb
+}
+
+/** V8 rejects a cache of another version, of other flags or of another processor. */
+function toCacheFile(name: string): string {
+  const { cachedDataVersionTag } = load('node:v8') as typeof import('node:v8')
+  return path.join(cacheFolder, `${name}.${usage}.${cachedDataVersionTag().toString(16)}`)
+}
+
+const digestBytes = 32
+
+/** V8 does not notice damage inside a cache, and would crash. */
+const digest = (data: Uint8Array): Buffer => {
+  const { createHash } = load('node:crypto') as typeof import('node:crypto')
+  return createHash('sha256').update(data).digest()
+}
+
+function readCache(file: string): Buffer | undefined {
   try {
-    return readFileSync(toCacheFile(name))
+    const content = readFileSync(file)
+    const data = content.subarray(digestBytes)
+    return digest(data).equals(content.subarray(0, digestBytes)) ? data : undefined
   } catch {
     return undefined
   }
 }
 
-/** V8 rejects a cache of another version, or made with other flags. */
-const toCacheFile = (name: string): string =>
-  path.join(cacheFolder, `${name}.${cachedDataVersionTag().toString(16)}`)
-
-/** Saves the compiled code for the next start. */
+/** Saves the code that this process compiled, for the next start. */
 export function saveCodeCache(): void {
   try {
-    if (uncached.size > 0) mkdirSync(cacheFolder, { recursive: true })
-    for (const [name, script] of uncached) {
-      const temporary = `${toCacheFile(name)}.${process.pid}`
-      writeFileSync(temporary, script.createCachedData())
-      renameSync(temporary, toCacheFile(name))
+    for (const [file, script] of unsaved) {
+      const data = script.createCachedData()
+      mkdirSync(cacheFolder, { recursive: true })
+      writeFileSync(`${file}.${process.pid}`, Buffer.concat([digest(data), data]))
+      renameSync(`${file}.${process.pid}`, file)
     }
   } catch {
-    // A package that cannot be written to starts without the cache.
+    // An installation that cannot be written to starts without the cache.
   }
-  uncached.clear()
+  unsaved.clear()
 }

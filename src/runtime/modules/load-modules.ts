@@ -2,10 +2,10 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
-import { glob } from 'tinyglobby'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import type { LoadedModule } from '../../sources/loaded-module.ts'
+import { findFiles } from './find-files.ts'
 import { importModule } from './import-module.ts'
 import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
 import type { StrayErrors } from './stray-errors.ts'
@@ -39,8 +39,10 @@ export class ModuleLoader {
   /** All files to watch: those that were loaded, and those that match the patterns now. */
   async files(): Promise<readonly string[]> {
     const transpiled = Object.keys(this.#jiti?.cache ?? {}).filter(isUserFile)
-    const matching = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
-    return [...new Set([...this.#loaded, ...transpiled, ...matching])]
+    const { folder } = this.#options
+    const matching = await findFiles([...this.#patterns], folder)
+    const files = matching.map((file) => path.resolve(folder, file))
+    return [...new Set([...this.#loaded, ...transpiled, ...files])]
   }
 
   /** Adds a file that is not a module, such as a manifest, to the watched files. */
@@ -99,7 +101,7 @@ export class ModuleLoader {
   }
 
   async #loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
-    const files = await glob([...patterns], { cwd: folder, absolute: false, onlyFiles: true })
+    const files = await findFiles(patterns, folder)
     if (files.length === 0)
       return [{ file: patterns.join(', '), exports: {}, error: 'no file matches' }]
     const modules: LoadedModule[] = []
