@@ -1,6 +1,6 @@
 // Bundles the program and the library into CommonJS files in dist/bundle, which `src/start/load-bundle.ts`
 // loads with V8's code cache; see docs/decisions/0011-bundle.md. Part of `npm run build`.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { rolldown } from 'rolldown'
 import { globSync } from 'tinyglobby'
@@ -59,8 +59,9 @@ function closureOf(roots, graph) {
 
 /** V8 reads ASCII twice as fast: other strings are UTF-16 in memory. */
 function escapeNonAscii(code) {
-  if (/String\.raw`[^`]*\P{ASCII}/u.test(code))
-    throw new Error('String.raw with characters outside of ASCII: escapes would change its value')
+  // In these places an escape means something else.
+  const [unescapable] = /String\.raw`[^`]*\P{ASCII}|(?<!\\)(?:\\\\)*\\\P{ASCII}/u.exec(code) ?? []
+  if (unescapable !== undefined) throw new Error(`Write this in ASCII: ${unescapable}`)
   return code.replaceAll(/\P{ASCII}/gu, (character) =>
     [...Array(character.length).keys()]
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
@@ -68,7 +69,6 @@ function escapeNonAscii(code) {
   )
 }
 
-rmSync(folder, { recursive: true, force: true })
 const { output } = await bundle.generate({
   format: 'cjs',
   comments: false,
@@ -82,12 +82,30 @@ const { output } = await bundle.generate({
   },
 })
 await bundle.close()
+rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
 for (const { fileName, code } of output)
   writeFileSync(`${folder}/${fileName}`, escapeNonAscii(code), 'latin1')
 
 // The package is `type: module`.
 writeFileSync(`${folder}/package.json`, '{ "type": "commonjs" }\n')
+
+/** Most licences ask to be distributed with the code. */
+const packages = new Set(
+  output.flatMap(({ modules }) =>
+    Object.keys(modules).flatMap(
+      (id) => id.match(/^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0] ?? [],
+    ),
+  ),
+)
+const toNotice = (directory) => {
+  const { name, version, license } = JSON.parse(readFileSync(`${directory}/package.json`, 'utf8'))
+  const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one))
+  const text = file === undefined ? '' : readFileSync(`${directory}/${file}`, 'utf8').trim()
+  return `${name} ${version} (${license})\n\n${text}\n`
+}
+const notices = [...packages].map(toNotice).sort()
+writeFileSync(`${folder}/LICENSES.txt`, notices.join(`\n${'-'.repeat(80)}\n\n`))
 
 const { exports } = output.find(({ name, isEntry }) => isEntry && name === 'library')
 const toLazyExport = ([name, [chunk]]) =>
