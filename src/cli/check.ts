@@ -1,16 +1,13 @@
 import { defineCommand } from 'citty'
 import { toStore } from '../runtime/config/find-config.ts'
 import { findStoreProblems } from '../runtime/store/store-diagnostics.ts'
+import { descriptions } from './descriptions.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
 import { openToCheck } from './terminal/open.ts'
 import { count, print, printJson, toLine } from './terminal/print.ts'
 
 export const check = defineCommand({
-  meta: {
-    name: 'check',
-    description:
-      'Load a configuration with its sources and report all problems; exit code 1 if there is an error.',
-  },
+  meta: { name: 'check', description: descriptions.check },
   args: { what: whatArgument, json: jsonFlag },
   async run({ args }) {
     const { bridge, configuration, diagnostics: ofModules } = await openToCheck(args.what)

@@ -11,6 +11,7 @@ import { findConfig } from '../runtime/config/find-config.ts'
 import { removeJsonc, setJsonc } from './connect/edit-jsonc.ts'
 import { parseJsonc } from './connect/parse-jsonc.ts'
 import { readTextFile, replaceTextFile } from './connect/replace-file.ts'
+import { descriptions } from './descriptions.ts'
 import { printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
@@ -45,11 +46,7 @@ const clients: Readonly<Record<string, Client>> = {
 }
 
 export const connect = defineCommand({
-  meta: {
-    name: 'connect',
-    description:
-      "Print the configuration that connects an MCP client; --write merges it into the client's file.",
-  },
+  meta: { name: 'connect', description: descriptions.connect },
   args: {
     client: { type: 'positional', required: true, description: Object.keys(clients).join(', ') },
     what: {
@@ -152,7 +149,7 @@ function toCommand(
   what: string,
   mount: string | undefined,
 ): { type: string; command: string; args: string[] } {
-  const main = fileURLToPath(new URL('./main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../cli/main.js', import.meta.url))
   const words = ['serve', what, '--stdio', ...(mount === undefined ? [] : ['--mount', mount])]
   return main.includes(`${path.sep}_npx${path.sep}`)
     ? { type: 'stdio', command: 'npx', args: ['-y', 'drawbridge-mcp', ...words] }

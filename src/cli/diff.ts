@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
 import { diffBridges, type MountedDifference } from '../runtime/diff-bridges.ts'
+import { descriptions } from './descriptions.ts'
 import { jsonFlag } from './terminal/flags.ts'
 import { openWithoutStore } from './terminal/open.ts'
 import { count, print, printJson, printMessage, toLine } from './terminal/print.ts'
@@ -7,11 +8,7 @@ import { count, print, printJson, printMessage, toLine } from './terminal/print.
 const targets = 'a drawbridge.yaml, its folder, an agent.yaml, or a module'
 
 export const diff = defineCommand({
-  meta: {
-    name: 'diff',
-    description:
-      'Compare two configurations; exit code 1 if a change widens access or breaks clients.',
-  },
+  meta: { name: 'diff', description: descriptions.diff },
   args: {
     old: { type: 'positional', required: true, description: `the old state: ${targets}` },
     new: { type: 'positional', required: true, description: 'the new state, in the same forms' },

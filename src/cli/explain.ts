@@ -3,17 +3,14 @@ import { defineCommand } from 'citty'
 import { type Caller, localUser } from '../capability/caller.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Explanation } from '../runtime/drawbridge.ts'
+import { descriptions } from './descriptions.ts'
 import { parseInput, toCallWords } from './terminal/call-arguments.ts'
 import { callArguments, jsonFlag, mountFlag } from './terminal/flags.ts'
 import { openBridge } from './terminal/open.ts'
 import { fail, print, printJson } from './terminal/print.ts'
 
 export const explain = defineCommand({
-  meta: {
-    name: 'explain',
-    description:
-      'Show what every governance step would decide about a call, without making it; exit code 1 if it would not run.',
-  },
+  meta: { name: 'explain', description: descriptions.explain },
   args: {
     ...callArguments,
     as: {

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { defineCommand } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { importOpenApi } from '../runtime/import-openapi.ts'
+import { descriptions } from './descriptions.ts'
 import { jsonFlag } from './terminal/flags.ts'
 import { count, output, printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
@@ -9,11 +10,7 @@ import { UsageError } from './terminal/usage-error.ts'
 const readers = { openapi: importOpenApi }
 
 export const importDraft = defineCommand({
-  meta: {
-    name: 'import',
-    description:
-      'Draft an agent.yaml from an OpenAPI document, with every guess marked for review.',
-  },
+  meta: { name: 'import', description: descriptions.import },
   args: {
     format: {
       type: 'positional',

@@ -1,13 +1,14 @@
 import { defineCommand } from 'citty'
 import type { Capability } from '../capability/capability.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
+import { descriptions } from './descriptions.ts'
 import { jsonFlag, whatArgument } from './terminal/flags.ts'
 import { openWithoutStore } from './terminal/open.ts'
 import { print, printJson, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const list = defineCommand({
-  meta: { name: 'list', description: 'List every capability with its origin, effects and rules.' },
+  meta: { name: 'list', description: descriptions.list },
   args: {
     what: whatArgument,
     json: jsonFlag,

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { run } from './run.ts'
-import { output, reserveStdout, tolerateClosedPipes } from './terminal/print.ts'
+import { loadBundle, saveCodeCache, useCacheOf } from '../start/load-bundle.ts'
 
-reserveStdout()
-tolerateClosedPipes()
-const exitCode = await run(process.argv.slice(2))
-// Exit explicitly, after stdout is flushed: a handle that a loaded module keeps open must not keep the process alive.
-output.write('', () => process.exit(exitCode))
+useCacheOf(process.argv[2])
+const { main } = loadBundle<typeof import('./program.ts')>('program')
+const exitCode = await main()
+saveCodeCache()
+// Exit explicitly: a handle that a loaded module keeps open must not keep the process alive.
+process.exit(exitCode)

@@ -4,17 +4,14 @@ import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { findConfig } from '../runtime/config/find-config.ts'
 import { projectManifest, type Target } from '../runtime/project-manifest.ts'
+import { descriptions } from './descriptions.ts'
 import { printExactly, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const targets: readonly Target[] = ['mcp', 'server-json', 'a2a']
 
 export const project = defineCommand({
-  meta: {
-    name: 'project',
-    description:
-      'Convert an agent manifest to another format as canonical JSON: the same input gives the same bytes.',
-  },
+  meta: { name: 'project', description: descriptions.project },
   args: {
     what: {
       type: 'positional',

@@ -3,13 +3,14 @@ import { stripVTControlCharacters } from 'node:util'
 import { type ArgsDef, defineCommand, renderUsage, runCommand, type SubCommandsDef } from 'citty'
 import { SetupError } from '../capability/setup-error.ts'
 import { CredentialError } from '../runtime/records/credential-error.ts'
+import { descriptions } from './descriptions.ts'
 import { exitCodes } from './exit-codes.ts'
 import { output, print, printExactly, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
-/** Loaded lazily, so that `--help` and each verb start without loading the others. */
+/** Loaded lazily, so that each verb starts without loading the others. */
 const verbs = {
   serve: async () => (await import('./serve.ts')).serve,
   check: async () => (await import('./check.ts')).check,
@@ -29,7 +30,7 @@ const verbs = {
   records: async () => (await import('./records/records.ts')).records,
   grants: async () => (await import('./records/grants.ts')).grants,
   token: async () => (await import('./token.ts')).token,
-} satisfies SubCommandsDef
+} satisfies Record<keyof typeof descriptions, SubCommandsDef[string]>
 
 const loadVerb = async (name: keyof typeof verbs) => {
   const load: SubCommandsDef[string] = verbs[name]
@@ -42,7 +43,12 @@ const main = defineCommand({
     version,
     description: 'Put the tools a team already has behind one governed MCP server.',
   },
-  subCommands: verbs,
+  subCommands: Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [
+      name,
+      { meta: { name, description } },
+    ]),
+  ),
 })
 
 /** Runs one command line and returns its exit code. */

@@ -3,16 +3,15 @@ import { dropUndefined } from '../json/drop-undefined.ts'
 import type { Drawbridge } from '../runtime/drawbridge.ts'
 import { StrayErrors } from '../runtime/modules/stray-errors.ts'
 import { watch } from '../runtime/watch.ts'
+import { descriptions } from './descriptions.ts'
 import { whatArgument } from './terminal/flags.ts'
-import { createLogger, openBridge, toOpenOptions } from './terminal/open.ts'
+import { createLogger } from './terminal/logger.ts'
+import { openBridge, toOpenOptions } from './terminal/open.ts'
 import { count, output, printMessage, toLine } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const serve = defineCommand({
-  meta: {
-    name: 'serve',
-    description: 'Serve over Streamable HTTP, or over stdio with --stdio, until stopped.',
-  },
+  meta: { name: 'serve', description: descriptions.serve },
   args: {
     what: whatArgument,
     host: {

@@ -1,16 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { defineCommand } from 'citty'
 import { isReservedSubject } from '../capability/caller.ts'
+import { descriptions } from './descriptions.ts'
 import { jsonFlag } from './terminal/flags.ts'
 import { print, printJson, printMessage } from './terminal/print.ts'
 import { UsageError } from './terminal/usage-error.ts'
 
 export const token = defineCommand({
-  meta: {
-    name: 'token',
-    description:
-      'Create a bearer token, and its entry for http.tokens, which contains only the hash.',
-  },
+  meta: { name: 'token', description: descriptions.token },
   args: {
     subject: {
       type: 'string',

@@ -28,13 +28,25 @@ const legitimate = [
 /** A single direction mark, in a text that is written from right to left. */
 const directionMark = String.raw`(?<!${hidden})[\u061C\u200E\u200F](?!${hidden})`
 
-const inAnyText = new RegExp(`(${legitimate.join('|')})|${hidden}`, 'gu')
-const inRightToLeftText = new RegExp(
-  `(${[...legitimate, directionMark].join('|')})|${hidden}`,
-  'gu',
-)
-const rightToLeft =
-  /(?=\p{L})[\p{scx=Hebr}\p{scx=Arab}\p{scx=Syrc}\p{scx=Thaa}\p{scx=Nkoo}\p{scx=Adlm}]/u
+interface Patterns {
+  readonly inAnyText: RegExp
+  readonly inRightToLeftText: RegExp
+  readonly rightToLeft: RegExp
+}
+
+let patterns: Patterns | undefined
+
+/** Parsed with the first text that is not plain ASCII: the Unicode classes take milliseconds. */
+function toPatterns(): Patterns {
+  patterns ??= {
+    inAnyText: new RegExp(`(${legitimate.join('|')})|${hidden}`, 'gu'),
+    inRightToLeftText: new RegExp(`(${[...legitimate, directionMark].join('|')})|${hidden}`, 'gu'),
+    rightToLeft:
+      /(?=\p{L})[\p{scx=Hebr}\p{scx=Arab}\p{scx=Syrc}\p{scx=Thaa}\p{scx=Nkoo}\p{scx=Adlm}]/u,
+  }
+  return patterns
+}
+
 const plainAscii = /^[\n\t\x20-\x7e]*$/
 
 /** The distinct hidden characters of a text, such as `U+200B`, in order of appearance. */
@@ -68,6 +80,7 @@ export const escapeHiddenAsJson = (text: string): string =>
 
 function replaceHidden(text: string, toReplacement: (character: string) => string): string {
   if (plainAscii.test(text)) return text
+  const { inAnyText, inRightToLeftText, rightToLeft } = toPatterns()
   const pattern = rightToLeft.test(text) ? inRightToLeftText : inAnyText
   return text.replaceAll(pattern, (match, kept: string | undefined) => kept ?? toReplacement(match))
 }

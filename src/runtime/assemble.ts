@@ -11,7 +11,7 @@ import { Redactor } from '../governance/redactor.ts'
 import { limitRate } from '../governance/steps/limit-rate.ts'
 import { BodyAdmission } from '../http/body-admission.ts'
 import { createIdentify, type TokenEntry } from '../http/callers.ts'
-import { createHandler, type Handler } from '../http/handler.ts'
+import type { Handler, HandlerOptions } from '../http/handler.ts'
 import { createGuard } from '../http/host-guard.ts'
 import { removeHidden } from '../json/hidden-characters.ts'
 import { HttpEndpoint } from '../mcp/http-endpoint.ts'
@@ -55,7 +55,8 @@ export interface Assembly {
   readonly inForce: PolicyInForce
   readonly mounts: Mounts
   readonly routing: Routing
-  readonly handler: Handler
+  /** Answers HTTP requests; loaded when they can come. */
+  readonly openHandler: () => Promise<Handler>
   readonly admission: BodyAdmission
   readonly inFlight: InFlight
   /** Token gates of mounts that serve records, by path. */
@@ -177,7 +178,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     onOperationalError,
   })
   const admission = new BodyAdmission(steadyNow)
-  const handler = createHandler({
+  const handlerOptions: HandlerOptions = {
     mounts: mounts.endpoints,
     records: {
       tokenGates,
@@ -201,7 +202,14 @@ export function assemble(options: DrawbridgeOptions): Assembly {
       const { name, version } = identity()
       return { status: ledger.damage ? 'ledger_damaged' : 'ok', name, version }
     },
-  })
+  }
+  let handler: Promise<Handler> | undefined
+  const openHandler = () => {
+    handler ??= import('../http/handler.ts').then(({ createHandler }) =>
+      createHandler(handlerOptions),
+    )
+    return handler
+  }
 
   return {
     config,
@@ -211,7 +219,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     checkpoints,
     mounts,
     routing,
-    handler,
+    openHandler,
     admission,
     inFlight,
     tokenGates,

@@ -10,8 +10,7 @@ import { type Explanation, explainCall } from '../governance/explain.ts'
 import type { Approval, ApprovalView, AuditEntry } from '../governance/ledger.ts'
 import type { PolicyRule } from '../governance/policy.ts'
 import type { OperatorFailure } from '../governance/steps/record-audit.ts'
-import { NodeServer } from '../http/node-server.ts'
-import { toFetch } from '../http/web-handler.ts'
+import type { NodeServer } from '../http/node-server.ts'
 import { detachedExchange } from '../mcp/exchange.ts'
 import { methods, toCall } from '../mcp/methods.ts'
 import type { ToolList } from '../mcp/projection.ts'
@@ -189,8 +188,9 @@ export class Drawbridge {
    */
   readonly fetch = async (request: Request): Promise<Response> => {
     await this.ready
-    const { handler, admission } = this.#parts
-    return toFetch(handler, admission)(request)
+    const { openHandler, admission } = this.#parts
+    const { toFetch } = await import('../http/web-handler.ts')
+    return toFetch(await openHandler(), admission)(request)
   }
 
   /**
@@ -209,13 +209,15 @@ export class Drawbridge {
    */
   async listen(address: ListenOptions = {}): Promise<{ port: number }> {
     await this.ready
-    const { config, handler, admission, routing, onError } = this.#parts
+    const { config, openHandler, admission, routing, onError } = this.#parts
     const { host, port, tokens } = { ...config.http, ...address }
     if (tokens === undefined && !isLoopbackHost(host))
       throw new SetupError(
         `Other machines can reach ${host}, and callers would not have to authenticate. Configure http.tokens ("drawbridge token" creates one), or use 127.0.0.1.`,
       )
     checkPublic(routing.sources, tokens !== undefined)
+    const { NodeServer } = await import('../http/node-server.ts')
+    const handler = await openHandler()
     this.#server = await NodeServer.listen({ host, port, handler, admission, onError })
     await routing.serve()
     return { port: this.#server.port }

@@ -15,7 +15,7 @@ import { refuseOwnerCredentials } from './records/local-credentials.ts'
 
 export interface OpenOptions
   extends Pick<DrawbridgeOptions, 'onOperatorFailure' | 'onError' | 'onOperationalError'> {
-  readonly library: Library
+  readonly library: () => Promise<Library>
   readonly environment: Readonly<Record<string, string | undefined>>
   /** `existing`: opens the store only if its file exists, because verbs that inspect must not create one. */
   readonly store: 'create' | 'existing' | 'none'

@@ -4,19 +4,18 @@ import type { Source } from '../capability/source.ts'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { definitionSource } from '../sources/definitions/definition-source.ts'
 import type { LoadedModule } from '../sources/loaded-module.ts'
+import { isServiceModule } from '../sources/services/is-service-module.ts'
 import type { ServiceOptions } from '../sources/services/options.ts'
-import { isServiceModule, toServiceSource } from '../sources/services/service-module.ts'
 import type { Egress } from '../upstream/egress/egress.ts'
 import type { SourceConfig } from './config/config-shape.ts'
-import { openIntents } from './intents/open-intents.ts'
 import type { ModuleLoader } from './modules/load-modules.ts'
 import { withCode } from './modules/with-code.ts'
-import { openManifest } from './open-manifest.ts'
 import type { OpenedSource } from './placed-source.ts'
-import { openRecords } from './records/open-records.ts'
-import { openRemoteRecords } from './records/open-remote-records.ts'
 
-/** Opens the sources of a configuration. No other place knows all kinds of source. */
+/**
+ * Opens the sources of a configuration. No other place knows all kinds of source. Every kind but definitions
+ * is loaded when a configuration has it.
+ */
 export async function openSources(
   sources: readonly SourceConfig[],
   context: SourceContext,
@@ -46,14 +45,21 @@ type OtherSource = Exclude<SourceConfig, RecordsConfig>
 
 /** A local store, or a remote server. */
 async function openRecordsConfig(location: RecordsConfig['records'], context: SourceContext) {
-  if (typeof location === 'string') return openRecords(location, context.folder)
+  if (typeof location === 'string') {
+    const { openRecords } = await import('./records/open-records.ts')
+    return openRecords(location, context.folder)
+  }
   const isLiteral = !Object.values(context.environment).includes(location.token)
+  const { openRemoteRecords } = await import('./records/open-remote-records.ts')
   return openRemoteRecords(location, isLiteral, context.egress)
 }
 
 async function openSource(config: OtherSource, context: SourceContext): Promise<Source> {
   const { loader, folder } = context
-  if ('manifest' in config) return openManifest(config, context)
+  if ('manifest' in config) {
+    const { openManifest } = await import('./open-manifest.ts')
+    return openManifest(config, context)
+  }
   if ('definitions' in config) return openDefinitions(config.definitions, loader, folder)
   if ('module' in config) {
     const modules = await loader.loadAll([config.module], folder)
@@ -61,7 +67,10 @@ async function openSource(config: OtherSource, context: SourceContext): Promise<
       return definitionSource(async () => modules, config.module)
     return openService({ ...config, service: config.module }, modules)
   }
-  if ('intents' in config) return openIntents(config.intents, loader, folder)
+  if ('intents' in config) {
+    const { openIntents } = await import('./intents/open-intents.ts')
+    return openIntents(config.intents, loader, folder)
+  }
   if ('service' in config)
     return openService(config, await loader.loadAll([config.service], folder))
   return orUnreadable(config.source, async () => {
@@ -83,6 +92,7 @@ const openService = (
   orUnreadable(file, async () => {
     const [{ exports = {}, error, code = '' } = {}] = modules
     if (error !== undefined) throw new SetupError(`${file} does not load: ${error}`)
+    const { toServiceSource } = await import('../sources/services/service-module.ts')
     return withCode(
       await toServiceSource(exports, { id: file, ...options } as ServiceOptions),
       code,

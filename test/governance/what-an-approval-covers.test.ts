@@ -232,7 +232,12 @@ async function aChangingProject() {
       await put(path.join(folder, name), text)
   }
   const open = async () => {
-    const options = { library, environment: {}, store: 'create', fresh: true } as const
+    const options = {
+      library: async () => library,
+      environment: {},
+      store: 'create',
+      fresh: true,
+    } as const
     const { bridge } = await openDrawbridge(folder, options)
     const call = async (name: string, input: object) => {
       const { _meta, structuredContent } = await bridge.call(name, input, {

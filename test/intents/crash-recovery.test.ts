@@ -91,7 +91,11 @@ class Books {
   /** Resumes each interrupted execution once and checks that acknowledged ones are logged. */
   async resumeAll(): Promise<void> {
     const environment = { ROUTING_STORE: this.#store }
-    const { bridge } = await openDrawbridge(fixture, { library, environment, store: 'create' })
+    const { bridge } = await openDrawbridge(fixture, {
+      library: async () => library,
+      environment,
+      store: 'create',
+    })
     try {
       expect(bridge.executions.verify().broken).toBeUndefined()
       const unchecked = [...this.#acknowledged].filter(([id]) => !this.#verifiedIds.has(id))

@@ -23,7 +23,7 @@ let url: URL
 
 beforeAll(async () => {
   ;({ bridge } = await openDrawbridge(example, {
-    library,
+    library: async () => library,
     environment: {},
     store: 'none',
   }))

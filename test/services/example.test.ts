@@ -10,7 +10,7 @@ import { aWatcher } from '../support/watching-clients.ts'
 
 const exampleFolder = path.resolve('examples/services')
 const openExample = async () =>
-  openDrawbridge(exampleFolder, { library, environment: {}, store: 'none' })
+  openDrawbridge(exampleFolder, { library: async () => library, environment: {}, store: 'none' })
 
 describe('the home of examples/services, observed by a client', () => {
   let bridge: Drawbridge
@@ -83,7 +83,7 @@ export default async () => ({
 
   const serve = async (yaml: string, module = lights) => {
     const folder = await aProject({ 'drawbridge.yaml': yaml, 'lights.ts': module })
-    return openDrawbridge(folder, { library, environment: {}, store: 'none' })
+    return openDrawbridge(folder, { library: async () => library, environment: {}, store: 'none' })
   }
 
   test('accepts all options, and the module exports the others', async () => {
@@ -106,7 +106,7 @@ export default async () => ({
   test('a module path on the command line is served by its exports', async () => {
     const folder = await aProject({ 'lights.ts': lights })
     const { bridge } = await openDrawbridge(path.join(folder, 'lights.ts'), {
-      library,
+      library: async () => library,
       environment: {},
       store: 'none',
     })

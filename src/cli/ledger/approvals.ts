@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
 import type { Approval, OperatorStore } from '../../runtime/store/open-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
 import { findUserName, storeArguments, toOperator, withStore } from './with-store.ts'
@@ -8,10 +9,7 @@ import { findUserName, storeArguments, toOperator, withStore } from './with-stor
 const actions = ['list', 'show', 'approve', 'deny'] as const
 
 export const approvals = defineCommand({
-  meta: {
-    name: 'approvals',
-    description: 'List, approve and deny calls that wait for an approval.',
-  },
+  meta: { name: 'approvals', description: descriptions.approvals },
   args: {
     ...storeArguments(actions, {
       id: 'id of the approval; required, except for list',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
 import type { AuditRecord, OperatorStore } from '../../runtime/store/open-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { isOutputClosed, print, printJson, printJsonLine, printMessage } from '../terminal/print.ts'
 import { checkpointsFlag, verifyChain } from './verify-chain.ts'
@@ -9,10 +10,7 @@ import { withStore } from './with-store.ts'
 const pollIntervalMs = 250
 
 export const audit = defineCommand({
-  meta: {
-    name: 'audit',
-    description: 'Show who called what, and the outcome; --verify checks the hash chain.',
-  },
+  meta: { name: 'audit', description: descriptions.audit },
   args: {
     what: {
       type: 'positional',

@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
 import type { OperatorStore } from '../../runtime/store/open-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { print, printJson } from '../terminal/print.ts'
 import { readAction } from '../terminal/read-arguments.ts'
@@ -8,10 +9,7 @@ import { toOperator, withStore } from './with-store.ts'
 const actions = ['show', 'confirm'] as const
 
 export const clock = defineCommand({
-  meta: {
-    name: 'clock',
-    description: "Compare the system clock with the ledger's clock, and confirm that it is right.",
-  },
+  meta: { name: 'clock', description: descriptions.clock },
   args: {
     action: {
       type: 'positional',

@@ -7,6 +7,7 @@ import {
   isSealed,
 } from '../../runtime/intents/execution-history.ts'
 import type { OperatorStore } from '../../runtime/store/open-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { toDifferences } from '../differences.ts'
 import { openBridge } from '../terminal/open.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
@@ -19,11 +20,7 @@ import { storeArguments, toOperator, withStore } from './with-store.ts'
 const actions = ['list', 'show', 'rerun', 'resume'] as const
 
 export const executions = defineCommand({
-  meta: {
-    name: 'executions',
-    description:
-      'Show how intents were routed to agents; rerun an execution, or resume an interrupted one.',
-  },
+  meta: { name: 'executions', description: descriptions.executions },
   args: {
     ...storeArguments(actions, {
       id: 'id of the execution; required, except for list',

@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import { isFault } from '../../capability/fault.ts'
 import type { OperatorStore, Run, RunSettlement } from '../../runtime/store/open-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { fail, print, printJson } from '../terminal/print.ts'
 import { readAction, readState, requireId } from '../terminal/read-arguments.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -10,10 +11,7 @@ const actions = ['list', 'show', 'settle'] as const
 const states = ['running', 'done', 'failed', 'unknown'] as const
 
 export const runs = defineCommand({
-  meta: {
-    name: 'runs',
-    description: 'List runs of tools with side effects, and settle those whose outcome is unknown.',
-  },
+  meta: { name: 'runs', description: descriptions.runs },
   args: {
     ...storeArguments(actions, {
       id: 'id of the run; required, except for list',

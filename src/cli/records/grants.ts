@@ -10,6 +10,7 @@ import {
 } from '../../sources/records/grants/issue-tokens.ts'
 import { tokenPrefix } from '../../sources/records/grants/token-gate.ts'
 import type { GrantPackage } from '../../sources/records/model/grant.ts'
+import { descriptions } from '../descriptions.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { fail, print, printJson, printMessage } from '../terminal/print.ts'
 import { readAction, requireId } from '../terminal/read-arguments.ts'
@@ -21,11 +22,7 @@ import { withOwnerStore } from './with-owner-store.ts'
 const actions = ['list', 'create', 'show', 'token', 'revoke'] as const
 
 export const grants = defineCommand({
-  meta: {
-    name: 'grants',
-    description:
-      'Manage who may read which records: drawbridge grants [list|create|show|token|revoke] [ID].',
-  },
+  meta: { name: 'grants', description: descriptions.grants },
   args: {
     action: {
       type: 'positional',

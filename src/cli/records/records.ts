@@ -5,6 +5,7 @@ import { checkReadable } from '../../runtime/file-errors.ts'
 import type { OwnerStore } from '../../runtime/records/owner-store.ts'
 import { readStreams } from '../../runtime/records/read-streams.ts'
 import { redeclareStream } from '../../sources/records/streams/redeclare-stream.ts'
+import { descriptions } from '../descriptions.ts'
 import { jsonFlag, storeFlag } from '../terminal/flags.ts'
 import { count, print, printJson, printMessage, toLine } from '../terminal/print.ts'
 import { readAction } from '../terminal/read-arguments.ts'
@@ -17,11 +18,7 @@ import { withNewOwnerStore, withOwnerStore } from './with-owner-store.ts'
 const actions = ['streams', 'declare', 'import', 'export'] as const
 
 export const records = defineCommand({
-  meta: {
-    name: 'records',
-    description:
-      'Manage your own records store: drawbridge records [streams|declare|import|export] [FILE].',
-  },
+  meta: { name: 'records', description: descriptions.records },
   args: {
     action: {
       type: 'positional',

@@ -9,6 +9,7 @@ import {
   restore,
   type StoreCheck,
 } from '../../runtime/store/maintain-store.ts'
+import { descriptions } from '../descriptions.ts'
 import { toOperator } from '../ledger/with-store.ts'
 import { jsonFlag } from '../terminal/flags.ts'
 import { count, print, printJson, printMessage } from '../terminal/print.ts'
@@ -18,11 +19,7 @@ import { UsageError } from '../terminal/usage-error.ts'
 const actions = ['check', 'backup', 'restore', 'repair'] as const
 
 export const store = defineCommand({
-  meta: {
-    name: 'store',
-    description:
-      'Check, back up, restore and repair a ledger or a records store: drawbridge store [check|backup|restore|repair] [FILE].',
-  },
+  meta: { name: 'store', description: descriptions.store },
   args: {
     action: {
       type: 'positional',

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino'
+import type { Logger } from './logger.ts'
 
 const repeatIntervalMs = 60_000
 const maxRemembered = 100

@@ -1,7 +1,4 @@
-import pino, { type Logger } from 'pino'
 import type { Diagnostic } from '../../capability/diagnostic.ts'
-import * as library from '../../index.ts'
-import { escapeHiddenAsJson } from '../../json/hidden-characters.ts'
 import { StrayErrors } from '../../runtime/modules/stray-errors.ts'
 import {
   type OpenedDrawbridge,
@@ -9,18 +6,8 @@ import {
   openDrawbridge,
 } from '../../runtime/open-drawbridge.ts'
 import { logErrors } from './log-errors.ts'
+import { createLogger, type Logger } from './logger.ts'
 import { printMessage, toLine } from './print.ts'
-import { UsageError } from './usage-error.ts'
-
-export function createLogger(): Logger {
-  const level = process.env.LOG_LEVEL ?? 'info'
-  const levels = [...Object.values(pino.levels.labels), 'silent']
-  if (!levels.includes(level))
-    throw new UsageError(`LOG_LEVEL is "${level}" and must be one of ${levels.join(', ')}.`)
-  // A cause can contain text of an upstream server; a log is often read on a terminal.
-  const hooks = { streamWrite: escapeHiddenAsJson }
-  return pino({ level, base: null, hooks }, pino.destination(2))
-}
 
 export interface OpenFlags {
   readonly log?: Logger
@@ -34,7 +21,7 @@ export function toOpenOptions(flags: OpenFlags): OpenOptions {
   const { log = createLogger(), store = 'create', ...rest } = flags
   return {
     ...rest,
-    library,
+    library: () => import('../../index.ts'),
     environment: process.env,
     store,
     onOperatorFailure: ({ id, capability, failure }) =>

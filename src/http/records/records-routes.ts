@@ -20,13 +20,8 @@ import { readRoutes } from './read-routes.ts'
 import type { RecordsApi } from './records-api.ts'
 import { introspect, toMetadata } from './records-metadata.ts'
 import { decodeName, type QueryParameters, readParameters } from './records-parameters.ts'
+import { isRecordsPath } from './records-path.ts'
 import { contractVersion, createRecordsReply, type RecordsReply } from './records-reply.ts'
-
-export const isRecordsPath = (path: string): boolean =>
-  path === '/v1' ||
-  path.startsWith('/v1/') ||
-  path === '/introspect' ||
-  path.startsWith('/.well-known/oauth-')
 
 /** The REST API of records and its OAuth metadata. None of it exists while no mount has records. */
 export const recordsRoute =

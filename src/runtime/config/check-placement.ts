@@ -1,5 +1,5 @@
 import { SetupError } from '../../capability/setup-error.ts'
-import { isRecordsPath } from '../../http/records/records-routes.ts'
+import { isRecordsPath } from '../../http/records/records-path.ts'
 import { isIntents, type PlacedIntents } from '../intents/intent-routing.ts'
 import type { OpenedSource } from '../placed-source.ts'
 

@@ -12,7 +12,7 @@ import type {
 } from '../../sources/intents/log/execution-log.ts'
 import { executionStates, isSealed } from '../../sources/intents/log/execution-log.ts'
 import { openExecution } from '../../sources/intents/log/log-seal.ts'
-import { type ResumableSource, resumeExecution } from '../../sources/intents/resume-routing.ts'
+import type { ResumableSource } from '../../sources/intents/resume-routing.ts'
 
 export type { ExecutionEvent, ExecutionFilter, ExecutionState, ExecutionSummary, LoggedExecution }
 export { executionStates, isSealed }
@@ -61,6 +61,7 @@ export async function resumeAndSettle(
 ): Promise<ResumeResult> {
   const execution = history.find(id)
   if (!execution) return { fault: `There is no execution ${id}.` }
+  const { resumeExecution } = await import('../../sources/intents/resume-routing.ts')
   const resumed = await resumeExecution(execution, { sources, verify: () => history.verify(), by })
   if (isFault(resumed)) return resumed
   const { routed, outcome } = resumed

@@ -6,7 +6,8 @@ import type { Next } from '../../governance/steps/step.ts'
 import type { Identify } from '../../http/callers.ts'
 import type { FrameEndpoint } from '../../http/frames/frame-route.ts'
 import type { Surface } from '../../mcp/surface.ts'
-import { IntentSource } from '../../sources/intents/intent-source.ts'
+import type { IntentSource } from '../../sources/intents/intent-source.ts'
+import { isIntentSource } from '../../sources/intents/is-intent-source.ts'
 import { toRouteExplanation } from '../../sources/intents/route-explanation.ts'
 import type { Serving } from '../../sources/intents/transport/nats/bus.ts'
 import { SqliteExecutionLog } from '../../storage/ledger/sqlite-execution-log.ts'
@@ -18,7 +19,7 @@ import { ExecutionHistory, type ResumeResult, resumeAndSettle } from './executio
 export type PlacedIntents = OpenedSource & { readonly source: IntentSource }
 
 export const isIntents = (opened: OpenedSource): opened is PlacedIntents =>
-  opened.source instanceof IntentSource
+  isIntentSource(opened.source)
 
 export interface RoutingParts {
   readonly ledger: SqliteLedger

@@ -2,10 +2,11 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Jiti } from 'jiti'
-import { glob } from 'tinyglobby'
 import { byCodeUnit } from '../../json/by-code-unit.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import type { LoadedModule } from '../../sources/loaded-module.ts'
+import { findFiles } from './find-files.ts'
+import { importModule } from './import-module.ts'
 import { isPackageFile, isUnchanged, type ModuleGraph, readModuleGraph } from './module-graph.ts'
 import type { StrayErrors } from './stray-errors.ts'
 
@@ -14,7 +15,7 @@ export type Library = Readonly<Record<string, unknown>>
 
 export interface LoaderOptions {
   readonly folder: string
-  readonly library: Library
+  readonly library: () => Promise<Library>
   /** Reloads changed files. Node's own module cache never does. */
   readonly fresh: boolean
   /** Catches errors that a module leaves behind. */
@@ -38,8 +39,10 @@ export class ModuleLoader {
   /** All files to watch: those that were loaded, and those that match the patterns now. */
   async files(): Promise<readonly string[]> {
     const transpiled = Object.keys(this.#jiti?.cache ?? {}).filter(isUserFile)
-    const matching = await glob([...this.#patterns], { cwd: this.#options.folder, absolute: true })
-    return [...new Set([...this.#loaded, ...transpiled, ...matching])]
+    const { folder } = this.#options
+    const matching = await findFiles([...this.#patterns], folder)
+    const files = matching.map((file) => path.resolve(folder, file))
+    return [...new Set([...this.#loaded, ...transpiled, ...files])]
   }
 
   /** Adds a file that is not a module, such as a manifest, to the watched files. */
@@ -69,7 +72,7 @@ export class ModuleLoader {
 
   async #evaluate(file: string) {
     if (!this.#options.fresh && isPlainJavaScript(file)) {
-      const exports: LoadedModule['exports'] = { ...(await import(pathToFileURL(file).href)) }
+      const exports: LoadedModule['exports'] = { ...(await importModule(pathToFileURL(file).href)) }
       return { exports, loadedFiles: [] }
     }
     const jiti = await this.#openJiti()
@@ -80,9 +83,10 @@ export class ModuleLoader {
 
   async #openJiti(): Promise<Jiti> {
     if (!this.#jiti) {
-      const { createJiti } = await import('jiti')
+      const { createJiti } = createRequire(import.meta.url)('jiti') as typeof import('jiti')
+      const library = await this.#options.library()
       this.#jiti = createJiti(path.join(this.#options.folder, 'drawbridge.yaml'), {
-        virtualModules: { 'drawbridge-mcp': this.#options.library },
+        virtualModules: { 'drawbridge-mcp': library },
       })
       // jiti's cache is global: drop the modules of an earlier load, so that they are read again.
       for (const file of Object.keys(this.#jiti.cache))
@@ -97,7 +101,7 @@ export class ModuleLoader {
   }
 
   async #loadAll(patterns: readonly string[], folder: string): Promise<LoadedModule[]> {
-    const files = await glob([...patterns], { cwd: folder, absolute: false, onlyFiles: true })
+    const files = await findFiles(patterns, folder)
     if (files.length === 0)
       return [{ file: patterns.join(', '), exports: {}, error: 'no file matches' }]
     const modules: LoadedModule[] = []

@@ -1,11 +1,11 @@
 import type { Capability } from '../../capability/capability.ts'
 import type { Reading, Source } from '../../capability/source.ts'
-import { IntentSource } from '../../sources/intents/intent-source.ts'
+import { isIntentSource } from '../../sources/intents/is-intent-source.ts'
 
 /** A source from a user's module whose capabilities carry the digest of the module. */
 export function withCode(source: Source, code: string): Source {
-  // Its agents carry digests of their own, and the runtime recognizes it by its class.
-  if (source instanceof IntentSource) return source
+  // Its agents carry digests of their own, and the runtime recognizes it by its methods.
+  if (isIntentSource(source)) return source
   const readings = new WeakMap<Reading, Reading>()
   const capabilities = new WeakMap<Capability, Capability>()
   /** Same object for the same object: the catalog compares by identity. */

@@ -3,7 +3,6 @@ import { CheckpointSigner } from '../../storage/ledger/chain/checkpoint.ts'
 import type { SqliteLedger } from '../../storage/ledger/sqlite-ledger.ts'
 import type { Egress } from '../../upstream/egress/egress.ts'
 import type { Config } from '../config/config-shape.ts'
-import { sendCheckpoint } from './send-checkpoint.ts'
 
 interface CheckpointParts {
   readonly ledger: SqliteLedger
@@ -72,6 +71,7 @@ export class CheckpointTimer {
       const lines = grown.map(({ name, next, head }) =>
         this.#signer.sign({ generation, chain: name, count: next, head, at }),
       )
+      const { sendCheckpoint } = await import('./send-checkpoint.ts')
       await sendCheckpoint(this.#settings.to, lines, this.#parts.egress())
       for (const { name, head } of grown) this.#sentHeads.set(name, head)
     } catch (error) {

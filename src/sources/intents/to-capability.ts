@@ -6,6 +6,7 @@ import { isFault } from '../../capability/fault.ts'
 import type { JsonObject } from '../../capability/json.ts'
 import type { Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { ownContract } from '../../contracts/own-contract.ts'
 import { readContract } from '../../contracts/read-contract.ts'
 import { digestJson } from '../../json/digest-json.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
@@ -132,4 +133,4 @@ function toContract(schema: JsonObject): Contract {
   return reading.contract
 }
 
-const anyObject: Contract = toContract({ type: 'object' })
+const anyObject: Contract = ownContract({ type: 'object' })

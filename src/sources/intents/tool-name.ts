@@ -1,4 +1,5 @@
-import { type IntentRef, wireVersion } from './envelope/envelope.ts'
+import type { IntentRef } from './envelope/envelope.ts'
+import { wireVersion } from './envelope/wire-version.ts'
 
 /**
  * The capability name of an intent. Version 1.0 has the plain name, every other version a suffix, so

@@ -3,8 +3,8 @@ import type { Capability } from '../../capability/capability.ts'
 import { readOnly } from '../../capability/effects.ts'
 import { done, type Outcome } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { ownContract } from '../../contracts/own-contract.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
-import { toContract } from './contracts.ts'
 import { serviceFailed } from './failures.ts'
 import type { ExposedState } from './to-view.ts'
 
@@ -21,7 +21,7 @@ export const toGetStateTool = (source: string, states: () => ExposedStates): Cap
     name: 'get_state',
     description:
       'Returns the current state of the application, as an object of states by name. Pass a key to get one state.',
-    input: toContract({
+    input: ownContract({
       type: 'object',
       properties: {
         key: { type: 'string', description: 'The name of one state. Default: all states.' },

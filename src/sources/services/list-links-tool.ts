@@ -2,9 +2,9 @@ import type { Capability } from '../../capability/capability.ts'
 import { readOnly } from '../../capability/effects.ts'
 import { done } from '../../capability/outcome.ts'
 import { noRules } from '../../capability/rules.ts'
+import { ownContract } from '../../contracts/own-contract.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { toUri } from './address.ts'
-import { toContract } from './contracts.ts'
 import { isService } from './service.ts'
 
 /** A link, whether or not it leads to a valid service. */
@@ -19,7 +19,7 @@ export const toListLinksTool = (source: string, links: () => readonly ServiceLin
     name: 'list_links',
     description:
       'Lists the services this one is linked to now, by name and address. Their actions are not served here.',
-    input: toContract({ type: 'object', properties: {}, additionalProperties: false }),
+    input: ownContract({ type: 'object', properties: {}, additionalProperties: false }),
     effects: readOnly,
     rules: noRules,
     origin: { source, pointer: '/links' },

@@ -7,10 +7,6 @@ import { serviceSource } from './service-source.ts'
 
 type Exports = Readonly<Record<string, unknown>>
 
-/** Recognises a service module by its default export. */
-export const isServiceModule = ({ default: main }: Exports): boolean =>
-  isService(main) || typeof main === 'function'
-
 /**
  * Makes a source of a module whose `default` export is a service or a function that creates one. Its
  * `options` export holds options that YAML cannot express; `configured` options take precedence.

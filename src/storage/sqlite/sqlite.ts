@@ -59,18 +59,34 @@ function openDriver(file: string, options: { readonly readOnly?: boolean } = {})
   const load = createRequire(import.meta.url)
   try {
     if (file !== ':memory:') createPrivateFile(file)
-    if (process.getBuiltinModule?.('node:sqlite')) {
-      const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
-        DatabaseSync: new (file: string, options: object) => Driver
-      }
-      return new DatabaseSync(file, options)
-    }
+    const nodeSqlite = loadNodeSqlite()
+    if (nodeSqlite) return new nodeSqlite.DatabaseSync(file, options)
     const Database = load('libsql') as new (file: string) => LibsqlDriver
     // Its option for this is ignored, but not the parameter of a URI.
     const address = options.readOnly ? `${pathToFileURL(file).href}?mode=ro` : file
     return readTextAsBytes(new Database(address))
   } catch (error) {
     throw new SetupError(`The store ${file} cannot be opened: ${(error as Error).message}`)
+  }
+}
+
+interface NodeSqlite {
+  readonly DatabaseSync: new (file: string, options: object) => Driver
+}
+
+/** `node:sqlite` where Node has it, without Node's warning that it is experimental. All other warnings appear. */
+function loadNodeSqlite(): NodeSqlite | undefined {
+  const { emitWarning } = process
+  const emitOthers = (...[warning, ...rest]: Parameters<typeof emitWarning>): void => {
+    if (!String(warning).startsWith('SQLite is an experimental feature'))
+      emitWarning.call(process, warning, ...rest)
+  }
+  // Node warns while it loads the module, which it does at once.
+  process.emitWarning = emitOthers as typeof emitWarning
+  try {
+    return process.getBuiltinModule?.('node:sqlite') as NodeSqlite | undefined
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 

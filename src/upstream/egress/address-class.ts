@@ -34,9 +34,17 @@ const rows: readonly (readonly [AddressClass, string, readonly string[]])[] = [
   ['never',  'reserved',        ['::/0']],
 ]
 
-const blocks = rows.flatMap(([addressClass, kind, texts]) =>
-  texts.map((text) => ({ class: addressClass, kind, block: toBlock(text) })),
-)
+type ClassifiedBlock = ClassifiedAddress & { readonly block: AddressBlock }
+
+let parsedRows: readonly ClassifiedBlock[] | undefined
+
+/** Parsed at the first address: most starts have none. */
+function toBlocks(): readonly ClassifiedBlock[] {
+  parsedRows ??= rows.flatMap(([addressClass, kind, texts]) =>
+    texts.map((text) => ({ class: addressClass, kind, block: toBlock(text) })),
+  )
+  return parsedRows
+}
 
 const severity: readonly AddressClass[] = ['public', 'local', 'never']
 
@@ -49,11 +57,11 @@ export function classify(address: IpAddress): ClassifiedAddress {
 }
 
 const classifyOne = (address: IpAddress): ClassifiedAddress =>
-  blocks.find(({ block }) => isInBlock(address, block)) ?? { class: 'never', kind: 'unknown' }
+  toBlocks().find(({ block }) => isInBlock(address, block)) ?? { class: 'never', kind: 'unknown' }
 
 /** True if every address of the block is in one range of the class `never`. */
 export const isNever = ({ base, prefixBits }: AddressBlock): boolean =>
-  blocks.some(
+  toBlocks().some(
     ({ class: addressClass, block }) =>
       addressClass === 'never' &&
       block.prefixBits > 0 &&
@@ -62,23 +70,25 @@ export const isNever = ({ base, prefixBits }: AddressBlock): boolean =>
   )
 
 /** Where transition mechanisms put an IPv4 address: prefix, and the offset of its bytes. */
-const embeddings: readonly (readonly [AddressBlock, number])[] = [
-  [toBlock('::/96'), 12], // IPv4-compatible
-  [toBlock('::ffff:0:0:0/96'), 12], // IPv4-translated (SIIT)
-  [toBlock('64:ff9b::/96'), 12], // NAT64
-  [toBlock('64:ff9b:1::/48'), 12], // NAT64 with a local prefix
-  [toBlock('2002::/16'), 2], // 6to4
-  [toBlock('2001::/32'), 4], // Teredo: the server
+const embeddings: readonly (readonly [string, number])[] = [
+  ['::/96', 12], // IPv4-compatible
+  ['::ffff:0:0:0/96', 12], // IPv4-translated (SIIT)
+  ['64:ff9b::/96', 12], // NAT64
+  ['64:ff9b:1::/48', 12], // NAT64 with a local prefix
+  ['2002::/16', 2], // 6to4
+  ['2001::/32', 4], // Teredo: the server
 ]
-const teredo = toBlock('2001::/32')
+const teredo = '2001::/32'
 
 function findEmbedded(address: IpAddress): readonly IpAddress[] {
   if (address.length === 4) return []
   const found = embeddings.flatMap(([block, offset]) =>
-    isInBlock(address, block) && !isLowAddress(address) ? [address.slice(offset, offset + 4)] : [],
+    isInBlock(address, toBlock(block)) && !isLowAddress(address)
+      ? [address.slice(offset, offset + 4)]
+      : [],
   )
   // Teredo stores the client's address inverted.
-  if (isInBlock(address, teredo)) found.push(address.slice(12).map((byte) => byte ^ 0xff))
+  if (isInBlock(address, toBlock(teredo))) found.push(address.slice(12).map((byte) => byte ^ 0xff))
   // ISATAP: the interface identifier 0:5efe or 200:5efe, then IPv4.
   if (address[10] === 0x5e && address[11] === 0xfe && (address[8] === 0 || address[8] === 2))
     found.push(address.slice(12))

@@ -7,59 +7,10 @@ import { toSlowPatternMessage } from '../../../contracts/slow-patterns.ts'
 import { digestJson } from '../../../json/digest-json.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { toPointer } from '../../../json/to-pointer.ts'
-import { wireVersion } from '../envelope/envelope.ts'
 import { toEffects } from '../to-effects.ts'
-import { type Agent, effectClasses, type Offer, routingModes } from './agent.ts'
+import type { Agent, Offer } from './agent.ts'
+import { agentFields, type CapabilityInput } from './agent-shapes.ts'
 import { type AgentHandler, invokeLocally } from './local-agent.ts'
-
-/** ASCII without shell metacharacters: sorts the same in every locale. */
-const name = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,
-    'must be 1 to 128 letters, digits, or . _ : -, and begin with a letter or digit',
-  )
-const version = z.string().regex(/^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,31})$/, 'must be a version or *')
-const intent = z.union([z.literal('*'), z.string().min(1).max(128)])
-
-export const capabilityShape = z.strictObject({
-  intent,
-  version: version.default(wireVersion),
-  title: z.string().optional(),
-  description: z.string().optional(),
-  inputSchema: z.unknown().optional(),
-  outputSchema: z.unknown().optional(),
-  effects: z
-    .union([
-      z.enum(effectClasses),
-      z
-        .strictObject({
-          writes: z.boolean(),
-          irreversible: z.boolean(),
-          repeatable: z.boolean(),
-          reachesOut: z.boolean(),
-        })
-        .partial(),
-    ])
-    .optional(),
-  fallbackAgents: z.array(name).optional(),
-  strategy: z.enum(routingModes).optional(),
-})
-
-type CapabilityInput = z.output<typeof capabilityShape>
-
-/** Maximum delay of `setTimeout`; a longer one fires at once. */
-export const maxTimeoutMs = 2 ** 31 - 1
-
-/** Fields that local and remote agents share. */
-export const agentFields = {
-  name,
-  version: z.string().default(wireVersion),
-  priority: z.number().int().default(100),
-  concurrency: z.number().int().positive().default(1000),
-  timeout: z.number().int().positive().max(maxTimeoutMs).optional(),
-  capabilities: z.array(capabilityShape).min(1, 'must have at least one capability'),
-}
 
 const agentShape = z.strictObject({
   ...agentFields,

@@ -4,8 +4,9 @@ import { toPointer } from '../../../json/to-pointer.ts'
 import { type LoadedModule, toModuleDiagnostics } from '../../loaded-module.ts'
 import type { RoutingSettings } from '../router/routing-options.ts'
 import type { Agent, Offer } from './agent.ts'
+import type { RemoteAgentConfig } from './agent-shapes.ts'
 import { type AgentReading, readAgent, readOffers } from './read-agent.ts'
-import { type RemoteAgentConfig, type RemoteAgentOptions, readRemoteAgent } from './remote-agent.ts'
+import { type RemoteAgentOptions, readRemoteAgent } from './remote-agent.ts'
 
 export interface ReadAgentsOptions extends Pick<RoutingSettings, 'remote' | 'declared'> {
   readonly source: string

@@ -1,11 +1,10 @@
-import { z } from 'zod'
 import type { Diagnostic } from '../../../capability/diagnostic.ts'
 import { type Fault, isFault } from '../../../capability/fault.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { parseJson } from '../../../json/parse-json.ts'
 import type { Egress } from '../../../upstream/egress/egress.ts'
 import { isLoopbackUrl } from '../../../upstream/loopback.ts'
-import { sealFormats, sealRequest } from '../crypto/envelope-seal.ts'
+import { sealRequest } from '../crypto/envelope-seal.ts'
 import type { SealOptions } from '../crypto/seal.ts'
 import {
   type AgentFailure,
@@ -20,7 +19,6 @@ import type { Certainty, ErrorCode } from '../envelope/error-codes.ts'
 import { toErrorInfo } from '../envelope/response.ts'
 import { mayRepeat } from '../to-effects.ts'
 import { readFrame, toFrame } from '../transport/frame.ts'
-import { natsFields } from '../transport/nats/address.ts'
 import {
   type Transport,
   type TransportFault,
@@ -28,30 +26,13 @@ import {
   transportFaults,
 } from '../transport/transport.ts'
 import type { Agent, AgentContext, Offer } from './agent.ts'
+import { type RemoteAgentConfig, remoteShape } from './agent-shapes.ts'
 import {
   type AgentReading,
-  agentFields,
   type DeclarationPlace,
   readOffers,
   toDiagnostics,
 } from './read-agent.ts'
-
-/** Configuration of an agent that runs in another process. */
-export const remoteShape = z.strictObject({
-  ...agentFields,
-  url: z.union([z.url({ protocol: /^https?$/ }), natsFields.url], {
-    error: 'must be an address such as https://… or nats://…',
-  }),
-  /** Credentials for the NATS server; the agent itself checks `token`. */
-  access: natsFields.access,
-  /** Sent as a bearer token. */
-  token: z.string().min(1).optional(),
-  seal: z.strictObject({ format: z.enum(sealFormats).default('v2'), key: z.string() }).optional(),
-  /** Node name of the remote runtime; the agent's name by default. */
-  node: z.string().optional(),
-})
-
-export type RemoteAgentConfig = z.output<typeof remoteShape>
 
 export interface RemoteAgentOptions {
   readonly transportTo: (remote: RemoteAgentConfig) => Transport

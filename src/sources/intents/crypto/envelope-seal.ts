@@ -5,8 +5,7 @@ import { openV1, sealV1 } from './emcl-v1.ts'
 import { findEncryptionKey } from './key-ring.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import { openMessage, type SealOptions, sealMessage } from './seal.ts'
-
-export const sealFormats = ['v2', 'v1'] as const
+import type { sealFormats } from './seal-formats.ts'
 
 export interface SealChoice {
   readonly format: (typeof sealFormats)[number]

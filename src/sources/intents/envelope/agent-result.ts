@@ -3,10 +3,10 @@ import type { JsonObject } from '../../../capability/json.ts'
 import { removeStack } from '../../../capability/remove-stack.ts'
 import { dropUndefined } from '../../../json/drop-undefined.ts'
 import { isPlainObject } from '../../../json/is-plain-object.ts'
-import { wireVersion } from './envelope.ts'
 import { type Certainty, type ErrorCode, errorCodes, toErrorCode } from './error-codes.ts'
 import { frozenCopy } from './frozen-copy.ts'
 import { type AgentResponse, type ErrorInfo, toErrorInfo } from './response.ts'
+import { wireVersion } from './wire-version.ts'
 
 /**
  * The result of asking one agent once. This one type travels from the agent through the attempt

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Fault } from '../../../capability/fault.ts'
 import type { JsonObject } from '../../../capability/json.ts'
 import { frozenCopy, NotJsonError } from './frozen-copy.ts'
+import { wireVersion } from './wire-version.ts'
 
 export const strategies = ['direct', 'fallback', 'broadcast', 'parallel'] as const
 /** How agents are chosen, on the wire: `race` is `parallel` there. */
@@ -64,8 +65,6 @@ export interface IntentRef {
   /** Version of the intent, such as `1.0`. */
   readonly version: string
 }
-
-export const wireVersion = '1.0'
 
 const text = z.string().max(1024)
 const names = z.array(text).max(64).default([])

@@ -1,8 +1,9 @@
 import type { Call } from '../../../capability/call.ts'
 import type { JsonObject } from '../../../capability/json.ts'
-import { type IntentEnvelope, type IntentRef, type Strategy, wireVersion } from './envelope.ts'
+import type { IntentEnvelope, IntentRef, Strategy } from './envelope.ts'
 import { frozenCopy } from './frozen-copy.ts'
 import { readTraceId, toTraceId } from './trace.ts'
+import { wireVersion } from './wire-version.ts'
 
 /** The envelope for a call. */
 export function toEnvelope(

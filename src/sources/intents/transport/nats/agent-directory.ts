@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { byCodeUnit } from '../../../../json/by-code-unit.ts'
 import { digestJson } from '../../../../json/digest-json.ts'
-import { agentFields, capabilityShape } from '../../agents/read-agent.ts'
+import { agentFields, capabilityShape } from '../../agents/agent-shapes.ts'
 import type { Broadcasts } from './broadcasts.ts'
 import type { NatsConnection } from './nats-connection.ts'
 

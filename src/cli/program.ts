@@ -1,0 +1,11 @@
+import { run } from './run.ts'
+import { output, reserveStdout, tolerateClosedPipes } from './terminal/print.ts'
+
+/** Runs the command line of this process; resolves when the output is written. */
+export async function main(): Promise<number> {
+  reserveStdout()
+  tolerateClosedPipes()
+  const exitCode = await run(process.argv.slice(2))
+  await new Promise<void>((resolve) => output.write('', () => resolve()))
+  return exitCode
+}

@@ -1,0 +1,1 @@
+export const sealFormats = ['v2', 'v1'] as const
