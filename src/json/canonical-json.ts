@@ -42,8 +42,7 @@ function writeArray(items: readonly unknown[], depth: number): string | undefine
 
 function writeObject(value: Readonly<Record<string, unknown>>, depth: number): string | undefined {
   let text = '{'
-  // The default order is by UTF-16 code units, as the RFC requires.
-  for (const key of Object.keys(value).sort()) {
+  for (const key of sortKeys(Object.keys(value))) {
     const item = value[key]
     if (item === undefined) continue
     const itemText = writePlain(item, depth + 1)
@@ -51,4 +50,11 @@ function writeObject(value: Readonly<Record<string, unknown>>, depth: number): s
     text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${itemText}`
   }
   return `${text}}`
+}
+
+/** By UTF-16 code units, as the RFC requires. Arguments often are in order, and sorting allocates. */
+function sortKeys(keys: string[]): readonly string[] {
+  for (let index = 1; index < keys.length; index++)
+    if ((keys[index] as string) < (keys[index - 1] as string)) return keys.sort()
+  return keys
 }
