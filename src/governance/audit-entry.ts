@@ -41,30 +41,33 @@ export function toBeginEntry(call: AuditedCall, at: number): AuditEntry {
 
 /**
  * The entry of every call that ends, as JSON. Hot path: the text that `JSON.stringify` would make of the same
- * entry, with the part that all calls of a capability share worded once.
+ * entry, with the part that all calls of a capability share worded once. Joined, because entries wait for
+ * their commit: the garbage collector copies one flat string faster than the pieces of a concatenated one.
  */
-export function toEndText(
-  call: AuditedCall,
-  at: number,
-  { kind, code, duration }: CallEnd,
-): string {
+export function toEndText(call: AuditedCall, at: number, end: CallEnd): string {
   const { id, caller, capability, fingerprint, rawInput } = call
   const { decisions, cost } = call.auditTrail
+  const { recordArguments } = capability.rules
+  const { kind, code, duration } = end
   const digest = tryDigestArguments(call)
-  let text = `{"event":"end","at":${at},"id":${JSON.stringify(id)},"caller":${JSON.stringify(caller.subject)},${toDefinitionText(capability, fingerprint)}`
-  if (digest !== undefined) text += `,"digest":"${digest}"`
-  if (capability.rules.recordArguments) text += toMember('arguments', rawInput)
-  if (decisions.length > 0) text += toMember('decisions', decisions)
-  text += `,"outcome":"${kind}"`
-  if (code !== undefined) text += toMember('code', code)
-  text += `,"duration":${duration}`
-  if (cost !== undefined) text += toMember('cost', cost)
-  return `${text}}`
+  return [
+    `{"event":"end","at":${at}`,
+    `,"id":${JSON.stringify(id)},"caller":${JSON.stringify(caller.subject)}`,
+    toDefinitionText(capability, fingerprint),
+    digest === undefined ? '' : `,"digest":"${digest}"`,
+    recordArguments ? toMember('arguments', rawInput) : '',
+    decisions.length > 0 ? toMember('decisions', decisions) : '',
+    `,"outcome":"${kind}"`,
+    toMember('code', code),
+    `,"duration":${duration}`,
+    toMember('cost', cost),
+    '}',
+  ].join('')
 }
 
-/** Absent like in `JSON.stringify` if the value is not JSON. */
+/** Empty for a value that JSON does not have, which `JSON.stringify` leaves out too. */
 function toMember(name: string, value: unknown): string {
-  const text = JSON.stringify(value)
+  const text = value === undefined ? undefined : JSON.stringify(value)
   return text === undefined ? '' : `,"${name}":${text}`
 }
 
@@ -75,7 +78,7 @@ function toDefinitionText(capability: Capability, fingerprint: string): string {
   if (known?.fingerprint === fingerprint) return known.text
   const { name, origin } = capability
   const json = JSON.stringify({ capability: name, source: origin.source, fingerprint })
-  const text = json.slice(1, -1)
+  const text = `,${json.slice(1, -1)}`
   definitionTexts.set(capability, { fingerprint, text })
   return text
 }
