@@ -2,8 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { localUser } from '../../dist/capability/caller.js'
 import { FairShares } from '../../dist/capability/fair-shares.js'
 import { Catalog } from '../../dist/catalog/catalog.js'
-import { catchEverything } from '../../dist/governance/steps/catch-everything.js'
-import { toStep } from '../../dist/governance/steps/check.js'
+import { compileChain } from '../../dist/governance/chain.js'
 import { checkInput } from '../../dist/governance/steps/check-input.js'
 import { checkOutput } from '../../dist/governance/steps/check-output.js'
 import { limitTime } from '../../dist/governance/steps/limit-time.js'
@@ -44,16 +43,7 @@ const catalog = await Catalog.open([{ source, mount: '/mcp' }], {
   naming: 'portable',
   refine: (capability) => capability,
 })
-const steps = [
-  catchEverything,
-  toStep(checkInput, false),
-  limitTime(30_000),
-  checkOutput(4 * 1024 * 1024),
-]
-const govern = steps.reduceRight(
-  (next, step) => (call) => step(call, next),
-  (call) => call.capability.invoke(call),
-)
+const govern = compileChain([checkInput, limitTime(30_000), checkOutput(4 * 1024 * 1024)], false)
 const surface = new Surface({
   mount: '/mcp',
   identity: serverInfo,

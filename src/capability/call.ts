@@ -100,7 +100,7 @@ export const createCall = (parts: CallParts): Call => ({
   traceparent: parts.traceparent,
   run: parts.run,
   isInner: parts.isInner ?? false,
-  auditTrail: { decisions: [] },
+  auditTrail: { decisions: [], startedAt: undefined, digest: undefined, cost: undefined },
   plan: emptyPlan,
 })
 

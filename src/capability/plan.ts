@@ -26,9 +26,11 @@ export const emptyPlan: Plan = Object.freeze({})
 /** The data of an audit entry that the steps collect during a call. */
 export interface AuditTrail {
   readonly decisions: Decision[]
+  /** When the call arrived, in ledger time. */
+  startedAt?: number | undefined
   /** SHA-256 of the arguments as canonical JSON (RFC 8785), computed on first use. */
-  digest?: string
-  cost?: number
+  digest?: string | undefined
+  cost?: number | undefined
 }
 
 /** One step's decision, for the audit. */

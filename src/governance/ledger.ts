@@ -11,8 +11,11 @@ export interface Ledger {
    * is rolled back alone. Rejects with `StorageError` when the ledger cannot be written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
-  /** Queues an audit entry, in call order. Built lazily, when it is written. */
-  record(make: () => AuditEntry): void
+  /**
+   * Queues an audit entry, in call order. Made lazily, when it is written; a text is an entry as JSON,
+   * whose `at` is a date already.
+   */
+  record(make: () => AuditEntry | string): void
   close(): Promise<void>
 }
 

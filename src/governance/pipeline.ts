@@ -1,15 +1,27 @@
+import type { Capability } from '../capability/capability.ts'
 import type { ShareLimits } from '../capability/fair-shares.ts'
-import type { Outcome } from '../capability/outcome.ts'
+import {
+  type AppliesTo,
+  hasBudgets,
+  hasPermissions,
+  hasRates,
+  mayBeRecorded,
+  mayDependOnTime,
+  mayNeedApproval,
+  requiresKey,
+  writes,
+} from './applies-to.ts'
+import { type ChainStep, compileChain, isCheck } from './chain.ts'
 import type { Ledger } from './ledger.ts'
 import type { Redactor } from './redactor.ts'
 import { beginEffect } from './steps/begin-effect.ts'
-import { catchEverything } from './steps/catch-everything.ts'
-import { type Check, toStep } from './steps/check.ts'
+import type { Check } from './steps/check.ts'
 import { checkClock } from './steps/check-clock.ts'
 import { type CompareDefinitions, checkDefinition } from './steps/check-definition.ts'
 import { checkInput } from './steps/check-input.ts'
 import { checkOutput } from './steps/check-output.ts'
 import { checkPermissions } from './steps/check-permissions.ts'
+import type { Interceptor } from './steps/interceptor.ts'
 import { limitConcurrency } from './steps/limit-concurrency.ts'
 import { limitTime } from './steps/limit-time.ts'
 import { type OnOperatorFailure, recordAudit } from './steps/record-audit.ts'
@@ -17,7 +29,7 @@ import { redactOutcome, redactSecrets } from './steps/redact-secrets.ts'
 import { type RepeatWindows, replayRepeats, requireKey } from './steps/replay-repeats.ts'
 import { type ApprovalTimes, requireApproval } from './steps/require-approval.ts'
 import { spendBudget } from './steps/spend-budget.ts'
-import type { Next, Step } from './steps/step.ts'
+import type { Next } from './steps/step.ts'
 
 /** Dependencies of the steps. */
 export interface Governance {
@@ -29,6 +41,8 @@ export interface Governance {
   readonly isCodeCurrent: (code: string) => Promise<boolean>
   /** Removes secrets from results. */
   readonly redactor: Redactor
+  /** The running calls. Kept when the policy changes, as the rates are. */
+  readonly inFlight: Interceptor
   /** Kept when the policy changes: new buckets would be full. */
   readonly limitRate: Check
   readonly settings: GovernanceSettings
@@ -58,51 +72,60 @@ export interface Pipeline {
 export function createPipeline(governance: Governance): Pipeline {
   const { ledger, newId, settings, onOperatorFailure } = governance
   const { clock } = ledger
-  const { now } = clock
   const { windows, observeOnly } = settings
   /** Every call passes these top to bottom; its outcome comes back bottom to top. */
-  const steps: readonly (Step | Check)[] = [
-    recordAudit(ledger, now, onOperatorFailure), // first, so that refused calls are recorded too
-    catchEverything,
+  const steps: readonly (ChainStep | ConditionalStep)[] = [
+    governance.inFlight, // first: a shutdown waits for everything below
+    recordAudit(ledger, onOperatorFailure), // refused calls are recorded too
     redactSecrets(governance.redactor), // outside every step that produces text
-    checkPermissions, // before any message about the input
+    only(hasPermissions, checkPermissions), // before any message about the input
     limitConcurrency(settings.concurrency), // before the rate: a call refused here uses no token
-    governance.limitRate,
+    only(hasRates, governance.limitRate),
     checkDefinition(governance.compare),
     checkInput,
-    requireKey,
-    replayRepeats(ledger, windows), // a replay is not charged and needs no second approval
-    checkClock(clock, windows), // after replays, which are safe at any time
-    spendBudget(ledger), // before the approval, which a budget may require
-    requireApproval({
-      ledger,
-      times: settings.approvals,
-      policyDigest: settings.policyDigest,
-      isCodeCurrent: governance.isCodeCurrent,
-      newId,
-    }),
-    beginEffect(ledger, windows), // checks all of it again, in the transaction that records it
-    onlyForWrites(redactOutcome(governance.redactor)), // stored outcomes are redacted too
+    only(requiresKey, requireKey),
+    only(writes, replayRepeats(ledger, windows)), // a replay is not charged and needs no second approval
+    only(mayDependOnTime, checkClock(clock, windows)), // after replays, which are safe at any time
+    only(hasBudgets, spendBudget(ledger)), // before the approval, which a budget may require
+    only(
+      mayNeedApproval,
+      requireApproval({
+        ledger,
+        times: settings.approvals,
+        policyDigest: settings.policyDigest,
+        isCodeCurrent: governance.isCodeCurrent,
+        newId,
+      }),
+    ),
+    only(mayBeRecorded, beginEffect(ledger, windows)), // checks all of it again, in the transaction that records it
+    only(writes, redactOutcome(governance.redactor)), // only outcomes of writes are stored, for replay
     limitTime(settings.timeoutMs), // last, so that waiting for anything above does not count
     checkOutput(settings.maxResultChars),
   ]
+  /** One chain for each capability, of the steps that apply to it; linked at its first call. */
+  const chains = new WeakMap<Capability, Next>()
+  const linkChain = (capability: Capability): Next => {
+    const applicable = steps.filter((step) => !isConditional(step) || step.appliesTo(capability))
+    const chain = compileChain(applicable.map(toChainStep), observeOnly)
+    chains.set(capability, chain)
+    return chain
+  }
   return {
-    govern: compose(steps.map((step) => (isCheck(step) ? toStep(step, observeOnly) : step))),
-    checks: steps.filter(isCheck),
+    govern: (call) => (chains.get(call.capability) ?? linkChain(call.capability))(call),
+    checks: steps.map(toChainStep).filter(isCheck),
   }
 }
 
-const isCheck = (step: Step | Check): step is Check => typeof step === 'object'
+/** A step that some capabilities do not need: what has no budget has no budget step. */
+interface ConditionalStep {
+  readonly appliesTo: AppliesTo
+  readonly step: ChainStep
+}
 
-/** Only the outcomes of writes are stored for replay; the outer step redacts all others. */
-const onlyForWrites =
-  (step: Step): Step =>
-  (call, next) =>
-    call.capability.effects.writes ? step(call, next) : next(call)
+const only = (appliesTo: AppliesTo, step: ChainStep): ConditionalStep => ({ appliesTo, step })
 
-/** Linked once, from the last step to the first: no lookup or allocation of links per call. */
-const compose = (steps: readonly Step[]): Next =>
-  steps.reduceRight<Next>(
-    (next, step) => (call) => step(call, next),
-    (call): Promise<Outcome> => call.capability.invoke(call),
-  )
+const isConditional = (step: ChainStep | ConditionalStep): step is ConditionalStep =>
+  'appliesTo' in step
+
+const toChainStep = (step: ChainStep | ConditionalStep): ChainStep =>
+  isConditional(step) ? step.step : step

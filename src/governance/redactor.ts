@@ -79,13 +79,21 @@ export class Redactor {
   }
 }
 
+/** Hot path: loops, because every result is searched and closures would be allocated for each of its objects. */
 function containsSecret(value: unknown, matcher: TextMatcher, depth: number): boolean {
   if (typeof value === 'string') return value.length >= matcher.minLength && matcher.matches(value)
   if (typeof value !== 'object' || value === null || depth > maxDepth) return false
-  if (Array.isArray(value)) return value.some((item) => containsSecret(item, matcher, depth + 1))
-  return Object.keys(value).some(
-    (key) =>
+  if (Array.isArray(value)) {
+    // Read by index: a custom iterator might never end.
+    for (let index = 0; index < value.length; index++)
+      if (containsSecret(value[index], matcher, depth + 1)) return true
+    return false
+  }
+  for (const key in value)
+    if (
       containsSecret(key, matcher, depth) ||
-      containsSecret((value as Readonly<Record<string, unknown>>)[key], matcher, depth + 1),
-  )
+      containsSecret((value as Readonly<Record<string, unknown>>)[key], matcher, depth + 1)
+    )
+      return true
+  return false
 }

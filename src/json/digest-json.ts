@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import canonicalize from 'canonicalize'
+import { toCanonicalJson } from './canonical-json.ts'
 
 /** SHA-256 of the canonical JSON (RFC 8785): key order, number spelling and spacing do not count. */
 export const digestJson = (value: unknown, encoding: 'base64url' | 'hex' = 'base64url'): string =>
-  hash('sha256', canonicalize(value ?? null) ?? 'null', encoding)
+  hash('sha256', toCanonicalJson(value), encoding)

@@ -135,6 +135,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
     compare: (name, former, present) => mounts.compare(name, former, present),
     isCodeCurrent,
     redactor,
+    inFlight,
     limitRate: limitRate(clock.now),
   }
   const toPolicyInForce = (policy: Config['policy']): PolicyInForce => ({
@@ -145,7 +146,7 @@ export function assemble(options: DrawbridgeOptions): Assembly {
   })
   let inForce = toPolicyInForce(config.policy)
   /** Every call passes here, from every transport. A call ends under the policy it began with. */
-  const govern = (call: Call): Promise<Outcome> => inFlight.watch(call, inForce.pipeline.govern)
+  const govern = (call: Call): Promise<Outcome> => inForce.pipeline.govern(call)
 
   async function openMount(path: string, sources: readonly PlacedSource[]): Promise<Mount> {
     const naming = config.mounts[path]?.names ?? 'portable'

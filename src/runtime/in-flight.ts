@@ -1,23 +1,24 @@
 import type { Call } from '../capability/call.ts'
 import { shutdownReason } from '../capability/cancellation.ts'
 import type { Outcome } from '../capability/outcome.ts'
+import type { Interceptor } from '../governance/steps/interceptor.ts'
 
 /** Tracks running calls, so that shutdown can wait for them. */
-export class InFlight {
+export class InFlight implements Interceptor {
   readonly #calls = new Set<Call>()
   #onEmpty: (() => void) | undefined
   #isSettling = false
 
-  watch(call: Call, govern: (call: Call) => Promise<Outcome>): Promise<Outcome> {
+  enter(call: Call): Call {
     // Not executed, but recorded in the audit. Open connections would otherwise delay the exit for ever.
     if (this.#isSettling && !call.isInner) call.cancellation.cancel(shutdownReason)
     this.#calls.add(call)
-    const outcome = govern(call)
-    const remove = () => {
-      this.#calls.delete(call)
-      if (this.#calls.size === 0) this.#onEmpty?.()
-    }
-    outcome.then(remove, remove)
+    return call
+  }
+
+  leave(call: Call, outcome: Outcome): Outcome {
+    this.#calls.delete(call)
+    if (this.#calls.size === 0) this.#onEmpty?.()
     return outcome
   }
 

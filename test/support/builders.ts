@@ -13,6 +13,7 @@ import { createPipeline, type GovernanceSettings } from '../../src/governance/pi
 import { Redactor } from '../../src/governance/redactor.ts'
 import { limitRate } from '../../src/governance/steps/limit-rate.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
+import { InFlight } from '../../src/runtime/in-flight.ts'
 import type { ServerProcess } from '../../src/storage/ledger/processes/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 import type { SystemClocks } from '../../src/storage/ledger/time/judge-time.ts'
@@ -101,6 +102,7 @@ export function aPipeline({
     compare: () => undefined,
     isCodeCurrent: async () => true,
     redactor: new Redactor(secrets),
+    inFlight: new InFlight(),
     limitRate: limitRate(now),
     settings: {
       observeOnly: false,

@@ -54,7 +54,8 @@ function notCanonical({ capability }: Call): Failed {
 }
 
 function toVerdict(call: Call, parsed: Parsed): Verdict {
-  if (parsed.ok) return { passes: { ...call, input: parsed.value } }
+  if (parsed.ok)
+    return { passes: parsed.value === call.input ? call : { ...call, input: parsed.value } }
   const issues = parsed.issues.slice(0, maxIssues).map(truncateIssue)
   const omittedCount = parsed.issues.length - issues.length
   const message = [

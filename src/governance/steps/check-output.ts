@@ -13,17 +13,17 @@ import type { Step } from './step.ts'
 /** Results must be plain JSON, within the size limit, and match the output contract. */
 export const checkOutput =
   (maxChars: number): Step =>
-  async (call, next) => {
-    const outcome = await next(call)
-    try {
-      return await sanitize(call, outcome, { remainingChars: maxChars })
-    } catch (error) {
-      if (!(error instanceof JsonCopyError)) throw error
-      return error.reason === 'too_large'
-        ? tooLarge(call, maxChars)
-        : invalidOutput(call, `returned a value that is not JSON: ${error.message}`)
-    }
-  }
+  (call, next) =>
+    next(call).then((outcome) => {
+      try {
+        return sanitize(call, outcome, { remainingChars: maxChars })
+      } catch (error) {
+        if (!(error instanceof JsonCopyError)) throw error
+        return error.reason === 'too_large'
+          ? tooLarge(call, maxChars)
+          : invalidOutput(call, `returned a value that is not JSON: ${error.message}`)
+      }
+    })
 
 function sanitize(call: Call, outcome: Outcome, limit: SizeLimit): Outcome | Promise<Outcome> {
   switch (outcome.kind) {

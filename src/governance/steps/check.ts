@@ -1,6 +1,5 @@
 import type { Call } from '../../capability/call.ts'
 import type { Asking, Failed, Outcome } from '../../capability/outcome.ts'
-import type { Next, Step } from './step.ts'
 
 /** A condition that a call must meet before it may take effect. Unlike other steps, rehearsable. */
 export interface Check {
@@ -24,28 +23,24 @@ export type Verdict =
   /** `continuesAs` replaces the call when policy is only observed or explained. */
   | { readonly ends: Outcome; readonly continuesAs?: Call }
 
-export const toStep = (check: Check, observeOnly: boolean): Step => {
-  const observes = observeOnly && check.enforcedWhenObserving !== true
-  const mode = observes ? 'observe' : 'enforce'
-  const proceed = (call: Call, verdict: Verdict, next: Next): Promise<Outcome> => {
-    if ('passes' in verdict) {
-      const { note } = verdict
-      if (note !== undefined && !observes)
-        call.auditTrail.decisions.push({ step: check.name, decision: 'allowed', note })
-      return next(verdict.passes)
-    }
-    const { ends } = verdict
-    if (ends.kind === 'done') return Promise.resolve(ends)
-    call.auditTrail.decisions.push({ step: check.name, ...toDecision(ends, observes) })
-    return observes ? next(verdict.continuesAs ?? call) : Promise.resolve(ends)
+/** Records the verdict for the audit. Returns the call that goes on, or the outcome that ends it. */
+export function applyVerdict(
+  { name: step }: Check,
+  mode: CheckMode,
+  call: Call,
+  verdict: Verdict,
+): Call | Outcome {
+  const observes = mode === 'observe'
+  const { decisions } = call.auditTrail
+  if ('passes' in verdict) {
+    const { passes, note } = verdict
+    if (note !== undefined && !observes) decisions.push({ step, decision: 'allowed', note })
+    return passes
   }
-  // Avoids async: most checks decide synchronously, and a promise each would cost more than they do.
-  return (call, next) => {
-    const verdict = check.decide(call, mode)
-    return verdict instanceof Promise
-      ? verdict.then((result) => proceed(call, result, next))
-      : proceed(call, verdict, next)
-  }
+  const { ends, continuesAs = call } = verdict
+  if (ends.kind === 'done') return ends
+  decisions.push({ step, ...toDecision(ends, observes) })
+  return observes ? continuesAs : ends
 }
 
 const toDecision = (ends: Asking | Failed, observes: boolean) =>

@@ -2,7 +2,7 @@ import type { Call } from '../../capability/call.ts'
 import { FairShares, type ShareLimits } from '../../capability/fair-shares.ts'
 import type { Failed } from '../../capability/outcome.ts'
 import { refused } from '../failures.ts'
-import type { Step } from './step.ts'
+import type { Interceptor } from './interceptor.ts'
 
 const retryAfterMs = 1000
 
@@ -11,21 +11,15 @@ const retryAfterMs = 1000
  * enforces it too. Calls that a call makes itself are part of it and not counted: they would be refused
  * halfway.
  */
-export function limitConcurrency(limits: ShareLimits): Step {
+export function limitConcurrency(limits: ShareLimits): Interceptor {
   const running = new FairShares(limits)
-  return (call, next) => {
-    if (call.isInner) return next(call)
-    const { subject } = call.caller
-    if (!running.take(subject)) return Promise.resolve(tooManyCalls(call))
-    const release = () => running.release(subject)
-    try {
-      const outcome = next(call)
-      outcome.then(release, release)
+  return {
+    enter: (call) =>
+      call.isInner || running.take(call.caller.subject) ? call : tooManyCalls(call),
+    leave(call, outcome) {
+      if (!call.isInner) running.release(call.caller.subject)
       return outcome
-    } catch (error) {
-      release()
-      throw error
-    }
+    },
   }
 }
 

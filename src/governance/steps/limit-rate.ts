@@ -37,10 +37,12 @@ export function limitRate(steadyNow: () => number): Check {
       const { rates } = call.capability.rules
       if (rates.length === 0) return { passes: call }
       const now = steadyNow()
-      const callBuckets = rates.map((rate) => find(toId(rate, call), rate.calls, now))
       let waitMs = 0
-      for (const [index, bucket] of callBuckets.entries())
-        waitMs = Math.max(waitMs, fill(bucket, rates[index] as Rate, now))
+      const callBuckets = rates.map((rate) => {
+        const bucket = find(toId(rate, call), rate.calls, now)
+        waitMs = Math.max(waitMs, fill(bucket, rate, now))
+        return bucket
+      })
       if (waitMs === 0) {
         // All or none: a call that one rate refuses must not consume another's tokens. Observed
         // calls count too, otherwise the limit would never be reached.

@@ -1,5 +1,5 @@
 import type { Call } from '../../capability/call.ts'
-import { type Cancellation, shutdownReason } from '../../capability/cancellation.ts'
+import { shutdownReason } from '../../capability/cancellation.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import { refused } from '../failures.ts'
 import type { Step } from './step.ts'
@@ -7,45 +7,43 @@ import type { Step } from './step.ts'
 /** Answers by the deadline even if the capability does not, and cancels it. */
 export const limitTime =
   (defaultTimeoutMs: number): Step =>
-  (call, next) => {
-    const timeoutMs = call.capability.rules.timeout ?? defaultTimeoutMs
-    return new Promise<Outcome>((resolve, reject) => {
+  (call, next) =>
+    new Promise<Outcome>((resolve, reject) => {
       if (call.cancellation.cancelled) return resolve(cancelled(call))
-      const deadline = new Deadline(call.cancellation, timeoutMs, (reason) =>
-        resolve(toInterrupted(call, reason, timeoutMs)),
-      )
-      next(call).then(
-        (outcome) => {
+      const deadline = new Deadline(call, defaultTimeoutMs, resolve)
+      const fail = (thrown: unknown) => {
+        deadline.lift()
+        reject(thrown)
+      }
+      try {
+        next(call).then((outcome) => {
           deadline.lift()
           resolve(outcome)
-        },
-        (error) => {
-          deadline.lift()
-          reject(error)
-        },
-      )
+        }, fail)
+      } catch (thrown) {
+        fail(thrown)
+      }
     })
-  }
 
 /** Sets timer and listener in the next turn of the event loop: most calls have ended by then. */
 class Deadline {
   static #unarmed: Deadline[] = []
-  readonly #cancellation: Cancellation
+  readonly #call: Call
   readonly #timeoutMs: number
-  readonly #stop: (reason: string) => void
+  readonly #answer: (outcome: Outcome) => void
   #timer: NodeJS.Timeout | undefined
   #lifted = false
 
-  constructor(cancellation: Cancellation, timeoutMs: number, stop: (reason: string) => void) {
-    this.#cancellation = cancellation
-    this.#timeoutMs = timeoutMs
-    this.#stop = stop
+  constructor(call: Call, defaultTimeoutMs: number, answer: (outcome: Outcome) => void) {
+    this.#call = call
+    this.#timeoutMs = call.capability.rules.timeout ?? defaultTimeoutMs
+    this.#answer = answer
     if (Deadline.#unarmed.push(this) === 1) setImmediate(Deadline.#armAll)
   }
 
   lift(): void {
     this.#lifted = true
-    clearTimeout(this.#timer)
+    if (this.#timer) clearTimeout(this.#timer)
   }
 
   static #armAll(): void {
@@ -55,10 +53,11 @@ class Deadline {
   }
 
   #arm(): void {
-    this.#timer = setTimeout(() => this.#cancellation.cancel(timeoutReason), this.#timeoutMs)
-    this.#cancellation.onCancel((reason) => {
+    const { cancellation } = this.#call
+    this.#timer = setTimeout(() => cancellation.cancel(timeoutReason), this.#timeoutMs)
+    cancellation.onCancel((reason) => {
       this.lift()
-      this.#stop(reason)
+      this.#answer(toInterrupted(this.#call, reason, this.#timeoutMs))
     })
   }
 }

@@ -81,7 +81,7 @@ export class SqliteLedger implements Ledger {
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
   #jobs: Job[] = []
   /** Audit entries of this turn of the event loop, not serialized yet. */
-  #entryFactories: (() => AuditEntry)[] = []
+  #entryFactories: (() => AuditEntry | string)[] = []
   /** Serialized at the end of the turn: strings are cheap for the garbage collector. */
   #entries: string[] = []
   #droppedCount = 0
@@ -201,7 +201,7 @@ export class SqliteLedger implements Ledger {
     return readOrCreateSharedSecret(this.#database, name, create)
   }
 
-  record(make: () => AuditEntry): void {
+  record(make: () => AuditEntry | string): void {
     if (this.#entryFactories.push(make) === 1) setImmediate(() => this.#serializeEntries())
     this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
   }
@@ -341,7 +341,10 @@ export class SqliteLedger implements Ledger {
   #serializeEntries(): void {
     const factories = this.#entryFactories
     this.#entryFactories = []
-    for (const make of factories) this.#entries.push(this.#serialize(make()))
+    for (const make of factories) {
+      const entry = make()
+      this.#entries.push(typeof entry === 'string' ? entry : this.#serialize(entry))
+    }
     const excess = this.#entries.length - maxPendingEntries
     if (excess <= 0) return
     this.#entries.splice(0, excess)
