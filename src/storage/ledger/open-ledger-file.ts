@@ -3,6 +3,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { readOrCreateSecret, readSecret, toCompanionFile } from '../companion-files.ts'
+import { readDataVersion } from '../sqlite/data-version.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain/chain-table.ts'
 import { checkLatestCommit, checkLedger } from './damage/check-ledger.ts'
@@ -18,9 +19,12 @@ import { openSealedRows } from './seals/sealed-rows.ts'
 export interface OpenedFile {
   readonly stamp: string
   readonly dataVersion: number
-  /** Whether every row is known to be sound. */
-  readonly isChecked: boolean
+  /** Whether the rows are known to be sound; `due` when they have to be checked before the file is used. */
+  readonly rows: 'sound' | 'due' | 'unknown'
 }
+
+/** Up to this size, in bytes, a file is checked when it is opened. It takes about as long as the rest of a start. */
+const maxCheckedAtOnce = 2_000_000
 
 export interface LedgerFile {
   readonly database: Sqlite
@@ -47,10 +51,12 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
     const stamp = readStamp(file)
     const dataVersion = readDataVersion(database)
     const reading = readWitness(witness, seals)
-    const check = checksRows && !isAsClosed(file, stamp, reading) ? checkLedger : checkLatestCommit
+    const isChecked = !checksRows || isAsClosed(file, stamp, reading)
+    const isDue = !isChecked && readSize(file) > maxCheckedAtOnce
+    const check = isChecked || isDue ? checkLatestCommit : checkLedger
     check(database, seals, reading)
-    const opened = { stamp, dataVersion, isChecked: checksRows }
-    return { database, seals, secret, witness: { file: witness, ...opened } }
+    const rows = isDue ? 'due' : checksRows ? 'sound' : 'unknown'
+    return { database, seals, secret, witness: { file: witness, stamp, dataVersion, rows } }
   } catch (error) {
     if (error instanceof DamageError) return openDamaged(file, database, error)
     database?.close()
@@ -62,13 +68,12 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
 const isAsClosed = (file: string, stamp: string, witness: WitnessReading): boolean =>
   readWalSize(file) === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
 
+/** Size of the database with its log, in bytes. */
+const readSize = (file: string): number => statSync(file).size + readWalSize(file)
+
 /** SQLite puts the log beside the target of a symbolic link. */
 const readWalSize = (file: string): number =>
   statSync(`${realpathSync(file)}-wal`, { throwIfNoEntry: false })?.size ?? 0
-
-/** Changes when another connection commits. */
-export const readDataVersion = (database: Sqlite): number =>
-  database.prepare<{ data_version: number }>('pragma data_version').get()?.data_version ?? 0
 
 /** Reads the witness of a store, with the key beside it. */
 export function readWitnessOf(file: string): WitnessReading {
