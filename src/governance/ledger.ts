@@ -11,6 +11,11 @@ export interface Ledger {
    * is rolled back alone. Rejects with `StorageError` when the ledger cannot be written.
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
+  /**
+   * Resolves when everything that was read before is on disk: reads also find what has just been committed, and a
+   * power failure could undo it.
+   */
+  flushed(): Promise<void>
   /** Queues an audit entry, in call order. Built lazily, when it is written. */
   record(make: () => AuditEntry): void
   close(): Promise<void>

@@ -189,6 +189,11 @@ export class SqliteLedger implements Ledger {
     return this.#addJob(work, { durable: true, single: false })
   }
 
+  flushed(): Promise<void> {
+    const { refusal } = this.#guard
+    return refusal ? Promise.reject(refusal) : this.#jobs.flushed()
+  }
+
   /** Like `write`, for a single statement. */
   append(work: () => void, durable: boolean): Promise<void> {
     this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()

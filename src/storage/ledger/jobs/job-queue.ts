@@ -23,7 +23,8 @@ interface Job {
   readonly single: boolean
   /** True when it must survive a power failure, not only a crash of this process. */
   readonly durable: boolean
-  readonly work: Work<unknown>
+  /** Absent for one that waits only for the flush. */
+  readonly work?: Work<unknown>
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
   /** Of the work, which is done before its commit is on disk. */
@@ -46,9 +47,20 @@ export class JobQueue {
 
   add<T>(work: Work<T>, options: Pick<Job, 'durable' | 'single'>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
-      if (!this.#flush || !options.durable) this.#schedule()
+      this.#push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
     })
+  }
+
+  /** Resolves when all commits so far, also those of other processes, are on disk. */
+  flushed(): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      this.#push({ durable: true, single: false, resolve: () => resolve(), reject })
+    })
+  }
+
+  #push(job: Job): void {
+    this.#jobs.push(job)
+    if (!this.#flush || !job.durable) this.#schedule()
   }
 
   /** Runs all jobs that were added before, and waits for their flush. */
@@ -74,7 +86,7 @@ export class JobQueue {
     if (jobs.length === 1 && first.single && !first.durable && !this.#store.isPurgeDue())
       return this.#runAlone(first)
     try {
-      this.#commit(jobs)
+      if (jobs.some(({ work }) => work)) this.#commit(jobs)
     } catch (error) {
       for (const job of jobs) job.reject(toRejection(error))
       return
@@ -94,7 +106,7 @@ export class JobQueue {
 
   #runAlone(job: Job): void {
     try {
-      job.resolve(this.#store.runAlone(job.work))
+      job.resolve(job.work && this.#store.runAlone(job.work))
     } catch (error) {
       job.reject(toRejection(error))
     }
@@ -113,7 +125,7 @@ export class JobQueue {
     try {
       this.#store.commit(() => {
         try {
-          for (const job of jobs) job.result = { value: job.work(writer) }
+          for (const job of jobs) job.result = { value: job.work?.(writer) }
         } catch (error) {
           hasJobThrown = !stopsBatch(error)
           throw error
@@ -129,7 +141,7 @@ export class JobQueue {
     this.#store.commit(() => {
       for (const job of jobs)
         try {
-          job.result = { value: this.#store.runInSavepoint(job.work) }
+          job.result = { value: job.work && this.#store.runInSavepoint(job.work) }
         } catch (error) {
           if (stopsBatch(error)) throw error
           job.result = { error }
