@@ -10,10 +10,10 @@ import type {
   RunEnd,
 } from '../../governance/ledger.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { readDataVersion } from '../sqlite/data-version.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 import type { SeenKeys } from './damage/seen-keys.ts'
 import type { ProcessRegistry } from './processes/process-registry.ts'
-import { readDataVersion } from '../sqlite/data-version.ts'
 import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './seals/sealed-rows.ts'
 import { SpendingAccounts } from './spending-accounts.ts'
 

@@ -21,10 +21,12 @@ export interface OpenedFile {
   readonly dataVersion: number
   /** Whether the rows are known to be sound; `due` when they have to be checked before the file is used. */
   readonly rows: 'sound' | 'due' | 'unknown'
+  /** Then whatever takes longer for more rows is done in the background. */
+  readonly isLarge: boolean
 }
 
-/** Up to this size, in bytes, a file is checked when it is opened. It takes about as long as the rest of a start. */
-const maxCheckedAtOnce = 2_000_000
+/** Bytes of a large file: to check all rows of a smaller one takes less time than the rest of a start. */
+const largeBytes = 2_000_000
 
 export interface LedgerFile {
   readonly database: Sqlite
@@ -52,11 +54,12 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
     const dataVersion = readDataVersion(database)
     const reading = readWitness(witness, seals)
     const isChecked = !checksRows || isAsClosed(file, stamp, reading)
-    const isDue = !isChecked && readSize(file) > maxCheckedAtOnce
-    const check = isChecked || isDue ? checkLatestCommit : checkLedger
+    const isLarge = readSize(file) > largeBytes
+    const check = isChecked || isLarge ? checkLatestCommit : checkLedger
     check(database, seals, reading)
-    const rows = isDue ? 'due' : checksRows ? 'sound' : 'unknown'
-    return { database, seals, secret, witness: { file: witness, stamp, dataVersion, rows } }
+    const rows = !checksRows ? 'unknown' : isChecked || !isLarge ? 'sound' : 'due'
+    const opened = { stamp, dataVersion, rows, isLarge } as const
+    return { database, seals, secret, witness: { file: witness, ...opened } }
   } catch (error) {
     if (error instanceof DamageError) return openDamaged(file, database, error)
     database?.close()

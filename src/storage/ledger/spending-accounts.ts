@@ -1,6 +1,6 @@
 import { DamageError } from '../../capability/storage-error.ts'
-import type { Sealed, SealedTable } from './seals/sealed-table.ts'
 import type { SpendingRow } from './seals/sealed-rows.ts'
+import type { Sealed, SealedTable } from './seals/sealed-table.ts'
 
 /** Accounts kept in memory. */
 const maxAccounts = 1000
@@ -38,7 +38,8 @@ export class SpendingAccounts {
         ? this.#table.update(row, { spent })
         : this.#table.insert({ account, window, spent })
       // Nobody else has committed since it was read.
-      if (!charged.row) throw new DamageError(`the row ${account} ${window} of spending was changed`)
+      if (!charged.row)
+        throw new DamageError(`the row ${account} ${window} of spending was changed`)
     }
     this.#charged.clear()
   }

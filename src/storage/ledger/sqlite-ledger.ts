@@ -2,17 +2,18 @@ import { isFault } from '../../capability/fault.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
+import { BackgroundCheck, type CheckListener } from './background/background-check.ts'
 import type { ChainEnd } from './chain/chain-block.ts'
 import { ChainTable } from './chain/chain-table.ts'
 import { DamageGuard } from './damage/damage-guard.ts'
 import { guardReader } from './damage/guarded-reader.ts'
-import { SeenKeys } from './damage/seen-keys.ts'
+import { readKeyHashes, SeenKeys } from './damage/seen-keys.ts'
 import { ExecutionTable } from './execution-table.ts'
 import { JobQueue, type Work } from './jobs/job-queue.ts'
 import { LogFlush, type SyncFile } from './jobs/log-flush.ts'
 import { rollBack, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
-import { openLedgerFile } from './open-ledger-file.ts'
+import { type LedgerFile, openLedgerFile } from './open-ledger-file.ts'
 import { PendingEntries } from './pending-entries.ts'
 import { ProcessRegistry, type ServerProcess } from './processes/process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
@@ -72,6 +73,8 @@ export class SqliteLedger implements Ledger {
   readonly #options: LedgerOptions
   readonly #jobs: JobQueue
   readonly #entries: PendingEntries
+  readonly #seenKeys: SeenKeys
+  #check: BackgroundCheck | undefined
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
   /** Absent for a store in memory, and for a damaged one. */
   #log: LogFlush | undefined
@@ -85,13 +88,20 @@ export class SqliteLedger implements Ledger {
     this.#options = options
     this.#retention = options
     const { file, process, clocks } = options
-    const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
     const ledgerFile = openLedgerFile(file, options.checksRows)
+    const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
+    this.#seenKeys = seenKeys
     this.#database = ledgerFile.database
     this.#seals = ledgerFile.seals
     this.#rows = openSealedRows(this.#database, this.#seals)
     const onDamage = this.#onDamage
-    this.#guard = new DamageGuard(ledgerFile, { file, now: clocks.steadyMs, onDamage })
+    this.#guard = new DamageGuard(ledgerFile, {
+      file,
+      now: clocks.steadyMs,
+      // A key that is not known here can be missed only if the file was changed.
+      watchesClosely: () => !seenKeys.isComplete,
+      onDamage,
+    })
     const { bootId } = clocks
     const processes = new ProcessRegistry(this.#database, { file, process, bootId })
     this.#processes = processes
@@ -123,18 +133,73 @@ export class SqliteLedger implements Ledger {
     this.read = guardReader(this.#tables, this.#guard)
     this.clock = new LedgerClock(this.damage ? undefined : this.#database, clocks, {
       record: (entry) => this.record(() => entry),
-      warn: (message) => queueMicrotask(() => options.onWarning(message)),
+      warn: (message) => this.#warn(message),
     })
     if (this.damage) return
     try {
-      if (options.checksRows !== false) seenKeys.load(this.#database)
-      this.#register()
+      this.#start(ledgerFile)
     } catch (error) {
       processes.releaseLock()
       if (error instanceof DamageError) return
       this.#database.close()
       throw unusable(file, error)
     }
+  }
+
+  #start({ database, witness }: LedgerFile): void {
+    const { checksRows = true } = this.#options
+    if (checksRows && witness?.isLarge) this.#startCheck(witness.rows === 'due')
+    else {
+      if (checksRows) for (const hashes of readKeyHashes(database)) this.#seenKeys.addHashes(hashes)
+      this.#seenKeys.complete()
+    }
+    if (!this.#guard.refusal) this.#register()
+  }
+
+  /** Reads the keys in the background; checks the rows too, if they are due. Nothing is written before. */
+  #startCheck(checksRows: boolean): void {
+    const { file, clocks } = this.#options
+    const listener: CheckListener = {
+      onKeys: (hashes) => this.#seenKeys.addHashes(hashes),
+      onSound: () => {
+        this.#seenKeys.complete()
+        if (checksRows) this.#finishCheck()
+      },
+      onDamage: (damage) => this.#guard.report(damage),
+      onFailure: this.#options.onError,
+    }
+    const check = new BackgroundCheck({ file, checksRows }, listener, clocks.steadyMs)
+    this.#check = check
+    if (!checksRows) return
+    this.#guard.suspend(() => check.delay)
+    this.#database.exec('pragma query_only = 1')
+    this.#warn(
+      `The ledger ${file} was not closed properly, or was changed since. Its rows are checked in the background; until then, calls that need it are refused with ledger_checking.`,
+    )
+  }
+
+  #finishCheck(): void {
+    const { file, onError } = this.#options
+    const check = this.#check
+    if (this.#closing || !check) return
+    try {
+      this.#database.exec('pragma query_only = 0')
+      this.#guard.resume()
+      this.#register()
+    } catch (error) {
+      if (error instanceof DamageError) return
+      // Nothing can be written now, for example because the disk is full.
+      this.#guard.suspend(() => check.delay)
+      onError(error)
+      setTimeout(() => this.#finishCheck(), retryMs).unref()
+      return
+    }
+    this.#warn(`All rows of the ledger ${file} were checked and are sound.`)
+    this.#writeEntries()
+  }
+
+  #warn(message: string): void {
+    queueMicrotask(() => this.#options.onWarning(message))
   }
 
   /** The first commit of this process. SQLite flushes it, with the directory entry of a new log. */
@@ -222,12 +287,13 @@ export class SqliteLedger implements Ledger {
   }
 
   async #close(): Promise<void> {
+    await this.#check?.close()
     await this.#jobs.drain()
     this.#writeEntries()
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#reportUnrecorded()
-    const checkpoint = this.damage ? undefined : this.#closeLog()
+    const checkpoint = this.#guard.refusal ? undefined : this.#closeLog()
     this.#log?.close()
     this.#guard.close(checkpoint)
     this.#database.close()
@@ -251,9 +317,10 @@ export class SqliteLedger implements Ledger {
 
   #reportUnrecorded(): void {
     const { unwrittenCount: count } = this.#entries
-    if (!this.damage || count === 0) return
+    if (!this.#guard.refusal || count === 0) return
+    const reason = this.damage ? 'is damaged' : 'was still being checked'
     this.#onDamage(
-      new StorageError(`${count} audit entries were not recorded, because the ledger is damaged.`),
+      new StorageError(`${count} audit entries were not recorded, because the ledger ${reason}.`),
     )
   }
 

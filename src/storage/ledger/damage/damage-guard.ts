@@ -14,6 +14,8 @@ const watchIntervalMs = 50
 export interface GuardOptions {
   readonly file: string
   readonly now: () => number
+  /** Whether the files have to be compared before every commit. */
+  readonly watchesClosely: () => boolean
   /** Called once, when damage is found. */
   readonly onDamage: (damage: DamageError) => void
 }
@@ -52,7 +54,12 @@ export class DamageGuard {
   constructor({ database, seals, witness, damage }: LedgerFile, options: GuardOptions) {
     this.#options = options
     this.#witnessFile = witness?.file
-    this.#opened = witness ?? { stamp: uncheckedStamp, dataVersion: 0, rows: 'unknown' }
+    this.#opened = witness ?? {
+      stamp: uncheckedStamp,
+      dataVersion: 0,
+      rows: 'unknown',
+      isLarge: false,
+    }
     this.#isChecked = this.#opened.rows === 'sound'
     this.#database = database
     this.#seals = seals
@@ -115,9 +122,10 @@ export class DamageGuard {
 
   /** Compares the files with what this process has written, now and then. Runs before a transaction. */
   watchFiles(): void {
-    const now = this.#options.now()
-    if (Math.abs(now - this.#watchedAt) < watchIntervalMs) return
-    this.#watchedAt = now
+    const { now, watchesClosely } = this.#options
+    const time = now()
+    if (Math.abs(time - this.#watchedAt) < watchIntervalMs && !watchesClosely()) return
+    this.#watchedAt = time
     this.checkFiles()
   }
 
