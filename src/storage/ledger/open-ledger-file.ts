@@ -54,7 +54,7 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
     const dataVersion = readDataVersion(database)
     const reading = readWitness(witness, seals)
     const isChecked = !checksRows || isAsClosed(file, stamp, reading)
-    const isLarge = readSize(file) > largeBytes
+    const isLarge = readSize(database) > largeBytes
     const check = isChecked || isLarge ? checkLatestCommit : checkLedger
     check(database, seals, reading)
     const rows = !checksRows ? 'unknown' : isChecked || !isLarge ? 'sound' : 'due'
@@ -71,8 +71,17 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
 const isAsClosed = (file: string, stamp: string, witness: WitnessReading): boolean =>
   readWalSize(file) === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
 
-/** Size of the database with its log, in bytes. */
-const readSize = (file: string): number => statSync(file).size + readWalSize(file)
+/** Size of the database in bytes, without the outdated pages in its log. */
+function readSize(database: Sqlite): number {
+  const { pages = 0, size = 0 } =
+    database
+      .prepare<{ pages: number; size: number }>(
+        `select cast(page_count as integer) as pages, cast(page_size as integer) as size
+         from pragma_page_count, pragma_page_size`,
+      )
+      .get() ?? {}
+  return pages * size
+}
 
 /** SQLite puts the log beside the target of a symbolic link. */
 const readWalSize = (file: string): number =>

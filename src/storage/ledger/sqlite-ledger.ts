@@ -53,8 +53,8 @@ const purgeIntervalMs = 60_000
 /** A checkpoint is made after this many commits, or earlier when the log has this many bytes. */
 const commitsPerCheckpoint = 256
 const maxLogBytes = 16_777_216
-/** Between checkpoints of a large log, which readers of other processes may keep large. */
-const minCommitsPerCheckpoint = 8
+/** How often the size of the log is looked at. */
+const commitsPerLook = 8
 
 /** The ledger in one SQLite file that several processes may share. */
 export class SqliteLedger implements Ledger {
@@ -390,14 +390,14 @@ export class SqliteLedger implements Ledger {
     const { count } = this.#entries
     this.#guard.attempt(() => {
       this.#guard.watchFiles()
-      this.#database.prepare('begin immediate').run()
+      this.#database.exec('begin immediate')
       try {
         this.#tables.refresh()
         work()
         this.#tables.writeCharges()
         this.clock.store()
         this.#guard.advance({ audit: this.#appendEntries(), events: this.executions.events.end })
-        this.#database.prepare('commit').run()
+        this.#database.exec('commit')
       } catch (error) {
         this.#entries.truncate(count)
         this.#forget()
@@ -429,10 +429,9 @@ export class SqliteLedger implements Ledger {
 
   #checkpointIfDue(): void {
     const count = ++this.#commitsSinceCheckpoint
-    const isDue =
-      count >= commitsPerCheckpoint ||
-      (count >= minCommitsPerCheckpoint && (this.#log?.size ?? 0) > maxLogBytes)
-    if (isDue) this.#checkpoint()
+    const isLarge = () => this.#log !== undefined && this.#log.size > maxLogBytes
+    if (count === commitsPerCheckpoint || (count % commitsPerLook === 0 && isLarge()))
+      this.#checkpoint()
   }
 
   /** Moves commits from the write-ahead log to the database file. Flushes both. */

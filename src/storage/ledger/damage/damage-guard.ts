@@ -39,7 +39,9 @@ export class DamageGuard {
   readonly #database: Sqlite
   readonly #seals: RowSeals
   readonly #state: StateRow
-  /** The latest transaction. */
+  /** The state after the open transaction. */
+  #record = ''
+  /** The latest transaction that was committed. */
   #latest = noCommit
   /** The latest one in the witness. */
   #confirmed = noCommit
@@ -154,13 +156,14 @@ export class DamageGuard {
 
   /** Runs at the end of each transaction. */
   advance(chains: ChainPositions): void {
-    this.#latest = { record: this.#state.advance(chains), order: this.#latest.order + 1 }
+    this.#record = this.#state.advance(chains)
   }
 
   /** A transaction was committed, but may not be on disk. */
   complete(): void {
     this.#state.confirm()
     this.#seals.reset(0n)
+    this.#latest = { record: this.#record, order: this.#latest.order + 1 }
     if (this.#witnessFile === undefined) return
     this.#files ??= new FileWatch(this.#options.file, this.#witnessFile, this.#opened.stamp)
   }
