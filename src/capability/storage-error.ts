@@ -7,3 +7,15 @@ export class StorageError extends Error {
 export class DamageError extends StorageError {
   override readonly name = 'DamageError'
 }
+
+/** The rows of a database file are still being checked: until then it is not known whether it is damaged. */
+export class CheckingError extends StorageError {
+  override readonly name = 'CheckingError'
+  /** An estimate of the time that the check still takes. */
+  readonly retryAfterMs: number
+
+  constructor(message: string, retryAfterMs: number) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
+}

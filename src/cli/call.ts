@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defineCommand } from 'citty'
 import { dropUndefined } from '../json/drop-undefined.ts'
 import { isPlainObject } from '../json/is-plain-object.ts'
@@ -32,7 +33,8 @@ export const call = defineCommand({
     const { bridge } = await openBridge(what)
     try {
       const { mount, key: idempotencyKey } = args
-      const result = await bridge.call(name, input, dropUndefined({ mount, idempotencyKey }))
+      const options = dropUndefined({ mount, idempotencyKey })
+      const result = await callWhenChecked(() => bridge.call(name, input, options))
       if (args.json) printJson(result)
       else for (const block of result.content) printBlock(block)
       printApprovalCommand(result, what)
@@ -45,6 +47,16 @@ export const call = defineCommand({
     }
   },
 })
+
+/** The check of a large ledger would start again with the next process, and never be complete. */
+async function callWhenChecked(makeCall: () => Promise<CallToolResult>): Promise<CallToolResult> {
+  for (;;) {
+    const result = await makeCall()
+    const failure = result._meta?.['dev.drawbridge/failure']
+    if (!isPlainObject(failure) || failure.code !== 'ledger_checking') return result
+    await sleep(500)
+  }
+}
 
 /** A program gets the text of a result as it is; on a terminal its control characters are escaped. */
 function printBlock(block: CallToolResult['content'][number]): void {

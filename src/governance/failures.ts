@@ -19,6 +19,7 @@ export const governanceFailures = {
   timed_out: 'model',
   cancelled: 'model',
   result_too_large: 'model',
+  ledger_checking: 'model',
   ledger_unavailable: 'operator',
   clock_uncertain: 'operator',
   ledger_damaged: 'operator',

@@ -12,6 +12,11 @@ export interface Ledger {
    */
   write<T>(work: (writer: LedgerWriter) => T): Promise<T>
   /**
+   * Resolves when everything that was read before is on disk: reads also find what has just been committed, and a
+   * power failure could undo it.
+   */
+  flushed(): Promise<void>
+  /**
    * Queues an audit entry, in call order. Made lazily, when it is written; a text is an entry as JSON,
    * whose `at` is a date already.
    */

@@ -14,6 +14,7 @@ import { Redactor } from '../../src/governance/redactor.ts'
 import { limitRate } from '../../src/governance/steps/limit-rate.ts'
 import type { OperatorFailure } from '../../src/governance/steps/record-audit.ts'
 import { InFlight } from '../../src/runtime/in-flight.ts'
+import type { SyncFile } from '../../src/storage/ledger/jobs/log-flush.ts'
 import type { ServerProcess } from '../../src/storage/ledger/processes/process-registry.ts'
 import { SqliteLedger } from '../../src/storage/ledger/sqlite-ledger.ts'
 import type { SystemClocks } from '../../src/storage/ledger/time/judge-time.ts'
@@ -79,6 +80,8 @@ export interface PipelineParts {
   readonly onWarning?: (message: string) => void
   /** Whether another process that shares the file is alive. */
   readonly isAlive?: () => boolean
+  /** Instead of `fdatasync`. */
+  readonly syncFile?: SyncFile
   readonly onOperatorFailure?: (failure: OperatorFailure) => void
   readonly settings?: Partial<GovernanceSettings>
 }
@@ -91,10 +94,11 @@ export function aPipeline({
   clocks = clocksAt(now),
   onWarning = () => {},
   isAlive,
+  syncFile,
   onOperatorFailure,
   settings,
 }: PipelineParts = {}) {
-  const ledger = openTestLedger({ file, clocks, isAlive, onWarning })
+  const ledger = openTestLedger({ file, clocks, isAlive, onWarning, syncFile })
   const { govern, checks } = createPipeline({
     ledger,
     onOperatorFailure: onOperatorFailure ?? (() => {}),
@@ -130,9 +134,10 @@ interface LedgerParts {
   readonly clocks: SystemClocks
   readonly isAlive: (() => boolean) | undefined
   readonly onWarning: (message: string) => void
+  readonly syncFile?: SyncFile | undefined
 }
 
-const openTestLedger = ({ file, clocks, isAlive, onWarning }: LedgerParts) =>
+const openTestLedger = ({ file, clocks, isAlive, onWarning, syncFile }: LedgerParts) =>
   new SqliteLedger({
     file: file ?? ':memory:',
     process: aServerProcess(isAlive ?? (() => true)),
@@ -140,6 +145,7 @@ const openTestLedger = ({ file, clocks, isAlive, onWarning }: LedgerParts) =>
     clocks,
     onError: () => {},
     onWarning,
+    ...(syncFile && { syncFile }),
   })
 
 /** A process as on systems without /proc: only its PID is known. */

@@ -1,7 +1,7 @@
 import type { Call } from '../../capability/call.ts'
 import type { Failed, Outcome } from '../../capability/outcome.ts'
 import type { Rules } from '../../capability/rules.ts'
-import { DamageError, StorageError } from '../../capability/storage-error.ts'
+import { CheckingError, DamageError, StorageError } from '../../capability/storage-error.ts'
 import { toCause } from '../../capability/to-cause.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
 import { isPlainObject } from '../../json/is-plain-object.ts'
@@ -285,6 +285,7 @@ export const approvalInvalid = ({ capability }: Call): Failed =>
 export const ledgerUnavailable = (cause: unknown): Failed => {
   if (!(cause instanceof StorageError)) throw cause
   if (cause instanceof DamageError) return ledgerDamaged(cause)
+  if (cause instanceof CheckingError) return ledgerChecking(cause)
   return refused(
     'ledger_unavailable',
     'Nothing was executed, because the ledger cannot be written.',
@@ -301,4 +302,11 @@ const ledgerDamaged = ({ message }: DamageError): Failed =>
     cause: message,
     advice:
       'The ledger is damaged and nothing was executed: run "drawbridge store check", then "drawbridge store restore" or "drawbridge store repair".',
+  })
+
+/** The same as for a damaged ledger, which cannot be told apart yet. */
+const ledgerChecking = ({ message, retryAfterMs }: CheckingError): Failed =>
+  refused('ledger_checking', `Nothing was executed. ${message} Try again then.`, {
+    details: { retry_after_ms: retryAfterMs },
+    retryable: true,
   })

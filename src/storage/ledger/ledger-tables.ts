@@ -10,10 +10,12 @@ import type {
   RunEnd,
 } from '../../governance/ledger.ts'
 import { dropUndefined } from '../../json/drop-undefined.ts'
+import { readDataVersion } from '../sqlite/data-version.ts'
 import type { Sqlite, Statement } from '../sqlite/sqlite.ts'
 import type { SeenKeys } from './damage/seen-keys.ts'
 import type { ProcessRegistry } from './processes/process-registry.ts'
 import type { ApprovalRow, RunRow, SealedRows, SealedRun } from './seals/sealed-rows.ts'
+import { SpendingAccounts } from './spending-accounts.ts'
 
 export interface TableOptions {
   readonly database: Sqlite
@@ -32,17 +34,33 @@ export class LedgerTables implements LedgerWriter {
   readonly #rows: SealedRows
   /** Runs of this process that have not ended: their end needs the whole row for its seal. */
   readonly #begun = new Map<string, SealedRun>()
+  readonly #spending: SpendingAccounts
+  #dataVersion = 0
   #hasRunStatement: Statement<object> | undefined
 
   constructor(options: TableOptions) {
     this.#options = options
     this.#rows = options.rows
+    this.#spending = new SpendingAccounts(options.rows.spending)
     this.append = options.append
   }
 
   /** Drops cached rows after a rollback. */
   forget(): void {
     this.#begun.clear()
+    this.#spending.forget()
+  }
+
+  /** Drops cached balances if another process has committed. Runs before they are used. */
+  refresh(): void {
+    const dataVersion = readDataVersion(this.#options.database)
+    if (dataVersion !== this.#dataVersion) this.#spending.forget()
+    this.#dataVersion = dataVersion
+  }
+
+  /** Runs at the end of each transaction, and of each savepoint. */
+  writeCharges(): void {
+    this.#spending.write()
   }
 
   runByKey(caller: string, capability: string, key: string): Run | undefined {
@@ -161,14 +179,11 @@ export class LedgerTables implements LedgerWriter {
   }
 
   spent(account: string, window: string): number {
-    return this.#rows.spending.get('where account = ? and window = ?', account, window)?.spent ?? 0
+    return this.#spending.spent(account, window)
   }
 
   charge(account: string, window: string, amount: number): void {
-    const { spending } = this.#rows
-    const row = spending.get('where account = ? and window = ?', account, window)
-    if (row) spending.update(row, { spent: Math.max(0, row.spent + amount) })
-    else spending.insert({ account, window, spent: Math.max(0, amount) })
+    this.#spending.charge(account, window, amount)
   }
 
   approval(id: string): Approval | undefined {

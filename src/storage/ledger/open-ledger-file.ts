@@ -3,6 +3,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { SetupError } from '../../capability/setup-error.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import { readOrCreateSecret, readSecret, toCompanionFile } from '../companion-files.ts'
+import { readDataVersion } from '../sqlite/data-version.ts'
 import { openSqlite, type Sqlite } from '../sqlite/sqlite.ts'
 import { ChainTable } from './chain/chain-table.ts'
 import { checkLatestCommit, checkLedger } from './damage/check-ledger.ts'
@@ -18,9 +19,14 @@ import { openSealedRows } from './seals/sealed-rows.ts'
 export interface OpenedFile {
   readonly stamp: string
   readonly dataVersion: number
-  /** Whether every row is known to be sound. */
-  readonly isChecked: boolean
+  /** Whether the rows are known to be sound; `due` when they have to be checked before the file is used. */
+  readonly rows: 'sound' | 'due' | 'unknown'
+  /** Then whatever takes longer for more rows is done in the background. */
+  readonly isLarge: boolean
 }
+
+/** Bytes of a large file: to check all rows of a smaller one takes less time than the rest of a start. */
+const largeBytes = 2_000_000
 
 export interface LedgerFile {
   readonly database: Sqlite
@@ -47,9 +53,12 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
     const stamp = readStamp(file)
     const dataVersion = readDataVersion(database)
     const reading = readWitness(witness, seals)
-    const check = checksRows && !isAsClosed(file, stamp, reading) ? checkLedger : checkLatestCommit
+    const isChecked = !checksRows || isAsClosed(file, stamp, reading)
+    const isLarge = readSize(database) > largeBytes
+    const check = isChecked || isLarge ? checkLatestCommit : checkLedger
     check(database, seals, reading)
-    const opened = { stamp, dataVersion, isChecked: checksRows }
+    const rows = !checksRows ? 'unknown' : isChecked || !isLarge ? 'sound' : 'due'
+    const opened = { stamp, dataVersion, rows, isLarge } as const
     return { database, seals, secret, witness: { file: witness, ...opened } }
   } catch (error) {
     if (error instanceof DamageError) return openDamaged(file, database, error)
@@ -62,13 +71,21 @@ export function openLedgerFile(file: string, checksRows = true): LedgerFile {
 const isAsClosed = (file: string, stamp: string, witness: WitnessReading): boolean =>
   readWalSize(file) === 0 && witness.kind === 'records' && witness.stamps.has(toClosedStamp(stamp))
 
+/** Size of the database in bytes, without the outdated pages in its log. */
+function readSize(database: Sqlite): number {
+  const { pages = 0, size = 0 } =
+    database
+      .prepare<{ pages: number; size: number }>(
+        `select cast(page_count as integer) as pages, cast(page_size as integer) as size
+         from pragma_page_count, pragma_page_size`,
+      )
+      .get() ?? {}
+  return pages * size
+}
+
 /** SQLite puts the log beside the target of a symbolic link. */
 const readWalSize = (file: string): number =>
   statSync(`${realpathSync(file)}-wal`, { throwIfNoEntry: false })?.size ?? 0
-
-/** Changes when another connection commits. */
-export const readDataVersion = (database: Sqlite): number =>
-  database.prepare<{ data_version: number }>('pragma data_version').get()?.data_version ?? 0
 
 /** Reads the witness of a store, with the key beside it. */
 export function readWitnessOf(file: string): WitnessReading {

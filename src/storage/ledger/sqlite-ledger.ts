@@ -2,15 +2,19 @@ import { isFault } from '../../capability/fault.ts'
 import { DamageError, StorageError } from '../../capability/storage-error.ts'
 import type { AuditEntry, Ledger, LedgerReader, LedgerWriter } from '../../governance/ledger.ts'
 import type { Sqlite } from '../sqlite/sqlite.ts'
+import { BackgroundCheck, type CheckListener } from './background/background-check.ts'
 import type { ChainEnd } from './chain/chain-block.ts'
 import { ChainTable } from './chain/chain-table.ts'
 import { DamageGuard } from './damage/damage-guard.ts'
 import { guardReader } from './damage/guarded-reader.ts'
-import { SeenKeys } from './damage/seen-keys.ts'
+import { readKeyHashes, SeenKeys } from './damage/seen-keys.ts'
 import { ExecutionTable } from './execution-table.ts'
+import { JobQueue, type Work } from './jobs/job-queue.ts'
+import { LogFlush, type SyncFile } from './jobs/log-flush.ts'
 import { rollBack, unusable } from './ledger-schema.ts'
 import { LedgerTables } from './ledger-tables.ts'
-import { openLedgerFile } from './open-ledger-file.ts'
+import { type LedgerFile, openLedgerFile } from './open-ledger-file.ts'
+import { PendingEntries } from './pending-entries.ts'
 import { ProcessRegistry, type ServerProcess } from './processes/process-registry.ts'
 import { maxPurgedRows, purgeApprovals, purgeRuns } from './purge-ledger.ts'
 import type { RowSeals } from './seals/row-seals.ts'
@@ -36,34 +40,23 @@ export interface LedgerOptions {
   readonly onWarning: (message: string) => void
   /** Damage of the file, and audit entries that were lost to it. */
   readonly onDamage?: (error: StorageError) => void
+  /** Brings the write-ahead log to the disk. Default: `fdatasync` in the thread pool. */
+  readonly syncFile?: SyncFile
 }
 
 /** Delay before audit entries without a waiting caller are written, so that many share a commit. */
 const coalesceMs = 50
 const retryMs = 1000
-/** The oldest pending audit entries are dropped beyond this number. */
-const maxPendingEntries = 100_000
 /** Events after which the table of executions is updated from the chain. */
 const maxEventsBehind = 256
 const purgeIntervalMs = 60_000
+/** A checkpoint is made after this many commits, or earlier when the log has this many bytes. */
 const commitsPerCheckpoint = 256
-/** Pages after which SQLite makes a checkpoint by itself; only large results reach it earlier than we do. */
-const maxLogPages = 16_384
+const maxLogBytes = 16_777_216
+/** How often the size of the log is looked at. */
+const commitsPerLook = 8
 
-interface Job {
-  /** True for a single statement, which needs no explicit transaction. */
-  readonly single: boolean
-  /** True when it must survive a power failure, not only a crash of this process. */
-  readonly durable: boolean
-  readonly work: (writer: LedgerWriter) => unknown
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: unknown) => void
-}
-
-/**
- * The ledger in one SQLite file that several processes may share. Group commit: jobs that arrive together
- * share one transaction and one fsync.
- */
+/** The ledger in one SQLite file that several processes may share. */
 export class SqliteLedger implements Ledger {
   readonly read: LedgerReader
   readonly #database: Sqlite
@@ -78,32 +71,37 @@ export class SqliteLedger implements Ledger {
   readonly #seals: RowSeals
   readonly #guard: DamageGuard
   readonly #options: LedgerOptions
+  readonly #jobs: JobQueue
+  readonly #entries: PendingEntries
+  readonly #seenKeys: SeenKeys
+  #check: BackgroundCheck | undefined
   #retention: Pick<LedgerOptions, 'keepRunsMs' | 'keepExecutionsMs'>
-  #jobs: Job[] = []
-  /** Audit entries of this turn of the event loop, not serialized yet. */
-  #entryFactories: (() => AuditEntry | string)[] = []
-  /** Serialized at the end of the turn: strings are cheap for the garbage collector. */
-  #entries: string[] = []
-  #droppedCount = 0
-  #isScheduled = false
-  /** The present `pragma synchronous`: full when true, normal when false. */
-  #isDurable: boolean | undefined
+  /** Absent for a store in memory, and for a damaged one. */
+  #log: LogFlush | undefined
   #timer: NodeJS.Timeout | undefined
   #purgedAt = 0
-  #commitCount = 0
+  #commitsSinceCheckpoint = 0
+  #closing: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: LedgerOptions) {
     this.#options = options
     this.#retention = options
     const { file, process, clocks } = options
-    const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
     const ledgerFile = openLedgerFile(file, options.checksRows)
+    const seenKeys = new SeenKeys(options.keepRunsMs, clocks.steadyMs)
+    this.#seenKeys = seenKeys
     this.#database = ledgerFile.database
     this.#seals = ledgerFile.seals
     this.#rows = openSealedRows(this.#database, this.#seals)
     const onDamage = this.#onDamage
-    this.#guard = new DamageGuard(ledgerFile, { file, now: clocks.steadyMs, onDamage })
+    this.#guard = new DamageGuard(ledgerFile, {
+      file,
+      now: clocks.steadyMs,
+      // A key that is not known here can be missed only if the file was changed.
+      watchesClosely: () => !seenKeys.isComplete,
+      onDamage,
+    })
     const { bootId } = clocks
     const processes = new ProcessRegistry(this.#database, { file, process, bootId })
     this.#processes = processes
@@ -111,34 +109,115 @@ export class SqliteLedger implements Ledger {
     const chainKey = toChainKey(this.secret)
     this.audit = new ChainTable(this.#database, 'audit', chainKey)
     this.executions = new ExecutionTable(this.#database, processes, chainKey)
+    this.#entries = new PendingEntries((time) => this.clock.toCalendar(time))
     this.#tables = new LedgerTables({
       database: this.#database,
       rows: this.#rows,
       processes,
       seenKeys,
       onMissingKey: () => this.#guard.verify(),
-      append: (entry) => this.#entries.push(this.#serialize(entry)),
+      append: (entry) => this.#entries.add(entry),
+    })
+    this.#jobs = new JobQueue({
+      writer: this.#tables,
+      isPurgeDue: () => this.#isPurgeDue,
+      runAlone: (work) => this.#runAlone(work),
+      commit: (work) =>
+        this.#commit(() => {
+          work()
+          this.#purge()
+        }),
+      runInSavepoint: (work) => this.#runInSavepoint(work),
+      flush: () => this.#flushLog(),
     })
     this.read = guardReader(this.#tables, this.#guard)
     this.clock = new LedgerClock(this.damage ? undefined : this.#database, clocks, {
       record: (entry) => this.record(() => entry),
-      warn: (message) => queueMicrotask(() => options.onWarning(message)),
+      warn: (message) => this.#warn(message),
     })
     if (this.damage) return
     try {
-      if (options.checksRows !== false) seenKeys.load(this.#database)
-      this.#commit(() => {
-        processes.register()
-        this.#guard.openWitness(process.processId, (id) => processes.isOrphan(id))
-      }, true)
-      this.#database.exec('pragma busy_timeout = 5000')
-      this.#database.exec(`pragma wal_autocheckpoint = ${maxLogPages}`)
+      this.#start(ledgerFile)
     } catch (error) {
       processes.releaseLock()
       if (error instanceof DamageError) return
       this.#database.close()
       throw unusable(file, error)
     }
+  }
+
+  #start({ database, witness }: LedgerFile): void {
+    const { checksRows = true } = this.#options
+    if (checksRows && witness?.isLarge) this.#startCheck(witness.rows === 'due')
+    else {
+      if (checksRows) for (const hashes of readKeyHashes(database)) this.#seenKeys.addHashes(hashes)
+      this.#seenKeys.complete()
+    }
+    if (!this.#guard.refusal) this.#register()
+  }
+
+  /** Reads the keys in the background; checks the rows too, if they are due. Nothing is written before. */
+  #startCheck(checksRows: boolean): void {
+    const { file, clocks } = this.#options
+    const listener: CheckListener = {
+      onKeys: (hashes) => this.#seenKeys.addHashes(hashes),
+      onSound: () => {
+        this.#seenKeys.complete()
+        if (checksRows) this.#finishCheck()
+      },
+      onDamage: (damage) => this.#guard.report(damage),
+      onFailure: this.#options.onError,
+    }
+    const check = new BackgroundCheck({ file, checksRows }, listener, clocks.steadyMs)
+    this.#check = check
+    if (!checksRows) return
+    this.#guard.suspend(() => check.delay)
+    this.#database.exec('pragma query_only = 1')
+    this.#warn(
+      `The ledger ${file} was not closed properly, or was changed since. Its rows are checked in the background; until then, calls that need it are refused with ledger_checking.`,
+    )
+  }
+
+  #finishCheck(): void {
+    const { file, onError } = this.#options
+    const check = this.#check
+    if (this.#closing || !check) return
+    try {
+      this.#database.exec('pragma query_only = 0')
+      this.#guard.resume()
+      this.#register()
+    } catch (error) {
+      if (error instanceof DamageError) return
+      // Nothing can be written now, for example because the disk is full.
+      this.#guard.suspend(() => check.delay)
+      onError(error)
+      setTimeout(() => this.#finishCheck(), retryMs).unref()
+      return
+    }
+    this.#warn(`All rows of the ledger ${file} were checked and are sound.`)
+    this.#writeEntries()
+  }
+
+  #warn(message: string): void {
+    queueMicrotask(() => this.#options.onWarning(message))
+  }
+
+  /** The first commit of this process. SQLite flushes it, with the directory entry of a new log. */
+  #register(): void {
+    const { file, process, syncFile } = this.#options
+    this.#database.exec('pragma synchronous = full')
+    this.#commit(() => {
+      this.#processes.register()
+      this.#guard.openWitness(process.processId, (id) => this.#processes.isOrphan(id))
+    })
+    this.#guard.attempt(() => this.#guard.confirm(this.#guard.latest))
+    // From now on, commits are flushed here, and SQLite flushes only for checkpoints.
+    this.#database.exec('pragma synchronous = normal')
+    this.#database.exec('pragma busy_timeout = 5000')
+    // Checkpoints are made here, so that the guard knows when the file changes.
+    this.#database.exec('pragma wal_autocheckpoint = 0')
+    this.#database.exec(`pragma journal_size_limit = ${maxLogBytes}`)
+    if (file !== ':memory:') this.#log = new LogFlush(file, syncFile)
   }
 
   readonly #onDamage = (error: StorageError): void => {
@@ -172,28 +251,24 @@ export class SqliteLedger implements Ledger {
   }
 
   write<T>(work: (writer: LedgerWriter) => T): Promise<T> {
-    return this.#schedule(work, { durable: true, single: false })
+    return this.#addJob(work, { durable: true, single: false })
+  }
+
+  flushed(): Promise<void> {
+    const { refusal } = this.#guard
+    return refusal ? Promise.reject(refusal) : this.#jobs.flushed()
   }
 
   /** Like `write`, for a single statement. */
   append(work: () => void, durable: boolean): Promise<void> {
     this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
-    return this.#schedule(work, { durable, single: true })
+    return this.#addJob(work, { durable, single: true })
   }
 
-  #schedule<T>(
-    work: (writer: LedgerWriter) => T,
-    options: Pick<Job, 'durable' | 'single'>,
-  ): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new StorageError('The ledger is closed'))
-    if (this.damage) return Promise.reject(this.damage)
-    return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ work, ...options, resolve: resolve as (value: unknown) => void, reject })
-      if (this.#isScheduled) return
-      this.#isScheduled = true
-      // Group commit: run after all jobs of this turn of the event loop have arrived.
-      setImmediate(() => this.#runJobs())
-    })
+  #addJob<T>(work: Work<T>, options: { durable: boolean; single: boolean }): Promise<T> {
+    if (this.#closing) return Promise.reject(new StorageError('The ledger is closed'))
+    const { refusal } = this.#guard
+    return refusal ? Promise.reject(refusal) : this.#jobs.add(work, options)
   }
 
   /** A secret of this file, which all processes on it share and which survives restarts. */
@@ -202,26 +277,33 @@ export class SqliteLedger implements Ledger {
   }
 
   record(make: () => AuditEntry | string): void {
-    if (this.#entryFactories.push(make) === 1) setImmediate(() => this.#serializeEntries())
+    this.#entries.addLater(make)
     this.#timer ??= setTimeout(() => this.#writeEntries(), coalesceMs).unref()
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#runJobs()
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    await this.#check?.close()
+    await this.#jobs.drain()
     this.#writeEntries()
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#reportUnrecorded()
-    this.#guard.close(this.damage ? undefined : this.#checkpoint())
+    const checkpoint = this.#guard.refusal ? undefined : this.#closeLog()
+    this.#log?.close()
+    this.#guard.close(checkpoint)
     this.#database.close()
     this.#processes.releaseLock()
   }
 
   /** One of the drivers does not checkpoint when it closes. `undefined` if no checkpoint was made. */
-  #checkpoint(): 'complete' | 'partial' | undefined {
+  #closeLog(): 'complete' | 'partial' | undefined {
     try {
-      this.#commit(() => this.#processes.unregister(), false)
+      this.#commit(() => this.#processes.unregister())
       this.#guard.attempt(() => this.#guard.checkFiles())
       const result = this.#database
         .prepare<{ busy: number }>('pragma wal_checkpoint(truncate)')
@@ -234,100 +316,44 @@ export class SqliteLedger implements Ledger {
   }
 
   #reportUnrecorded(): void {
-    const count = this.#entries.length + this.#droppedCount
-    if (!this.damage || count === 0) return
+    const { unwrittenCount: count } = this.#entries
+    if (!this.#guard.refusal || count === 0) return
+    const reason = this.damage ? 'is damaged' : 'was still being checked'
     this.#onDamage(
-      new StorageError(`${count} audit entries were not recorded, because the ledger is damaged.`),
+      new StorageError(`${count} audit entries were not recorded, because the ledger ${reason}.`),
     )
   }
 
-  #runJobs(): void {
-    this.#isScheduled = false
-    const jobs = this.#jobs
-    if (jobs.length === 0) return
-    this.#jobs = []
-    const [first] = jobs
-    const isAlone = jobs.length === 1 && !this.#isPurgeDue
-    if (isAlone && first?.single && !first.durable) return this.#runAlone(first)
-    // Execution events are consumed when they are written: a batch with them cannot be run again.
-    if (jobs.some(({ single }) => single)) this.#runInSavepoints(jobs)
-    else this.#runTogether(jobs)
-  }
-
-  /** Without savepoints. If a job throws, which is a bug, all are rolled back and run again with savepoints. */
-  #runTogether(jobs: readonly Job[]): void {
-    const values: unknown[] = []
-    let hasJobThrown = false
-    const runAll = () => {
-      try {
-        for (const { work } of jobs) values.push(work(this.#tables))
-      } catch (error) {
-        hasJobThrown = !(error instanceof DamageError)
-        throw error
-      }
-      this.#purge()
-    }
+  /** Not confirmed in the witness. */
+  #runAlone<T>(work: Work<T>): T {
     try {
-      this.#commit(
-        runAll,
-        jobs.some((job) => job.durable),
-      )
-    } catch (error) {
-      if (hasJobThrown) return this.#runInSavepoints(jobs)
-      const reason = toRejection(error)
-      for (const job of jobs) job.reject(reason)
-      return
-    }
-    for (const [index, { resolve }] of jobs.entries()) resolve(values[index])
-  }
-
-  #runInSavepoints(jobs: readonly Job[]): void {
-    const settlements: (() => void)[] = []
-    const durable = jobs.some((job) => job.durable)
-    try {
-      this.#commit(() => {
-        for (const job of jobs) settlements.push(this.#runInSavepoint(job))
-        this.#purge()
-      }, durable)
-    } catch (error) {
-      const reason = toRejection(error)
-      for (const job of jobs) job.reject(reason)
-      return
-    }
-    for (const settle of settlements) settle()
-  }
-
-  /** Without a transaction: not confirmed in the witness. */
-  #runAlone({ work, resolve, reject }: Job): void {
-    try {
-      this.#setDurability(false)
-      resolve(this.#guard.attempt(() => work(this.#tables)))
+      const result = this.#guard.attempt(() => work(this.#tables))
       // Catch up in small steps, so that no call waits for many events at once.
       if (this.executions.pendingCount >= maxEventsBehind) setImmediate(() => this.#writeEntries())
+      return result
     } catch (error) {
       this.#forget()
-      reject(toRejection(error))
+      throw error
     }
   }
 
-  /** A job that throws is rolled back alone. */
-  #runInSavepoint({ work, resolve, reject }: Job): () => void {
-    const entryCount = this.#entries.length
+  #runInSavepoint<T>(work: Work<T>): T {
+    const { count } = this.#entries
     const { change } = this.#seals
     this.#database.exec('savepoint job')
     try {
-      const value = work(this.#tables)
+      const result = work(this.#tables)
+      this.#tables.writeCharges()
       this.#database.exec('release job')
-      return () => resolve(value)
+      return result
     } catch (error) {
-      // A damaged ledger rolls back the whole transaction.
       if (error instanceof DamageError) throw error
       this.#database.exec('rollback to job')
       this.#database.exec('release job')
-      this.#entries.length = entryCount
+      this.#entries.truncate(count)
       this.#seals.reset(change)
       this.#forget()
-      return () => reject(error)
+      throw error
     }
   }
 
@@ -338,25 +364,6 @@ export class SqliteLedger implements Ledger {
     this.executions.forget()
   }
 
-  #serializeEntries(): void {
-    const factories = this.#entryFactories
-    this.#entryFactories = []
-    for (const make of factories) {
-      const entry = make()
-      this.#entries.push(typeof entry === 'string' ? entry : this.#serialize(entry))
-    }
-    const excess = this.#entries.length - maxPendingEntries
-    if (excess <= 0) return
-    this.#entries.splice(0, excess)
-    this.#droppedCount += excess
-  }
-
-  /** Entries carry dates, not ledger time. */
-  #serialize(entry: AuditEntry): string {
-    const at = this.clock.toCalendar(entry.at)
-    return JSON.stringify(at === entry.at ? entry : { ...entry, at })
-  }
-
   /** Writes pending entries now. */
   flush(): void {
     this.#writeEntries()
@@ -365,11 +372,11 @@ export class SqliteLedger implements Ledger {
   #writeEntries(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#serializeEntries()
-    if (this.#isClosed || this.damage) return
+    this.#entries.serialize()
+    if (this.#isClosed || this.#guard.refusal) return
     try {
-      if (this.#entries.length > 0) this.#commit(() => {}, false)
-      if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp(), false)
+      if (this.#entries.count > 0) this.#commit(() => {})
+      if (this.executions.pendingCount > 0) this.#commit(() => this.executions.catchUp())
     } catch (error) {
       // The entries stay pending. Calls with side effects fail meanwhile, because their writes do.
       this.#options.onError(error)
@@ -377,60 +384,77 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  /** One transaction with the work and all pending audit entries; one fsync if it must be durable. */
-  #commit(work: () => void, durable: boolean): void {
-    this.#serializeEntries()
-    const pendingCount = this.#entries.length
+  /** One transaction with the work and all pending audit entries. It is not on disk yet. */
+  #commit(work: () => void): void {
+    this.#entries.serialize()
+    const { count } = this.#entries
     this.#guard.attempt(() => {
       this.#guard.watchFiles()
-      this.#setDurability(durable)
       this.#database.exec('begin immediate')
       try {
+        this.#tables.refresh()
         work()
+        this.#tables.writeCharges()
         this.clock.store()
         this.#guard.advance({ audit: this.#appendEntries(), events: this.executions.events.end })
         this.#database.exec('commit')
       } catch (error) {
-        this.#entries.length = Math.min(pendingCount, this.#entries.length)
+        this.#entries.truncate(count)
         this.#forget()
         this.#guard.forget()
         rollBack(this.#database)
         throw error
       }
-      this.#guard.confirm(durable)
+      this.#guard.complete()
     })
-    this.#entries = []
-    this.#droppedCount = 0
-    if (++this.#commitCount % commitsPerCheckpoint === 0) this.#checkpointNow()
+    this.#entries.clear()
+    this.#checkpointIfDue()
   }
 
-  /** Moves commits from the write-ahead log to the database file. Not done by SQLite, so that the guard knows when. */
-  #checkpointNow(): void {
+  /** Resolves when all commits so far are on disk, and the witness says so. */
+  #flushLog(): Promise<void> | undefined {
+    const log = this.#log
+    if (!log) return undefined
+    const { latest } = this.#guard
+    return log.flush().then(
+      () => this.#guard.attempt(() => this.#guard.confirm(latest)),
+      (error: unknown) => {
+        // The kernel may have dropped what it could not write: a second attempt would succeed without it.
+        throw this.#guard.report(
+          new DamageError(`its write-ahead log cannot be flushed: ${(error as Error).message}`),
+        )
+      },
+    )
+  }
+
+  #checkpointIfDue(): void {
+    const count = ++this.#commitsSinceCheckpoint
+    const isLarge = () => this.#log !== undefined && this.#log.size > maxLogBytes
+    if (count === commitsPerCheckpoint || (count % commitsPerLook === 0 && isLarge()))
+      this.#checkpoint()
+  }
+
+  /** Moves commits from the write-ahead log to the database file. Flushes both. */
+  #checkpoint(): void {
+    this.#commitsSinceCheckpoint = 0
     try {
       this.#guard.attempt(() => {
         this.#guard.checkFiles()
-        this.#database.prepare('pragma wal_checkpoint(passive)').get()
-        this.#guard.confirmCheckpoint()
+        const result = this.#database
+          .prepare<CheckpointResult>('pragma wal_checkpoint(passive)')
+          .get()
+        this.#guard.confirmCheckpoint(result?.busy === 0 && result.log === result.checkpointed)
       })
     } catch (error) {
       if (!(error instanceof DamageError)) this.#options.onError(error)
     }
   }
 
-  /** `full` syncs the write-ahead log with each commit, `normal` only at a checkpoint. */
-  #setDurability(durable: boolean): void {
-    if (durable === this.#isDurable) return
-    this.#database.exec(`pragma synchronous = ${durable ? 'full' : 'normal'}`)
-    this.#isDurable = durable
-  }
-
   /** Returns the new end of the chain. */
   #appendEntries(): ChainEnd | undefined {
-    if (this.#entries.length === 0) return undefined
+    if (this.#entries.unwrittenCount === 0) return undefined
     const at = this.clock.now()
-    const gap = { event: 'lost', at, count: this.#droppedCount } satisfies AuditEntry
-    const gaps = this.#droppedCount > 0 ? [this.#serialize(gap)] : []
-    this.audit.append([...gaps, ...this.#entries], at)
+    this.audit.append(this.#entries.toLines(at), at)
     return this.audit.end
   }
 
@@ -460,12 +484,14 @@ export class SqliteLedger implements Ledger {
     }
     const { first, count, hasMore } = purged
     const entry: AuditEntry = { event: 'purged', at: this.clock.now(), first, count }
-    this.#entries.push(this.#serialize(entry))
+    this.#entries.add(entry)
     return hasMore
   }
 }
 
-const toRejection = (error: unknown): StorageError =>
-  error instanceof DamageError
-    ? error
-    : new StorageError('The ledger cannot be written', { cause: error })
+/** Frames in the log, and how many of them are in the database file; -1 if there is no log. */
+interface CheckpointResult {
+  readonly busy: number
+  readonly log: number
+  readonly checkpointed: number
+}

@@ -153,6 +153,7 @@ const errorCodeOf: Readonly<Record<string, ErrorCode>> = {
   result_too_large: 'PROTOCOL_ERROR',
   ledger_unavailable: 'AGENT_UNAVAILABLE',
   ledger_damaged: 'AGENT_UNAVAILABLE',
+  ledger_checking: 'AGENT_UNAVAILABLE',
   log_unavailable: 'AGENT_UNAVAILABLE',
 }
 

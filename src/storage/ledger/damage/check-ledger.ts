@@ -11,11 +11,16 @@ import type { WitnessReading } from './witness.ts'
  * Compares a database with its witness, its rows with their seals and its indexes with their tables. Throws
  * a `DamageError` for the first disagreement. `witness` was read before: a commit in between is no loss.
  */
-export const checkLedger = (database: Sqlite, seals: RowSeals, witness: WitnessReading): void =>
+export const checkLedger = (
+  database: Sqlite,
+  seals: RowSeals,
+  witness: WitnessReading,
+  onRow: () => void = () => {},
+): void =>
   inTransaction(database, () => {
     checkStructure(database)
     const state = checkEnds(database, seals, witness)
-    if (sumRows(database, seals) !== state.rows)
+    if (sumRows(database, seals, onRow) !== state.rows)
       throw new DamageError('rows of runs, approvals or spending are missing or from an older copy')
   })
 
@@ -106,9 +111,12 @@ function readPosition(database: Sqlite, chain: ChainName, before: number): Chain
 const emptyChain: ChainPosition = { next: 0, head: '0'.repeat(43) }
 
 /** Reads every sealed row, and verifies its seal. */
-function sumRows(database: Sqlite, seals: RowSeals): Seal {
+function sumRows(database: Sqlite, seals: RowSeals, onRow: () => void): Seal {
   let sum = 0n
   for (const table of Object.values(openSealedRows(database, seals)))
-    for (const { seal } of table.rows()) sum += BigInt(`0x${seal}`)
+    for (const { seal } of table.rows()) {
+      sum += BigInt(`0x${seal}`)
+      onRow()
+    }
   return addToSum(emptySum, sum)
 }

@@ -1,6 +1,7 @@
-import { DamageError } from '../../../capability/storage-error.ts'
+import { type CheckingError, DamageError } from '../../../capability/storage-error.ts'
+import { readDataVersion } from '../../sqlite/data-version.ts'
 import { openSqlite, type Sqlite } from '../../sqlite/sqlite.ts'
-import { type LedgerFile, type OpenedFile, readDataVersion } from '../open-ledger-file.ts'
+import type { LedgerFile, OpenedFile } from '../open-ledger-file.ts'
 import type { RowSeals } from '../seals/row-seals.ts'
 import { checkLedger } from './check-ledger.ts'
 import { FileWatch, toClosedStamp, uncheckedStamp } from './file-watch.ts'
@@ -13,9 +14,19 @@ const watchIntervalMs = 50
 export interface GuardOptions {
   readonly file: string
   readonly now: () => number
+  /** Whether the files have to be compared before every commit. */
+  readonly watchesClosely: () => boolean
   /** Called once, when damage is found. */
   readonly onDamage: (damage: DamageError) => void
 }
+
+/** A commit of this process, and the text of the state that it has left. */
+export interface LedgerCommit {
+  readonly record: string
+  readonly order: number
+}
+
+const noCommit: LedgerCommit = { record: '', order: 0 }
 
 /**
  * Refuses to use a damaged ledger. Every commit advances the state in the database, and every commit that is on
@@ -28,18 +39,30 @@ export class DamageGuard {
   readonly #database: Sqlite
   readonly #seals: RowSeals
   readonly #state: StateRow
+  /** The state after the open transaction. */
   #record = ''
-  /** The latest record in the witness. */
-  #confirmed = ''
+  /** The latest transaction that was committed. */
+  #latest = noCommit
+  /** The latest one in the witness. */
+  #confirmed = noCommit
   #witness: Witness | undefined
   #files: FileWatch | undefined
   #watchedAt = 0
   #damage: DamageError | undefined
+  #isChecked: boolean
+  /** Why the ledger must not be used yet. */
+  #findDelay: () => CheckingError | undefined = () => undefined
 
   constructor({ database, seals, witness, damage }: LedgerFile, options: GuardOptions) {
     this.#options = options
     this.#witnessFile = witness?.file
-    this.#opened = witness ?? { stamp: uncheckedStamp, dataVersion: 0, isChecked: false }
+    this.#opened = witness ?? {
+      stamp: uncheckedStamp,
+      dataVersion: 0,
+      rows: 'unknown',
+      isLarge: false,
+    }
+    this.#isChecked = this.#opened.rows === 'sound'
     this.#database = database
     this.#seals = seals
     this.#state = new StateRow(database, seals)
@@ -54,6 +77,22 @@ export class DamageGuard {
     return this.#state.generation
   }
 
+  /** Refuses all work while the rows are being checked. */
+  suspend(findDelay: () => CheckingError): void {
+    this.#findDelay = findDelay
+  }
+
+  /** All rows were found sound. */
+  resume(): void {
+    this.#isChecked = true
+    this.#findDelay = () => undefined
+  }
+
+  /** Why work is refused now. */
+  get refusal(): DamageError | CheckingError | undefined {
+    return this.#damage ?? this.#findDelay()
+  }
+
   /** Takes a slot of the witness. Runs inside a transaction, which keeps other processes out. */
   openWitness(owner: string, isDead: (owner: string) => boolean): void {
     if (this.#witnessFile === undefined) return
@@ -64,7 +103,8 @@ export class DamageGuard {
 
   /** Runs work on the database; damage that it finds is final until the operator has repaired the store. */
   attempt<T>(work: () => T): T {
-    if (this.#damage) throw this.#damage
+    const { refusal } = this
+    if (refusal) throw refusal
     try {
       return work()
     } catch (error) {
@@ -84,9 +124,10 @@ export class DamageGuard {
 
   /** Compares the files with what this process has written, now and then. Runs before a transaction. */
   watchFiles(): void {
-    const now = this.#options.now()
-    if (Math.abs(now - this.#watchedAt) < watchIntervalMs) return
-    this.#watchedAt = now
+    const { now, watchesClosely } = this.#options
+    const time = now()
+    if (Math.abs(time - this.#watchedAt) < watchIntervalMs && !watchesClosely()) return
+    this.#watchedAt = time
     this.checkFiles()
   }
 
@@ -118,25 +159,37 @@ export class DamageGuard {
     this.#record = this.#state.advance(chains)
   }
 
-  /** A transaction was committed; `isOnDisk` when it survives a power failure. */
-  confirm(isOnDisk: boolean): void {
+  /** A transaction was committed, but may not be on disk. */
+  complete(): void {
     this.#state.confirm()
     this.#seals.reset(0n)
+    this.#latest = { record: this.#record, order: this.#latest.order + 1 }
     if (this.#witnessFile === undefined) return
     this.#files ??= new FileWatch(this.#options.file, this.#witnessFile, this.#opened.stamp)
-    if (isOnDisk) this.#confirm(this.#files.stamp)
+  }
+
+  get latest(): LedgerCommit {
+    return this.#latest
+  }
+
+  /** This commit, and so all before it, would survive a power failure. */
+  confirm(commit: LedgerCommit): void {
+    if (this.#files && commit.order > this.#confirmed.order)
+      this.#confirm(commit, this.#files.stamp)
   }
 
   /** This process has written the database file: tells the other processes. */
-  confirmCheckpoint(): void {
-    this.#files?.remember()
-    if (this.#files) this.#confirm(this.#files.stamp)
+  confirmCheckpoint(isComplete: boolean): void {
+    if (!this.#files) return
+    this.#files.remember()
+    // Only a complete checkpoint has brought the latest commit to the disk.
+    this.#confirm(isComplete ? this.#latest : this.#confirmed, this.#files.stamp)
   }
 
-  #confirm(stamp: string): void {
-    if (this.#record === '') return
-    this.#witness?.confirm(this.#record, stamp)
-    this.#confirmed = this.#record
+  #confirm(commit: LedgerCommit, stamp: string): void {
+    if (commit === noCommit) return
+    this.#witness?.confirm(commit.record, stamp)
+    this.#confirmed = commit
   }
 
   /** A transaction was rolled back. */
@@ -149,19 +202,18 @@ export class DamageGuard {
   close(checkpoint: 'complete' | 'partial' | undefined): void {
     if (this.#files && checkpoint && !this.#damage) {
       this.#files.remember()
-      const isComplete = checkpoint === 'complete'
-      // The last commit of this process is on disk only then.
-      if (!isComplete) this.#record = this.#confirmed
       const { stamp } = this.#files
-      this.#confirm(isComplete && this.#hasUsedItAlone() ? toClosedStamp(stamp) : stamp)
+      if (checkpoint === 'complete')
+        this.#confirm(this.#latest, this.#hasUsedItAlone() ? toClosedStamp(stamp) : stamp)
+      // The last commit of this process may not be on disk.
+      else this.#confirm(this.#confirmed, stamp)
     }
     this.#witness?.close()
   }
 
   /** Then the file contains what was checked, and the commits of this process. */
   #hasUsedItAlone(): boolean {
-    const { isChecked, dataVersion } = this.#opened
-    return isChecked && readDataVersion(this.#database) === dataVersion
+    return this.#isChecked && readDataVersion(this.#database) === this.#opened.dataVersion
   }
 
   /** Another process has made a checkpoint, and its witness record says so. */

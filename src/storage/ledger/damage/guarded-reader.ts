@@ -1,8 +1,9 @@
 import type { LedgerReader } from '../../../governance/ledger.ts'
+import type { LedgerTables } from '../ledger-tables.ts'
 import type { DamageGuard } from './damage-guard.ts'
 
 /** Reads outside of transactions, refused when the ledger is damaged. */
-export function guardReader(reader: LedgerReader, guard: DamageGuard): LedgerReader {
+export function guardReader(reader: LedgerTables, guard: DamageGuard): LedgerReader {
   return {
     runByKey: (caller, capability, key) =>
       guard.attempt(() => reader.runByKey(caller, capability, key)),
@@ -12,7 +13,11 @@ export function guardReader(reader: LedgerReader, guard: DamageGuard): LedgerRea
       guard.attempt(() => reader.hasRun(caller, capability, key, digest)),
     run: (id) => guard.attempt(() => reader.run(id)),
     runs: (state, limit) => guard.attempt(() => reader.runs(state, limit)),
-    spent: (account, window) => guard.attempt(() => reader.spent(account, window)),
+    spent: (account, window) =>
+      guard.attempt(() => {
+        reader.refresh()
+        return reader.spent(account, window)
+      }),
     approval: (id) => guard.attempt(() => reader.approval(id)),
     approvalFor: (binding) => guard.attempt(() => reader.approvalFor(binding)),
     outdatedApproval: (request, binding, now) =>

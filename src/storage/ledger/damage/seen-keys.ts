@@ -3,6 +3,8 @@ import type { Sqlite } from '../../sqlite/sqlite.ts'
 
 /** Rows that are read as one JSON text: a driver returns it much faster than many short values. */
 const pageRows = 100_000
+/** Hashes that are handed on at once: adding them must not hold up the event loop. */
+const maxHashes = 10_000
 
 /**
  * The idempotency keys that this process has seen, as hashes in memory. A key that is here but not found in
@@ -15,6 +17,9 @@ export class SeenKeys {
   #recent = new Set<number>()
   #older = new Set<number>()
   #rotatedAt: number
+  #isComplete = false
+  /** Keys that were deleted before all were added. */
+  readonly #deleted = new Set<number>()
 
   constructor(keepMs: number, now: () => number) {
     this.#keepMs = keepMs
@@ -22,19 +27,20 @@ export class SeenKeys {
     this.#rotatedAt = now()
   }
 
-  /** Adds the keys of all runs in the database. */
-  load(database: Sqlite): void {
-    const page = database.prepare<{ count: number; keys: Bytes }>(
-      `select cast(count(*) as integer) as count,
-         cast(json_group_array(json_array(caller, capability, key)) as blob) as keys
-       from (select caller, capability, key from runs where key is not null limit ${pageRows} offset ?)`,
-    )
-    for (let offset = 0, count = pageRows; count === pageRows; offset += pageRows) {
-      const row = page.get(offset)
-      count = row?.count ?? 0
-      const keys = row ? (JSON.parse(toText(row.keys)) as [string, string, string][]) : []
-      for (const [caller, capability, key] of keys) this.add({ caller, capability, key })
-    }
+  /** Whether the keys from before this process are here too. */
+  get isComplete(): boolean {
+    return this.#isComplete
+  }
+
+  /** Adds keys from before this process. */
+  addHashes(hashes: Float64Array): void {
+    for (const hash of hashes) if (!this.#deleted.has(hash)) this.#recent.add(hash)
+  }
+
+  /** All keys from before this process have been added. */
+  complete(): void {
+    this.#isComplete = true
+    this.#deleted.clear()
   }
 
   has(key: RunKey): boolean {
@@ -56,6 +62,25 @@ export class SeenKeys {
     const hash = toHash(key)
     this.#recent.delete(hash)
     this.#older.delete(hash)
+    if (!this.#isComplete) this.#deleted.add(hash)
+  }
+}
+
+/** The hashes of the keys of all runs in a database. */
+export function* readKeyHashes(database: Sqlite): Generator<Float64Array> {
+  const page = database.prepare<{ count: number; keys: Bytes }>(
+    `select cast(count(*) as integer) as count,
+       cast(json_group_array(json_array(caller, capability, key)) as blob) as keys
+     from (select caller, capability, key from runs where key is not null limit ${pageRows} offset ?)`,
+  )
+  for (let offset = 0, count = pageRows; count === pageRows; offset += pageRows) {
+    const row = page.get(offset)
+    count = row?.count ?? 0
+    const keys = row ? (JSON.parse(toText(row.keys)) as [string, string, string][]) : []
+    for (let start = 0; start < keys.length; start += maxHashes)
+      yield Float64Array.from(keys.slice(start, start + maxHashes), ([caller, capability, key]) =>
+        toHash({ caller, capability, key }),
+      )
   }
 }
 
