@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startHttp } from './http-client.mjs'
+import { loadHttp } from './load.mjs'
 import { contestantFile } from './paths.mjs'
 import { stopProcess } from './processes.mjs'
-import { checkAnswer } from './requests.mjs'
+import { checkAnswer, toHttpBytes } from './requests.mjs'
 import { quantile } from './statistics.mjs'
 
 const concurrency = 16
@@ -38,11 +39,13 @@ export const measureSessionMemory = async (scenario, { quick }) => {
 
 const measureSessions = async (row, { sessions: count, callsPerSession, warmUp }) => {
   const flags = ['--expose-gc', '--import', contestantFile('heap-probe')]
-  const { child, openSession, ask } = await startHttp(row, { flags, channel: 'ipc' })
+  const { child, port, openSession, ask } = await startHttp(row, { flags, channel: 'ipc' })
   const openAll = (length) => runAll(Array.from({ length }), openSession)
-  const callAll = (sessions, calls) =>
+  const callAll = (sessions, limit) =>
     runAll(sessions, async (session) => {
-      for (let call = 0; call < calls; call++) checkAnswer(row, await ask(session))
+      const requests = [{ bytes: toHttpBytes({ ...row, session, port }), counters: [] }]
+      const { errors } = await loadHttp({ port, requests, duration: { seconds: 120, limit } })
+      if (errors > 0) throw new Error(`${row.contestant} refused ${errors} calls of a session.`)
     })
   const readKilobytes = async () => {
     await sleep(settleMs)
@@ -59,7 +62,7 @@ const measureSessions = async (row, { sessions: count, callsPerSession, warmUp }
   await callAll(sessions, callsPerSession)
   const loaded = await readKilobytes()
   // A server that forgets sessions would look small.
-  await callAll(sessions, 1)
+  await runAll(sessions, async (session) => checkAnswer(row, await ask(session)))
   await stopProcess(child)
   return { idle: (idle - empty) / count, loaded: (loaded - empty) / count }
 }

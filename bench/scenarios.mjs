@@ -144,10 +144,10 @@ const memory = {
 /** Together with those of the warm-up fewer sessions than one caller may have. */
 const sessionMemory = {
   title: 'Memory of a 2025 session, idle and after 40 calls',
-  warmUp: { sessions: 50, calls: 200 },
+  warmUp: { sessions: 40, calls: 100 },
   sessions: 200,
   callsPerSession: 40,
-  rounds: 3,
+  rounds: 2,
   rows: rows(['drawbridge', 'mcpserver', 'v1'], { era: legacy }),
 }
 
