@@ -5,7 +5,8 @@ import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fixtures } from './paths.mjs'
 
-const startTimeoutMs = 60_000
+// Long, because a busy machine must not end a run of half an hour.
+const startTimeoutMs = 180_000
 
 const children = new Set()
 process.on('exit', () => {

@@ -150,8 +150,8 @@ export const toVerdictTable = (verdicts) =>
     ...(verdicts.some(({ stretch }) => stretch !== undefined)
       ? [{ title: 'stretch', toCell: ({ stretch = '–' }) => String(stretch) }]
       : []),
-    { title: 'before', toCell: ({ before }) => toNumber(before) },
-    { title: 'now', toCell: ({ now }) => toNumber(now) },
+    { title: 'before', toCell: ({ before }) => toPreciseNumber(before) },
+    { title: 'now', toCell: ({ now }) => toPreciseNumber(now) },
     { title: 'met', toCell: toMet },
   ])
 
@@ -182,8 +182,12 @@ const toTable = (entries, columns) =>
     .join('\n')
 
 /** Two or three significant digits: the measurements are not more precise. */
-export const toNumber = (value) => {
+const toNumber = (value) => {
   if (value === undefined) return '–'
   if (value >= 100) return Math.round(value).toLocaleString('en')
   return value >= 10 ? value.toFixed(1) : value.toPrecision(2)
 }
+
+/** Three digits, because a value beside its gate must not look equal to it. */
+export const toPreciseNumber = (value) =>
+  value === undefined ? '–' : value >= 100 ? toNumber(value) : value.toPrecision(3)
