@@ -1,5 +1,4 @@
 import { commands } from './commands.mjs'
-import { withSmallLedger } from './measure-timings.mjs'
 import { cpuMilliseconds, readLine, startProcess, stopProcess } from './processes.mjs'
 import { checkAnswer, handshake, setCounter, toMessage } from './requests.mjs'
 import { lowerQuartile } from './statistics.mjs'
@@ -11,10 +10,11 @@ import { lowerQuartile } from './statistics.mjs'
  */
 export const measureStartUps = async ({ rows, rounds }, { quick }) => {
   const runs = await Promise.all(
-    rows.map(async (row) => {
-      const server = quick ? withSmallLedger(row) : row
-      return { row, command: await commands[row.contestant].stdio(server), starts: [] }
-    }),
+    rows.map(async (row) => ({
+      row,
+      command: await commands[row.contestant].stdio(row),
+      starts: [],
+    })),
   )
   // The first start fills the disk cache and creates the ledger: it is checked, but not counted.
   for (let round = 0; round <= (quick ? 1 : rounds); round++)

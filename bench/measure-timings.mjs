@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkAnswer } from './requests.mjs'
-import { smallLedger } from './scenarios.mjs'
 import { lowerQuartile, quantile } from './statistics.mjs'
 import { open } from './subjects.mjs'
 
@@ -47,7 +46,7 @@ const quickWarmUp = { seconds: 0.3 }
 
 /** Runs all contestants at the same time in interleaved rounds, so that other load affects all. */
 const runRounds = async ({ warmUp, rows }, quick, rounds) => {
-  const subjects = await Promise.all(rows.map((row) => open(quick ? withSmallLedger(row) : row)))
+  const subjects = await Promise.all(rows.map(open))
   await checkAll(subjects)
   for (const subject of subjects) await subject.run(quick ? quickWarmUp : warmUp)
 
@@ -63,10 +62,6 @@ const runRounds = async ({ warmUp, rows }, quick, rounds) => {
   await Promise.all(subjects.map((subject) => subject.close()))
   return results
 }
-
-/** Limits the ledger of a quick run: filling a large one takes minutes. */
-export const withSmallLedger = (row) =>
-  row.ledgerRuns === undefined ? row : { ...row, ledgerRuns: smallLedger }
 
 /** Called before and after the rounds: a server that starts to refuse calls would look fast. */
 export const checkAll = async (subjects) => {

@@ -67,13 +67,14 @@ export const toPlot = ({ machine, gates }, theme) => {
     )
     y += 30
   }
-  const height = y + 2
+  const notes = machine.split('; ')
+  const height = y + notes.length * 16 - 14
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-labelledby="title desc" font-family="ui-sans-serif, system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif">
 <title id="title">Performance of Drawbridge against its gates</title>
 <desc id="desc">${escapeXml(toDescription(gates))}</desc>
 ${toLegend(colors).join('\n')}
 ${parts.join('\n')}
-${text(16, height - 14, machine, { size: 11, fill: colors.muted })}
+${notes.map((note, index) => text(16, y - 12 + index * 16, note, { size: 11, fill: colors.muted })).join('\n')}
 </svg>
 `
 }

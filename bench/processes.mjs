@@ -7,6 +7,8 @@ import { fixtures } from './paths.mjs'
 
 // Long, because a busy machine must not end a run of half an hour.
 const startTimeoutMs = 180_000
+// A server that is killed leaves a ledger whose next start is slower.
+const stopTimeoutMs = 30_000
 
 const children = new Set()
 process.on('exit', () => {
@@ -67,7 +69,7 @@ export const stopProcess = async (child, signal = 'SIGTERM') => {
   children.delete(child)
   const exited = once(child, 'exit')
   child.kill(signal)
-  const killTimer = setTimeout(() => child.kill('SIGKILL'), 3000)
+  const killTimer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
   await exited
   clearTimeout(killTimer)
 }

@@ -11,7 +11,7 @@ import { measureTimings } from './measure-timings.mjs'
 import { checkouts, productOf } from './paths.mjs'
 import { clearFixtures } from './projects.mjs'
 import { toSection, toSummary } from './report.mjs'
-import { scenarios, withBefore } from './scenarios.mjs'
+import { scenarios, withBefore, withSmallLedgers } from './scenarios.mjs'
 import { replaceBlock } from './table.mjs'
 
 const { values: options } = parseArgs({
@@ -48,7 +48,8 @@ const main = async () => {
   const sections = []
   for (const [name, scenario] of Object.entries(scenarios)) {
     if (options.scenario && !options.scenario.includes(name)) continue
-    const contest = options.before ? withBefore(scenario) : scenario
+    const sized = options.quick ? withSmallLedgers(scenario) : scenario
+    const contest = options.before ? withBefore(sized) : sized
     results[name] = await measures[scenario.kind](contest, toSettings(name))
     sections.push(toSection(scenario, results[name]))
     console.log(sections.at(-1))
@@ -90,7 +91,7 @@ const toMachine = () =>
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0].model}), load ` +
   `${loadavg()[0].toFixed(1)} before, ${new Date().toISOString().slice(0, 10)}; ` +
   (options.quick
-    ? 'quick run, without warm-up and large ledgers: not representative'
+    ? 'quick run without warm-up: not representative'
     : `${rounds} interleaved rounds of 1 s`)
 
 const toSettings = (name) => ({
