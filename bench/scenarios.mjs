@@ -149,7 +149,7 @@ const sessionMemory = {
   warmUp: { sessions: 40, calls: 100 },
   sessions: 200,
   callsPerSession: 40,
-  rounds: 2,
+  rounds: 3,
   rows: rows(['drawbridge', 'mcpserver', 'v1'], { era: legacy }),
 }
 
