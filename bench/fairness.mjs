@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { clearFixtures, fixtures, product as ownProduct } from './commands.mjs'
+import { fixtures, productOf } from './paths.mjs'
 import {
   findFreePort,
   readLine,
@@ -12,6 +12,7 @@ import {
   stopProcess,
   waitUntilListening,
 } from './processes.mjs'
+import { clearFixtures } from './projects.mjs'
 
 /**
  * One caller floods the server, another one sends calls at a steady rate: the p99 of its latency may be
@@ -23,7 +24,7 @@ const { values: options } = parseArgs({
     attack: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '6' },
     seconds: { type: 'string', default: '5' },
-    product: { type: 'string', default: ownProduct },
+    product: { type: 'string', default: productOf() },
     'no-gate': { type: 'boolean', default: false },
   },
 })

@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs'
+import { importSource } from './sources.mjs'
 
-const ledgerModule = new URL('../dist/storage/ledger/sqlite-ledger.js', import.meta.url)
 const batchSize = 10_000
-const { SqliteLedger } = existsSync(ledgerModule) ? await import(ledgerModule.href) : {}
 
 /** Writes `count` runs, each by another caller, with an idempotency key, a charge and an approval. */
 export const fillLedger = async (file, count) => {
+  const { SqliteLedger } = await importSource('storage/ledger/sqlite-ledger')
   const at = Date.now()
   const ledger = new SqliteLedger({
     file,

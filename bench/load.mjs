@@ -14,10 +14,10 @@ const answerTimeoutMs = 60_000
  * request count cover the same work.
  *
  * @param {{ port: number, requests: { bytes: Buffer, counters: number[] }[], duration: Duration,
- *   onConnected: () => void }} options
+ *   onConnected?: () => void }} options
  * @returns {Promise<LoadResult>}
  */
-export const loadHttp = async ({ port, requests, duration, onConnected }) => {
+export const loadHttp = async ({ port, requests, duration, onConnected = () => {} }) => {
   const sockets = requests.map(() => connect({ port, host: '127.0.0.1', noDelay: true }))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   onConnected()

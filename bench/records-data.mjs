@@ -1,4 +1,6 @@
-import { declareStream, streamShape } from '../dist/sources/records/streams/declare-stream.js'
+import { importSource } from './sources.mjs'
+
+const { declareStream, streamShape } = await importSource('sources/records/streams/declare-stream')
 
 /** Four connections with five streams each; `largestSource` has a quarter of all records. */
 export const connections = ['work', 'home', 'shop', 'club']

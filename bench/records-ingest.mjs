@@ -1,6 +1,4 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { importRecords } from '../dist/runtime/records/import-records.js'
-import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import { createRandom, createRecord, streams } from './records-data.mjs'
 import { createLoader, openDriver } from './records-floor.mjs'
 import {
@@ -10,6 +8,10 @@ import {
   quantile,
 } from './records-measure.mjs'
 import { removeStore, toFile } from './records-store.mjs'
+import { importSource } from './sources.mjs'
+
+const { importRecords } = await importSource('runtime/records/import-records')
+const { RecordWriter } = await importSource('storage/records/writing/record-writer')
 
 const records = 60_000
 const rounds = 5

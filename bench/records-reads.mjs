@@ -1,12 +1,14 @@
-import { aggregateRecords } from '../dist/sources/records/aggregate/aggregate-records.js'
-import { queryRecords } from '../dist/sources/records/query/query-records.js'
-import { openReader } from '../dist/sources/records/reading/reader.js'
-import { searchRecords } from '../dist/sources/records/search/search-records.js'
-import { SqliteRecords } from '../dist/storage/records/sqlite-records.js'
 import { largestSource } from './records-data.mjs'
 import { createFloor, openDriver } from './records-floor.mjs'
 import { compare, measureLongestBlock, quantile } from './records-measure.mjs'
 import { since } from './records-store.mjs'
+import { importSource } from './sources.mjs'
+
+const { aggregateRecords } = await importSource('sources/records/aggregate/aggregate-records')
+const { queryRecords } = await importSource('sources/records/query/query-records')
+const { openReader } = await importSource('sources/records/reading/reader')
+const { searchRecords } = await importSource('sources/records/search/search-records')
+const { SqliteRecords } = await importSource('storage/records/sqlite-records')
 
 const projectedFields = ['id', 'sent_at', 'channel', 'amount', 'subject']
 const source = { connection: largestSource.connection, stream: largestSource.stream }

@@ -5,9 +5,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { SqliteRecords } from '../dist/storage/records/sqlite-records.js'
 import { largestSource } from './records-data.mjs'
 import { quantile } from './records-measure.mjs'
+import { importSource } from './sources.mjs'
+
+const { SqliteRecords } = await importSource('storage/records/sqlite-records')
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 const warmUpCalls = 500

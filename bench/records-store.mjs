@@ -2,9 +2,6 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { createGrant } from '../dist/sources/records/grants/issue-tokens.js'
-import { toRecordEntry } from '../dist/sources/records/import/to-entry.js'
-import { RecordWriter } from '../dist/storage/records/writing/record-writer.js'
 import {
   connections,
   countRecords,
@@ -14,6 +11,11 @@ import {
   streamNames,
   streams,
 } from './records-data.mjs'
+import { importSource } from './sources.mjs'
+
+const { createGrant } = await importSource('sources/records/grants/issue-tokens')
+const { toRecordEntry } = await importSource('sources/records/import/to-entry')
+const { RecordWriter } = await importSource('storage/records/writing/record-writer')
 
 export const emittedAt = '2026-06-01T00:00:00.000Z'
 const batchSize = 1000

@@ -71,6 +71,10 @@ export const toCounters = (bytes, connection) => {
   return offsets
 }
 
+/** The text of a message with another counter. */
+export const setCounter = (text, value) =>
+  text.replaceAll(counter, String(value).padStart(counter.length, '0'))
+
 /** Parses the message in a body, which is JSON or an SSE stream with one event. */
 export const toAnswer = (body) => JSON.parse(/^data: (\{.*)$/m.exec(body)?.[1] ?? body)
 

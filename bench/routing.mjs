@@ -2,10 +2,12 @@
 import { rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { Cancellation } from '../dist/capability/cancellation.js'
-import { openLedger } from '../dist/runtime/store/open-ledger.js'
-import { intentSource } from '../dist/sources/intents/intent-source.js'
-import { SqliteExecutionLog } from '../dist/storage/ledger/sqlite-execution-log.js'
+import { importSource } from './sources.mjs'
+
+const { Cancellation } = await importSource('capability/cancellation')
+const { openLedger } = await importSource('runtime/store/open-ledger')
+const { intentSource } = await importSource('sources/intents/intent-source')
+const { SqliteExecutionLog } = await importSource('storage/ledger/sqlite-execution-log')
 
 const calls = Number(process.argv[2] ?? 10_000)
 

@@ -1,74 +1,92 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { clearFixtures, commands, product } from './commands.mjs'
-import * as report from './report.mjs'
-import { checkAnswer } from './requests.mjs'
-import { memory, startUps, timedScenarios } from './scenarios.mjs'
-import { measureStartUp, open } from './subjects.mjs'
+import { earlierTargets, gates, toVerdicts } from './gates.mjs'
+import { measureCommands } from './measure-commands.mjs'
+import { measureMemory } from './measure-memory.mjs'
+import { measureSessionMemory } from './measure-session-memory.mjs'
+import { measureStartUps } from './measure-start-ups.mjs'
+import { measureTimings } from './measure-timings.mjs'
+import { checkouts, productOf } from './paths.mjs'
+import { clearFixtures } from './projects.mjs'
+import { toSection, toSummary } from './report.mjs'
+import { scenarios, withBefore, withSmallLedgers } from './scenarios.mjs'
+import { replaceBlock } from './table.mjs'
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     scenario: { type: 'string', multiple: true },
+    before: { type: 'string' },
     json: { type: 'string' },
+    table: { type: 'string' },
     'no-gate': { type: 'boolean', default: false },
   },
 })
 
 const rounds = options.quick ? 1 : 9
-// The kernel counts CPU time in ticks of 10 ms: in one second their rounding error is 1 %.
-const roundDuration = { seconds: options.quick ? 0.4 : 1 }
-// A quick run is too short for targets; it shows that all contestants answer correctly.
+// A quick run is too short for gates; it shows that all contestants answer correctly.
 const isGated = !options.quick && !options['no-gate']
-const quickWarmUp = { seconds: 0.3 }
-const memoryCalls = options.quick ? 1000 : memory.calls
-const settleMs = 60
+
+const measures = {
+  timing: measureTimings,
+  'start-up': measureStartUps,
+  commands: measureCommands,
+  memory: measureMemory,
+  'session-memory': measureSessionMemory,
+}
 
 const main = async () => {
+  if (options.before) checkouts.set('before', path.resolve(options.before))
   checkPreconditions()
   clearFixtures()
   const machine = toMachine()
   console.log(`${machine}\n`)
 
-  const timings = {}
-  for (const [name, scenario] of Object.entries(timedScenarios).filter(([name]) =>
-    isSelected(name),
-  )) {
-    timings[name] = await measureTimings(name, scenario)
-    show(scenario.title, report.toTimingTable(timings[name]))
+  const results = {}
+  const sections = []
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    if (options.scenario && !options.scenario.includes(name)) continue
+    const sized = options.quick ? withSmallLedgers(scenario) : scenario
+    const contest = options.before ? withBefore(sized) : sized
+    results[name] = await measures[scenario.kind](contest, toSettings(name))
+    sections.push(toSection(scenario, results[name]))
+    console.log(sections.at(-1))
   }
-  const starts = isSelected('start-up') ? await runStartUps() : undefined
-  if (starts) show(startUps.title, report.toStartUpTable(starts))
-  const memories = isSelected('memory') ? await runMemory() : undefined
-  if (memories)
-    show(
-      `${memory.title} ${memoryCalls.toLocaleString('en')} calls`,
-      report.toMemoryTable(memories),
-    )
-  const verdicts = report.toVerdicts(timings)
-  if (verdicts.length > 0) show('Targets', report.toVerdictTable(verdicts))
 
-  if (options.json) {
-    const results = { machine, timings, startUps: starts, memory: memories, verdicts }
-    writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`)
+  const report = {
+    machine,
+    gates: toVerdicts(gates, results),
+    targets: toVerdicts(earlierTargets, results),
+    results,
   }
-  process.exit(isGated && verdicts.some(({ met }) => !met) ? 1 : 0)
+  console.log(`### Gates\n\n${toSummary(report)}`)
+  if (options.json) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`)
+  if (options.table) {
+    const text = [toSummary(report), ...sections].join('\n')
+    writeFileSync(options.table, replaceBlock(readFileSync(options.table, 'utf8'), text))
+  }
+  clearFixtures()
+  const isMissed = [...report.gates, ...report.targets].some(({ met }) => met === false)
+  process.exit(isGated && isMissed ? 1 : 0)
 }
 
 const checkPreconditions = () => {
-  const names = [...Object.keys(timedScenarios), 'start-up', 'memory']
+  const names = Object.keys(scenarios)
   const unknownName = options.scenario?.find((name) => !names.includes(name))
   if (unknownName)
     throw new Error(`Unknown scenario ${unknownName}. Available: ${names.join(', ')}.`)
-  if (!existsSync(product)) throw new Error(`${product} is missing. Run: npm run build`)
+  if (options.table && options.scenario)
+    throw new Error('--table replaces all tables, and needs a run of all scenarios.')
+  if (options.table) replaceBlock(readFileSync(options.table, 'utf8'), '')
+  for (const checkout of checkouts.keys())
+    if (!existsSync(productOf(checkout)))
+      throw new Error(`${productOf(checkout)} is missing. Run: npm run build`)
   if (!existsSync('/proc/self/stat'))
     throw new Error('CPU time is read from /proc, which needs Linux.')
 }
 
-const isSelected = (name) => !options.scenario || options.scenario.includes(name)
-const show = (title, table) => console.log(`### ${title}\n\n${table}\n`)
 const toMachine = () =>
   `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0].model}), load ` +
   `${loadavg()[0].toFixed(1)} before, ${new Date().toISOString().slice(0, 10)}; ` +
@@ -76,96 +94,17 @@ const toMachine = () =>
     ? 'quick run without warm-up: not representative'
     : `${rounds} interleaved rounds of 1 s`)
 
-/**
- * Repeats a scenario that misses a target, in new processes, and combines all rounds: on a busy
- * machine two equal servers differed by 13 % over nine rounds.
- */
-const measureTimings = async (name, scenario) => {
-  const first = await runRounds(scenario)
-  const timings = toTimings(scenario, first)
-  if (!isGated || report.toVerdicts({ [name]: timings }).every(({ met }) => met)) return timings
-  console.error(`${name}: a target is missed, the scenario runs again`)
-  const second = await runRounds(scenario)
-  return toTimings(
-    scenario,
-    first.map((rounds, index) => [...rounds, ...second[index]]),
-  )
-}
+const toSettings = (name) => ({
+  quick: options.quick,
+  rounds,
+  isMet: (entries) =>
+    !isGated ||
+    toVerdicts([...gates, ...earlierTargets], { [name]: entries }).every(
+      ({ met }) => met !== false,
+    ),
+})
 
-const toTimings = ({ rows }, results) =>
-  rows.map((row, index) => report.toTiming(row, results[index]))
-
-/** Runs all contestants at the same time in interleaved rounds, so that other load affects all. */
-const runRounds = async ({ warmUp, rows }) => {
-  const subjects = await Promise.all(
-    rows.map((row) => open(options.quick ? withSmallLedger(row) : row)),
-  )
-  await checkAll(subjects)
-  for (const subject of subjects) await subject.run(options.quick ? quickWarmUp : warmUp)
-
-  const results = subjects.map(() => [])
-  for (let round = 0; round < rounds; round++) {
-    for (const [index, subject] of subjects.entries()) {
-      if (round >= (subject.row.rounds ?? rounds)) continue
-      results[index].push(await runWithoutErrors(subject, roundDuration))
-    }
-  }
-
-  await checkAll(subjects)
-  await Promise.all(subjects.map((subject) => subject.close()))
-  return results
-}
-
-/** Limits the ledger of a quick run: filling a large one takes a minute. */
-const withSmallLedger = (row) =>
-  row.ledgerRuns === undefined ? row : { ...row, ledgerRuns: Math.min(row.ledgerRuns, 1000) }
-
-/** Called before and after the rounds: a server that starts to refuse calls would look fast. */
-const checkAll = async (subjects) => {
-  for (const { row, ask } of subjects) checkAnswer(row, await ask())
-}
-
-const runWithoutErrors = async ({ row, run }, duration) => {
-  // Deferred work, such as audit writes, counts as well.
-  const round = await run(duration, () => sleep(settleMs))
-  if (round.errors > 0)
-    throw new Error(`${row.contestant}: ${round.errors} answers had another status than 200.`)
-  return round
-}
-
-const runStartUps = async () => {
-  const runs = []
-  for (const contestant of startUps.contestants)
-    runs.push({ contestant, command: await commands[contestant].stdio(1), times: [] })
-  // The first start fills the disk cache and creates the ledger: it is checked, but not timed.
-  for (let round = 0; round <= (options.quick ? 3 : startUps.rounds); round++) {
-    for (const { contestant, command, times } of runs) {
-      const { milliseconds, answer } = await measureStartUp(command)
-      checkAnswer({ contestant, method: 'tools/list', tools: 1 }, answer)
-      if (round > 0) times.push(milliseconds)
-    }
-  }
-  return runs.map(({ contestant, times }) => ({
-    contestant,
-    milliseconds: report.lowerQuartile(times),
-  }))
-}
-
-const runMemory = async () => {
-  const results = []
-  for (const row of memory.rows) {
-    const subject = await open(row)
-    await checkAll([subject])
-    await sleep(settleMs)
-    const idle = subject.residentMegabytes()
-    await runWithoutErrors(subject, { limit: memoryCalls, seconds: 120 })
-    results.push({ row, idle, loaded: subject.residentMegabytes() })
-    await subject.close()
-  }
-  return results
-}
-
-// Exit code 1 is reserved for missed targets.
+// Exit code 1 is reserved for missed gates.
 await main().catch((error) => {
   console.error(error.message)
   process.exit(2)

@@ -1,6 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
+
 const modern = '2026-07-28'
 const legacy = '2025-11-25'
 const allContestants = ['floor', 'drawbridge', 'lowlevel', 'mcpserver']
+const legacyContestants = [...allContestants, 'v1']
 const defaults = { transport: 'http', era: modern, method: 'tools/call', tools: 1, connections: 32 }
 
 const rows = (contestants, options) =>
@@ -15,21 +18,24 @@ const slowOptions = { connections: 4, rounds: 3 }
 const slowestOptions = { connections: 1, rounds: 3 }
 const listing = { method: 'tools/list' }
 // Runs, keys, callers, approvals and budget accounts in the ledger before the scenario.
-const smallLedger = 1000
-const largeLedger = 1_000_000
+export const smallLedger = 1000
+export const largeLedger = 1_000_000
 
 /**
- * Scenarios with interleaved rounds. The warm-up of `call` is the longest, because the SDK still
- * gets faster after 10,000 requests and the main targets compare with it.
+ * Interleaved rounds of requests. The warm-up of `call` is the longest, because the SDK still gets
+ * faster after 10,000 requests and the main targets compare with it.
  *
  * @typedef {import('./subjects.mjs').Row & { rounds?: number }} TimedRow
  * @type {Record<string, { title: string, warmUp: import('./load.mjs').Duration, rows: TimedRow[] }>}
  */
-export const timedScenarios = {
+const timed = {
   call: {
     title: 'tools/call, one tool, 32 connections',
     warmUp: { seconds: 15, limit: 15_000 },
-    rows: rows(allContestants),
+    rows: [
+      ...rows(allContestants),
+      ...rows(['governed'], { effect: 'analysis', ledgerRuns: smallLedger }),
+    ],
   },
   tools: {
     title: 'tools/call by number of tools',
@@ -54,7 +60,20 @@ export const timedScenarios = {
   'legacy-session': {
     title: 'tools/call in 2025 sessions, 32 connections',
     warmUp: { seconds: 6, limit: 15_000 },
-    rows: rows(allContestants, { era: legacy }),
+    rows: rows(legacyContestants, { era: legacy }),
+  },
+  'legacy-list': {
+    title: 'tools/list of 100 tools in 2025 sessions',
+    warmUp: { seconds: 4, limit: 15_000 },
+    rows: [
+      ...rows(['floor', 'drawbridge'], { ...listing, era: legacy, tools: 100 }),
+      ...rows(['lowlevel', 'mcpserver', 'v1'], {
+        ...listing,
+        era: legacy,
+        tools: 100,
+        connections: 4,
+      }),
+    ],
   },
   governance: {
     title: 'Cost of governance: a call without rules, with rules, and with a durable effect',
@@ -70,21 +89,53 @@ export const timedScenarios = {
   stdio: {
     title: 'tools/call over stdio, 32 outstanding',
     warmUp: { seconds: 4, limit: 15_000 },
-    rows: [modern, legacy].flatMap((era) =>
-      rows(['floor', 'drawbridge', 'mcpserver'], { transport: 'stdio', era }),
-    ),
+    rows: [
+      ...rows(['floor', 'drawbridge', 'mcpserver'], { transport: 'stdio' }),
+      ...rows(['floor', 'drawbridge', 'mcpserver', 'v1'], { transport: 'stdio', era: legacy }),
+    ],
   },
 }
 
-export const startUps = {
+const starting = { ...defaults, ...listing, transport: 'stdio' }
+
+/** Processes that are started, asked once and stopped; `end` says how. */
+const startUp = {
   title: 'Start-up, from spawn to the first tools/list answer over stdio',
   rounds: 15,
-  contestants: ['floor', 'drawbridge', 'mcpserver'],
+  rows: [
+    { ...starting, contestant: 'floor' },
+    { ...starting, contestant: 'mcpserver' },
+    { ...starting, contestant: 'v1', era: legacy },
+    { ...starting, contestant: 'drawbridge', effect: 'write' },
+    { ...starting, contestant: 'drawbridge', effect: 'write', ledgerRuns: largeLedger },
+    // After a call with an effect, so that the ledger is not as a proper stop leaves it.
+    {
+      ...starting,
+      contestant: 'drawbridge',
+      effect: 'write',
+      ledgerRuns: largeLedger,
+      end: 'SIGKILL',
+    },
+  ],
+}
+
+/** The command line on a project with one tool, and the least that Node itself needs. */
+const commandLine = {
+  title: 'Commands, from spawn to exit',
+  rounds: 15,
+  rows: [
+    { contestant: 'node', command: '-e 0' },
+    ...['--help', 'list', 'call', 'check'].map((command) => ({
+      contestant: 'drawbridge',
+      command,
+      tools: 1,
+    })),
+  ],
 }
 
 /** Memory grows with calls, so all contestants are measured after the same number of calls. */
-export const memory = {
-  title: 'Resident memory, idle and after',
+const memory = {
+  title: 'Resident memory, idle and after 10,000 calls',
   calls: 10_000,
   rows: [
     ...rows(allContestants),
@@ -92,23 +143,48 @@ export const memory = {
   ],
 }
 
-const ours = { contestant: 'drawbridge' }
-const sdk = { contestant: 'mcpserver' }
-const governed = { contestant: 'governed' }
-const read = { effect: 'analysis' }
-const write = { effect: 'write' }
+/** Together with those of the warm-up fewer sessions than one caller may have. */
+const sessionMemory = {
+  title: 'Memory of a 2025 session, idle and after 40 calls',
+  warmUp: { sessions: 40, calls: 100 },
+  sessions: 200,
+  callsPerSession: 40,
+  rounds: 3,
+  rows: rows(['drawbridge', 'mcpserver', 'v1'], { era: legacy }),
+}
 
-/** Capacity (requests per second of CPU time) of `of`, divided by that of `against`. */
-// biome-ignore format: table
-export const targets = [
-  { scenario: 'call',           atLeast: 10,  title: 'a governed call against the bare McpServer',                     of: ours,                                               against: sdk },
-  { scenario: 'call',           atLeast: 0.6, title: 'a governed call against the floor',                              of: ours,                                               against: { contestant: 'floor' } },
-  { scenario: 'tools',          atLeast: 0.9, title: 'a governed call at 10,000 tools against one at 1',               of: { ...ours, tools: 10_000 },                         against: { ...ours, tools: 1 } },
-  { scenario: 'list',           atLeast: 300, title: 'tools/list of 1,000 tools against the bare McpServer',           of: { ...ours, tools: 1000 },                           against: { ...sdk, tools: 1000 } },
-  { scenario: 'legacy-session', atLeast: 1,   title: 'a call in a 2025 session against the bare McpServer',            of: ours,                                               against: sdk },
-  { scenario: 'governance',     atLeast: 0.9, title: 'a read with rules against one without governance',               of: { ...governed, ...read, ledgerRuns: smallLedger },  against: { contestant: 'ungoverned' } },
-  { scenario: 'governance',     atLeast: 0.9, title: 'a read with a ledger of 1,000,000 runs against 1,000',           of: { ...governed, ...read, ledgerRuns: largeLedger },  against: { ...governed, ...read, ledgerRuns: smallLedger } },
-  { scenario: 'governance',     atLeast: 0.9, title: 'a durable effect with a ledger of 1,000,000 runs against 1,000', of: { ...governed, ...write, ledgerRuns: largeLedger }, against: { ...governed, ...write, ledgerRuns: smallLedger } },
-  { scenario: 'stdio',          atLeast: 1,   title: 'a 2026 call over stdio against the bare McpServer',              of: { ...ours, era: modern },                           against: { ...sdk, era: modern } },
-  { scenario: 'stdio',          atLeast: 1,   title: 'a 2025 call over stdio against the bare McpServer',              of: { ...ours, era: legacy },                           against: { ...sdk, era: legacy } },
-]
+const withKind = (kind, scenarios) =>
+  Object.fromEntries(
+    Object.entries(scenarios).map(([name, scenario]) => [name, { kind, ...scenario }]),
+  )
+
+export const scenarios = {
+  ...withKind('timing', timed),
+  ...withKind('start-up', { 'start-up': startUp }),
+  ...withKind('commands', { commands: commandLine }),
+  ...withKind('memory', { memory }),
+  ...withKind('session-memory', { 'session-memory': sessionMemory }),
+}
+
+const ownContestants = ['drawbridge', 'governed']
+export const isOwn = ({ contestant }) => ownContestants.includes(contestant)
+
+/** Another checkout of Drawbridge takes part wherever the present one does, in the same rounds. */
+export const withBefore = (scenario) => ({
+  ...scenario,
+  rows: scenario.rows.flatMap((row) =>
+    isOwn(row) ? [{ ...row, checkout: 'before' }, row] : [row],
+  ),
+})
+
+/**
+ * For a quick run, because filling a large ledger takes minutes: its rows become those of a small one, or
+ * are left out where there is one. Gates for large ledgers are then not measured.
+ */
+export const withSmallLedgers = (scenario) => {
+  const rows = scenario.rows.map((row) =>
+    row.ledgerRuns === undefined ? row : { ...row, ledgerRuns: smallLedger },
+  )
+  const firstOf = (row) => rows.findIndex((other) => isDeepStrictEqual(other, row))
+  return { ...scenario, rows: rows.filter((row, index) => firstOf(row) === index) }
+}

@@ -15,6 +15,7 @@ const openSession = async () => {
     sessionIdGenerator: randomUUID,
     onsessioninitialized: (id) => sessions.set(id, transport),
   })
+  transport.onclose = () => sessions.delete(transport.sessionId)
   await factory({ era: 'legacy' }).connect(transport)
   return transport
 }

@@ -1,22 +1,24 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { localUser } from '../../dist/capability/caller.js'
-import { FairShares } from '../../dist/capability/fair-shares.js'
-import { Catalog } from '../../dist/catalog/catalog.js'
-import { compileChain } from '../../dist/governance/chain.js'
-import { checkInput } from '../../dist/governance/steps/check-input.js'
-import { checkOutput } from '../../dist/governance/steps/check-output.js'
-import { limitTime } from '../../dist/governance/steps/limit-time.js'
-import { BodyAdmission } from '../../dist/http/body-admission.js'
-import { createHandler } from '../../dist/http/handler.js'
-import { createGuard, loopbackHosts } from '../../dist/http/host-guard.js'
-import { NodeServer } from '../../dist/http/node-server.js'
-import { defineTool, definitionSource, z } from '../../dist/index.js'
-import { HttpEndpoint } from '../../dist/mcp/http-endpoint.js'
-import { sessionLimits } from '../../dist/mcp/legacy/sessions.js'
-import { streamLimits } from '../../dist/mcp/modern/listen.js'
-import { createRequestStates } from '../../dist/mcp/request-state.js'
-import { Surface } from '../../dist/mcp/surface.js'
+import { importSource } from '../sources.mjs'
 import { serverInfo, toTools } from './tools.mjs'
+
+const { localUser } = await importSource('capability/caller')
+const { FairShares } = await importSource('capability/fair-shares')
+const { Catalog } = await importSource('catalog/catalog')
+const { compileChain } = await importSource('governance/chain')
+const { checkInput } = await importSource('governance/steps/check-input')
+const { checkOutput } = await importSource('governance/steps/check-output')
+const { limitTime } = await importSource('governance/steps/limit-time')
+const { BodyAdmission } = await importSource('http/body-admission')
+const { createHandler } = await importSource('http/handler')
+const { createGuard, loopbackHosts } = await importSource('http/host-guard')
+const { NodeServer } = await importSource('http/node-server')
+const { defineTool, definitionSource, z } = await importSource('library')
+const { HttpEndpoint } = await importSource('mcp/http-endpoint')
+const { sessionLimits } = await importSource('mcp/legacy/sessions')
+const { subscriptionLimits } = await importSource('mcp/modern/subscriptions')
+const { createRequestStates } = await importSource('mcp/request-state')
+const { Surface } = await importSource('mcp/surface')
 
 /**
  * Drawbridge's HTTP edge and projection with a minimal pipeline: input, time limit and output are
@@ -49,11 +51,10 @@ const surface = new Surface({
   identity: serverInfo,
   catalog,
   govern,
-  forbids: () => false,
   states: createRequestStates(randomBytes(32), Date.now),
   newId: randomUUID,
   requiresToken: false,
-  streams: new FairShares(streamLimits),
+  subscriptions: new FairShares(subscriptionLimits),
 })
 const admission = new BodyAdmission(() => performance.now())
 const handler = createHandler({
