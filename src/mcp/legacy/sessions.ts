@@ -51,7 +51,7 @@ export class LegacySessions {
         codes.invalidRequest,
       )
     const [first] = messages
-    if (first && request.headers['mcp-session-id'] === undefined && messages.some(isInitialize))
+    if (first && !request.headers['mcp-session-id'] && messages.some(isInitialize))
       return messages.length === 1
         ? this.#open(first, request, reply)
         : refuse(
@@ -101,7 +101,7 @@ export class LegacySessions {
   /** The session of a request, or `undefined` after a refusal. */
   #find({ headers, caller }: HttpRequest, reply: HttpReply): HttpSession | undefined {
     const id = headers['mcp-session-id']
-    if (id === undefined) {
+    if (!id) {
       refuse(reply, 400, 'Bad Request: Mcp-Session-Id header is required')
       return undefined
     }
