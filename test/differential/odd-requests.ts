@@ -138,6 +138,8 @@ export const oddRequests: Readonly<Record<string, readonly RawRequest[]>> = {
   'no session': [
     outsideSession(legacy('tools/list')),
     outsideSession(initialized),
+    outsideSession(legacy('tools/list'), { 'mcp-session-id': '' }),
+    outsideSession(anInitialize(1), { 'mcp-session-id': '' }),
     outsideSession(legacy('tools/list'), { 'mcp-session-id': 'nobody' }),
     stream({}),
     stream({ 'mcp-session-id': 'nobody' }),
